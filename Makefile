@@ -1,0 +1,47 @@
+# Each target sets up what it needs: a virtual environment in .venv, filled from the lock file.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+JOBS   ?= 2
+
+.PHONY: help demo test check bench lock clean
+
+help:
+	@echo "make demo    set up, then run the main job once and name what it wrote"
+	@echo "make test    set up, then run every test"
+	@echo "make check   ruff, mypy --strict, contract tests"
+	@echo "make bench   side by side with peers, ratios into benchmarks/RESULTS.md"
+	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
+
+$(STAMP): requirements.lock pyproject.toml
+	@echo "tacit: setting up $(VENV) from requirements.lock"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "tacit needs Python 3.11 or later; say: make PYTHON=/path/to/python3.11 ..."; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --disable-pip-version-check -q install -r requirements.lock
+	@$(BIN)/python -m pip --disable-pip-version-check -q install --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/tacit demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/contracts
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run.py
+
+lock: $(STAMP)
+	$(BIN)/python -m pip --disable-pip-version-check -q install uv
+	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --no-header --no-annotate \
+	    --no-emit-index-url --upgrade -o requirements.lock pyproject.toml build-requirements.in
+
+clean:
+	rm -rf $(VENV) out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

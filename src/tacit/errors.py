@@ -1,0 +1,122 @@
+"""Every error that tacit raises, as one tree.
+
+    TacitError
+    ├── InvalidInput               the request is malformed: nothing was computed, nothing spent   (exit 2)
+    │   ├── InvalidParameter       a number outside its domain: NaN, negative, delta > 1, order <= 1
+    │   ├── EmptyComposition       a composition, plan or grid with nothing in it
+    │   ├── UnknownName            a word that is not in the closed list it was looked up in
+    │   └── UnitMismatch           two guarantees about different units, or a unit used as another
+    └── Refused                    well-formed, and the answer is no                               (exit 1)
+        ├── NoLaw                  no theorem gives the step that was asked for
+        └── NotCertified           the numerical bound could not be made tight enough to be of use
+
+Errors carry fields and a hint. They never contain a value taken from a person's record: only
+parameters that the caller typed, names that the schema declares, and constants of the library.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+__all__ = [
+    "EmptyComposition",
+    "InvalidInput",
+    "InvalidParameter",
+    "NoLaw",
+    "NotCertified",
+    "Refused",
+    "TacitError",
+    "UnitMismatch",
+    "UnknownName",
+]
+
+
+class TacitError(Exception):
+    """The root: `except TacitError` catches all that tacit raises on purpose."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message}; {hint}" if hint else message)
+
+
+class InvalidInput(TacitError, ValueError):
+    """The request is malformed. Nothing was computed and nothing was spent."""
+
+    exit_code = 2
+
+
+class InvalidParameter(InvalidInput):
+    """A parameter is outside its domain."""
+
+    def __init__(self, *, parameter: str, value: object, must: str, hint: str = "") -> None:
+        self.parameter = parameter
+        self.value = value
+        self.must = must
+        super().__init__(f"{parameter} must {must}, got {value!r}", hint=hint)
+
+
+class EmptyComposition(InvalidInput):
+    """There is nothing to compose."""
+
+    def __init__(self, *, what: str, hint: str = "") -> None:
+        self.what = what
+        super().__init__(f"{what} is empty", hint=hint or "give at least one member")
+
+
+class UnknownName(InvalidInput):
+    """A word is not in the closed list in which it was looked up; the nearest one is named."""
+
+    def __init__(self, *, what: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        self.what = what
+        self.name = name
+        self.known = tuple(sorted(known))
+        near = difflib.get_close_matches(name, self.known, n=1)
+        self.nearest = near[0] if near else None
+        shown = ", ".join(self.known[:24]) + (", ..." if len(self.known) > 24 else "")
+        default = f"did you mean {self.nearest!r}?" if near else f"known: {shown}"
+        super().__init__(f"unknown {what} {name!r}", hint=hint or default)
+
+
+class UnitMismatch(InvalidInput):
+    """Two guarantees speak of different units, so that no statement about both exists as asked."""
+
+    def __init__(self, *, left: str, right: str, hint: str = "") -> None:
+        self.left = left
+        self.right = right
+        super().__init__(
+            f"the units differ: {left} against {right}",
+            hint=hint or "state both for one unit first, by a group law or by declaring contribution bounds",
+        )
+
+
+class Refused(TacitError):
+    """The request is well-formed, and the answer is no."""
+
+    exit_code = 1
+
+
+class NoLaw(Refused):
+    """No theorem gives the step that was asked for; the reason, and where known a counterexample."""
+
+    def __init__(self, *, operation: str, reason: str, counterexample: str = "", hint: str = "") -> None:
+        self.operation = operation
+        self.reason = reason
+        self.counterexample = counterexample
+        text = f"no law for {operation}: {reason}"
+        if counterexample:
+            text += f" (counterexample: {counterexample})"
+        super().__init__(text, hint=hint)
+
+
+class NotCertified(Refused):
+    """A numerical bound could not be certified to the accuracy that the answer needs."""
+
+    def __init__(self, *, what: str, reason: str, hint: str = "") -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{what} could not be certified: {reason}", hint=hint)

@@ -1,0 +1,89 @@
+"""The import arrows of the architecture, and the habits that a reader relies on."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src" / "tacit"
+
+# What each room may import of tacit. A room that is not named here may not exist.
+BASE = {"errors"}
+ACCOUNTING = BASE | {"noise", "guarantees"}
+MECHANISMS = ACCOUNTING | {"accounting"}
+LEDGER = MECHANISMS | {"mechanisms"}
+SOURCES = LEDGER | {"risk", "ledger"}
+STATISTICS = SOURCES | {"sources"}
+CURATOR = STATISTICS | {"statistics", "functions", "random_data", "coupled", "anonymity"}
+REPORT = CURATOR | {"curator"}
+SURFACE = REPORT | {"parties", "report", "reproduce", "audit", "attacks"}
+BLACK_BOX = {"errors", "guarantees", "accounting", "curator"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "noise": {"errors"},
+    "guarantees": BASE,
+    "accounting": {"errors", "guarantees"},
+    "mechanisms": MECHANISMS,
+    "risk": LEDGER,
+    "ledger": LEDGER,
+    "sources": SOURCES,
+    "statistics": STATISTICS,
+    "functions": STATISTICS,
+    "random_data": STATISTICS,
+    "coupled": STATISTICS,
+    "anonymity": STATISTICS,
+    "curator": CURATOR,
+    "parties": REPORT,
+    "report": REPORT,
+    "reproduce": REPORT,
+    "audit": BLACK_BOX,
+    "attacks": BLACK_BOX,
+    "cli": SURFACE,
+    "server": SURFACE,
+}
+
+ROOMS = sorted({p.name.removesuffix(".py") for p in SRC.iterdir() if p.suffix == ".py" or p.is_dir()})
+ROOMS = [r for r in ROOMS if r not in {"__init__", "__main__", "__pycache__", "py.typed"}]
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Rooms of tacit that a file imports, at the top or inside a function."""
+    found: set[str] = set()
+    package = path.relative_to(SRC.parent).with_suffix("").parts
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package[: len(package) - node.level]
+                base = ".".join([*parents, base]) if base else ".".join(parents)
+            names = [base] if base != "tacit" else [f"tacit.{a.name}" for a in node.names]
+        else:
+            continue
+        found |= {n.split(".")[1] for n in names if n.startswith("tacit.")}
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_room_is_known_and_respects_the_arrows(room: str) -> None:
+    assert room in MAY_IMPORT, f"{room} is not a room of the architecture"
+    files = [SRC / f"{room}.py"] if (SRC / f"{room}.py").exists() else sorted((SRC / room).rglob("*.py"))
+    for path in files:
+        stray = imported_rooms(path) - MAY_IMPORT[room] - {room}
+        assert not stray, f"{path.relative_to(ROOT)} imports {sorted(stray)}"
+
+
+def test_every_package_sorts_its_exports() -> None:
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and any(
+                isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets
+            ):
+                names = ast.literal_eval(node.value)
+                assert names == sorted(names), f"{path.relative_to(ROOT)}: __all__ is not sorted"
+                assert len(set(names)) == len(names)
