@@ -346,7 +346,7 @@ register(
 )
 register(
     "compose-priors",
-    "(F, G) has epsilon_F + epsilon_G and delta = max(delta_F e^{epsilon_G} + delta_G, delta_F + delta_G e^{epsilon_F}).",
+    "(F, G) has epsilon_F + epsilon_G, delta = max(delta_F e^{epsilon_G} + delta_G, delta_F + delta_G e^{epsilon_F}).",
     "Groce 2014, Thm 5.6",
     "G is private given F's output as auxiliary knowledge, and F given the output of G's simulator",
 )
