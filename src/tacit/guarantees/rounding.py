@@ -1,9 +1,8 @@
-"""Directed rounding: exact inside, rounded once at the edge, against ourselves.
+"""Directed rounding: exact numbers inside, one rounding against ourselves at the edge.
 
-`upper(f)` evaluates a formula in ball arithmetic (python-flint) with growing precision until the float
-just above its value is known, so that the result is the *smallest* float that is not below the exact
-value. Monotone formulas therefore stay monotone after rounding, and epsilons of 1e-12 and of 1e3 are
-as right as those around 1. A float that comes in is taken as the exact binary number that it is.
+`up(x)` is the smallest float >= x and `down(x)` the largest float <= x, for exact rationals, integers,
+floats, and for both ends of a ball; `bracket(f)` raises the working precision until the ball of `f()`
+is narrower than a float can show. Positive values below the smallest float round up to 5e-324, never to 0.
 """
 
 from __future__ import annotations
@@ -12,114 +11,122 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any
 
-from tacit.errors import NotCertified
+from tacit.errors import InvalidParameter, NotCertified
 
-if TYPE_CHECKING:
-    from flint import arb
+__all__ = ["Interval", "bracket", "down", "sum_up", "up"]
 
-__all__ = ["Interval", "Number", "ball", "down", "lower", "sum_up", "up", "upper"]
-
-Number: TypeAlias = "int | float | Fraction"
-
-_PRECISIONS = (64, 128, 256, 512, 1024, 2048)
+_LARGEST = 1.7976931348623157e308
+_SMALLEST = 5e-324
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A certified enclosure: the exact value lies in [low, high]."""
+    """A certified enclosure: the true value is at least `low` and at most `high`."""
 
     low: float
     high: float
 
     def __post_init__(self) -> None:
         if not self.low <= self.high:
-            raise NotCertified(
-                what="an interval", reason=f"its ends are out of order: {self.low}, {self.high}"
-            )
+            raise InvalidParameter(parameter="low", value=self.low, must=f"be at most high = {self.high!r}")
 
     @property
     def width(self) -> float:
-        """How far apart the two ends are."""
-        return self.high - self.low if self.high > self.low else 0.0
+        """high - low (0 where both are the same infinity)."""
+        return 0.0 if self.low == self.high else self.high - self.low
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
+    def hull(self, other: Interval) -> Interval:
+        """The smallest interval with both inside."""
+        return Interval(low=min(self.low, other.low), high=max(self.high, other.high))
 
-def ball(value: Number | arb) -> arb:
-    """The exact number as a ball (a float is the dyadic rational that it stands for)."""
-    from flint import arb, fmpq
+    def maximum(self, other: Interval) -> Interval:
+        """The enclosure of the larger of two enclosed values."""
+        return Interval(low=max(self.low, other.low), high=max(self.high, other.high))
 
-    if isinstance(value, Fraction):
-        return arb(fmpq(value.numerator, value.denominator))
+
+def _dyadic_up(mantissa: int, exponent: int) -> float:
+    """Smallest float >= mantissa * 2**exponent."""
+    if mantissa == 0:
+        return 0.0
+    top = mantissa.bit_length() + exponent
+    if top > 1025:
+        return math.inf if mantissa > 0 else -_LARGEST
+    if top < -1080:
+        return _SMALLEST if mantissa > 0 else -0.0
+    exact = Fraction(mantissa) * (Fraction(2) ** exponent)
+    return _fraction_up(exact)
+
+
+def _fraction_up(exact: Fraction) -> float:
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -_LARGEST
+    if math.isinf(nearest):
+        return nearest if nearest > 0 else -_LARGEST
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def up(x: Any) -> float:
+    """Smallest float that is >= every point of x (a ball, a Fraction, an int or a float)."""
+    if isinstance(x, float):
+        return x
+    if isinstance(x, int):
+        return _fraction_up(Fraction(x))
+    if isinstance(x, Fraction):
+        return _fraction_up(x)
+    if x.is_nan() or not x.is_finite():
+        return math.inf
+    mantissa, exponent = x.upper().mid().man_exp()
+    high = _dyadic_up(int(mantissa), int(exponent))
+    # `upper` is itself rounded: step on if the ball still reaches beyond the float.
+    return high if math.isinf(high) or bool(x <= _ball(high)) else math.nextafter(high, math.inf)
+
+
+def down(x: Any) -> float:
+    """Largest float that is <= every point of x."""
+    return -up(-x)
+
+
+def _ball(value: float) -> Any:
+    from flint import arb
+
     return arb(value)
 
 
-def _exact(point: arb) -> Fraction | float:
-    """The exact rational value of a ball of radius zero; infinities as floats."""
-    if not point.is_finite():
-        return float(point)
-    mantissa, exponent = point.man_exp()
-    mantissa, exponent = int(mantissa), int(exponent)
-    if exponent > 2000 or (mantissa and exponent + mantissa.bit_length() < -2000):
-        # Beyond the floats: keep only which side of them it lies on.
-        tiny = Fraction(1, 2**1100)
-        return math.copysign(math.inf, mantissa) if exponent > 2000 else (tiny if mantissa > 0 else -tiny)
-    return Fraction(mantissa * 2**exponent) if exponent >= 0 else Fraction(mantissa, 2**-exponent)
+def sum_up(values: Iterable[float | int | Fraction]) -> float:
+    """The exact rational sum, rounded up once; infinite terms give infinity."""
+    total = Fraction(0)
+    for value in values:
+        if isinstance(value, float) and math.isinf(value):
+            return value
+        total += Fraction(value)
+    return up(total)
 
 
-def up(value: Number | arb) -> float:
-    """The smallest float not below the value (of a ball: not below its upper end)."""
-    if isinstance(value, float):
-        return value
-    exact: Fraction | float = Fraction(value) if isinstance(value, int | Fraction) else _exact(value.upper())
-    if isinstance(exact, float):
-        return exact
-    try:
-        near = exact.numerator / exact.denominator
-    except OverflowError:
-        return math.inf if exact > 0 else -math.nextafter(math.inf, 0)
-    return math.nextafter(near, math.inf) if Fraction(near) < exact else near
+def bracket(
+    function: Callable[[], Any], *, bits: int = 60, limit: int = 1 << 14, what: str = "a value"
+) -> Interval:
+    """Evaluate a ball-valued function at rising precision until `bits` relative bits are known.
 
-
-def down(value: Number | arb) -> float:
-    """The largest float not above the value (of a ball: not above its lower end)."""
-    return -up(-value)
-
-
-def upper(formula: Callable[[], arb]) -> float:
-    """The smallest float not below the formula's exact value, or a safe float above it."""
-    return _settle(formula, up, lambda b: up(b.lower()))
-
-
-def lower(formula: Callable[[], arb]) -> float:
-    """The largest float not above the formula's exact value, or a safe float below it."""
-    return _settle(formula, down, lambda b: down(b.upper()))
-
-
-def _settle(formula: Callable[[], arb], safe: Callable[[arb], float], other: Callable[[arb], float]) -> float:
-    """Raise the precision until both ends of the ball round to one float; else return the safe end."""
+    At the precision limit the wider, still valid, ball is returned; an infinite one raises NotCertified.
+    """
     from flint import ctx
 
-    best = math.nan
-    for precision in _PRECISIONS:
+    precision = 96
+    while True:
         with ctx.workprec(precision):
-            value = formula()
-            if not value.is_finite():
-                continue
-            best = safe(value)
-            if best == other(value):
-                return best
-    if math.isnan(best):
-        raise NotCertified(what="a formula", reason="ball arithmetic gave no finite enclosure")
-    return best
-
-
-def sum_up(values: Iterable[Number]) -> float:
-    """The exact sum, rounded up once; infinity if any term is infinite."""
-    terms = list(values)
-    if any(isinstance(v, float) and math.isinf(v) for v in terms):
-        return math.inf
-    return up(sum((Fraction(v) for v in terms), Fraction(0)))
+            ball = function()
+            done = ball.is_finite() and (
+                ball.is_exact() or ball.rel_accuracy_bits() >= bits or bool(abs(ball) < _ball(_SMALLEST))
+            )
+            if done or precision >= limit:
+                if not ball.is_finite():
+                    raise NotCertified(what=what, reason="its ball is infinite at the highest precision")
+                return Interval(low=down(ball), high=up(ball))
+        precision *= 2

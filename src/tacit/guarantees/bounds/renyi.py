@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.checks import non_negative, order_above_one
-from tacit.guarantees.rounding import ball, up, upper
+from tacit.guarantees.rounding import up
 
 if TYPE_CHECKING:
     from flint import arb
 
 __all__ = ["COMMON_ORDERS", "Renyi"]
+
+Q = TypeVar("Q", float, Fraction)
 
 COMMON_ORDERS: tuple[float, ...] = (
     *(1 + k / 20 for k in range(1, 20)),
@@ -108,7 +111,8 @@ class Renyi(Bound):
         return max(0.0, upper(formula))
 
     def _renyi(self, order: float) -> float:
-        known = [(a, e) for a, e in self._finite() if a >= order]
+        finite = self._finite()
+        known = [(a, e) for a, e in finite if a >= order]
         if not known:
             if order <= self.orders[-1]:
                 return math.inf
@@ -118,19 +122,14 @@ class Renyi(Bound):
                 hint="list a larger order when the curve is made",
             )
         best = min(e for _, e in known)  # D_a does not decrease in a
-        below = [(Fraction(1), Fraction(0))]
-        below += [(Fraction(a), (Fraction(a) - 1) * Fraction(e)) for a, e in self._finite() if a < order]
-        above = [(Fraction(a), (Fraction(a) - 1) * Fraction(e)) for a, e in known if math.isfinite(a)]
-        at = Fraction(order) if math.isfinite(order) else None
-        if at is None:
+        if math.isinf(order):
             return best
-        for left, low in below:
-            for right, high in above:
-                if right == at:
-                    continue
-                chord = low + (high - low) * (at - left) / (right - left)
-                best = min(best, up(chord / (at - 1)))
-        return best
+        below = [(1.0, 0.0), *((a, e) for a, e in finite if a < order)]
+        above = [(a, e) for a, e in known if order < a < math.inf]
+        chords = [(left, right) for left in below for right in above]
+        # Floats choose the chord, exact rationals evaluate it: a poor choice would cost tightness only.
+        chosen = min(chords, key=lambda c: _chord(*c[0], *c[1], order), default=None)
+        return best if chosen is None else min(best, up(_chord(*_exactly(*chosen), Fraction(order))))
 
     def describe(self) -> str:
         shown = ", ".join(
@@ -138,3 +137,13 @@ class Renyi(Bound):
         )
         more = f" and {len(self.orders) - 3} more orders" if len(self.orders) > 3 else ""
         return f"Rényi divergence {shown}{more}"
+
+
+def _chord(left: Q, at_left: Q, right: Q, at_right: Q, order: Q) -> Q:
+    """The chord of (a-1) D_a between two orders, divided by order - 1."""
+    low, high = (left - 1) * at_left, (right - 1) * at_right
+    return (low + (high - low) * (order - left) / (right - left)) / (order - 1)
+
+
+def _exactly(left: tuple[float, float], right: tuple[float, float]) -> tuple[Fraction, ...]:
+    return Fraction(left[0]), Fraction(left[1]), Fraction(right[0]), Fraction(right[1])
