@@ -85,9 +85,15 @@ def _pointwise(known: Bound, wanted: Pointwise) -> Implication:
     verdict = _pure(known, Pure(epsilon=float(wanted.epsilon)))
     if verdict:
         return Implication(holds=True, chain=(*verdict.chain, "pure-to-approximate"))
+    if wanted.delta > 0:
+        try:
+            reached = convert(known, Pointwise, delta=float(wanted.delta))
+        except NoLaw as problem:
+            return Implication(holds=False, reason=problem.message)
+        if reached.epsilon <= wanted.epsilon:
+            return Implication(holds=True, chain=(*_curve_theorem(known), "curve-to-pointwise"))
     return Implication(
-        holds=False,
-        reason="only a pure epsilon or a pointwise bound says on which outputs the loss is small",
+        holds=False, reason="its curve does not show that the loss is so small with that probability"
     )
 
 

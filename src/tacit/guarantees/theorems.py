@@ -100,6 +100,12 @@ register(
     "Pointwise (epsilon, delta) implies (epsilon, delta); the converse is false.",
     "Hall 2012, Prop. 1.2.3; Kasiviswanathan, Smith 2008",
 )
+register(
+    "curve-to-pointwise",
+    "If delta(e) bounds the curve, the loss exceeds e' > e with probability at most delta(e)/(1 - e^{e-e'}).",
+    "Kasiviswanathan, Smith 2008 has a cruder constant; the sharp form is proved on the page",
+    standing=Standing.SHARPER,
+)
 # --- conversions -------------------------------------------------------------------------------------
 register(
     "pure-to-approximate",
