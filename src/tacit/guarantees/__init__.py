@@ -1,0 +1,1 @@
+"""What is promised: bounds, units, conditions and the laws between them."""

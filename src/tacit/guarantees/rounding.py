@@ -1,0 +1,132 @@
+"""Directed rounding: exact numbers inside, one rounding against ourselves at the edge.
+
+`up(x)` is the smallest float >= x and `down(x)` the largest float <= x, for exact rationals, integers,
+floats, and for both ends of a ball; `bracket(f)` raises the working precision until the ball of `f()`
+is narrower than a float can show. Positive values below the smallest float round up to 5e-324, never to 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.errors import InvalidParameter, NotCertified
+
+__all__ = ["Interval", "bracket", "down", "sum_up", "up"]
+
+_LARGEST = 1.7976931348623157e308
+_SMALLEST = 5e-324
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A certified enclosure: the true value is at least `low` and at most `high`."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise InvalidParameter(parameter="low", value=self.low, must=f"be at most high = {self.high!r}")
+
+    @property
+    def width(self) -> float:
+        """high - low (0 where both are the same infinity)."""
+        return 0.0 if self.low == self.high else self.high - self.low
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def hull(self, other: Interval) -> Interval:
+        """The smallest interval with both inside."""
+        return Interval(low=min(self.low, other.low), high=max(self.high, other.high))
+
+    def maximum(self, other: Interval) -> Interval:
+        """The enclosure of the larger of two enclosed values."""
+        return Interval(low=max(self.low, other.low), high=max(self.high, other.high))
+
+
+def _dyadic_up(mantissa: int, exponent: int) -> float:
+    """Smallest float >= mantissa * 2**exponent."""
+    if mantissa == 0:
+        return 0.0
+    top = mantissa.bit_length() + exponent
+    if top > 1025:
+        return math.inf if mantissa > 0 else -_LARGEST
+    if top < -1080:
+        return _SMALLEST if mantissa > 0 else -0.0
+    exact = Fraction(mantissa) * (Fraction(2) ** exponent)
+    return _fraction_up(exact)
+
+
+def _fraction_up(exact: Fraction) -> float:
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -_LARGEST
+    if math.isinf(nearest):
+        return nearest if nearest > 0 else -_LARGEST
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def up(x: Any) -> float:
+    """Smallest float that is >= every point of x (a ball, a Fraction, an int or a float)."""
+    if isinstance(x, float):
+        return x
+    if isinstance(x, int):
+        return _fraction_up(Fraction(x))
+    if isinstance(x, Fraction):
+        return _fraction_up(x)
+    if x.is_nan() or not x.is_finite():
+        return math.inf
+    mantissa, exponent = x.upper().mid().man_exp()
+    high = _dyadic_up(int(mantissa), int(exponent))
+    # `upper` is itself rounded: step on if the ball still reaches beyond the float.
+    return high if math.isinf(high) or bool(x <= _ball(high)) else math.nextafter(high, math.inf)
+
+
+def down(x: Any) -> float:
+    """Largest float that is <= every point of x."""
+    return -up(-x)
+
+
+def _ball(value: float) -> Any:
+    from flint import arb
+
+    return arb(value)
+
+
+def sum_up(values: Iterable[float | int | Fraction]) -> float:
+    """The exact rational sum, rounded up once; infinite terms give infinity."""
+    total = Fraction(0)
+    for value in values:
+        if isinstance(value, float) and math.isinf(value):
+            return value
+        total += Fraction(value)
+    return up(total)
+
+
+def bracket(
+    function: Callable[[], Any], *, bits: int = 60, limit: int = 1 << 14, what: str = "a value"
+) -> Interval:
+    """Evaluate a ball-valued function at rising precision until `bits` relative bits are known.
+
+    At the precision limit the wider, still valid, ball is returned; an infinite one raises NotCertified.
+    """
+    from flint import ctx
+
+    precision = 96
+    while True:
+        with ctx.workprec(precision):
+            ball = function()
+            done = ball.is_finite() and (
+                ball.is_exact() or ball.rel_accuracy_bits() >= bits or bool(abs(ball) < _ball(_SMALLEST))
+            )
+            if done or precision >= limit:
+                if not ball.is_finite():
+                    raise NotCertified(what=what, reason="its ball is infinite at the highest precision")
+                return Interval(low=down(ball), high=up(ball))
+        precision *= 2
