@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated
@@ -76,7 +77,7 @@ class Profile(Bound):
         return max(d.renyi(order) for d in self.directions)
 
     def describe(self) -> str:
-        size = sum(count for _, count in self.directions[0].parts)
+        size = sum(count for _, count in self.directions[0].pairs)
         return f"a certified curve (epsilon = {self._epsilon(1e-6):.3g} at delta = 1e-06, {size} parts)"
 
     # --- making --------------------------------------------------------------------------------------
@@ -140,61 +141,61 @@ class Profile(Bound):
         joined = []
         for index in range(count):
             chosen = [(p.directions[min(index, len(p.directions) - 1)], n) for p, n in parts]
-            joined.append(Product(parts=[(pair, m * n) for d, n in chosen for pair, m in d.parts]))
+            joined.append(Product.union(chosen))
         return cls(directions=tuple(joined))
 
     @classmethod
     def worst(cls, profiles: Sequence[Profile]) -> Profile:
         """A profile above all of these curves."""
-        from tacit.guarantees.losses.derived import MaximumPair
+        from tacit.guarantees.losses import MaximumPair
 
         return cls.of_pair(MaximumPair(products=tuple(d for p in profiles for d in p.directions)))
 
     # --- changing ------------------------------------------------------------------------------------
     def grouped(self, size: int) -> Profile:
         """The curve for `size` units at once: delta(e/k) (e^e - 1)/(e^{e/k} - 1), or k mu for Gaussians."""
-        from tacit.guarantees.balls import ball, upper
-        from tacit.guarantees.losses import GaussianPair
-        from tacit.guarantees.losses.derived import GroupPair
+        from tacit.guarantees.laws.group import group_point
+        from tacit.guarantees.losses import ApproximatePair, GaussianPair, GroupPair
 
-        mu = self.gaussian_mu()
+        mu, pair = self.gaussian_mu(), self._single()
         if mu is not None:
             return Profile.of_pair(GaussianPair(mu=upper(lambda: size * ball(mu))))
+        if isinstance(pair, ApproximatePair):
+            epsilon, delta = group_point(pair.epsilon, pair.delta, size)
+            return Profile.of_pair(ApproximatePair(epsilon=epsilon, delta=min(delta, 1.0)))
         return Profile.of_pair(GroupPair(products=self.directions, size=size))
 
     def poisson_sampled(self, rate: float) -> Profile:
-        """Each unit kept with probability `rate`: removal (qP + (1-q)Q, Q), and addition, its swap.
-
-        A composed profile is one mechanism run on one sample; its curve is amplified point by point.
-        """
+        """Each unit kept with probability `rate`: removal (qP + (1-q)Q, Q), and addition, its swap."""
         from tacit.guarantees.losses import PoissonSampledPair, Product
 
         if rate == 0:
             return Profile.of(Pure(epsilon=0.0))
-        singles = [d.single() for d in self.directions]
-        removal, addition = singles[0], singles[-1]
-        if removal is None or addition is None:
-            return self.sampled_without_replacement(rate)
+        removal, addition = self.directions[0].as_pair(), self.directions[-1].as_pair()
         forward = PoissonSampledPair(pair=removal, rate=rate)
         backward = PoissonSampledPair(pair=addition.swapped(), rate=rate).swapped()
         return Profile(directions=(Product.of(forward), Product.of(backward)))
 
     def sampled_without_replacement(self, rate: float) -> Profile:
         """delta'(e) = q delta(ln(1 + (e^e - 1)/q))."""
-        from tacit.guarantees.losses.derived import SampledCurvePair
+        from tacit.guarantees.losses import WithoutReplacementPair
 
         if rate == 0:
             return Profile.of(Pure(epsilon=0.0))
-        return Profile.of_pair(SampledCurvePair(products=self.directions, rate=rate))
+        return Profile.of_pair(WithoutReplacementPair(products=self.directions, rate=rate))
 
     # --- looking inside ------------------------------------------------------------------------------
+    def _single(self) -> Pair | None:
+        """The pair itself, where the profile is one pair in one direction."""
+        pairs = self.directions[0].pairs
+        return pairs[0][0] if len(self.directions) == 1 and len(pairs) == 1 and pairs[0][1] == 1 else None
+
     def gaussian_mu(self) -> float | None:
         """mu (rounded up), where the profile is that of Gaussian noise; else None."""
-        from tacit.guarantees.balls import ball, upper
-        from tacit.guarantees.losses import GaussianSumPair
+        from tacit.guarantees.losses import GaussianPair
 
-        pair = self.directions[0].single()
-        if len(self.directions) == 1 and isinstance(pair, GaussianSumPair):
+        pair = self._single()
+        if isinstance(pair, GaussianPair):
             squared = pair.squared
             return upper(lambda: ball(squared).sqrt())
         return None
@@ -203,13 +204,10 @@ class Profile(Bound):
         """Per direction, the epsilons between which the curve is linear in e^epsilon; None without any."""
         from tacit.guarantees.losses import ApproximatePair
 
-        found: list[tuple[Product, list[float]]] = []
-        for product in self.directions:
-            pair = product.single()
-            if not isinstance(pair, ApproximatePair):
-                return None
-            found.append((product, [-pair.epsilon, pair.epsilon, math.inf]))
-        return found
+        pair = self._single()
+        if isinstance(pair, ApproximatePair):
+            return [(self.directions[0], [-pair.epsilon, pair.epsilon, math.inf])]
+        return None
 
     @property
     def parameters(self) -> dict[str, Any]:
