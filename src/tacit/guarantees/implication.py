@@ -87,7 +87,7 @@ def _pointwise(known: Bound, wanted: Pointwise) -> Implication:
         return Implication(holds=True, chain=(*verdict.chain, "pure-to-approximate"))
     if wanted.delta > 0:
         try:
-            reached = convert(known, Pointwise, delta=float(wanted.delta))
+            reached = convert(known, Pointwise, delta=float(wanted.delta), law="curve-to-pointwise")
         except NoLaw as problem:
             return Implication(holds=False, reason=problem.message)
         if reached.epsilon <= wanted.epsilon:
