@@ -185,6 +185,27 @@ def test_tabulated_pairs() -> None:
 
 
 @given(epsilons.filter(lambda e: 0 < e < 5), deltas)
+def test_profiles_from_a_loss_distribution(epsilon: float, delta: float) -> None:
+    p, q = second.randomized_response(epsilon)
+    curve = tacit.Profile.from_losses(
+        [epsilon, -epsilon], [(1 - delta) * p[0], (1 - delta) * p[1]], infinite=delta
+    )
+    bound = tacit.Approximate(epsilon=epsilon, delta=delta)
+    for at in AT:
+        assert curve.delta(at) == pytest.approx(bound.delta(at), rel=1e-9, abs=1e-15)
+    assert q[0] == p[1]
+
+
+@pytest.mark.parametrize(
+    ("losses", "probabilities"),
+    [([], []), ([1.0], [0.5, 0.5]), ([math.inf], [1.0]), ([1.0], [-1.0]), ([1.0], [0.5]), ([-1.0], [1.0])],
+)
+def test_impossible_loss_distributions(losses: list[float], probabilities: list[float]) -> None:
+    with pytest.raises(tacit.TacitError):
+        tacit.Profile.from_losses(losses, probabilities)
+
+
+@given(epsilons.filter(lambda e: 0 < e < 5), deltas)
 def test_implications_to_and_from_profiles(epsilon: float, delta: float) -> None:
     def promise(bound: Bound) -> tacit.Guarantee:
         return tacit.Guarantee(bound=bound, unit=tacit.rows())

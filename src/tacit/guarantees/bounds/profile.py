@@ -11,16 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.balls import ball, lower, upper
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated
 from tacit.guarantees.bounds.gaussian import Gaussian
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import Renyi
+from tacit.guarantees.checks import probability
 from tacit.guarantees.rounding import Interval
 
 if TYPE_CHECKING:
@@ -119,6 +121,45 @@ class Profile(Bound):
         return cls.of_pair(FinitePair(p=tuple(p), q=tuple(q)))
 
     @classmethod
+    def from_losses(
+        cls, losses: Sequence[float], probabilities: Sequence[float], *, infinite: float = 0.0
+    ) -> Profile:
+        """The profile of a privacy-loss distribution: ln(dP/dQ) takes these values with these P-probabilities.
+
+        `infinite` is the P-probability of outputs that Q never gives. Q's probabilities are p e^{-loss},
+        rounded down, and what they leave of 1 lies on outputs that P never gives: roundings only add loss.
+        """
+        from tacit.guarantees.losses import FinitePair
+
+        if len(losses) != len(probabilities) or not losses:
+            raise InvalidParameter(
+                parameter="probabilities",
+                value=len(probabilities),
+                must=f"be as many as the losses ({len(losses)}), at least one",
+            )
+        if not all(math.isfinite(x) for x in losses):
+            raise InvalidParameter(
+                parameter="losses",
+                value="not finite",
+                must="be finite",
+                hint="name the probability of an infinite loss as infinite=",
+            )
+        masses = [probability("probabilities", p) for p in probabilities]
+        shadow = [_shadow(p, x) for p, x in zip(masses, losses, strict=True)]
+        rest = 1 - sum(Fraction(v) for v in shadow)
+        if rest < -Fraction(1, 10**9):
+            raise InvalidParameter(
+                parameter="losses",
+                value=float(1 - rest),
+                must="leave sum of p e^{-loss} at most 1",
+                hint="no two distributions have these losses",
+            )
+        pair = FinitePair(
+            p=(*masses, probability("infinite", infinite), 0), q=(*shadow, 0, max(rest, Fraction(0)))
+        )
+        return cls.of_pair(pair)
+
+    @classmethod
     def gaussian(cls, *, mu: float) -> Profile:
         """Gaussian noise with l2_sensitivity/noise_std = mu."""
         return cls.of(Gaussian(mu=mu))
@@ -215,3 +256,8 @@ class Profile(Bound):
     @property
     def parameters(self) -> dict[str, Any]:
         return {"directions": self.directions}
+
+
+def _shadow(mass: float, loss: float) -> float:
+    """Q's probability of an output with this P-probability and this loss, rounded down."""
+    return lower(lambda: ball(mass) * (-ball(loss)).exp())
