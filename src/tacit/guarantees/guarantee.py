@@ -122,9 +122,7 @@ class Guarantee:
         try:
             restated = self.for_unit(other.unit)
             _, chain = steps(self.unit, other.unit)
-        except Exception as problem:
-            if not isinstance(problem, ValueError | NoLaw):
-                raise
+        except (UnitMismatch, NoLaw) as problem:
             return Implication(holds=False, reason=str(problem))
         holds, used = self._condition_implies(other.condition)
         if not holds:
