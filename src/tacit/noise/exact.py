@@ -36,6 +36,7 @@ SMALL = 24
 FLOOR_BITS = 40
 TABLE_LIMIT = 1 << 16
 WORD_LIMIT = 256
+SUPPORT_BITS = 1 << 13
 MOST_COMPARES = 3
 
 
@@ -119,10 +120,10 @@ def _keys(values: Words, shift: int, logarithmic: bool) -> npt.NDArray[np.int64]
 class Inverter:
     """The compiled sampler of one law: exact, deterministic in the words, and safe to share."""
 
-    __slots__ = ("_boundaries", "_floor", "_guide", "_law", "_wide", "bits", "limit", "step")
+    __slots__ = ("_boundaries", "_floor", "_guide", "_wide", "bits", "law", "limit", "step")
 
     def __init__(self, law: Survival, *, bits: int = 64, step: int = 64, limit: int = TABLE_LIMIT) -> None:
-        self._law = law
+        self.law = law
         self.bits = bits
         self.limit = limit
         self.step = step
@@ -136,11 +137,13 @@ class Inverter:
         uniform = Uniform(value=value, bits=self.bits, source=source, step=self.step)
 
         def below(k: int) -> bool:
-            return uniform.below(lambda: self._law.survival(k))
+            return uniform.below(lambda: self.law.survival(k))
 
         low, high = 0, 1
         while below(high):
             low, high = high, 2 * high
+            if high.bit_length() > SUPPORT_BITS:
+                raise NotCertified(what="a random draw", reason=f"the law has mass beyond 2^{SUPPORT_BITS}")
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if below(middle) else (low, middle)
@@ -187,11 +190,11 @@ class Inverter:
         wide: list[int] = []
         floor = (1 << self.bits) >> FLOOR_BITS
         with precision(self.bits + 2 * GUARD):
-            for k, ball in enumerate(self._law.survivals(), start=1):
+            for k, ball in enumerate(self.law.survivals(), start=1):
                 low, high = scaled_floor(ball, self.bits)
                 if low != high:
                     with precision(self.bits + 8 * GUARD):
-                        low, high = scaled_floor(self._law.survival(k), self.bits)
+                        low, high = scaled_floor(self.law.survival(k), self.bits)
                 if high - low > 1:
                     raise NotCertified(
                         what="a cumulative probability",
