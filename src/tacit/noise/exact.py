@@ -24,7 +24,7 @@ from tacit.errors import NotCertified
 from tacit.noise.balls import Ball, precision, scaled_floor
 from tacit.noise.source import Source, Words
 
-__all__ = ["CHUNK", "Integers", "Inverter", "Survival", "Uniform", "bernoulli"]
+__all__ = ["CHUNK", "Integers", "Inverter", "Survival", "Uniform", "bernoulli", "joined"]
 
 Integers = npt.NDArray[Any]
 """int64 where every value fits, otherwise Python integers in an object array."""
@@ -232,6 +232,13 @@ def _guide_for(boundaries: Words, bits: int) -> tuple[_Guide | None, int]:
                 above = size - np.cumsum(counts)
                 return _Guide(above.astype(np.int32), most, shift, is_log), most
     return None, 0
+
+
+def joined(parts: list[Integers]) -> Integers:
+    """The parts of a draw as one array; none of them is a draw of size 0."""
+    if not parts:
+        return np.empty(0, dtype=np.int64)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _integers(values: list[int]) -> Integers:

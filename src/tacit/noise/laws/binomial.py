@@ -21,7 +21,7 @@ from tacit.noise.balls import (
     scaled_floor,
     working_precision,
 )
-from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform
+from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.blocks import BlockSampler
 from tacit.noise.laws.finite import probability_parameter
@@ -144,7 +144,7 @@ class Binomial(DiscreteLaw):
         for start in range(0, count, CHUNK):
             index = sampler.invert(source.words(min(CHUNK, count - start)), source)
             parts.append(_unzigzag(index, shape.mode, self.trials))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined(parts)
 
     def _p(self) -> Ball:
         return ball_of(probability_parameter("probability_of_one", self.probability_of_one))

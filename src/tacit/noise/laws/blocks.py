@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.noise.exact import CHUNK, Integers, Inverter
+from tacit.noise.exact import CHUNK, Integers, Inverter, joined
 from tacit.noise.source import Source, Words
 
 __all__ = ["BlockSampler", "random_bits"]
@@ -61,7 +61,7 @@ class BlockSampler:
             kept = self._attempt(min(CHUNK, missing + missing // 16 + 4), source)[:missing]
             parts.append(kept)
             missing -= kept.size
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined(parts)
 
     def _attempt(self, n: int, source: Source) -> Integers:
         first = source.words(n)

@@ -9,11 +9,10 @@ from itertools import accumulate
 from math import lcm
 
 import flint
-import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.noise.balls import Ball, CertifiedReal, Exact, ball_of, exact_parameter
-from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli
+from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.series import Series
 from tacit.noise.source import Source
@@ -26,7 +25,7 @@ def draw_inverted(inverter: Inverter, count: int, source: Source) -> Integers:
     parts = [
         inverter.invert(source.words(min(CHUNK, count - start)), source) for start in range(0, count, CHUNK)
     ]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return joined(parts)
 
 
 def probability_parameter(name: str, value: Exact | CertifiedReal) -> Fraction | CertifiedReal:

@@ -20,7 +20,7 @@ from tacit.noise.balls import (
     scaled_floor,
     working_precision,
 )
-from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform
+from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.blocks import BlockSampler
 from tacit.noise.laws.series import Series, between_zero_and, gaussian_terms
@@ -141,7 +141,7 @@ class DiscreteGaussian(DiscreteLaw):
             magnitude = table.invert(words >> np.uint64(1), source)
             sign = (words & np.uint64(1)).view(np.int64)
             parts.append((magnitude ^ -sign) + sign)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined(parts)
 
     def probability_ball(self, k: int) -> Ball:
         return (-ball_of(Fraction(k * k) / (2 * self.parameter))).exp() / normaliser(self.parameter)

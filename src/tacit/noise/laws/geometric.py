@@ -14,14 +14,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import flint
-import numpy as np
 
 from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter
-from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli
+from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.source import Source
 
-__all__ = ["DiscreteLaplace", "Geometric", "geometric_digits"]
+__all__ = ["DiscreteLaplace", "Geometric", "geometric_digits", "truncated_digit"]
 
 TOP_SCALE = 32
 DIGIT_BITS = 10
@@ -55,6 +54,11 @@ class _Digit:
             yield self.survival(k)
 
 
+def truncated_digit(rate: Fraction, m: int) -> _Digit:
+    """The law of G mod m, G geometric with q = exp(-rate)."""
+    return _Digit(rate, m)
+
+
 @dataclass(frozen=True, slots=True)
 class Digits:
     """The digits of a geometric, lowest first; the last has no upper end."""
@@ -75,7 +79,7 @@ class Digits:
                 total = digit * weight if total is None else total + digit * weight
             assert total is not None
             parts.append(total)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined(parts)
 
 
 @lru_cache(maxsize=256)
@@ -157,7 +161,7 @@ class DiscreteLaplace(DiscreteLaw):
             magnitude = digits.draw(n, source)
             # G ^ -1 = -1 - G: the reflection without a branch.
             parts.append(magnitude ^ -side.invert(source.words(n), source))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined(parts)
 
     def probability_ball(self, k: int) -> Ball:
         return _power(self.rate, abs(k)) * (ball_of(self.rate) / 2).tanh()

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter
-from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli
+from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.geometric import geometric_digits
 from tacit.noise.laws.uniform import uniform_draws
@@ -69,7 +69,7 @@ class Staircase(DiscreteLaw):
             kept = self._attempt(min(CHUNK, 2 * missing + 8), source)[:missing]
             parts.append(kept)
             missing -= kept.size
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined(parts)
 
     def _attempt(self, n: int, source: Source) -> Integers:
         """Step, place in the step and sign are independent; minus zero is drawn again."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.noise.balls import integer_parameter
-from tacit.noise.exact import Integers
+from tacit.noise.exact import Integers, joined
 from tacit.noise.laws.base import Shape, shape_of
 from tacit.noise.laws.blocks import random_bits
 from tacit.noise.source import Source, default_source
@@ -29,7 +29,7 @@ def uniform_draws(n: int, count: int, source: Source) -> Integers:
         kept = drawn[(drawn < n).astype(np.bool_)][:missing]
         parts.append(kept)
         missing -= kept.size
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return joined(parts)
 
 
 def uniform_integer(n: int, *, size: Shape = None, source: Source | None = None) -> Integers:
