@@ -66,7 +66,7 @@ class BlockSampler:
     def _attempt(self, n: int, source: Source) -> Integers:
         first = source.words(n)
         block = self.blocks.invert(first >> np.uint64(1), source)
-        if self.wide or self.width_bits > NARROW_BITS:
+        if self.wide or self.width_bits > NARROW_BITS or int(block.max()) >= 1 << (61 - self.width_bits):
             block = block.astype(object)
         place = random_bits(self.width_bits, n, source)
         choice = source.words(n)

@@ -75,6 +75,8 @@ class Digits:
             total: Integers | None = None
             for inverter, weight, row in zip(self.inverters, self.weights, words, strict=True):
                 digit = inverter.invert(row, source)
+                # Only a draw that is never seen (below 2^-300) can make a narrow sum wide.
+                wide = wide or int(digit.max()) * weight >= 1 << 61
                 digit = digit.astype(object) if wide else digit
                 total = digit * weight if total is None else total + digit * weight
             assert total is not None
