@@ -19,7 +19,10 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
-HEADER = "# Benchmarks\n\nWritten by `make bench`. A ratio above 1 means that tacit is ahead; each is of two times from one run.\n"
+HEADER = """# Benchmarks
+
+Written by `make bench`. A ratio above 1 means that tacit is ahead; each is of two times from one run.
+"""
 
 
 def machine() -> str:

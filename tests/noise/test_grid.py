@@ -35,7 +35,7 @@ from tacit.noise import (
 from tacit.noise.balls import precision
 from tacit.noise.enclosures import Enclosure
 from tacit.noise.exact import Uniform
-from tacit.noise.laws.gaussian import exp_minus
+from tacit.noise.laws.blocks import exp_minus
 from tacit.noise.reals import Exponentials, Normals, Uniforms, _settle
 
 getcontext().prec = 50
