@@ -14,7 +14,7 @@ import pytest
 
 from tacit.noise import Categorical, FiniteLaw, SeededSource
 from tacit.noise.balls import ball_of
-from tacit.noise.exact import Inverter, bernoulli
+from tacit.noise.exact import Inverter, Uniform, bernoulli
 from tacit.noise.laws.binomial import Binomial
 from tacit.noise.laws.gaussian import _direct
 from tacit.noise.laws.geometric import _side, geometric_digits, truncated_digit
@@ -219,3 +219,18 @@ def test_block_rejection_is_an_identity_of_exponents() -> None:
         for h, place in ((0, 0), (0, 5), (3, 17), (40, (1 << bits) - 1)):
             y = Fraction(place, 1 << bits)
             assert a * h * h + a * y * (2 * h + y) == Fraction((h << bits) + place) ** 2 / (2 * variance)
+
+
+def test_single_draws_take_the_same_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time must not tell the outcome: every word above the floor costs the same number of comparisons."""
+    steps = []
+    plain = Uniform.below
+    monkeypatch.setattr(Uniform, "below", lambda self, p: steps.append(1) or plain(self, p))
+    for law in (truncated_digit(Fraction(1, 9), 0), truncated_digit(Fraction(1, 900), 64)):
+        inverter = Inverter(law)
+        counts = set()
+        for word in (1 << 30, 1 << 45, 1 << 60, 1 << 62, 3 << 62, (1 << 64) - 5):
+            steps.clear()
+            inverter.resolve(word, SeededSource(seed=1))
+            counts.add(len(steps))
+        assert len(counts) == 1

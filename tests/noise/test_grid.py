@@ -267,6 +267,17 @@ def test_a_body_by_formula(p_of) -> None:
     assert both.numerical_delta == 0.0
 
 
+def test_a_formula_that_draws_more_than_it_declares_is_refused() -> None:
+    greedy = FormulaBody(
+        coordinates=1, primitives=Needs(uniforms=1), sampler=lambda draws: draws.uniforms(2)[:, :1]
+    )
+    with pytest.raises(InvalidParameter):
+        greedy.sample(spacing=GRID)
+    wrong = FormulaBody(coordinates=2, primitives=Needs(uniforms=1), sampler=lambda draws: draws.uniforms(1))
+    with pytest.raises(InvalidParameter):
+        wrong.sample(spacing=GRID)
+
+
 # -- approximate bodies ------------------------------------------------------------------------------------
 
 
@@ -287,6 +298,16 @@ def test_an_approximate_body_says_what_it_costs() -> None:
     assert not noise.publishable
     with pytest.raises(NotCertified):
         body.sample(spacing=2.0**-52)
+    beyond = SampledBody(
+        coordinates=3, sampler=cube, absolute_error=2.0**-52, marginal_density_bound=0.5, reach=0.01
+    )
+    with pytest.raises(NotCertified):
+        beyond.sample(spacing=2.0**-10, size=50)
+    for bad in (0.0, -1.0, math.nan):
+        with pytest.raises(InvalidParameter):
+            SampledBody(
+                coordinates=3, sampler=cube, absolute_error=bad, marginal_density_bound=0.5, reach=1.0
+            )
 
 
 def test_rounding_delta_bounds_an_exact_case() -> None:

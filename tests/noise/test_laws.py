@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from fractions import Fraction
 
 import flint
@@ -259,6 +260,30 @@ def test_a_boundary_that_cannot_be_told_from_a_dyadic_is_still_exact() -> None:
 
     law = Bernoulli(probability_of_one=CertifiedReal(evaluate=half, name="a half in disguise"))
     assert abs(law.sample(size=40_000, source=SeededSource(seed=2)).mean() - 0.5) < 6.2 / 400
+
+
+def test_threads_that_share_laws(p_of) -> None:
+    """Tables are built once and shared; draws from many threads at once still have the law."""
+    laws = [DiscreteLaplace(noise_scale=Fraction(777, 77)), DiscreteGaussian(noise_std=Fraction(7777, 777))]
+    drawn: list[np.ndarray] = []
+
+    def work(seed: int) -> None:
+        source = SeededSource(seed=seed)
+        for law in laws:
+            drawn.append(law.sample(size=5, source=source))
+            law.std  # noqa: B018
+        drawn.append(laws[1].sample(size=10_000, source=source))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(drawn) == 12
+    x = np.concatenate([d for d in drawn if d.size > 5])
+    expected = np.array([sum(laws[1].probability(k)) / 2 for k in range(-20, 21)]) * x.size
+    observed = np.array([(x == k).sum() for k in range(-20, 21)])
+    assert p_of(observed, expected) > 1e-9
 
 
 # -- uniform integers, permutations, sums ---------------------------------------------------------------

@@ -20,7 +20,7 @@ from tacit.noise.balls import ball_of, precision, scaled_floor
 from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform, joined
 from tacit.noise.source import Source, Words
 
-__all__ = ["MARGIN", "BlockSampler", "exp_minus", "exponential_settle", "quick_table", "random_bits"]
+__all__ = ["BlockSampler", "exp_minus", "exponential_settle", "quick_table", "random_bits"]
 
 Settle = Callable[[Integers, Integers, Words, Source], npt.NDArray[np.bool_]]
 Combine = Callable[[Integers, Integers, Words], tuple[Integers, npt.NDArray[np.bool_]]]
