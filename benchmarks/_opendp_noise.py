@@ -10,9 +10,11 @@ import opendp.prelude as dp
 
 dp.enable_features("contrib")
 
+PARTS = 5
+
 
 def main(size: int) -> None:
-    zeros = [0] * size
+    zeros = [0] * (size // PARTS)
     for law in ("laplace", "gaussian"):
         for scale in (10.0, 1e3, 1e6, 1e9):
             domain = dp.vector_domain(dp.atom_domain(T="i64"))
@@ -21,10 +23,13 @@ def main(size: int) -> None:
             else:
                 noise = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale)
             noise(zeros[:100])
-            start = time.perf_counter()
-            noise(zeros)
-            seconds = time.perf_counter() - start
-            row = {"law": law, "scale": scale, "nanoseconds": seconds / size * 1e9, "version": dp.__version__}
+            times = []
+            for _ in range(PARTS):
+                start = time.perf_counter()
+                noise(zeros)
+                times.append(time.perf_counter() - start)
+            each = min(times) / len(zeros) * 1e9
+            row = {"law": law, "scale": scale, "nanoseconds": each, "version": dp.__version__}
             print(json.dumps(row), flush=True)
 
 
