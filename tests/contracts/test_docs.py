@@ -17,6 +17,7 @@ from tacit.guarantees.theorems import Standing
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 THEORY = DOCS / "theory"
+PAGES = sorted(p for p in THEORY.glob("*.md") if p.stem != "README")
 HEADINGS = ("Statement", "Assumptions", "Proof", "Source", "In code")
 MARKDOWN = sorted(
     p
@@ -45,14 +46,11 @@ def test_every_theorem_has_its_page(id: str) -> None:
 
 
 def test_every_page_is_a_registered_theorem() -> None:
-    pages = {p.stem for p in THEORY.glob("*.md")} - {"README"}
-    assert not pages - set(THEOREMS), "pages without a registered theorem"
+    assert not {p.stem for p in PAGES} - set(THEOREMS), "pages without a registered theorem"
 
 
-@pytest.mark.parametrize("path", sorted(THEORY.glob("*.md")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
 def test_names_in_code_resolve(path: Path) -> None:
-    if path.stem == "README":
-        pytest.skip("the index names no code")
     _, _, after = page(path).partition("\n**In code.** ")
     for name in re.findall(r"`(tacit(?:\.\w+)+)(?:\([^`]*\))?`", after):
         assert resolve(name) is not None, f"{named(path)}: {name} does not exist"
@@ -95,8 +93,9 @@ def test_the_index_lists_every_theorem_with_its_standing() -> None:
 
 def test_theorems_cited_in_brackets_exist() -> None:
     cited = set()
-    for ids in re.findall(r"\[((?:[a-z]+(?:-[a-z]+)+(?:, )?)+)\](?!\()", page(DOCS / "guarantees.md")):
-        cited |= set(ids.split(", "))
+    for path in MARKDOWN:
+        for ids in re.findall(r"\[((?:[a-z]+(?:-[a-z]+)+(?:, )?)+)\](?!\()", page(path)):
+            cited |= set(ids.split(", "))
     assert len(cited) > 10
     assert cited <= set(THEOREMS)
 
@@ -130,10 +129,22 @@ def test_the_picture_is_there_and_small() -> None:
 
 
 # --- code ----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("path", "shown", "least"),
-    [("README.md", True, 1), ("docs/tutorial.md", True, 15), ("docs/guarantees.md", False, 30)],
-)
+# Which pages are run, whether all output must be shown on them, and how many claims they make at least.
+RUN = [
+    ("README.md", True, 1),
+    ("docs/tutorial.md", True, 35),
+    ("docs/guarantees.md", False, 30),
+    ("examples/noise-for-many-queries.md", True, 8),
+]
+
+
+def test_every_example_is_run() -> None:
+    there = {named(p) for p in (ROOT / "examples").rglob("*") if p.suffix in {".md", ".py"}}
+    assert there
+    assert there <= {path for path, _, _ in RUN}
+
+
+@pytest.mark.parametrize(("path", "shown", "least"), RUN)
 def test_code_runs_and_shows_true_numbers(path: str, shown: bool, least: int) -> None:
     outcome = run(page(ROOT / path), path, shown=shown)
     assert outcome.checked >= least, f"only {outcome.checked} claims of {path} were checked"

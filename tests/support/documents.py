@@ -135,6 +135,9 @@ def _is_print(node: ast.Expr) -> bool:
 
 def check_claim(value: Any, claim: str, where: str) -> int:
     """Compare a value with the numbers that a comment claims; how many there were."""
+    if isinstance(value, bool):
+        assert claim.startswith(str(value)), f"{where} is {value}, the page says {claim!r}"
+        return 1
     leading = re.match(NUMBER, claim)
     if leading and isinstance(value, int | float):
         assert agrees(float(value), leading.group()), f"{where} is {value!r}, the page says {claim!r}"
