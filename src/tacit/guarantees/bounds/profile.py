@@ -201,12 +201,15 @@ class Profile(Bound):
         return None
 
     def kinks(self) -> list[tuple[Product, list[float]]] | None:
-        """Per direction, the epsilons between which the curve is linear in e^epsilon; None without any."""
+        """Per direction, the epsilons >= 0 between which the curve is linear in e^epsilon; None without any.
+
+        The negative ones mirror them, because the pair is symmetric.
+        """
         from tacit.guarantees.losses import ApproximatePair
 
         pair = self._single()
         if isinstance(pair, ApproximatePair):
-            return [(self.directions[0], [-pair.epsilon, pair.epsilon, math.inf])]
+            return [(self.directions[0], [pair.epsilon, math.inf])]
         return None
 
     @property

@@ -68,12 +68,12 @@ class _Solved:
         """Lower bound on the true curve at e^epsilon, with chords of `reach` standard deviations."""
         if not self.exact:
             return 0.0
-        floor = max(self.infinite_low, -math.expm1(min(epsilon, 0.0)) * (1 - 1e-15))
+        floor = max(self.infinite_low, -math.expm1(min(epsilon, 0.0)) * (1 - 1e-15), 0.0) + 0.0
         s, c = self.spread, reach
         if s <= 0 or c / s <= 2 or self.log_gain > 0.5:
             return floor
         node = math.floor((epsilon + self.log_gain) / self.composed.step)
-        doubt = self.doubtful * self.composed.scale_at(node)
+        doubt = self.composed.weigh(self.doubtful, node)
         seen = (self._between(epsilon + self.log_gain, 0) - doubt) * math.exp(-self.log_gain)
         if seen <= 0:
             return floor
@@ -82,7 +82,7 @@ class _Solved:
         a0, a1 = self.deviation / 2 / left, self.deviation / 2 / right
         if a0 + a1 >= 0.9:
             return floor
-        far = math.sqrt(2 * math.log(1e9 / seen))
+        far = math.sqrt(2 * (math.log(1e9) - math.log(seen)))
         bump_left, bump_right = _chernoff_call(c, s), _chernoff_put(c, s)
         t00, t000 = math.exp(-far * s), math.exp(-(far + 1) * s)
         rest = bump_left * self.finite_above(epsilon - (far + 1) * s) / (t00 - t000)
@@ -129,11 +129,9 @@ class Engine:
             rows = []
             for i in chosen:
                 low, high = self.laws[i].extent(right, 1e-10 / self.total)
-                width = max(high - low, 1e-300)
-                grid = gridded(self.laws[i], width / 400, low, high)
-                losses = np.arange(grid.start, grid.start + len(grid.masses), dtype=np.float64) * (
-                    width / 400
-                )
+                step = max(high - low, 1e-3 * abs(high), 1e-12) / 600
+                grid = gridded(self.laws[i], step, low, high)
+                losses = np.arange(grid.start, grid.start + len(grid.masses), dtype=np.float64) * step
                 rows.append((losses, grid.masses, self.counts[i] * factor))
             self._rough = LogMoments(rows)
         return self._rough
@@ -165,7 +163,7 @@ class Engine:
 
     def _tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
         """(tilt, ln delta) with K'(tilt) = epsilon, about; the tilt is never negative."""
-        rough = self._moments(1e-30)
+        rough = self._moments(1e-300)
         k, mean, variance = rough.moments(0.0)
         if mean >= epsilon:
             return 0.0, math.log(0.5)
@@ -247,7 +245,7 @@ class Engine:
         """Nodes outside which the tilted mass is below 1e-14, by Chernoff with a handful of tilts."""
         counts = moments.counts
         here = float(np.dot(counts, log_a))
-        _, _, variance = self._moments(1e-30).moments(tilt)
+        _, _, variance = self._moments(1e-300).moments(tilt)
         sigma = max(math.sqrt(variance), step)
         goal = math.log(1e14)
         best_high, best_low = math.inf, -math.inf
@@ -359,6 +357,8 @@ class Engine:
         """Enclosure of H_epsilon(P||Q)."""
         tilt, log_delta = self._tilt_for_epsilon(epsilon)
         delta = math.exp(max(log_delta, -700.0))
+        # A width in epsilon is (tilt + 1) times as wide in delta, relatively.
+        tolerance = min(tolerance, 2e-3 / (tilt + 1))
         best: Interval | None = None
         step = self._first_step(tilt, tolerance)
         for _ in range(4):
@@ -389,8 +389,8 @@ class Engine:
         """Where the grid for the wanted accuracy is too large, the finest that fits."""
         assert callable(answer)
         last: NotCertified | None = None
-        for _ in range(24):
-            step *= 4
+        for _ in range(60):
+            step *= 1.6
             try:
                 found = answer(step)
                 assert isinstance(found, Interval)

@@ -90,7 +90,7 @@ def _tails(law: TailLaw, step: float, first: int, last: int) -> Gridded:
     edges = np.arange(first, last + 1, dtype=np.float64) * step
     got = law.tails(edges)
     values, errors = got.values, got.errors
-    cells = law.cells(edges, got)
+    cells = law.cells(edges)
     p, q, p_error, q_error = cells.p, cells.q, cells.p_error, cells.q_error
     left = edges[:-1]
     ratio = np.exp(np.clip(left, -700.0, _LARGEST_LOSS))

@@ -153,10 +153,13 @@ class TailLaw(LossLaw):
     closed_cells: Callable[[FloatArray], Cells] | None = None
     """Masses of the cells between rising edges in closed form, where the tails would cancel."""
 
-    def cells(self, edges: FloatArray, got: Tails) -> Cells:
-        """P- and Q-mass of each cell, from the smaller of the two tails where there is no closed form."""
-        if self.closed_cells is not None:
-            return self.closed_cells(edges)
+    def cells(self, edges: FloatArray) -> Cells:
+        """P- and Q-mass of each cell."""
+        return self.tail_cells(edges) if self.closed_cells is None else self.closed_cells(edges)
+
+    def tail_cells(self, edges: FloatArray) -> Cells:
+        """P- and Q-mass of each cell, from the smaller of the two tails, so that far cells keep digits."""
+        got = self.tails(edges)
         values, errors = got.values, got.errors
 
         def from_tails(above: int, below: int) -> tuple[FloatArray, FloatArray]:
