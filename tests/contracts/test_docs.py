@@ -134,7 +134,7 @@ RUN = [
     ("README.md", True, 1),
     ("docs/tutorial.md", True, 35),
     ("docs/guarantees.md", False, 30),
-    ("examples/noise-for-many-queries.md", True, 8),
+    ("examples/noise-for-many-queries.md", True, 12),
 ]
 
 
