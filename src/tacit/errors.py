@@ -4,9 +4,14 @@
     ├── InvalidInput               the request is malformed: nothing was computed, nothing spent   (exit 2)
     │   ├── InvalidParameter       a number outside its domain: NaN, negative, delta > 1, order <= 1
     │   ├── EmptyComposition       a composition, plan or grid with nothing in it
+    │   ├── LedgerError            the ledger cannot be used as it is: absent, read-only, full, unreachable
+    │   │   ├── LedgerCorrupt      an entry was changed, removed, moved or cut off, or the file is damaged
+    │   │   ├── LedgerLocked       another process held the ledger for longer than the wait
+    │   │   └── LedgerVersion      the ledger was written by a newer version of tacit
     │   ├── UnknownName            a word that is not in the closed list it was looked up in
     │   └── UnitMismatch           two guarantees about different units, or a unit used as another
     └── Refused                    well-formed, and the answer is no                               (exit 1)
+        ├── BudgetExceeded         what was asked does not fit in what is left
         ├── NoLaw                  no theorem gives the step that was asked for
         └── NotCertified           the numerical bound could not be made tight enough to be of use
 
@@ -21,9 +26,14 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 __all__ = [
+    "BudgetExceeded",
     "EmptyComposition",
     "InvalidInput",
     "InvalidParameter",
+    "LedgerCorrupt",
+    "LedgerError",
+    "LedgerLocked",
+    "LedgerVersion",
     "NoLaw",
     "NotCertified",
     "Refused",
@@ -68,6 +78,27 @@ class EmptyComposition(InvalidInput):
         super().__init__(f"{what} is empty", hint=hint or "give at least one member")
 
 
+class LedgerError(InvalidInput):
+    """The ledger cannot be used as it is. Nothing was answered; a charge is spent only where the text says so."""
+
+    def __init__(self, *, ledger: str, reason: str, hint: str = "") -> None:
+        self.ledger = ledger
+        self.reason = reason
+        super().__init__(f"the ledger {ledger} {reason}", hint=hint)
+
+
+class LedgerCorrupt(LedgerError):
+    """The ledger is not what was written: an entry was changed, removed, moved or cut off."""
+
+
+class LedgerLocked(LedgerError):
+    """Another process held the ledger for longer than the wait."""
+
+
+class LedgerVersion(LedgerError):
+    """The ledger was written in a format that this version does not know."""
+
+
 class UnknownName(InvalidInput):
     """A word is not in the closed list in which it was looked up; the nearest one is named."""
 
@@ -98,6 +129,19 @@ class Refused(TacitError):
     """The request is well-formed, and the answer is no."""
 
     exit_code = 1
+
+
+class BudgetExceeded(Refused):
+    """What was asked does not fit in what is left. Nothing was spent."""
+
+    def __init__(
+        self, *, spent: object, asked: object, left: object, whose: str = "the budget", hint: str = ""
+    ) -> None:
+        self.spent = spent
+        self.asked = asked
+        self.left = left
+        self.whose = whose
+        super().__init__(f"{whose} does not cover it: spent {spent}; asked {asked}; left {left}", hint=hint)
 
 
 class NoLaw(Refused):

@@ -6,6 +6,7 @@ import typer
 
 import tacit
 from tacit.cli.demo import demo
+from tacit.cli.ledger import ledger
 
 __all__ = ["app"]
 
@@ -32,3 +33,4 @@ def root(
 
 
 app.command(name="demo")(demo)
+app.add_typer(ledger, name="ledger")
