@@ -12,18 +12,20 @@ from tacit.cli.output import print_json, write_whole
 
 __all__ = ["ledger"]
 
-ledger = typer.Typer(
-    help="What was spent, by whom, on what.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-)
+ledger = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 _WHERE = typer.Argument(
     ..., metavar="LEDGER", help="The ledger's file, or a URL such as postgresql://host/db."
 )
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
 _WAIT = typer.Option(30.0, "--wait", help="Seconds to wait while another process writes.")
+
+
+@ledger.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """What was spent, by whom, on what."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @ledger.command(name="show")
@@ -41,7 +43,7 @@ def show(where: str = _WHERE, wait: float = _WAIT, json: bool = _JSON) -> None:
     print(f"left    {_said(found['remaining'])}")
     for name, part in found["analysts"].items():
         limit = f" of their {_said(part['share'])}" if part["share"] else ""
-        print(f"  {name}: {_said(part['spent'])}{limit}, in {part['charges']} charges")
+        print(f"  {name}: {_said(part['spent'])}{limit}, charges: {part['charges']}")
     for charge in found["charges"]:
         when = charge["time"][:19].replace("T", " ")
         print(
@@ -71,7 +73,7 @@ def verify(
         print(f"{found.entries} entries, unchanged since they were written")
         print(f"anchor  {found.anchor}")
     else:
-        print(f"{len(found.problems)} changes found in {found.entries} entries:")
+        print(f"changes found: {len(found.problems)}, in {found.entries} entries")
         for problem in found.problems:
             print(f"  {problem}")
     if not found.ok:

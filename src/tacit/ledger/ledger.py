@@ -378,6 +378,16 @@ class Ledger:
             hint="nothing was charged; `tacit ledger verify` names every change",
         )
 
+    def close(self) -> None:
+        """Give database connections back; a ledger that is used again opens them anew."""
+        self._store.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
         return f"Ledger({self.name!r}, budget={self.budget})"
 

@@ -133,6 +133,7 @@ class Store:
     def writing(self, *, fresh: bool = False) -> Iterator[Connection]:
         """A transaction that nobody else writes in; durable when this block has ended without an error."""
         with self._connected(write=True) as connection:
+            connection.begin()  # now, and not with the first statement: the lock comes before any reading
             if not self.is_file:
                 milliseconds = max(1, int(self.wait_seconds * 1000))
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
@@ -192,6 +193,8 @@ class Store:
             ) from None
 
     def _open_file(self) -> sqlite3.Connection:
+        if self.path is not None and not self.path.exists():
+            raise LedgerError(ledger=self.name, reason="does not exist", hint="check its name, or create it")
         connection = sqlite3.connect(
             f"file:{quote(str(self.path))}?mode=rw",
             uri=True,
@@ -207,6 +210,15 @@ class Store:
         ):
             connection.execute(f"PRAGMA {setting}")
         return connection
+
+    def close(self) -> None:
+        """Give connections back. The next transaction opens them anew."""
+        if self._owner == os.getpid():
+            self._engine.dispose()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_engine"):
+            self.close()
 
     def _after_fork(self) -> None:
         if self._owner != os.getpid():
