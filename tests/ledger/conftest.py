@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,18 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where a ledger may be created."""
+def new_place(request: pytest.FixtureRequest) -> Iterator[Callable[[], str]]:
+    """Places where ledgers may be created, one a call."""
     if request.param == "sqlite":
         with quick_folder() as folder:
-            yield str(Path(folder) / "survey.ledger")
+            names = (str(Path(folder) / f"{number}.ledger") for number in itertools.count())
+            yield lambda: next(names)
     else:
-        yield new_schema(request.getfixturevalue("postgres"))
+        server = request.getfixturevalue("postgres")
+        yield lambda: new_schema(server)
+
+
+@pytest.fixture
+def place(new_place: Callable[[], str]) -> str:
+    """Where a ledger may be created."""
+    return new_place()
