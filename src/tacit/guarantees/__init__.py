@@ -1,1 +1,80 @@
-"""What is promised: bounds, units, conditions and the laws between them."""
+"""What is promised: bounds, units, conditions, and the laws between them. No data, no randomness, no I/O.
+
+Read in this order: `bounds/` (how much), `units.py` (for whom), `conditions.py` (given what),
+`guarantee.py` (the three together), `laws/` (what follows from what), `meaning.py` and `explain.py`
+(what it means for people), `theorems.py` (why it is true).
+"""
+
+from tacit.guarantees.algebra import compose, group, parallel, post_process, repeat, subsample
+from tacit.guarantees.bounds import (
+    COMMON_ORDERS,
+    Approximate,
+    Bound,
+    Concentrated,
+    Gaussian,
+    Pointwise,
+    Profile,
+    Pure,
+    Renyi,
+)
+from tacit.guarantees.conditions import (
+    Always,
+    BoundedAdversary,
+    Condition,
+    Indistinguishability,
+    Priors,
+    RandomData,
+)
+from tacit.guarantees.guarantee import Guarantee
+from tacit.guarantees.implication import Implication
+from tacit.guarantees.laws.amplify import Sampling
+from tacit.guarantees.laws.convert import concentrated_budget, convert, renyi_budget
+from tacit.guarantees.laws.gaussian_noise import gaussian_budget
+from tacit.guarantees.laws.registry import LAWS, Law
+from tacit.guarantees.theorems import THEOREMS, Theorem, theorem
+from tacit.guarantees.units import Coupled, GroupOf, Neighbours, People, Rows, Unit, group_of, people, rows
+
+__all__ = [
+    "COMMON_ORDERS",
+    "LAWS",
+    "THEOREMS",
+    "Always",
+    "Approximate",
+    "Bound",
+    "BoundedAdversary",
+    "Concentrated",
+    "Condition",
+    "Coupled",
+    "Gaussian",
+    "GroupOf",
+    "Guarantee",
+    "Implication",
+    "Indistinguishability",
+    "Law",
+    "Neighbours",
+    "People",
+    "Pointwise",
+    "Priors",
+    "Profile",
+    "Pure",
+    "RandomData",
+    "Renyi",
+    "Rows",
+    "Sampling",
+    "Theorem",
+    "Unit",
+    "compose",
+    "concentrated_budget",
+    "convert",
+    "gaussian_budget",
+    "group",
+    "group_of",
+    "parallel",
+    "people",
+    "post_process",
+    "renyi_budget",
+    "repeat",
+    "rows",
+    "subsample",
+    "theorem",
+]

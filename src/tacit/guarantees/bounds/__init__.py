@@ -1,0 +1,22 @@
+"""How much may be revealed: one file a bound."""
+
+from tacit.guarantees.bounds.approximate import Approximate, Pointwise
+from tacit.guarantees.bounds.base import Bound, Level
+from tacit.guarantees.bounds.concentrated import Concentrated
+from tacit.guarantees.bounds.gaussian import Gaussian
+from tacit.guarantees.bounds.profile import Profile
+from tacit.guarantees.bounds.pure import Pure
+from tacit.guarantees.bounds.renyi import COMMON_ORDERS, Renyi
+
+__all__ = [
+    "COMMON_ORDERS",
+    "Approximate",
+    "Bound",
+    "Concentrated",
+    "Gaussian",
+    "Level",
+    "Pointwise",
+    "Profile",
+    "Pure",
+    "Renyi",
+]

@@ -1,0 +1,127 @@
+"""What every bound answers: a curve delta(epsilon), its inverse, and its Rényi divergences.
+
+All three are upper bounds, rounded against us: the mechanism reveals no more than they say.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, ClassVar
+
+from tacit.errors import NoLaw
+from tacit.guarantees.checks import non_negative, order_above_one, probability
+
+__all__ = ["Bound", "Level", "rebuild", "solve_epsilon"]
+
+
+class Level(float):
+    """A stated number that also answers for its curve.
+
+    `Approximate(epsilon=1, delta=1e-6).epsilon` is the number 1.0; `.epsilon(1e-3)` is the curve's value.
+    """
+
+    __slots__ = ("_curve",)
+    _curve: Callable[[float], float]
+
+    def __new__(cls, value: float, curve: Callable[[float], float]) -> Level:
+        self = super().__new__(cls, value)
+        self._curve = curve
+        return self
+
+    def __call__(self, at: float) -> float:
+        return self._curve(at)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return float, (float(self),)
+
+
+class Bound(ABC):
+    """How much may be revealed. Subclasses are frozen data classes, valid from birth.
+
+    `delta(epsilon)` is the smallest certified delta such that the mechanism is (epsilon, delta)-private;
+    `epsilon(delta)` its inverse (infinite where no epsilon will do); `renyi(order)` a bound on the Rényi
+    divergence of that order between neighbours, or NoLaw where no theorem gives one.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    def _delta_at(self, epsilon: float) -> float:
+        return self._delta(non_negative("epsilon", epsilon, finite=False))
+
+    def _epsilon_at(self, delta: float) -> float:
+        level = probability("delta", delta)
+        return 0.0 if level == 1 else self._epsilon(level)
+
+    def renyi(self, order: float) -> float:
+        """Upper bound on the Rényi divergence D_order between the outputs on neighbours."""
+        return self._renyi(order_above_one(order))
+
+    @abstractmethod
+    def _delta(self, epsilon: float) -> float: ...
+
+    @abstractmethod
+    def _epsilon(self, delta: float) -> float: ...
+
+    @abstractmethod
+    def _renyi(self, order: float) -> float: ...
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The stated parameters as plain values, in the order of the constructor."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The bound as a short phrase, three significant digits."""
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, (type(self), self.parameters)
+
+
+def rebuild(cls: type[Bound], parameters: dict[str, Any]) -> Bound:
+    """Make a bound anew from its plain parameters (for pickling and copying)."""
+    return cls(**parameters)
+
+
+def no_renyi(kind: str) -> NoLaw:
+    """The refusal of every bound that allows an outright failure with positive probability."""
+    return NoLaw(
+        operation=f"the Rényi divergence of {kind}",
+        reason="with probability delta the output may give the data away, and then every order above 1 is infinite",
+        counterexample="publish the table with probability delta, and nothing otherwise",
+        hint="compose such bounds by their profile",
+    )
+
+
+def solve_epsilon(delta_at: Callable[[float], float], delta: float, *, start: float = 1.0) -> float:
+    """The smallest float epsilon >= 0 (to within rounding) with delta_at(epsilon) <= delta.
+
+    `delta_at` must be a non-increasing certified upper bound; the returned epsilon is always a point at
+    which the inequality was checked, so that the search cannot err on the unsafe side.
+    """
+    if delta_at(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, start
+    while delta_at(high) > delta:
+        low, high = high, high * 2
+        if math.isinf(high):
+            return math.inf
+    while True:
+        middle = low + (high - low) / 2 if low else high / 2
+        if (low and high - low <= 2e-16 * high) or middle <= 5e-324 or not low < middle < high:
+            return high
+        if delta_at(middle) <= delta:
+            high = middle
+        else:
+            low = middle
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, float) else value

@@ -1,0 +1,70 @@
+"""Gaussian differential privacy: telling neighbours apart is as hard as telling N(0,1) from N(mu,1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.bounds.base import Bound, solve_epsilon
+from tacit.guarantees.checks import non_negative
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["Gaussian", "normal_cdf"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian(Bound):
+    """mu-Gaussian differential privacy; Gaussian noise has mu = l2_sensitivity / noise_std exactly.
+
+        delta(e) = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu),       D_a = a mu^2 / 2.
+    The discrete Gaussian does not have this curve.
+    Source: Balle, Wang 2018, Thm 8; Dong, Roth, Su 2022; theorem `gaussian-profile`.
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", non_negative("mu", self.mu))
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta at this epsilon."""
+        return self._delta_at(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at this delta."""
+        return self._epsilon_at(delta)
+
+    def _delta(self, epsilon: float) -> float:
+        if self.mu == 0 or math.isinf(epsilon):
+            return 0.0
+
+        def curve() -> arb:
+            m, e = ball(self.mu), ball(epsilon)
+            return normal_cdf(m / 2 - e / m) - e.exp() * normal_cdf(-m / 2 - e / m)
+
+        return min(1.0, max(0.0, upper(curve)))
+
+    def _epsilon(self, delta: float) -> float:
+        if self.mu == 0:
+            return 0.0
+        if delta == 0:
+            return math.inf
+        return solve_epsilon(self._delta, delta, start=max(self.mu, 1e-300))
+
+    def _renyi(self, order: float) -> float:
+        if self.mu == 0:
+            return 0.0
+        return math.inf if math.isinf(order) else upper(lambda: ball(order) * ball(self.mu) ** 2 / 2)
+
+    def describe(self) -> str:
+        return f"mu = {self.mu:.3g}"
+
+
+def normal_cdf(x: arb) -> arb:
+    """The standard normal distribution function as a ball, accurate in both tails."""
+    return (-x / ball(2).sqrt()).erfc() / 2

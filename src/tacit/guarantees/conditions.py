@@ -1,0 +1,173 @@
+"""Given what a guarantee holds: always, over random data, under priors, against bounded adversaries.
+
+Differential privacy is the condition `Always`. The others are weaker statements under the same bound;
+each is a type of its own, prints itself, and never turns into another silently. How two of them compose
+is part of the condition:
+
+    Always           with Always: Always.
+    RandomData       gammas add, for mechanisms fixed in advance; adaptively there is no law.
+    Priors           no law, unless the conditions of Groce Thm 5.6 or 6.8 are declared (laws/compose.py).
+    BoundedAdversary advantages add (SIM), or add with a factor e^epsilon (IND).
+
+A condition under which *more* is assumed is weaker: `Always` implies each of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tacit.errors import InvalidParameter, NoLaw, UnknownName
+from tacit.guarantees.checks import probability
+from tacit.guarantees.rounding import sum_up
+
+__all__ = ["Always", "BoundedAdversary", "Condition", "Indistinguishability", "Priors", "RandomData"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Base of all conditions."""
+
+    def describe(self) -> str:
+        """A clause that completes 'This holds ...'."""
+        raise NoLaw(operation="a bare condition", reason="use Always(), RandomData(...), Priors(...) ...")
+
+    def implies(self, other: Condition) -> tuple[bool, tuple[str, ...]]:
+        """Does the same bound under this condition give it under `other`? With the theorems used."""
+        return (True, ()) if self == other else (False, ())
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Always(Condition):
+    """Whatever the data are, whatever the adversary knows, and whatever they can compute."""
+
+    def describe(self) -> str:
+        return "whatever the data are, whatever an adversary knows, and whatever they can compute"
+
+    def implies(self, other: Condition) -> tuple[bool, tuple[str, ...]]:
+        if isinstance(other, RandomData):
+            return True, ("always-implies-random-data",)
+        if isinstance(other, Priors):
+            return True, ("always-implies-priors",)
+        if isinstance(other, BoundedAdversary):
+            return True, ("always-implies-bounded-adversary",)
+        return isinstance(other, Always), ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomData(Condition):
+    """Random differential privacy: with probability 1 - gamma over data drawn independently from one law.
+
+    Hall, Rinaldo, Wasserman (2011), Def. 2: the bound holds for the samples (x_1..x_n) and
+    (x_1..x_{n-1}, x_{n+1}) except with probability gamma over the n+1 independent draws.
+    """
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", probability("gamma", self.gamma))
+
+    def describe(self) -> str:
+        return (
+            f"except with probability {self.gamma:.3g} over the data themselves, if the rows are independent "
+            "draws from one population, and for mechanisms that were fixed before the data were seen"
+        )
+
+    def implies(self, other: Condition) -> tuple[bool, tuple[str, ...]]:
+        return isinstance(other, RandomData) and self.gamma <= other.gamma, ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priors(Condition):
+    """Coupled-worlds privacy (Groce 2014, Def. 5.5) for a class of priors over (data, auxiliary knowledge).
+
+    `family` names the class; equal names mean equal classes. `unknown_rows` is the least number of rows
+    about which the adversary has no auxiliary knowledge: fewer required unknown rows is the stronger claim.
+    """
+
+    family: str
+    unknown_rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.family, str) or not self.family:
+            raise InvalidParameter(parameter="family", value=self.family, must="name a class of priors")
+        if (
+            isinstance(self.unknown_rows, bool)
+            or not isinstance(self.unknown_rows, int)
+            or self.unknown_rows < 1
+        ):
+            raise InvalidParameter(
+                parameter="unknown_rows", value=self.unknown_rows, must="be an integer of at least 1"
+            )
+
+    def describe(self) -> str:
+        return (
+            f"only against adversaries whose knowledge is of the class '{self.family}' and who know nothing "
+            f"of at least {self.unknown_rows} rows"
+        )
+
+    def implies(self, other: Condition) -> tuple[bool, tuple[str, ...]]:
+        if (
+            isinstance(other, Priors)
+            and self.family == other.family
+            and self.unknown_rows <= other.unknown_rows
+        ):
+            return True, () if self == other else ("less-auxiliary-knowledge",)
+        return False, ()
+
+
+class Indistinguishability(StrEnum):
+    """Which computational definition: a private stand-in exists (SIM), or no test tells (IND)."""
+
+    SIM = "sim"
+    IND = "ind"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedAdversary(Condition):
+    """Computational differential privacy in concrete numbers.
+
+    SIM (Groce 2014, Def. 4.3): some mechanism with the stated bound exists whose output no adversary
+    within `assumption` tells from this one with an advantage above `advantage`.
+    IND (Def. 4.2): for such adversaries Pr[A(F(x))=1] <= e^epsilon Pr[A(F(x'))=1] + delta + advantage.
+    """
+
+    assumption: str
+    advantage: float
+    definition: Indistinguishability = Indistinguishability.SIM
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.assumption, str) or not self.assumption:
+            raise InvalidParameter(parameter="assumption", value=self.assumption, must="name what is assumed")
+        object.__setattr__(self, "advantage", probability("advantage", self.advantage))
+        try:
+            object.__setattr__(self, "definition", Indistinguishability(self.definition))
+        except ValueError:
+            raise UnknownName(
+                what="computational definition",
+                name=str(self.definition),
+                known=[d.value for d in Indistinguishability],
+            ) from None
+
+    def describe(self) -> str:
+        how = (
+            "a mechanism with exactly this bound exists, and telling this one from it"
+            if self.definition is Indistinguishability.SIM
+            else "beating this bound"
+        )
+        return f"as long as {self.assumption}: {how} succeeds with advantage at most {self.advantage:.3g}"
+
+    def implies(self, other: Condition) -> tuple[bool, tuple[str, ...]]:
+        if not isinstance(other, BoundedAdversary) or self.assumption != other.assumption:
+            return False, ()
+        if self.definition == other.definition:
+            return self.advantage <= other.advantage, ()
+        return False, ()
+
+
+def add_gammas(conditions: list[RandomData]) -> RandomData:
+    """Union bound over the failing data sets, for mechanisms fixed in advance."""
+    return RandomData(gamma=min(1.0, sum_up([c.gamma for c in conditions])))

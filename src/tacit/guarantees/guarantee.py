@@ -1,0 +1,209 @@
+"""A guarantee: how much, for whom, given what. No part is ever dropped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
+from tacit.guarantees import meaning
+from tacit.guarantees.bounds import Bound
+from tacit.guarantees.checks import whole
+from tacit.guarantees.conditions import (
+    Always,
+    BoundedAdversary,
+    Condition,
+    Indistinguishability,
+    Priors,
+    RandomData,
+)
+from tacit.guarantees.declarations import SECRET_SAMPLE
+from tacit.guarantees.explain import explain
+from tacit.guarantees.implication import Implication, bound_implies
+from tacit.guarantees.laws.amplify import Sampling, amplify_bound
+from tacit.guarantees.laws.conditions import sim_to_ind
+from tacit.guarantees.laws.group import group_bound
+from tacit.guarantees.rounding import sum_up
+from tacit.guarantees.units import Coupled, GroupOf, Neighbours, Unit, group_of, steps
+
+__all__ = ["Guarantee"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """bound (how much) + unit (for whom) + condition (given what); `Always` is differential privacy.
+
+    `declared` lists what somebody declared on the way and no program can check ("the parameters were fixed in
+    advance"): it is printed and recorded with the guarantee, and carried through every law.
+    """
+
+    bound: Bound
+    unit: Unit
+    condition: Condition = field(default_factory=Always)
+    declared: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, kind in (("bound", Bound), ("unit", Unit), ("condition", Condition)):
+            if not isinstance(getattr(self, name), kind):
+                raise InvalidParameter(
+                    parameter=name, value=getattr(self, name), must=f"be a {kind.__name__.lower()}"
+                )
+
+        object.__setattr__(self, "declared", tuple(sorted(set(self.declared))))
+        if isinstance(self.condition, RandomData) and self.unit.neighbours is not Neighbours.REPLACE_ONE:
+            raise UnitMismatch(
+                left=str(self.unit),
+                right="replace-one neighbours",
+                hint="random differential privacy is about exchanging one row of a sample of known size",
+            )
+
+    # --- reading -------------------------------------------------------------------------------------
+    def delta(self, epsilon: float) -> float:
+        """The bound's delta at this epsilon."""
+        return self.bound._delta_at(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """The bound's epsilon at this delta."""
+        return self.bound._epsilon_at(delta)
+
+    def renyi(self, order: float) -> float:
+        """The bound's Rényi divergence at this order."""
+        return self.bound.renyi(order)
+
+    def power(self, size: float) -> float:
+        """The largest power of any test of this size about one unit (Hall 2012, Prop. 1.2.2)."""
+        self._about_neighbours("the power of a test")
+        if not isinstance(self.condition, BoundedAdversary):
+            return meaning.power(self.bound, size)
+        # SIM: the test's size and power each move by the advantage when the stand-in takes the mechanism's place.
+        slack = self.condition.advantage
+        shifted = (
+            size if self.condition.definition is Indistinguishability.IND else min(1.0, sum_up([size, slack]))
+        )
+        return min(1.0, sum_up([meaning.power(self.bound, shifted), slack]))
+
+    def best_guess(self, prior: float = 0.5) -> float:
+        """The largest probability of guessing rightly between two values, before odds of `prior`."""
+        self._about_neighbours("a best guess")
+        slack = self.condition.advantage if isinstance(self.condition, BoundedAdversary) else 0.0
+        return min(1.0, sum_up([meaning.best_guess(self.bound, prior), slack]))
+
+    def posterior_shift(self) -> float:
+        """tanh(epsilon/2) for pure epsilon; NoLaw otherwise."""
+        self._about_neighbours("a posterior shift")
+        if isinstance(self.condition, BoundedAdversary):
+            raise NoLaw(
+                operation="a posterior shift under BoundedAdversary",
+                reason="what an unbounded reasoner could infer is not limited by a computational bound",
+            )
+        return meaning.posterior_shift(self.bound)
+
+    def incentive(self, *, delta: float = 0.0) -> meaning.Incentive:
+        """How much one unit's data can raise the expectation of any harm (Hall 2012, sec. 1.2.1)."""
+        self._about_neighbours("the incentive reading")
+        return meaning.incentive(self.bound, delta=delta)
+
+    def _about_neighbours(self, what: str) -> None:
+        if isinstance(self.condition, Priors) or isinstance(self.unit, Coupled):
+            raise NoLaw(
+                operation=f"{what} in coupled worlds",
+                reason="the bound compares the release with an imitation made without the unit, not two versions "
+                "of the unit's data",
+                hint="the inference-based reading is Groce Thm 5.2: 3 epsilon and 2 sqrt(delta * family)",
+            )
+
+    def explain(self) -> str:
+        """Plain sentences for a disclosure officer."""
+        return explain(self.bound, self.unit, self.condition, self.declared)
+
+    def __str__(self) -> str:
+        text = f"{self.bound} for {self.unit}"
+        if not isinstance(self.condition, Always):
+            text += f"; {self.condition}"
+        return text + (f"; declared: {'; '.join(self.declared)}" if self.declared else "")
+
+    # --- comparing -----------------------------------------------------------------------------------
+    def implies(self, other: Guarantee) -> Implication:
+        """Does this promise contain the other? With the chain of theorems, or the reason why not."""
+        if not isinstance(other, Guarantee):
+            raise InvalidParameter(parameter="other", value=other, must="be a guarantee")
+        try:
+            restated = self.for_unit(other.unit)
+            _, chain = steps(self.unit, other.unit)
+        except (UnitMismatch, NoLaw) as problem:
+            return Implication(holds=False, reason=str(problem))
+        holds, used = self._condition_implies(other.condition)
+        if not holds:
+            return Implication(
+                holds=False,
+                reason=f"it holds {self.condition}, which does not give: {other.condition}",
+            )
+        more = set(self.declared) - set(other.declared)
+        if more:
+            return Implication(holds=False, reason=f"it rests on a declaration: {'; '.join(sorted(more))}")
+        verdict = bound_implies(restated.bound, other.bound)
+        return replace(verdict, chain=tuple(dict.fromkeys((*chain, *used, *verdict.chain))))
+
+    def _condition_implies(self, other: Condition) -> tuple[bool, tuple[str, ...]]:
+        mine = self.condition
+        if (
+            isinstance(mine, BoundedAdversary)
+            and isinstance(other, BoundedAdversary)
+            and mine.definition is Indistinguishability.SIM
+            and other.definition is Indistinguishability.IND
+            and math.isfinite(self.bound._epsilon(0.0))
+        ):
+            holds, used = sim_to_ind(mine, self.bound).implies(other)
+            return holds, ("sim-implies-ind", *used)
+        return mine.implies(other)
+
+    # --- restating -----------------------------------------------------------------------------------
+    def for_unit(self, unit: Unit) -> Guarantee:
+        """The same mechanism's guarantee for another unit, by walking the steps between its neighbours."""
+        count, _ = steps(self.unit, unit)
+        if count > 1 and not isinstance(self.condition, Always):
+            raise NoLaw(
+                operation="another unit under a condition",
+                reason="the intermediate data sets of the walk need not satisfy the condition",
+            )
+        bound, _ = group_bound(self.bound, count)
+        return replace(self, bound=bound, unit=unit)
+
+    def group(self, size: int) -> Guarantee:
+        """The guarantee for any `size` units at once."""
+        base = self.unit.of if isinstance(self.unit, GroupOf) else self.unit
+        already = self.unit.size if isinstance(self.unit, GroupOf) else 1
+        return self.for_unit(group_of(base, size=already * whole("size", size)))
+
+    def subsampled(self, *, rate: float, scheme: str | Sampling) -> Guarantee:
+        """The guarantee when the mechanism sees a secret random part of the units."""
+        how = Sampling.parse(scheme)
+        if not isinstance(self.condition, Always):
+            raise NoLaw(
+                operation="subsampling under a condition", reason="the theorems are about every data set"
+            )
+        if isinstance(self.unit, GroupOf) or self.unit.neighbours is not how.neighbours:
+            raise NoLaw(
+                operation=f"{how.value} subsampling for {self.unit}",
+                reason=f"the theorem for {how.value} sampling is about one unit under {how.neighbours.value}",
+                hint=f"state the guarantee for {how.neighbours.value} neighbours",
+            )
+        bound, _ = amplify_bound(self.bound, rate=rate, scheme=how)
+        return replace(self, bound=bound, declared=(*self.declared, SECRET_SAMPLE))
+
+    def post_processed(self) -> Guarantee:
+        """The guarantee of whatever is computed from the release without the data.
+
+        Against a `BoundedAdversary` the computation must itself be efficient.
+        """
+        from tacit.guarantees.laws.post_process import post_process_bound
+
+        return replace(self, bound=post_process_bound(self.bound))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The guarantee as plain data, for certificates (see record.py)."""
+        from tacit.guarantees.record import to_record
+
+        return to_record(self)

@@ -1,0 +1,184 @@
+"""When one bound contains another: decided by a theorem and a certified number, or not at all.
+
+`implies` may say no where the truth is yet unknown; it never says yes where a curve says no.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tacit.errors import NoLaw
+from tacit.guarantees.bounds import (
+    Approximate,
+    Bound,
+    Concentrated,
+    Gaussian,
+    Pointwise,
+    Profile,
+    Pure,
+    Renyi,
+)
+from tacit.guarantees.laws.convert import convert
+from tacit.guarantees.theorems import Theorem, theorem
+
+__all__ = ["Implication", "bound_implies"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Implication:
+    """A verdict that is true or false like a boolean, with the chain of theorems or the reason against."""
+
+    holds: bool
+    chain: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    @property
+    def theorems(self) -> tuple[Theorem, ...]:
+        """The theorems of the chain."""
+        return tuple(theorem(name) for name in self.chain)
+
+
+def bound_implies(known: Bound, wanted: Bound) -> Implication:
+    """Does every mechanism with the bound `known` have the bound `wanted`?"""
+    if known == wanted:
+        return Implication(holds=True)
+    match wanted:
+        case Pure():
+            return _pure(known, wanted)
+        case Pointwise():
+            return _pointwise(known, wanted)
+        case Approximate():
+            return _at_most(
+                known._delta(float(wanted.epsilon)),
+                float(wanted.delta),
+                _curve_theorem(known),
+                f"delta at epsilon = {float(wanted.epsilon):g}",
+            )
+        case Gaussian():
+            return _converted(known, Gaussian, wanted.mu, "mu")
+        case Concentrated():
+            return _converted(known, Concentrated, wanted.rho, "rho")
+        case Renyi():
+            return _renyi(known, wanted)
+        case Profile():
+            return _profile(known, wanted)
+    return Implication(holds=False, reason=f"no theorem decides about {type(wanted).__name__}")
+
+
+def _pure(known: Bound, wanted: Pure) -> Implication:
+    return _at_most(known._epsilon(0.0), float(wanted.epsilon), _pure_theorem(known), "epsilon at delta = 0")
+
+
+def _pure_theorem(known: Bound) -> tuple[str, ...]:
+    return ("renyi-interpolation",) if isinstance(known, Renyi) else _curve_theorem(known)
+
+
+def _pointwise(known: Bound, wanted: Pointwise) -> Implication:
+    if isinstance(known, Pointwise):
+        ok = known.epsilon <= wanted.epsilon and known.delta <= wanted.delta
+        return Implication(holds=ok, reason="" if ok else "its epsilon or its delta is larger")
+    verdict = _pure(known, Pure(epsilon=float(wanted.epsilon)))
+    if verdict:
+        return Implication(holds=True, chain=(*verdict.chain, "pure-to-approximate"))
+    if wanted.delta > 0:
+        try:
+            reached = convert(known, Pointwise, delta=float(wanted.delta), law="curve-to-pointwise")
+        except NoLaw as problem:
+            return Implication(holds=False, reason=problem.message)
+        if reached.epsilon <= wanted.epsilon:
+            return Implication(holds=True, chain=(*_curve_theorem(known), "curve-to-pointwise"))
+    return Implication(
+        holds=False, reason="its curve does not show that the loss is so small with that probability"
+    )
+
+
+def _converted(
+    known: Bound, kind: type[Gaussian] | type[Concentrated], level: float, name: str
+) -> Implication:
+    """Through the default law to the wanted kind, by the number it gives."""
+    chain: tuple[str, ...] = ()
+    if not isinstance(known, kind):
+        # A pure epsilon hides in every bound that is finite at delta = 0.
+        hidden = known._epsilon(0.0)
+        if isinstance(known, Gaussian) and kind is Concentrated:
+            chain = ("gaussian-to-concentrated",)
+        elif math.isfinite(hidden):
+            chain = (*(() if isinstance(known, Pure) else _pure_theorem(known)), f"pure-to-{kind.kind}")
+            known = Pure(epsilon=hidden)
+        else:
+            return Implication(holds=False, reason=f"no {name} follows from {known}")
+        known = convert(known, kind)
+    return _at_most(getattr(known, name), level, chain, name)
+
+
+def _renyi(known: Bound, wanted: Renyi) -> Implication:
+    for order, level in zip(wanted.orders, wanted.epsilons, strict=True):
+        if math.isinf(level):
+            continue
+        try:
+            reached = known.renyi(order)
+        except NoLaw as problem:
+            return Implication(holds=False, reason=problem.message)
+        if not reached <= level:
+            return Implication(
+                holds=False, reason=f"its divergence at order {order:g} is {reached:g} > {level:g}"
+            )
+    return Implication(holds=True, chain=_renyi_theorem(known))
+
+
+def _profile(known: Bound, wanted: Profile) -> Implication:
+    """Below the wanted curve everywhere: checked at its kinks, where it has finitely many.
+
+    Both curves are convex in e^epsilon, and the wanted one is linear between its kinks: being below at the
+    kinks is being below everywhere. Below 0 both are mirror images: H_{-e} = 1 - e^{-e} + e^{-e} H_e.
+    """
+    kinks = wanted.kinks()
+    if kinks is None:
+        level = wanted.gaussian_mu()
+        own = known.gaussian_mu() if isinstance(known, Profile) else None
+        if level is not None:
+            inner: Bound = Gaussian(mu=own) if own is not None else known
+            return bound_implies(inner, Gaussian(mu=level))
+        return Implication(
+            holds=False,
+            reason="the other curve is not linear between finitely many points; compare at a delta",
+        )
+    for product, points in kinks:
+        for epsilon in points:
+            if not known._delta(epsilon) <= product.delta(epsilon).low:
+                return Implication(holds=False, reason=f"its delta at epsilon = {epsilon:g} is larger")
+    return Implication(holds=True, chain=(*_curve_theorem(known), "dominating-pair"))
+
+
+def _at_most(value: float, level: float, chain: tuple[str, ...], what: str) -> Implication:
+    if value <= level:
+        return Implication(holds=True, chain=chain)
+    return Implication(holds=False, reason=f"its {what} is {value:g} > {level:g}")
+
+
+def _curve_theorem(bound: Bound) -> tuple[str, ...]:
+    names: dict[type[Bound], tuple[str, ...]] = {
+        Pure: ("pure-to-approximate", "approximate-profile"),
+        Pointwise: ("pointwise-to-approximate", "approximate-profile"),
+        Approximate: ("approximate-profile",),
+        Gaussian: ("gaussian-profile",),
+        Concentrated: ("concentrated-to-approximate",),
+        Renyi: ("renyi-to-approximate",),
+        Profile: ("dominating-pair",),
+    }
+    return names[type(bound)]
+
+
+def _renyi_theorem(bound: Bound) -> tuple[str, ...]:
+    names: dict[type[Bound], tuple[str, ...]] = {
+        Pure: ("pure-to-renyi",),
+        Gaussian: ("gaussian-to-concentrated", "concentrated-to-renyi"),
+        Concentrated: ("concentrated-to-renyi",),
+        Renyi: ("renyi-interpolation",),
+        Profile: ("dominating-pair",),
+    }
+    return names.get(type(bound), ("pure-to-approximate", "pure-to-renyi"))

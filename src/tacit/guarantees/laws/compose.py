@@ -1,0 +1,245 @@
+"""Sequential composition: what several releases about the same data reveal together.
+
+Kinds form a lattice, and a mixed composition happens in the least kind above all its members:
+
+    Pure < Pointwise < Approximate < Profile
+    Pure, Gaussian < Concentrated < Renyi < Profile
+
+Within one kind composition is a closed formula, associative and commutative. `law="profile"` composes the
+curves themselves (the tightest, for bounds fixed in advance), `law="advanced"` and `law="optimal"` are the
+classical theorems for (epsilon, delta). All hold for adaptively chosen *mechanisms*; that the *parameters*
+be chosen adaptively too is a matter for filters, not for this room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnknownName
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.bounds import (
+    Approximate,
+    Bound,
+    Concentrated,
+    Gaussian,
+    Pointwise,
+    Profile,
+    Pure,
+    Renyi,
+)
+from tacit.guarantees.checks import probability, whole
+from tacit.guarantees.laws.convert import convert
+from tacit.guarantees.laws.registry import LAWS, law
+from tacit.guarantees.rounding import sum_up, up
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["compose_bounds", "join", "repeat_bound"]
+
+Weighted = Sequence[tuple[Any, int]]
+
+A = TypeVar("A", Approximate, Pointwise)
+
+_ABOVE: dict[type[Bound], frozenset[type[Bound]]] = {
+    Pure: frozenset({Pure, Pointwise, Approximate, Concentrated, Renyi, Profile}),
+    Pointwise: frozenset({Pointwise, Approximate, Profile}),
+    Approximate: frozenset({Approximate, Profile}),
+    Gaussian: frozenset({Gaussian, Concentrated, Renyi, Profile}),
+    Concentrated: frozenset({Concentrated, Renyi, Profile}),
+    Renyi: frozenset({Renyi, Profile}),
+    Profile: frozenset({Profile}),
+}
+# Small kinds first: the least common upper bound is the first that all members lie below.
+_LINE: tuple[type[Bound], ...] = (Pure, Pointwise, Approximate, Gaussian, Concentrated, Renyi, Profile)
+
+
+def join(*kinds: type[Bound]) -> type[Bound]:
+    """The least kind into which all of these convert without a choice of parameters."""
+    common = frozenset.intersection(*(_ABOVE[k] for k in kinds))
+    return next(k for k in _LINE if k in common)
+
+
+@law("compose-pure", operation="compose")
+def compose_pure(parts: Weighted) -> Pure:
+    """Epsilons add."""
+    return Pure(epsilon=_sum(parts, lambda b: float(b.epsilon)))
+
+
+@law("compose-pointwise", operation="compose")
+def compose_pointwise(parts: Weighted) -> Pointwise:
+    """Epsilons add; delta = 1 - prod(1 - delta_i)."""
+    epsilon = _sum(parts, lambda b: float(b.epsilon))
+    return _reported(Pointwise, epsilon, upper(lambda: 1 - _survival(parts)))
+
+
+@law("compose-approximate-basic", operation="compose")
+def compose_approximate(parts: Weighted) -> Approximate:
+    """Epsilons add and deltas add."""
+    epsilon = _sum(parts, lambda b: float(b.epsilon))
+    return _reported(Approximate, epsilon, _sum(parts, lambda b: float(b.delta)))
+
+
+@law("compose-approximate-advanced", operation="compose")
+def compose_advanced(parts: Weighted, *, slack: float) -> Approximate:
+    """Dwork, Rothblum, Vadhan in the form of Kairouz, Oh, Viswanath, for unequal parts; never above basic.
+
+    epsilon = sum e_i tanh(e_i/2) + sqrt(2 ln(1/slack) sum e_i^2), delta = 1 - (1-slack) prod(1-delta_i).
+    """
+    s = probability("slack", slack, below_one=True)
+    basic = _sum(parts, lambda b: float(b.epsilon))
+    delta = upper(lambda: 1 - (1 - ball(s)) * _survival(parts))
+    if s == 0:
+        return _reported(Approximate, basic, delta)
+
+    def advanced() -> arb:
+        mean, square = ball(0), ball(0)
+        for bound, times in parts:
+            e = ball(float(bound.epsilon))
+            mean += times * e * (e / 2).tanh()
+            square += times * e**2
+        return mean + (-2 * ball(s).log() * square).sqrt()
+
+    return _reported(Approximate, min(basic, upper(advanced)), delta)
+
+
+@law("compose-approximate-optimal", operation="compose")
+def compose_optimal(parts: Weighted) -> Profile:
+    """The whole curve of Kairouz, Oh, Viswanath, certified from both sides."""
+    return compose_profile(
+        [(convert(b, Approximate) if isinstance(b, Pure | Pointwise) else b, n) for b, n in parts]
+    )
+
+
+@law("compose-gaussian", operation="compose")
+def compose_gaussian(parts: Weighted) -> Gaussian:
+    """mu = sqrt(sum mu_i^2)."""
+    square = sum((n * Fraction(b.mu) ** 2 for b, n in parts), Fraction(0))
+    return Gaussian(mu=upper(lambda: ball(square).sqrt()))
+
+
+@law("compose-concentrated", operation="compose")
+def compose_concentrated(parts: Weighted) -> Concentrated:
+    """Rhos add."""
+    return Concentrated(rho=_sum(parts, lambda b: b.rho))
+
+
+@law("compose-renyi", operation="compose")
+def compose_renyi(parts: Weighted) -> Renyi:
+    """Divergences add at each order; orders are those that any part lists and all parts know."""
+    curves = [b for b, _ in parts if isinstance(b, Renyi)]
+    top = min(c.orders[-1] for c in curves)
+    orders = sorted({a for c in curves for a in c.orders if a <= top})
+    sums = [sum_up([Fraction(e) * n if math.isfinite(e) else e for e, n in _at(parts, a)]) for a in orders]
+    return Renyi(orders=tuple(orders), epsilons=tuple(sums))
+
+
+def _at(parts: Weighted, order: float) -> list[tuple[float, int]]:
+    return [(b.renyi(order), n) for b, n in parts]
+
+
+@law("compose-profile", operation="compose")
+def compose_profile(parts: Weighted) -> Profile:
+    """Losses add as independent random variables: the curves are convolved, add and remove apart."""
+    return Profile.product([(convert(b, Profile), n) for b, n in parts])
+
+
+_LAW_OF: dict[type[Bound], str] = {
+    Pure: "compose-pure",
+    Pointwise: "compose-pointwise",
+    Approximate: "compose-approximate-basic",
+    Gaussian: "compose-gaussian",
+    Concentrated: "compose-concentrated",
+    Renyi: "compose-renyi",
+    Profile: "compose-profile",
+}
+_BY_NAME: dict[str, str] = {
+    "basic": "compose-approximate-basic",
+    "advanced": "compose-approximate-advanced",
+    "optimal": "compose-approximate-optimal",
+    "profile": "compose-profile",
+}
+
+
+def compose_bounds(
+    parts: Weighted, *, law: str | None = None, slack: float | None = None
+) -> tuple[Bound, str]:
+    """The composed bound and the id of the law that gave it; `parts` are (bound, how many times)."""
+    if not parts:
+        raise EmptyComposition(what="the composition")
+    for _, times in parts:
+        whole("times", times)
+    kinds = {type(b) for b, _ in parts}
+    if law is None:
+        if slack is not None:
+            raise InvalidParameter(parameter="slack", value=slack, must="go with law='advanced'")
+        kind = join(*kinds)
+        chosen = _LAW_OF[kind]
+        # Below Renyi every kind answers at every order: no table is needed.
+        ready = list(parts) if kind is Renyi else [(convert(b, kind), n) for b, n in parts]
+        return LAWS[chosen].apply(ready), chosen
+    chosen = _BY_NAME.get(law, law)
+    if chosen not in LAWS or LAWS[chosen].operation != "compose":
+        raise UnknownName(what="law of composition", name=law, known=[*_BY_NAME, *_LAW_OF.values()])
+    if chosen.startswith("compose-approximate"):
+        if not kinds <= {Pure, Pointwise, Approximate}:
+            raise NoLaw(
+                operation=f"{law} composition of {', '.join(sorted(k.__name__ for k in kinds))}",
+                reason="this theorem is about (epsilon, delta) bounds",
+                hint="convert each part to Approximate at a delta first, or use law='profile'",
+            )
+        ready = [(convert(b, Approximate), n) for b, n in parts]
+        if chosen.endswith("advanced"):
+            if slack is None:
+                raise InvalidParameter(
+                    parameter="slack",
+                    value=None,
+                    must="be given",
+                    hint="the extra delta that advanced composition spends",
+                )
+            return LAWS[chosen].apply(ready, slack=slack), chosen
+        return LAWS[chosen].apply(ready), chosen
+    target = next(k for k, name in _LAW_OF.items() if name == chosen)
+    if target is Renyi:
+        ready = [(convert(b, Renyi) if not isinstance(b, Renyi) else b, n) for b, n in parts]
+    else:
+        ready = [(convert(b, target), n) for b, n in parts]
+    return LAWS[chosen].apply(ready), chosen
+
+
+def repeat_bound(
+    bound: Bound, times: int, *, law: str | None = None, slack: float | None = None
+) -> tuple[Bound, str]:
+    """The composition of `times` copies; the same value as composing them one by one in one call."""
+    return compose_bounds([(bound, whole("times", times))], law=law, slack=slack)
+
+
+def _sum(parts: Weighted, value: Callable[[Any], float]) -> float:
+    """sum of times * value, exact inside, rounded up once; infinity absorbs."""
+    terms: list[Fraction] = []
+    for bound, times in parts:
+        term = value(bound)
+        if math.isinf(term):
+            return math.inf
+        terms.append(Fraction(term) * times)
+    return sum_up(terms)
+
+
+def _survival(parts: Weighted) -> arb:
+    product = ball(1)
+    for bound, times in parts:
+        product *= (1 - ball(float(bound.delta))) ** times
+    return product
+
+
+def _reported(kind: type[A], epsilon: float, delta: float) -> A:
+    if delta >= 1 or math.isinf(epsilon):
+        raise NoLaw(
+            operation="this composition",
+            reason="the deltas add up to 1 or more, and then nothing is promised",
+            hint="compose fewer or stronger parts, or use law='optimal'",
+        )
+    return kind(epsilon=epsilon, delta=up(Fraction(delta)))

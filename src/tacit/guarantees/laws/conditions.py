@@ -1,0 +1,217 @@
+"""How conditions compose: what is assumed of several releases taken together.
+
+The bound composes by the laws of its kind; this file says whether it may, and under which condition the
+result holds. Where the sources have no theorem the answer is `NoLaw`, with a counterexample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tacit.errors import NoLaw, UnitMismatch, UnknownName
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.bounds import Approximate, Bound, Pure
+from tacit.guarantees.conditions import (
+    Always,
+    BoundedAdversary,
+    Condition,
+    Indistinguishability,
+    Priors,
+    RandomData,
+)
+from tacit.guarantees.laws.registry import law
+from tacit.guarantees.rounding import sum_up
+
+if TYPE_CHECKING:
+    from flint import arb
+
+    from tacit.guarantees.guarantee import Guarantee
+
+__all__ = ["ASSUMPTIONS", "compose_conditions", "compose_coupled", "compose_disjoint"]
+
+DISJOINT = "disjoint-independent-rows"
+AUXILIARY = "mutual-auxiliary-knowledge"
+ASSUMPTIONS = (AUXILIARY, DISJOINT)
+
+
+def compose_conditions(
+    parts: Sequence[tuple[Guarantee, int]], *, adaptive: bool
+) -> tuple[Condition, tuple[str, ...]]:
+    """The condition of a sequential composition, and the theorems used."""
+    conditions = {type(g.condition) for g, _ in parts} - {Always}
+    if not conditions:
+        return Always(), ()
+    if len(conditions) > 1:
+        raise NoLaw(
+            operation="composition under " + " and ".join(sorted(c.__name__ for c in conditions)),
+            reason="no theorem covers two different conditions at once",
+        )
+    kind = conditions.pop()
+    if kind is RandomData:
+        return compose_random_data(parts, adaptive=adaptive), ("compose-random-data",)
+    if kind is BoundedAdversary:
+        return compose_bounded(parts, adaptive=adaptive), ("compose-bounded-adversary",)
+    raise NoLaw(
+        operation="composition under Priors",
+        reason="each release may be harmless and the pair may tell everything, because one is auxiliary "
+        "knowledge for the other",
+        counterexample="the exact count of all rows, and the exact count of all rows but one",
+        hint=f"declare assume={DISJOINT!r} (Thm 6.8) or assume={AUXILIARY!r} (Thm 5.6) where it is true",
+    )
+
+
+@law("compose-random-data", operation="condition")
+def compose_random_data(parts: Sequence[tuple[Guarantee, int]], *, adaptive: bool) -> RandomData:
+    """Gammas add, by a union bound over the data, for mechanisms fixed in advance."""
+    if adaptive:
+        raise NoLaw(
+            operation="adaptive composition under RandomData",
+            reason="gamma is a probability over the data for a mechanism fixed before they were drawn; a mechanism "
+            "chosen after seeing an output may single out the data on which it fails",
+            counterexample="publish a random cell's name J, then the exact count of cell J: each J is private for "
+            "most data, the pair is private for none",
+            hint="if all mechanisms were fixed in advance, say adaptive=False",
+        )
+    gammas = []
+    for guarantee, times in parts:
+        if isinstance(guarantee.condition, RandomData):
+            gammas += [guarantee.condition.gamma] * times
+    return RandomData(gamma=min(1.0, sum_up(gammas)))
+
+
+@law("compose-bounded-adversary", operation="condition")
+def compose_bounded(parts: Sequence[tuple[Guarantee, int]], *, adaptive: bool) -> BoundedAdversary:
+    """SIM: advantages add. IND: a_1 + e^{epsilon_1}(a_2 + ...), for pure bounds fixed in advance."""
+    bounded = [g.condition for g, _ in parts if isinstance(g.condition, BoundedAdversary)]
+    first = bounded[0]
+    if any(c.assumption != first.assumption for c in bounded):
+        raise NoLaw(
+            operation="composition under different computational assumptions",
+            reason="the result would rest on both, and no single named assumption says so",
+            hint="name one assumption that contains them",
+        )
+    if any(c.definition != first.definition for c in bounded):
+        raise NoLaw(
+            operation="composition of SIM with IND",
+            reason="the two definitions differ; IND does not give a private stand-in",
+            hint="restate SIM as IND first (law sim-implies-ind)",
+        )
+    if first.definition is Indistinguishability.SIM:
+        advantages = [(_advantage(g.condition), times) for g, times in parts]
+        total = upper(lambda: _weighted(advantages))
+        return BoundedAdversary(assumption=first.assumption, advantage=min(1.0, total))
+    if adaptive or not all(isinstance(g.bound, Pure) for g, _ in parts):
+        raise NoLaw(
+            operation="composition under IND",
+            reason="the proof exchanges one output at a time with the others fixed: it needs pure bounds and "
+            "mechanisms fixed in advance",
+            hint="say adaptive=False, or use the simulation-based definition",
+        )
+
+    def folded() -> arb:
+        total = ball(0)
+        for guarantee, times in reversed(parts):
+            e = ball(guarantee.bound._epsilon(0.0))
+            own = ball(_advantage(guarantee.condition))
+            chain = (times * e).expm1() / e.expm1() if e != 0 else ball(times)
+            total = own * chain + (times * e).exp() * total
+        return total
+
+    return BoundedAdversary(
+        assumption=first.assumption, advantage=min(1.0, upper(folded)), definition=first.definition
+    )
+
+
+@law("sim-implies-ind", operation="condition")
+def sim_to_ind(condition: BoundedAdversary, bound: Bound) -> BoundedAdversary:
+    """SIM with advantage a gives IND with (1 + e^epsilon) a."""
+    if condition.definition is Indistinguishability.IND:
+        return condition
+    epsilon = bound._epsilon(0.0)
+    if math.isinf(epsilon):
+        raise NoLaw(operation="SIM to IND", reason="the factor e^epsilon needs a pure epsilon")
+    total = upper(lambda: (1 + ball(epsilon).exp()) * ball(condition.advantage))
+    return BoundedAdversary(
+        assumption=condition.assumption, advantage=min(1.0, total), definition=Indistinguishability.IND
+    )
+
+
+def _advantage(condition: Condition) -> float:
+    return condition.advantage if isinstance(condition, BoundedAdversary) else 0.0
+
+
+def _weighted(advantages: Sequence[tuple[float, int]]) -> arb:
+    total = ball(0)
+    for advantage, times in advantages:
+        total += times * ball(advantage)
+    return total
+
+
+@law("compose-priors-disjoint", operation="condition")
+def compose_disjoint(parts: Sequence[tuple[Guarantee, int]]) -> Bound:
+    """Groce 2014, Thm 6.8: the largest epsilon and the largest delta."""
+    if any(times != 1 for _, times in parts):
+        raise NoLaw(
+            operation="repeating a release on disjoint rows",
+            reason="the same rows cannot be disjoint from themselves",
+        )
+    _same_priors([g for g, _ in parts])
+    epsilon, delta = _epsilon_delta([g for g, _ in parts])
+    return (
+        Pure(epsilon=max(epsilon)) if not any(delta) else Approximate(epsilon=max(epsilon), delta=max(delta))
+    )
+
+
+@law("compose-priors", operation="condition")
+def compose_coupled(parts: Sequence[tuple[Guarantee, int]]) -> Bound:
+    """Groce 2014, Thm 5.6, for exactly two releases."""
+    guarantees = [g for g, times in parts for _ in range(times)]
+    if len(guarantees) != 2:
+        raise NoLaw(operation=f"Thm 5.6 with {len(guarantees)} releases", reason="the theorem is about two")
+    _same_priors(guarantees)
+    (e_f, e_g), (d_f, d_g) = _epsilon_delta(guarantees)
+    delta = max(
+        upper(lambda: ball(d_f) * ball(e_g).exp() + ball(d_g)),
+        upper(lambda: ball(d_f) + ball(d_g) * ball(e_f).exp()),
+    )
+    total = sum_up([e_f, e_g])
+    if delta >= 1:
+        raise NoLaw(operation="this composition", reason="its delta reaches 1, and then nothing is promised")
+    return Approximate(epsilon=total, delta=delta) if delta else Pure(epsilon=total)
+
+
+def _same_priors(guarantees: Sequence[Guarantee]) -> None:
+    if any(not isinstance(g.condition, Priors) for g in guarantees):
+        raise NoLaw(
+            operation="Thm 5.6 or 6.8 outside Priors", reason="these theorems are about classes of priors"
+        )
+    if len({g.condition for g in guarantees}) > 1:
+        raise UnitMismatch(
+            left=str(guarantees[0].condition),
+            right=str(next(g.condition for g in guarantees if g.condition != guarantees[0].condition)),
+            hint="state both for one class of priors",
+        )
+
+
+def _epsilon_delta(guarantees: Sequence[Guarantee]) -> tuple[list[float], list[float]]:
+    pairs = []
+    for g in guarantees:
+        if isinstance(g.bound, Pure):
+            pairs.append((float(g.bound.epsilon), 0.0))
+        elif isinstance(g.bound, Approximate):
+            pairs.append((float(g.bound.epsilon), float(g.bound.delta)))
+        else:
+            raise NoLaw(
+                operation=f"{type(g.bound).__name__} bounds under Priors",
+                reason="the theorems are about (epsilon, delta)",
+                hint="convert to Approximate first",
+            )
+    return [e for e, _ in pairs], [d for _, d in pairs]
+
+
+def check_assumption(assume: str | None) -> None:
+    """Refuse a word that names no theorem."""
+    if assume is not None and assume not in ASSUMPTIONS:
+        raise UnknownName(what="assumption", name=assume, known=ASSUMPTIONS)

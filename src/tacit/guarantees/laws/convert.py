@@ -1,0 +1,369 @@
+"""Conversions between bounds. The sharper form is the default; the printed one has `-printed` in its name.
+
+Pure ──> Pointwise ──> Approximate ──┐
+ │ └────────────> Gaussian           ├──> Profile        every bound has a curve, hence a profile
+ └──> Concentrated <──┘              │
+           └──> Renyi ───────────────┘
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.guarantees.balls import ball, lower, upper
+from tacit.guarantees.bounds import (
+    COMMON_ORDERS,
+    Approximate,
+    Bound,
+    Concentrated,
+    Gaussian,
+    Pointwise,
+    Profile,
+    Pure,
+    Renyi,
+)
+from tacit.guarantees.bounds.gaussian import normal_cdf
+from tacit.guarantees.checks import positive, probability
+from tacit.guarantees.laws.registry import LAWS, Law, find
+from tacit.guarantees.laws.registry import law as registered
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["concentrated_budget", "convert", "path", "renyi_budget"]
+
+B = TypeVar("B", bound=Bound)
+
+
+@registered("pure-to-pointwise", operation="convert", rests_on="pure-to-approximate")
+def pure_to_pointwise(bound: Pure) -> Pointwise:
+    """epsilon is pointwise (epsilon, 0)."""
+    return Pointwise(epsilon=float(bound.epsilon), delta=0.0)
+
+
+@registered("pure-to-approximate", operation="convert")
+def pure_to_approximate(bound: Pure) -> Approximate:
+    """epsilon is (epsilon, 0)."""
+    return Approximate(epsilon=float(bound.epsilon), delta=0.0)
+
+
+@registered("pointwise-to-approximate", operation="convert")
+def pointwise_to_approximate(bound: Pointwise) -> Approximate:
+    """Hall 2012, Prop. 1.2.3."""
+    return Approximate(epsilon=float(bound.epsilon), delta=float(bound.delta))
+
+
+@registered("pure-to-concentrated", operation="convert")
+def pure_to_concentrated(bound: Pure) -> Concentrated:
+    """rho = epsilon tanh(epsilon/2)."""
+    e = float(bound.epsilon)
+    return Concentrated(rho=upper(lambda: ball(e) * (ball(e) / 2).tanh()))
+
+
+@registered("pure-to-concentrated-printed", operation="convert", rests_on="pure-to-concentrated")
+def pure_to_concentrated_printed(bound: Pure) -> Concentrated:
+    """rho = epsilon^2/2 (Bun, Steinke 2016)."""
+    e = float(bound.epsilon)
+    return Concentrated(rho=upper(lambda: ball(e) ** 2 / 2))
+
+
+@registered("pure-to-gaussian", operation="convert")
+def pure_to_gaussian(bound: Pure) -> Gaussian:
+    """The smallest mu with Phi(mu/2) >= e^epsilon/(1 + e^epsilon), found from above and checked in balls."""
+    from scipy.special import ndtri_exp
+
+    e = float(bound.epsilon)
+    if e == 0:
+        return Gaussian(mu=0.0)
+
+    def short(mu: float) -> bool:
+        """Is Phi(-mu/2) possibly above 1/(1 + e^epsilon)?"""
+        gap = upper(lambda: normal_cdf(-ball(mu) / 2) * (1 + ball(e).exp()) - 1)
+        return gap > 0
+
+    mu = float(-2 * ndtri_exp(-e - math.log1p(math.exp(-e)))) if e > 1e-8 else e * math.sqrt(math.pi / 2)
+    step = max(mu, 1e-300) * 4e-16
+    while short(mu):
+        mu, step = mu + step, step * 2
+    return Gaussian(mu=mu)
+
+
+@registered("pure-to-renyi", operation="convert")
+def pure_to_renyi(bound: Pure, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
+    """The divergence of randomised response, exactly."""
+    return _tabulate(bound, orders)
+
+
+@registered("pure-to-renyi-printed", operation="convert", rests_on="pure-to-renyi")
+def pure_to_renyi_printed(bound: Pure, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
+    """D_a <= epsilon (lecture 7, Thm 7.9)."""
+    listed = tuple(orders)
+    return Renyi(orders=listed, epsilons=(float(bound.epsilon),) * len(listed))
+
+
+@registered("gaussian-to-concentrated", operation="convert")
+def gaussian_to_concentrated(bound: Gaussian) -> Concentrated:
+    """rho = mu^2/2."""
+    return Concentrated(rho=upper(lambda: ball(bound.mu) ** 2 / 2))
+
+
+@registered("concentrated-to-renyi", operation="convert")
+def concentrated_to_renyi(bound: Concentrated, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
+    """D_a <= a rho."""
+    return _tabulate(bound, orders)
+
+
+@registered("gaussian-to-renyi", operation="convert", rests_on="gaussian-to-concentrated")
+def gaussian_to_renyi(bound: Gaussian, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
+    """D_a = a mu^2/2, exactly."""
+    return _tabulate(bound, orders)
+
+
+@registered("gaussian-to-approximate", operation="convert", rests_on="gaussian-profile")
+def gaussian_to_approximate(
+    bound: Gaussian, *, delta: float | None = None, epsilon: float | None = None
+) -> Approximate:
+    """A point of the exact curve."""
+    return _point(bound, delta, epsilon)
+
+
+@registered("concentrated-to-approximate", operation="convert")
+def concentrated_to_approximate(
+    bound: Concentrated, *, delta: float | None = None, epsilon: float | None = None
+) -> Approximate:
+    """A point of the best curve that follows from rho."""
+    return _point(bound, delta, epsilon)
+
+
+@registered(
+    "concentrated-to-approximate-printed", operation="convert", rests_on="concentrated-to-approximate"
+)
+def concentrated_to_approximate_printed(bound: Concentrated, *, delta: float) -> Approximate:
+    """epsilon = rho + 2 sqrt(rho ln(1/delta)) (lecture 7, Thm 7.18)."""
+    d = _open_probability(delta)
+    return Approximate(
+        epsilon=upper(lambda: ball(bound.rho) + 2 * (-ball(bound.rho) * ball(d).log()).sqrt()), delta=d
+    )
+
+
+@registered("renyi-to-approximate", operation="convert")
+def renyi_to_approximate(
+    bound: Renyi, *, delta: float | None = None, epsilon: float | None = None
+) -> Approximate:
+    """The best order's point by Canonne, Kamath, Steinke 2020."""
+    return _point(bound, delta, epsilon)
+
+
+@registered("renyi-to-approximate-printed", operation="convert", rests_on="renyi-to-approximate")
+def renyi_to_approximate_printed(bound: Renyi, *, delta: float) -> Approximate:
+    """epsilon = epsilon_a + ln(1/delta)/(a-1), at the best order (lecture 7, Thm 7.10)."""
+    d = _open_probability(delta)
+    best = math.inf
+    for order, epsilon in zip(bound.orders, bound.epsilons, strict=True):
+        if math.isinf(order):
+            best = min(best, epsilon)
+        elif math.isfinite(epsilon):
+            best = min(best, _printed_point(order, epsilon, d))
+    return _finite_approximate(best, d, bound)
+
+
+def _printed_point(order: float, epsilon: float, delta: float) -> float:
+    return upper(lambda: ball(epsilon) - ball(delta).log() / (ball(order) - 1))
+
+
+@registered("profile-to-approximate", operation="convert", rests_on="dominating-pair")
+def profile_to_approximate(
+    bound: Profile, *, delta: float | None = None, epsilon: float | None = None
+) -> Approximate:
+    """A point of the certified curve."""
+    return _point(bound, delta, epsilon)
+
+
+@registered("curve-to-pointwise", operation="convert")
+def curve_to_pointwise(bound: Bound, *, delta: float) -> Pointwise:
+    """The smallest loss that the curve shows to be exceeded with probability at most delta.
+
+    A point (e, x delta) of the curve gives e' = e - ln(1 - x); the best of a few x is taken.
+    """
+    d = _open_probability(delta)
+    best = math.inf
+    for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7):
+        at = bound._epsilon(d * share)
+        if math.isinf(at):
+            continue
+        level = bound._delta(at)
+        if level < d:
+            best = min(best, upper(lambda at=at, level=level: ball(at) - (-ball(level) / ball(d)).log1p()))  # type: ignore[misc]
+    if math.isinf(best):
+        raise NoLaw(
+            operation=f"{type(bound).__name__} to Pointwise at delta = {d:g}",
+            reason="no finite loss holds with this probability",
+            hint="name a larger delta",
+        )
+    return Pointwise(epsilon=best, delta=d)
+
+
+@registered("to-profile", operation="convert", rests_on="dominating-pair")
+def to_profile(bound: Bound) -> Profile:
+    """Every bound has a curve, every curve a dominating pair; closed forms stay closed forms."""
+    return Profile.of(bound)
+
+
+def renyi_budget(*, epsilon: float, delta: float) -> Renyi:
+    """The Rényi bound that suffices for (epsilon, delta): lecture 7, Cor. 7.12.
+
+    Order 1 + 2 ln(1/delta)/epsilon (rounded up) with divergence epsilon/2.
+    """
+    e, d = positive("epsilon", epsilon), _open_probability(delta)
+    return Renyi(orders=(upper(lambda: 1 - 2 * ball(d).log() / ball(e)),), epsilons=(e / 2,))
+
+
+def concentrated_budget(*, epsilon: float, delta: float, printed: bool = False) -> Concentrated:
+    """The largest rho that is certified to give (epsilon, delta).
+
+    Printed (lecture 7): (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))^2. Sharper: by inverting the
+    default conversion.
+    """
+    e, d = positive("epsilon", epsilon), _open_probability(delta)
+    low = _printed_rho(e, d)
+    if printed:
+        return Concentrated(rho=low)
+    high = low
+    while Concentrated(rho=high).delta(e) <= d:
+        low, high = high, high * 2
+    while high - low > 1e-15 * high:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        if Concentrated(rho=middle).delta(e) <= d:
+            low = middle
+        else:
+            high = middle
+    return Concentrated(rho=low)
+
+
+def _printed_rho(epsilon: float, delta: float) -> float:
+    def formula() -> arb:
+        b = -ball(delta).log()
+        return (ball(epsilon) / ((ball(epsilon) + b).sqrt() + b.sqrt())) ** 2
+
+    return lower(formula)
+
+
+_EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
+    (Pure, Pointwise): "pure-to-pointwise",
+    (Pure, Approximate): "pure-to-approximate",
+    (Pure, Concentrated): "pure-to-concentrated",
+    (Pure, Gaussian): "pure-to-gaussian",
+    (Pure, Renyi): "pure-to-renyi",
+    (Pointwise, Approximate): "pointwise-to-approximate",
+    (Gaussian, Concentrated): "gaussian-to-concentrated",
+    (Gaussian, Renyi): "gaussian-to-renyi",
+    (Gaussian, Approximate): "gaussian-to-approximate",
+    (Concentrated, Renyi): "concentrated-to-renyi",
+    (Concentrated, Approximate): "concentrated-to-approximate",
+    (Renyi, Approximate): "renyi-to-approximate",
+    (Profile, Approximate): "profile-to-approximate",
+    **{
+        (kind, Pointwise): "curve-to-pointwise"
+        for kind in (Approximate, Gaussian, Concentrated, Renyi, Profile)
+    },
+}
+
+
+def path(source: type[Bound], target: type[Bound]) -> Law | None:
+    """The default law from one kind to another; None for the identity; NoLaw where there is none."""
+    if source is target:
+        return None
+    if target is Profile:
+        return LAWS["to-profile"]
+    if (source, target) in _EDGES:
+        return LAWS[_EDGES[source, target]]
+    raise NoLaw(
+        operation=f"{source.__name__} to {target.__name__}",
+        reason=_WHY_NOT.get(target, "the first says less than the second"),
+    )
+
+
+_WHY_NOT: dict[type[Bound], str] = {
+    Pure: "a bound that allows a failure of any probability gives no pure epsilon",
+    Concentrated: "no divergence at every order follows from it",
+    Gaussian: "its trade-off curve is not above that of any pair of normal distributions",
+    Renyi: "no divergence above order 1 follows from it",
+}
+
+
+def convert(
+    bound: Bound,
+    to: type[B],
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    orders: Iterable[float] | None = None,
+    law: str | None = None,
+) -> B:
+    """The same promise as another kind of bound, never stronger than the first.
+
+    For `Approximate` name the point: `delta=` or `epsilon=`. For `Renyi` name `orders=`, or take the common
+    ones. `law=` names one conversion, for instance "renyi-to-approximate-printed".
+    """
+    arguments: dict[str, object] = {"delta": delta, "epsilon": epsilon, "orders": orders}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if law is not None:
+        chosen = find(law, operation="convert")
+    else:
+        default = path(type(bound), to)
+        if default is None:
+            return bound  # type: ignore[return-value]
+        chosen = default
+    try:
+        result = chosen.apply(bound, **given)
+    except TypeError:
+        raise InvalidParameter(
+            parameter=" and ".join(given) or "delta",
+            value=tuple(given.values()) or None,
+            must=f"fit the law {chosen.id!r}",
+            hint="conversions to Approximate take delta= or epsilon=, to Pointwise delta=, to Renyi orders=",
+        ) from None
+    if not isinstance(result, to):
+        raise InvalidParameter(parameter="law", value=law, must=f"lead to {to.__name__}")
+    return result
+
+
+def _tabulate(bound: Bound, orders: Iterable[float]) -> Renyi:
+    listed = tuple(orders)
+    return Renyi(orders=listed, epsilons=tuple(bound.renyi(a) for a in listed))
+
+
+def _point(bound: Bound, delta: float | None, epsilon: float | None) -> Approximate:
+    if (delta is None) == (epsilon is None):
+        raise InvalidParameter(
+            parameter="delta and epsilon",
+            value=(delta, epsilon),
+            must="be given one at a time",
+            hint="a curve becomes one (epsilon, delta) at the delta, or at the epsilon, that you name",
+        )
+    if delta is not None:
+        d = probability("delta", delta, below_one=True)
+        return _finite_approximate(bound._epsilon_at(d), d, bound)
+    return Approximate(epsilon=epsilon or 0.0, delta=bound._delta_at(epsilon or 0.0))
+
+
+def _finite_approximate(epsilon: float, delta: float, bound: Bound) -> Approximate:
+    if math.isinf(epsilon):
+        raise NoLaw(
+            operation=f"{type(bound).__name__} to Approximate at delta = {delta:g}",
+            reason="no finite epsilon holds at this delta",
+            hint="name a larger delta",
+        )
+    return Approximate(epsilon=epsilon, delta=delta)
+
+
+def _open_probability(delta: float) -> float:
+    value = probability("delta", delta, below_one=True)
+    if value == 0:
+        raise InvalidParameter(parameter="delta", value=delta, must="lie in (0, 1)")
+    return value

@@ -1,0 +1,47 @@
+"""The laws: each is a function with the theorem that makes it true. What is not here is `NoLaw`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tacit.errors import InvalidParameter, UnknownName
+from tacit.guarantees.theorems import Theorem, theorem
+
+__all__ = ["LAWS", "Law", "find", "law"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """One edge of the algebra: what it does, why it is true, and the function that does it."""
+
+    id: str
+    operation: str
+    theorem: Theorem
+    apply: Callable[..., Any]
+
+
+LAWS: dict[str, Law] = {}
+
+
+def law(id: str, *, operation: str, rests_on: str = "") -> Callable[[F], F]:
+    """Register a law under its id; `rests_on` names its theorem where that has another id."""
+
+    def enter(function: F) -> F:
+        if id in LAWS:
+            raise InvalidParameter(parameter="id", value=id, must="be registered once")
+        LAWS[id] = Law(id=id, operation=operation, theorem=theorem(rests_on or id), apply=function)
+        return function
+
+    return enter
+
+
+def find(id: str, *, operation: str) -> Law:
+    """The law with this id among those of one operation."""
+    known = {name: entry for name, entry in LAWS.items() if entry.operation == operation}
+    if id not in known:
+        raise UnknownName(what=f"law of {operation}", name=id, known=known)
+    return known[id]

@@ -1,0 +1,182 @@
+"""What a bound means for people: tests, beliefs, incentives.
+
+Each reading is an upper bound on what *any* adversary can do, valid for every kind of bound, because it
+uses the curve delta(epsilon) only. The curve may be read at any epsilon: a coarse search costs tightness,
+never validity.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tacit.errors import NoLaw
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.bounds import Approximate, Bound, Gaussian, Pure
+from tacit.guarantees.bounds.gaussian import normal_cdf
+from tacit.guarantees.checks import positive, probability
+from tacit.guarantees.laws.registry import law
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = [
+    "Incentive",
+    "SemanticPrivacy",
+    "best_guess",
+    "deterministic_is_constant",
+    "incentive",
+    "posterior_shift",
+    "power",
+    "semantic_privacy",
+    "semantic_privacy_printed",
+]
+
+
+@law("test-power", operation="meaning")
+def power(bound: Bound, size: float) -> float:
+    """The largest power of a test, of this size, of 'the unit's data are x' against 'they are x''.
+
+    min over e >= 0 of e^e s + delta(e) and of 1 - e^{-e}(1 - delta(e) - s). Hall 2012, Prop. 1.2.2.
+    """
+    s = probability("size", size)
+    if s == 1:
+        return 1.0
+    if isinstance(bound, Gaussian):
+        return _gaussian_power(bound.mu, s)
+    if isinstance(bound, Approximate | Pure):
+        return min(
+            _power_at(s, 0.0, bound._delta(0.0)),
+            _power_at(s, float(bound.epsilon), bound._delta_at(bound.epsilon)),
+        )
+    return min(1.0, min(_power_at(s, e, bound._delta(e)) for e in _search_points(bound)))
+
+
+def _power_at(size: float, epsilon: float, delta: float) -> float:
+    first = upper(lambda: ball(epsilon).exp() * ball(size) + ball(delta))
+    second = upper(lambda: 1 - (-ball(epsilon)).exp() * (1 - ball(delta) - ball(size)))
+    return max(0.0, min(1.0, first, second))
+
+
+def _gaussian_power(mu: float, size: float) -> float:
+    """Phi(Phi^{-1}(s) + mu), with the quantile rounded up and checked."""
+    if size == 0 or mu == 0:
+        return size
+    from scipy.special import ndtri
+
+    quantile = float(ndtri(size))
+    step = max(abs(quantile), 1.0) * 1e-16
+
+    def short(x: float) -> bool:
+        return upper(lambda: ball(size) - normal_cdf(ball(x))) > 0
+
+    while short(quantile):
+        quantile, step = quantile + step, step * 2
+
+    def formula() -> arb:
+        return normal_cdf(ball(quantile) + ball(mu))
+
+    return min(1.0, upper(formula))
+
+
+def _search_points(bound: Bound) -> list[float]:
+    """Epsilons from 0 to where the curve has all but vanished, denser near 0."""
+    far = bound._epsilon(1e-12)
+    if math.isinf(far):
+        far = bound._epsilon(max(bound._delta(math.inf) * 1.0000001, 1e-12))
+    if math.isinf(far):
+        far = 50.0
+    return [0.0, *(far * (k / 60) ** 2 for k in range(1, 61))]
+
+
+def best_guess(bound: Bound, prior: float = 0.5) -> float:
+    """The largest probability of guessing rightly which of two data sets was used, before odds of `prior`.
+
+    A test with size s and power p is right with probability prior (1-s) + (1-prior) p, hence at most
+    (1 + delta(0))/2 at even odds.
+    """
+    p = probability("prior", prior)
+    if p == 0.5:
+        return upper(lambda: (1 + ball(bound._delta(0.0))) / 2)
+    if p in (0.0, 1.0):
+        return 1.0
+    # The gain over always answering the likelier is bounded by the curve at the log odds.
+    major, minor = max(p, 1 - p), min(p, 1 - p)
+    odds = -upper(lambda: -(ball(major) / ball(minor)).log())
+    return min(1.0, upper(lambda: ball(major) + ball(minor) * ball(bound._delta(max(0.0, odds)))))
+
+
+@law("posterior-shift", operation="meaning")
+def posterior_shift(bound: Bound) -> float:
+    """How far any belief can differ after the release with and without the unit: tanh(epsilon/2), pure only."""
+    epsilon = bound._epsilon(0.0)
+    if math.isinf(epsilon):
+        raise NoLaw(
+            operation="a posterior shift without pure epsilon",
+            reason="with positive probability the output may move a belief arbitrarily far",
+            counterexample="publish the table with probability delta, and nothing otherwise",
+            hint="semantic_privacy() bounds the shift except with a stated probability",
+        )
+    return upper(lambda: (ball(epsilon) / 2).tanh())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SemanticPrivacy:
+    """Beliefs with and without one unit differ by at most `shift`, except with probability `failure`."""
+
+    shift: float
+    failure: float
+
+
+@law("semantic-privacy", operation="meaning")
+def semantic_privacy(bound: Approximate, *, slack: float | None = None) -> SemanticPrivacy:
+    """Shift tanh(epsilon/2) + 2 h, except with probability ((1 + e^epsilon)/h + 1) delta, for one unit.
+
+    `slack` is h; without it h = sqrt(delta), as in the source. For n units at once multiply the failure by n.
+    """
+    e, d = float(bound.epsilon), float(bound.delta)
+    if d == 0:
+        return SemanticPrivacy(shift=posterior_shift(Pure(epsilon=e)), failure=0.0)
+    h = positive("slack", slack) if slack is not None else upper(lambda: ball(d).sqrt())
+    return SemanticPrivacy(
+        shift=min(1.0, upper(lambda: (ball(e) / 2).tanh() + 2 * ball(h))),
+        failure=min(1.0, upper(lambda: ((1 + ball(e).exp()) / ball(h) + 1) * ball(d))),
+    )
+
+
+@law("semantic-privacy-printed", operation="meaning", rests_on="semantic-privacy")
+def semantic_privacy_printed(bound: Approximate) -> float:
+    """Groce 2014, Thm 3.1: shift e^{3 epsilon} - 1 + 2 sqrt(delta), with an unknown constant in its probability."""
+    e, d = float(bound.epsilon), float(bound.delta)
+    return upper(lambda: (3 * ball(e)).expm1() + 2 * ball(d).sqrt())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incentive:
+    """Expected harm with the unit's data <= factor * expected harm without + addend * largest harm."""
+
+    factor: float
+    addend: float
+
+
+@law("incentive", operation="meaning")
+def incentive(bound: Bound, *, delta: float = 0.0) -> Incentive:
+    """How much somebody's own data can raise the expectation of any harm: e^epsilon, and delta of the worst."""
+    epsilon = bound._epsilon_at(delta)
+    if math.isinf(epsilon):
+        raise NoLaw(
+            operation=f"the incentive reading at delta = {delta:g}",
+            reason="no finite epsilon holds at this delta",
+            hint="name a larger delta",
+        )
+    return Incentive(factor=upper(lambda: ball(epsilon).exp()), addend=probability("delta", delta))
+
+
+@law("deterministic-is-constant", operation="meaning")
+def deterministic_is_constant(bound: Bound) -> bool:
+    """True if a *deterministic* mechanism with this bound must be constant: some finite epsilon has delta < 1.
+
+    Two outputs with probability 1 that differ have H_e = 1 at every e (Groce 2014, Thm 3.5, for delta < 1).
+    """
+    return bound._delta(math.inf) < 1

@@ -1,0 +1,227 @@
+"""For whom a guarantee holds: which change of the data is to stay unnoticed.
+
+A unit says what one *step* between neighbouring data sets is. Two neighbour relations exist in the
+field, and a number without its relation means nothing:
+
+    replace-one      one unit's data are exchanged for any other data; the number of units is public
+    add-or-remove    one unit's data are added or taken away; the number of units is protected too
+
+A histogram's cell vector moves by 2 in L1 under replace-one, and by 1 under add-or-remove.
+The general form is the pair (alt, priv) of coupled worlds (Groce 2014, Def. 5.5): the output must tell
+no more about priv(X) than can be simulated from alt(X). Rows are the case priv = the row, alt = the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
+
+__all__ = [
+    "Coupled",
+    "GroupOf",
+    "Neighbours",
+    "People",
+    "Rows",
+    "Unit",
+    "group_of",
+    "people",
+    "rows",
+    "steps",
+]
+
+
+class Neighbours(StrEnum):
+    """Which data sets are neighbours."""
+
+    REPLACE_ONE = "replace-one"
+    ADD_OR_REMOVE = "add-or-remove"
+
+    @classmethod
+    def parse(cls, value: str | Neighbours) -> Neighbours:
+        """The relation with this name; anything else is refused with the nearest right word."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise UnknownName(
+                what="neighbour relation", name=str(value), known=[n.value for n in cls]
+            ) from None
+
+    @property
+    def verb(self) -> str:
+        """What happens to the unit between two neighbours, for sentences."""
+        return "replaced by any other" if self is Neighbours.REPLACE_ONE else "added or taken away"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """Base of all units. Equality is structural: two guarantees compose only when their units are equal."""
+
+    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+
+    @property
+    def noun(self) -> str:
+        """The unit as a noun phrase: 'any one row'."""
+        raise UnitMismatch(left="an abstract unit", right="a concrete one", hint="use rows(), people() ...")
+
+    def describe(self) -> str:
+        """The unit with its neighbour relation: 'any one row, added or taken away'."""
+        return f"{self.noun}, {self.neighbours.verb}"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows(Unit):
+    """One row of the table."""
+
+    @property
+    def noun(self) -> str:
+        return "any one row"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People(Unit):
+    """One person (or school, household, ...) with all their rows, of which at most `at_most` are used.
+
+    `groups` bounds in how many groups (keys of a `by`) a person may be counted; None where not declared.
+    """
+
+    column: str
+    at_most: int
+    groups: int | None = None
+
+    def __post_init__(self) -> None:
+        Unit.__post_init__(self)
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidParameter(parameter="column", value=self.column, must="be a column's name")
+        _positive_integer("at_most", self.at_most, hint="declare how many rows of one person are used")
+        if self.groups is not None:
+            _positive_integer("groups", self.groups)
+
+    @property
+    def noun(self) -> str:
+        rows_used = "their row" if self.at_most == 1 else f"their rows (at most {self.at_most} are used)"
+        return f"any one {self.column} with {rows_used}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOf(Unit):
+    """Any `size` units at once: a family, a class, k rows. A step is at most `size` steps of the simple unit."""
+
+    of: Unit
+    size: int
+
+    def __post_init__(self) -> None:
+        _positive_integer("size", self.size)
+        if isinstance(self.of, GroupOf | Coupled):
+            raise UnitMismatch(left=str(self.of), right="a simple unit", hint="group simple units only")
+        object.__setattr__(self, "neighbours", self.of.neighbours)
+
+    @property
+    def noun(self) -> str:
+        return f"up to {self.size} at once of: {self.of.noun}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coupled(Unit):
+    """The general pair of coupled worlds: what is kept private, and the scrubbed data of the ideal world.
+
+    `priv` and `alt` are names that identify the two functions; equal names mean equal functions.
+    `family` is the number of (alt, priv) pairs that are protected at once (n for the rows of a table):
+    inference-based readings take a union bound over it.
+    """
+
+    priv: str
+    alt: str
+    family: int | None = None
+
+    def __post_init__(self) -> None:
+        Unit.__post_init__(self)
+        for name in ("priv", "alt"):
+            if not getattr(self, name):
+                raise InvalidParameter(parameter=name, value=getattr(self, name), must="name a function")
+        if self.family is not None:
+            _positive_integer("family", self.family)
+
+    @property
+    def noun(self) -> str:
+        return self.priv
+
+    def describe(self) -> str:
+        return f"{self.priv}, beyond what could be told from {self.alt}"
+
+
+def rows(*, neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE) -> Rows:
+    """Protect each row of the table."""
+    return Rows(neighbours=Neighbours.parse(neighbours))
+
+
+def people(
+    column: str,
+    *,
+    at_most: int,
+    groups: int | None = None,
+    neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
+) -> People:
+    """Protect each person with all their rows; `column` says whose row it is."""
+    return People(column=column, at_most=at_most, groups=groups, neighbours=Neighbours.parse(neighbours))
+
+
+def group_of(unit: Unit, *, size: int) -> GroupOf:
+    """Protect any `size` units at once."""
+    return GroupOf(of=unit, size=size, neighbours=unit.neighbours)
+
+
+def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
+    """How many neighbour steps of `known` lead across one step of `wanted`, and the theorems that say so.
+
+    replace-one is one removal and one addition (two steps of add-or-remove). A person with at most m
+    rows is m added or removed rows. There is no way back from replace-one to add-or-remove: a mechanism
+    that prints the number of rows is perfectly private under the first and not at all under the second.
+    """
+    if known == wanted:
+        return 1, ()
+    if isinstance(known, Coupled) or isinstance(wanted, Coupled):
+        raise UnitMismatch(left=str(known), right=str(wanted), hint="coupled-worlds units do not convert")
+    size_wanted = wanted.size if isinstance(wanted, GroupOf) else 1
+    base_wanted = wanted.of if isinstance(wanted, GroupOf) else wanted
+    size_known = known.size if isinstance(known, GroupOf) else 1
+    base_known = known.of if isinstance(known, GroupOf) else known
+    count, theorems = size_wanted, (["group-privacy"] if size_wanted > 1 else [])
+    if base_known.neighbours is not base_wanted.neighbours:
+        if base_known.neighbours is Neighbours.REPLACE_ONE:
+            raise UnitMismatch(
+                left=str(known),
+                right=str(wanted),
+                hint="replace-one leaves the number of units public, so that it says nothing about adding one",
+            )
+        count *= 2
+        theorems.append("replace-by-remove-and-add")
+    if type(base_known) is Rows and type(base_wanted) is People:
+        if base_known.neighbours is Neighbours.REPLACE_ONE:
+            raise UnitMismatch(
+                left=str(known),
+                right=str(wanted),
+                hint="a person's number of rows may change; state the row guarantee for add-or-remove",
+            )
+        count *= base_wanted.at_most
+        if base_wanted.at_most > 1:
+            theorems.append("group-privacy")
+    elif type(base_known) is not type(base_wanted) or _identity(base_known) != _identity(base_wanted):
+        raise UnitMismatch(left=str(known), right=str(wanted))
+    return -(-count // size_known), tuple(dict.fromkeys(theorems))
+
+
+def _identity(unit: Unit) -> tuple[object, ...]:
+    return (unit.column, unit.at_most) if isinstance(unit, People) else ()
+
+
+def _positive_integer(name: str, value: object, hint: str = "") -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidParameter(parameter=name, value=value, must="be an integer of at least 1", hint=hint)
