@@ -73,6 +73,11 @@ class SampledBody:
         vectors = np.asarray(self.sampler(rows, source), dtype=np.float64).reshape(rows, self.coordinates)
         error, density, failure = self.absolute_error, self.marginal_density_bound, self.failure_probability
         limit = self.reach + error
+        if not (np.abs(vectors) <= limit).all():
+            raise NotCertified(
+                what="a body's sampler",
+                reason="it gave a value that is not finite or lies beyond the declared reach",
+            )
         if noise_scale is not None:
             scale = float(noise_scale)
             radius = Exponentials.draw((rows, self.coordinates + 1), source).enclosure().total()
@@ -88,7 +93,7 @@ class SampledBody:
         if not np.isfinite(vectors).all() or limit * inverse > 2.0**52:
             raise NotCertified(
                 what="a rounded draw",
-                reason="the sampler's values are not finite, or too fine a grid was asked for",
+                reason="the grid is too fine for floats",
                 hint="choose a coarser grid",
             )
         cost = rounding_delta(

@@ -74,6 +74,8 @@ def ball_of(value: Fraction | int | CertifiedReal) -> Ball:
 
 def scaled_floor(ball: Ball, bits: int) -> tuple[int, int]:
     """Least and greatest possible value of floor(2^bits x) for x in the ball."""
+    if not ball.is_finite():
+        raise NotCertified(what="a probability", reason="its ball is not finite at this precision")
     scaled = ball * flint.arb(1 << bits)
     floor = scaled.floor().unique_fmpz()
     if floor is not None:

@@ -31,7 +31,7 @@ Integers = npt.NDArray[Any]
 
 CHUNK = 1 << 14
 GUARD = 64
-SMALL = 24
+SMALL = 32
 # Words below 2^-40 of the range are settled one by one: it keeps tables short and is never seen in timing.
 FLOOR_BITS = 40
 TABLE_LIMIT = 1 << 16
@@ -120,7 +120,19 @@ def _keys(values: Words, shift: int, logarithmic: bool) -> npt.NDArray[np.int64]
 class Inverter:
     """The compiled sampler of one law: exact, deterministic in the words, and safe to share."""
 
-    __slots__ = ("_boundaries", "_floor", "_guide", "_wide", "bits", "law", "limit", "step")
+    __slots__ = (
+        "_ascending",
+        "_boundaries",
+        "_floor",
+        "_guide",
+        "_singles",
+        "_span",
+        "_wide",
+        "bits",
+        "law",
+        "limit",
+        "step",
+    )
 
     def __init__(self, law: Survival, *, bits: int = 64, step: int = 64, limit: int = TABLE_LIMIT) -> None:
         self.law = law
@@ -130,30 +142,56 @@ class Inverter:
         self._boundaries: Words | None = None
         self._guide: _Guide | None = None
         self._floor = 0
+        self._singles = 0
+        self._span = 0
+        self._ascending: Words = np.empty(0, dtype=np.uint64)
         self._wide: Words = np.empty(0, dtype=np.uint64)
 
     def resolve(self, value: int, source: Source) -> int:
-        """X for the uniform number whose first bits are `value`, by bisection; the proof of the table."""
+        """X for the uniform number whose first bits are `value`, by bisection; the proof of the table.
+
+        All values above the floor take the same number of steps, so that time does not tell the outcome.
+        """
         uniform = Uniform(value=value, bits=self.bits, source=source, step=self.step)
 
         def below(k: int) -> bool:
             return uniform.below(lambda: self.law.survival(k))
 
-        low, high = 0, 1
-        while below(high):
-            low, high = high, 2 * high
-            if high.bit_length() > SUPPORT_BITS:
-                raise NotCertified(what="a random draw", reason=f"the law has mass beyond 2^{SUPPORT_BITS}")
+        low, high = 0, self._span or self._find_span()
+        if value <= self._lowest():
+            while below(high):
+                low, high = high, 2 * high
+                if high.bit_length() > SUPPORT_BITS:
+                    raise NotCertified(
+                        what="a random draw", reason=f"the law has mass beyond 2^{SUPPORT_BITS}"
+                    )
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if below(middle) else (low, middle)
         return low
 
+    def _lowest(self) -> int:
+        return (1 << self.bits) >> FLOOR_BITS
+
+    def _find_span(self) -> int:
+        """A power of two beyond which lies less than 2^-40, the same for every draw."""
+        span = 1
+        with precision(self.bits + GUARD):
+            while scaled_floor(self.law.survival(span), self.bits)[1] > self._lowest():
+                span *= 2
+                if span.bit_length() > SUPPORT_BITS:
+                    raise NotCertified(
+                        what="a random draw", reason=f"the law has mass beyond 2^{SUPPORT_BITS}"
+                    )
+        self._span = span
+        return span
+
     def invert(self, values: Words, source: Source) -> Integers:
         """X for each value; values have `bits` bits. Boundary cases draw further words from the source."""
-        if values.size < SMALL and self._boundaries is None:
-            return _integers([self.resolve(int(v), source) for v in values])
         if self._boundaries is None:
+            self._singles += values.size
+            if self._singles < SMALL:
+                return _integers([self.resolve(int(v), source) for v in values])
             self.compile()
         result, doubtful = self._look_up(values)
         if doubtful.size:
@@ -166,7 +204,10 @@ class Inverter:
     def _look_up(self, values: Words) -> tuple[Integers, npt.NDArray[np.intp]]:
         boundaries = self._boundaries
         assert boundaries is not None
-        if self._guide is not None:
+        if boundaries.size == 2:
+            result = (values < boundaries[0]).view(np.int8).astype(np.int64)
+            doubt = (values == boundaries[0]) | (values == boundaries[1])
+        elif self._guide is not None:
             result = self._guide.base.take(self._guide.keys(values)).astype(np.int64)
             doubt = np.zeros(values.size, dtype=np.bool_)
             start = result
@@ -175,8 +216,7 @@ class Inverter:
                 doubt |= values == nearest
                 result = result + (values < nearest)
         else:
-            ascending = boundaries[::-1]
-            result = boundaries.size - np.searchsorted(ascending, values, side="right").astype(np.int64)
+            result = boundaries.size - np.searchsorted(self._ascending, values, side="right").astype(np.int64)
             doubt = values == boundaries.take(result, mode="clip")
         if self._floor:
             doubt |= values <= np.uint64(self._floor)
@@ -188,7 +228,7 @@ class Inverter:
         """Certify the leading bits of every boundary that a word can tell from 0."""
         found: list[int] = []
         wide: list[int] = []
-        floor = (1 << self.bits) >> FLOOR_BITS
+        floor = self._lowest()
         with precision(self.bits + 2 * GUARD):
             for k, ball in enumerate(self.law.survivals(), start=1):
                 low, high = scaled_floor(ball, self.bits)
@@ -213,10 +253,15 @@ class Inverter:
         # The last entry stands for all boundaries that are not in the table.
         boundaries = np.array([*found, self._floor], dtype=np.uint64)
         boundaries = np.minimum.accumulate(boundaries)
-        guide, padding = _guide_for(boundaries, self.bits)
+        guide, padding = _guide_for(boundaries, self.bits) if boundaries.size > 2 else (None, 0)
+        self._ascending = boundaries[::-1].copy()
         self._wide = np.unique(np.array(wide, dtype=np.uint64))
         self._guide = guide
         self._boundaries = np.concatenate([boundaries, np.zeros(padding, dtype=np.uint64)])
+
+
+def _endless() -> NotCertified:
+    return NotCertified(what="a random draw", reason=f"the law has mass beyond 2^{SUPPORT_BITS}")
 
 
 def _guide_for(boundaries: Words, bits: int) -> tuple[_Guide | None, int]:

@@ -102,6 +102,12 @@ class Draws:
 
     def _take(self, kind: str, count: int) -> Reals:
         start = self._at[kind]
+        if start + count > self._columns[kind].shape[1]:
+            raise InvalidParameter(
+                parameter="primitives",
+                value=self._columns[kind].shape[1],
+                must=f"declare all {kind} that the formula draws",
+            )
         self._at[kind] = start + count
         return self._columns[kind][:, start : start + count]
 
@@ -159,6 +165,10 @@ class ContinuousLaw(ABC):
         }
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             reals = self.formula(Draws({k: p.enclosure() for k, p in kept.items()}, _float_real))
+            if reals.shape != (rows, self.dimension):
+                raise InvalidParameter(
+                    parameter="formula", value=reals.shape, must=f"give {self.dimension} columns for each row"
+                )
             values, settled = _round_floats(reals, step)
         open_rows = np.flatnonzero(~settled.all(axis=1))
         if open_rows.size:

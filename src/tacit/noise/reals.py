@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tacit.noise.balls import Ball, ball_of, precision
 from tacit.noise.enclosures import Enclosure
 from tacit.noise.exact import CHUNK, GUARD, Inverter, Uniform
-from tacit.noise.laws.gaussian import MARGIN, exp_minus, quick_table
+from tacit.noise.laws.blocks import MARGIN, exp_minus, quick_table
 from tacit.noise.laws.geometric import geometric_digits, truncated_digit
 from tacit.noise.laws.series import Series, gaussian_terms
 from tacit.noise.source import Source, Words
@@ -133,7 +133,7 @@ class Exponentials:
 def _blocks() -> tuple[Inverter, Words]:
     a = Fraction(1, 2 << (2 * BLOCK_BITS))
     series = Series(gaussian_terms(lambda: ball_of(a), double=False))
-    return Inverter(series, bits=63), quick_table(a, 10 << BLOCK_BITS)
+    return Inverter(series, bits=63), quick_table([a * (2 * h + 1) for h in range(10 << BLOCK_BITS)])
 
 
 @dataclass(frozen=True, slots=True)

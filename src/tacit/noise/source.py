@@ -71,12 +71,14 @@ class _Stream:
         self.epoch = _ForkEpoch.count
 
     def take(self, count: int) -> Words:
-        held = self._buffer.size - self._position
+        start = self._position
+        held = self._buffer.size - start
         if count <= held:
-            out: Words = self._buffer[self._position : self._position + count].copy()
-            # Words already given out are wiped, so that a memory image does not show past noise.
-            self._buffer[self._position : self._position + count] = 0
-            self._position += count
+            # The place moves before the words are read, and words given out are wiped: a signal handler
+            # that draws noise here cannot see them again, nor can a later memory image.
+            self._position = start + count
+            out: Words = self._buffer[start : start + count].copy()
+            self._buffer[start : start + count] = 0
             return out
         if count * 8 >= BUFFER_BYTES:
             return self._produce(count)

@@ -82,16 +82,20 @@ class DiscreteLaw(ABC):
     def survival_ball(self, k: int) -> Ball:
         """A ball around Pr[X >= k]."""
 
-    @property
     @abstractmethod
-    def mean(self) -> float:
-        """E X, rounded to the nearest float."""
+    def mean_ball(self) -> Ball:
+        """A ball around E X."""
 
     @abstractmethod
     def variance_ball(self) -> Ball:
         """A ball around Var X."""
 
     # -- the same for readers ------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> float:
+        """The expectation, to the nearest float or the one beside it."""
+        return float(certify(self.mean_ball, _sharp, what="the mean").mid())
 
     @property
     def std(self) -> float:

@@ -172,9 +172,8 @@ class Binomial(DiscreteLaw):
         tail = sum((w for i, w in enumerate(weights) if self._shape.place(i, 1) >= k), flint.arb(0))
         return (tail + between_zero_and(rest)) / sum(weights, rest)
 
-    @property
-    def mean(self) -> float:
-        return float((self.trials * self._p()).mid())
+    def mean_ball(self) -> Ball:
+        return self.trials * self._p()
 
     def variance_ball(self) -> Ball:
         return self.trials * self._p() * (1 - self._p())

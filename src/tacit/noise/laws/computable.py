@@ -63,8 +63,7 @@ class ComputableLaw(DiscreteLaw):
     def survival_ball(self, k: int) -> Ball:
         return flint.arb(1) if k <= self.start else 1 - self.cumulative_ball(k - 1)
 
-    @property
-    def mean(self) -> float:
+    def mean_ball(self) -> Ball:
         raise NotCertified(what="the mean", reason=_NO_MOMENTS)
 
     def variance_ball(self) -> Ball:

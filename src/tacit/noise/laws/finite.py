@@ -70,9 +70,8 @@ class Bernoulli(DiscreteLaw):
     def survival_ball(self, k: int) -> Ball:
         return flint.arb(1) if k <= 0 else self._p() if k == 1 else flint.arb(0)
 
-    @property
-    def mean(self) -> float:
-        return float(self._p().mid())
+    def mean_ball(self) -> Ball:
+        return self._p()
 
     def variance_ball(self) -> Ball:
         return self._p() * (1 - self._p())
@@ -105,9 +104,8 @@ class _Finite(DiscreteLaw):
             (flint.arb(k**power) * self.probability_ball(k) for k in range(1, len(self))), flint.arb(0)
         )
 
-    @property
-    def mean(self) -> float:
-        return float(self._moment(1).mid())
+    def mean_ball(self) -> Ball:
+        return self._moment(1)
 
     def variance_ball(self) -> Ball:
         return self._moment(2) - self._moment(1) ** 2

@@ -16,56 +16,17 @@ from tacit.noise.balls import (
     Exact,
     ball_of,
     exact_parameter,
-    precision,
-    scaled_floor,
     working_precision,
 )
-from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform, joined
+from tacit.noise.exact import CHUNK, Integers, Inverter, joined
 from tacit.noise.laws.base import DiscreteLaw
-from tacit.noise.laws.blocks import BlockSampler
+from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
 from tacit.noise.laws.series import Series, between_zero_and, gaussian_terms
 from tacit.noise.source import Source, Words
 
-__all__ = ["DiscreteGaussian", "exp_minus"]
+__all__ = ["DiscreteGaussian"]
 
 DIRECT_STD = 48
-MARGIN = 2.0**-45
-
-
-def exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """exp(-t) for 0 <= t <= 1/2 by its Taylor polynomial of degree 13, with sums and products only.
-
-    Those are correctly rounded by IEEE 754 on every machine: truncation below 2^-50, rounding below 2^-49,
-    so the result is within 2^-48 of exp(-t).
-    """
-    total = np.full_like(t, 1.0)
-    for i in range(13, 0, -1):
-        total = 1.0 - (t * total) * (1.0 / i)
-    return total
-
-
-def step_settle(coefficient: Fraction, bits: int) -> Callable[..., npt.NDArray[np.bool_]]:
-    """Keep with chance exp(-a y (2h + y)), where y = place / 2^bits and a = coefficient."""
-    a, width = float(coefficient), 2.0**bits
-
-    def exactly(h: int, place: int, word: int, source: Source) -> bool:
-        y = Fraction(place, 1 << bits)
-        exponent = coefficient * y * (2 * h + y)
-        return Uniform(value=word, bits=64, source=source).below(lambda: (-ball_of(exponent)).exp())
-
-    def settle(block: Integers, place: Integers, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
-        y = place.astype(np.float64) / width
-        # Each factor is within a few units of 2^-53, and t below 1/2: far inside the margin.
-        t = a * y * (2.0 * block.astype(np.float64) + y)
-        target = exp_minus(np.minimum(t, 0.5))
-        uniform = (choice >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        keep: npt.NDArray[np.bool_] = uniform < target
-        doubtful = np.flatnonzero((np.abs(uniform - target) < MARGIN) | (t > 0.49))
-        for i in doubtful:
-            keep[i] = exactly(int(block[i]), int(place[i]), int(choice[i]), source)
-        return keep
-
-    return settle
 
 
 def _fold(bits: int) -> Callable[..., tuple[Integers, npt.NDArray[np.bool_]]]:
@@ -78,15 +39,6 @@ def _fold(bits: int) -> Callable[..., tuple[Integers, npt.NDArray[np.bool_]]]:
         return (magnitude ^ -sign) + sign, legal.astype(np.bool_)
 
     return combine
-
-
-def quick_table(coefficient: Fraction, size: int) -> Words:
-    """floor(2^64 exp(-a (2h+1))), a lower bound of the keeping chance in block h; 0 after the last."""
-    found = []
-    with precision(160):
-        for h in range(size):
-            found.append(scaled_floor((-ball_of(coefficient * (2 * h + 1))).exp(), 64)[0])
-    return np.array([*found, 0], dtype=np.uint64)
 
 
 @lru_cache(maxsize=64)
@@ -106,8 +58,8 @@ def _blocks(variance: Fraction) -> BlockSampler:
     return BlockSampler(
         blocks=Inverter(series, bits=63),
         width_bits=bits,
-        quick=quick_table(coefficient, 8 * DIRECT_STD),
-        settle=step_settle(coefficient, bits),
+        quick=quick_table([coefficient * (2 * h + 1) for h in range(8 * DIRECT_STD)]),
+        settle=exponential_settle(coefficient, bits, quadratic=True),
         combine=_fold(bits),
     )
 
@@ -156,9 +108,8 @@ class DiscreteGaussian(DiscreteLaw):
     def tail_ball(self, k: int) -> Ball:
         return flint.arb(1) if k <= 0 else 2 * self.survival_ball(k)
 
-    @property
-    def mean(self) -> float:
-        return 0.0
+    def mean_ball(self) -> Ball:
+        return flint.arb(0)
 
     def variance_ball(self) -> Ball:
         """sigma^3 Z'/Z with Z = sum exp(-k^2/2 sigma^2), from whichever of its two series is short."""

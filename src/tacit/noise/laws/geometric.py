@@ -14,16 +14,21 @@ from fractions import Fraction
 from functools import lru_cache
 
 import flint
+import numpy as np
 
 from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter
 from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
+from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
 from tacit.noise.source import Source
 
 __all__ = ["DiscreteLaplace", "Geometric", "geometric_digits", "truncated_digit"]
 
-TOP_SCALE = 32
-DIGIT_BITS = 10
+# Up to the first scale one table serves; above it the top digit is brought down to the second.
+DIRECT_SCALE = 32
+TOP_SCALE = 8
+DIGIT_BITS = 9
+MOST_DIGIT_BITS = 56
 
 
 def _power(rate: Fraction, k: int) -> Ball:
@@ -48,10 +53,19 @@ class _Digit:
         return top / (-ball_of(self.rate * self.m)).expm1()
 
     def survivals(self) -> Iterator[Ball]:
-        k = 0
-        while self.m == 0 or k < self.m - 1:
-            k += 1
-            yield self.survival(k)
+        """q^k by repeated products; truncated, 1 - D_k / D_m with D_k = 1 - q^k a sum of positive terms."""
+        q, gap = _power(self.rate, 1), -_expm1(-self.rate)
+        power = q
+        if self.m == 0:
+            while True:
+                yield power
+                power = power * q
+        whole, part = -_expm1(-self.rate * self.m), gap
+        inverse = 1 / whole
+        for _ in range(1, self.m):
+            yield 1 - part * inverse
+            part = part + power * gap
+            power = power * q
 
 
 def truncated_digit(rate: Fraction, m: int) -> _Digit:
@@ -75,6 +89,8 @@ class Digits:
             total: Integers | None = None
             for inverter, weight, row in zip(self.inverters, self.weights, words, strict=True):
                 digit = inverter.invert(row, source)
+                # Only a draw that is never seen (below 2^-300) can make a narrow sum wide.
+                wide = wide or int(digit.max()) * weight >= 1 << 61
                 digit = digit.astype(object) if wide else digit
                 total = digit * weight if total is None else total + digit * weight
             assert total is not None
@@ -83,9 +99,12 @@ class Digits:
 
 
 @lru_cache(maxsize=256)
-def geometric_digits(rate: Fraction) -> Digits:
+def geometric_digits(rate: Fraction) -> Digits | BlockSampler:
     """The sampler of the geometric law with q = exp(-rate)."""
-    scale_bits = max(0, (rate.denominator // rate.numerator // TOP_SCALE).bit_length())
+    scale = rate.denominator // rate.numerator
+    scale_bits = 0 if scale < DIRECT_SCALE else (scale // TOP_SCALE).bit_length()
+    if scale_bits > MOST_DIGIT_BITS:
+        return _blocks(rate, scale_bits)
     groups = -(-scale_bits // DIGIT_BITS)
     widths = [(scale_bits + i) // groups for i in range(groups)] if groups else []
     inverters, weights, weight = [], [], 1
@@ -98,10 +117,29 @@ def geometric_digits(rate: Fraction) -> Digits:
     return Digits(tuple(inverters), tuple(weights))
 
 
+def _blocks(rate: Fraction, bits: int) -> BlockSampler:
+    """For scales beyond 2^60: H geometric as before, L uniform and kept with chance q^L."""
+    step = rate * (1 << bits)
+    return BlockSampler(
+        blocks=Inverter(_Digit(step, 0), bits=63),
+        width_bits=bits,
+        # The keeping chance is at least exp(-step) in every block.
+        quick=quick_table([step] * (64 * TOP_SCALE)),
+        settle=exponential_settle(step, bits, quadratic=False),
+        combine=lambda block, place, word: (block * (1 << bits) + place, np.full(word.shape, True)),
+        wide=True,
+    )
+
+
 @lru_cache(maxsize=256)
 def _side(rate: Fraction) -> Inverter:
-    """The coin that says Z < 0: q/(1+q) = 1/(1 + exp(rate))."""
-    return bernoulli(lambda: 1 / (1 + ball_of(rate).exp()))
+    """The coin that says Z < 0: q/(1+q)."""
+
+    def chance() -> Ball:
+        q = _power(rate, 1)
+        return q / (1 + q)
+
+    return bernoulli(chance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +165,8 @@ class Geometric(DiscreteLaw):
     def survival_ball(self, k: int) -> Ball:
         return flint.arb(1) if k <= 0 else _power(self.rate, k)
 
-    @property
-    def mean(self) -> float:
-        return float((1 / ball_of(self.rate).expm1()).mid())
+    def mean_ball(self) -> Ball:
+        return 1 / _expm1(self.rate)
 
     def variance_ball(self) -> Ball:
         return _power(self.rate, 1) / _expm1(-self.rate) ** 2
@@ -173,9 +210,8 @@ class DiscreteLaplace(DiscreteLaw):
     def tail_ball(self, k: int) -> Ball:
         return flint.arb(1) if k <= 0 else 2 * self.survival_ball(k)
 
-    @property
-    def mean(self) -> float:
-        return 0.0
+    def mean_ball(self) -> Ball:
+        return flint.arb(0)
 
     def variance_ball(self) -> Ball:
         return 2 * _power(self.rate, 1) / _expm1(-self.rate) ** 2

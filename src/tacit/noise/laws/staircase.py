@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ import flint
 import numpy as np
 
 from tacit.errors import InvalidParameter
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter, precision
 from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.geometric import geometric_digits
@@ -40,27 +40,29 @@ class Staircase(DiscreteLaw):
     epsilon: Exact
     sensitivity: int
     gamma: Exact | None = None
+    plateau: int = field(init=False)
+    """r: how many of a step's D points stand on its upper level."""
 
     def __post_init__(self) -> None:
         exact_parameter("epsilon", self.epsilon)
         integer_parameter("sensitivity", self.sensitivity, least=1)
         if self.gamma is not None and not 0 < exact_parameter("gamma", self.gamma) <= 1:
             raise InvalidParameter(parameter="gamma", value=self.gamma, must="lie in (0, 1]")
+        object.__setattr__(self, "plateau", self._chosen())
 
-    @property
-    def rate(self) -> Fraction:
-        """epsilon, exactly."""
-        return exact_parameter("epsilon", self.epsilon)
-
-    @property
-    def plateau(self) -> int:
-        """r: how many of a step's D points stand on its upper level."""
+    def _chosen(self) -> int:
         d = self.sensitivity
         if self.gamma is not None:
             return min(d, max(1, round(exact_parameter("gamma", self.gamma) * d)))
         best = Fraction(1.0 / (1.0 + math.exp(min(float(self.rate), 1400.0) / 2))) * d
         low = min(d, max(1, math.floor(best)))
-        return min((low, min(d, low + 1)), key=lambda r: float(self._moment(1, r).mid()))
+        with precision(256):
+            return min((low, min(d, low + 1)), key=lambda r: float(self._moment(1, r).mid()))
+
+    @property
+    def rate(self) -> Fraction:
+        """epsilon, exactly."""
+        return exact_parameter("epsilon", self.epsilon)
 
     def _draw(self, count: int, source: Source) -> Integers:
         parts: list[Integers] = []
@@ -113,14 +115,14 @@ class Staircase(DiscreteLaw):
     def tail_ball(self, k: int) -> Ball:
         return flint.arb(1) if k <= 0 else 2 * self.survival_ball(k)
 
-    @property
-    def mean(self) -> float:
-        return 0.0
+    def mean_ball(self) -> Ball:
+        return flint.arb(0)
 
     @property
     def mean_absolute(self) -> float:
-        """E|X|, rounded to the nearest float."""
-        return float(self._moment(1, self.plateau).mid())
+        """E|X|, to the nearest float or the one beside it."""
+        with precision(256):
+            return float(self._moment(1, self.plateau).mid())
 
     def variance_ball(self) -> Ball:
         return self._moment(2, self.plateau)
