@@ -1,0 +1,31 @@
+"""Ball arithmetic for curves: exact balls, positive parts, enclosures at rising precision."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tacit.errors import InvalidParameter
+from tacit.guarantees.rounding import bracket
+
+__all__ = ["bracket", "exact_ball", "positive_ball", "require"]
+
+
+def exact_ball(value: float | int | Fraction) -> Any:
+    """The ball of an exact rational, at the working precision."""
+    from flint import arb, fmpq
+
+    if isinstance(value, Fraction):
+        return arb(fmpq(value.numerator, value.denominator))
+    return arb(value)
+
+
+def require(ok: bool, *, parameter: str, value: object, must: str, hint: str = "") -> None:
+    """Raise InvalidParameter unless ok."""
+    if not ok:
+        raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
+
+
+def positive_ball(value: Any) -> Any:
+    """max(0, ball)."""
+    return value.max(exact_ball(0))

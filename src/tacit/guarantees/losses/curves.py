@@ -1,0 +1,226 @@
+"""Pairs known only through an upper curve: concentrated (rho) and Rényi guarantees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.guarantees.losses.continuous import check_order
+from tacit.guarantees.losses.discrete import ApproximatePair
+from tacit.guarantees.losses.laws import UNIT, LossLaw, unsampled_loss
+from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.rounding import Interval
+
+__all__ = ["ConcentratedPair", "CurveLaw", "RenyiPair"]
+
+_UNBOUNDED = Interval(low=math.inf, high=math.inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurveLaw(LossLaw):
+    """Upper values of h(e^l) at all real l, vectorised and rounded up."""
+
+    values: Callable[[FloatArray], FloatArray]
+
+    @staticmethod
+    def two_sided(upper: Callable[[FloatArray], FloatArray]) -> CurveLaw:
+        """From delta(epsilon >= 0) that holds in both directions: 1 - t + t h(1/t) below t = 1."""
+
+        def values(losses: FloatArray) -> FloatArray:
+            bound = np.minimum(upper(np.abs(losses)), 1.0)
+            below = -np.expm1(np.minimum(losses, 0.0)) + np.exp(np.minimum(losses, 0.0)) * bound
+            return np.asarray(np.minimum(np.where(losses >= 0, bound, below) * (1 + 8 * UNIT), 1.0))
+
+        return CurveLaw(values=values)
+
+    def swapped(self) -> CurveLaw:
+        inner = self.values
+
+        def values(losses: FloatArray) -> FloatArray:
+            t = np.exp(np.minimum(losses, 700.0))
+            # Beyond e^700 the identity has no digits left: the value at that point bounds it.
+            found = 1 - t + t * inner(-np.minimum(losses, 700.0)) + 16 * UNIT * t
+            return np.asarray(np.clip(found, 0.0, 1.0))
+
+        return CurveLaw(values=values)
+
+    def sampled(self, rate: float) -> CurveLaw:
+        inner = self.values
+
+        def values(losses: FloatArray) -> FloatArray:
+            base = unsampled_loss(losses, rate)
+            inside = np.isfinite(base)
+            # The argument is rounded; h is 1-Lipschitz in t, so a few units of t cover it.
+            found = rate * inner(np.where(inside, base, 0.0)) + 32 * UNIT * np.exp(np.minimum(losses, 0.0))
+            found = np.where(losses > 0, rate * inner(np.where(inside, base * (1 - 32 * UNIT), 0.0)), found)
+            return np.asarray(np.minimum(np.where(inside, found, -np.expm1(losses) + 8 * UNIT), 1.0))
+
+        return CurveLaw(values=values)
+
+    def extent(self, right: float, left: float) -> tuple[float, float]:
+        scales = np.exp2(np.arange(-60.0, 24.0, 0.125))
+        values = self.values(scales)
+        over = np.flatnonzero(values <= right)
+        high = float(scales[over[0]]) if len(over) else float(scales[-1])
+        # Below: P(L <= l) is at most t - 1 + h(t) + ... <= twice the excess of the curve at l + ln 2.
+        excess = self.values(-scales) + np.expm1(-scales)
+        under = np.flatnonzero(excess <= np.maximum(left, 64 * UNIT) * np.exp(-scales))
+        low = -float(scales[under[0]]) if len(under) else -float(scales[-1])
+        return max(low, -700.0), high
+
+
+class _Curve(Pair):
+    """Upper bounds in both directions: the pair is its own swap."""
+
+    __slots__ = ()
+    exact = False
+    exact_in_products = False
+
+    @property
+    def largest_loss(self) -> Interval:
+        return _UNBOUNDED
+
+    def order_for(self, epsilon: float) -> tuple[float, float]:
+        """A good order for this epsilon, and an upper bound on the divergence at it."""
+        raise NotImplementedError
+
+    def curve(self, t: Any) -> Any:
+        if bool(t < 1):
+            return (1 - t + t * self._from_order(1 / t)).min(exact_ball(1))
+        return self._from_order(t).min(exact_ball(1))
+
+    def _from_order(self, t: Any) -> Any:
+        epsilon = t.log()
+        order, divergence = self.order_for(float(epsilon.mid()))
+        if math.isinf(divergence):
+            return exact_ball(1)
+        a = exact_ball(order)
+        bound = ((a - 1) * (self.ball_at(order, divergence) - epsilon) + a * (-1 / a).log1p()).exp() / (a - 1)
+        return positive_ball(bound)
+
+    def ball_at(self, order: float, divergence: float) -> Any:
+        """The divergence bound at an order, as a ball."""
+        return exact_ball(divergence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcentratedPair(_Curve):
+    """rho-zCDP: delta(e) = min over a > 1 of exp((a-1)(a rho - e)) (1 - 1/a)^a / (a-1).
+
+    Source: Canonne, Kamath, Steinke 2020.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        require(0 < self.rho < math.inf, parameter="rho", value=self.rho, must="be positive and finite")
+
+    def order_for(self, epsilon: float) -> tuple[float, float]:
+        order = 1.0 + float(self._excess(np.array([max(epsilon, 0.0)]))[0])
+        return order, order * self.rho
+
+    def ball_at(self, order: float, divergence: float) -> Any:
+        return exact_ball(order) * exact_ball(self.rho)
+
+    def _excess(self, epsilons: FloatArray) -> FloatArray:
+        """a - 1 at the root of (2a - 1) rho - e + ln(1 - 1/a), by bisection of its logarithm."""
+        low, high = np.full_like(epsilons, -60.0), np.full_like(epsilons, 60.0)
+        high = np.maximum(high, np.log(1 + epsilons / self.rho))
+        for _ in range(70):
+            middle = (low + high) / 2
+            x = np.exp(middle)
+            rising = (2 * x + 1) * self.rho - epsilons - np.log1p(1 / x) < 0
+            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+        return np.exp((low + high) / 2)
+
+    def law(self) -> LossLaw:
+        def upper(epsilons: FloatArray) -> FloatArray:
+            x = self._excess(epsilons)
+            a = 1 + x
+            exponent = x * (a * self.rho - epsilons) - a * np.log1p(1 / x) - np.log(x)
+            size = x * (a * self.rho + epsilons) + 2 + np.abs(np.log(x))
+            return np.minimum(np.exp(np.minimum(exponent, 0.0)) * (1 + 32 * UNIT * size) + 1e-300, 1.0)
+
+        return CurveLaw.two_sided(upper)
+
+    def renyi(self, order: float) -> float:
+        check_order(order)
+        if order == math.inf:
+            return math.inf
+        return bracket(lambda: exact_ball(order) * exact_ball(self.rho), what="a Rényi divergence").high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenyiPair(_Curve):
+    """Rényi bounds at finitely many orders (infinity means pure epsilon), valid in both directions."""
+
+    orders: tuple[float, ...]
+    epsilons: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        ok = len(self.orders) == len(self.epsilons) > 0
+        require(ok, parameter="epsilons", value=len(self.epsilons), must="match the orders, at least one")
+        for order in self.orders:
+            require(order > 1, parameter="order", value=order, must="be greater than 1")
+        rising = all(a < b for a, b in pairwise(self.orders))
+        require(rising, parameter="orders", value=self.orders, must="rise strictly")
+        for value in self.epsilons:
+            require(value >= 0, parameter="epsilons", value=value, must="be non-negative numbers")
+
+    def _finite(self) -> list[tuple[float, float]]:
+        both = zip(self.orders, self.epsilons, strict=True)
+        return [(a, e) for a, e in both if math.isfinite(a) and math.isfinite(e)]
+
+    def _pure(self) -> ApproximatePair | None:
+        if math.isinf(self.orders[-1]) and math.isfinite(self.epsilons[-1]):
+            return ApproximatePair(epsilon=self.epsilons[-1], delta=0.0)
+        return None
+
+    @property
+    def largest_loss(self) -> Interval:
+        pure = self._pure()
+        return pure.largest_loss if pure is not None else _UNBOUNDED
+
+    def order_for(self, epsilon: float) -> tuple[float, float]:
+        def exponent(row: tuple[float, float]) -> float:
+            a, d = row
+            return (a - 1) * (d - epsilon) + a * math.log1p(-1 / a) - math.log(a - 1)
+
+        return min(self._finite(), key=exponent, default=(2.0, math.inf))
+
+    def curve(self, t: Any) -> Any:
+        bound, pure = _Curve.curve(self, t), self._pure()
+        return bound if pure is None else bound.min(pure.curve(t))
+
+    def law(self) -> LossLaw:
+        rows, pure = self._finite(), self._pure()
+        a = np.array([r[0] for r in rows] or [2.0])[:, None]
+        d = np.array([r[1] for r in rows] or [700.0])[:, None]
+        known = bool(rows)
+
+        def upper(epsilons: FloatArray) -> FloatArray:
+            exponent = (a - 1) * (d - epsilons[None, :]) + a * np.log1p(-1 / a) - np.log(a - 1)
+            size = (a - 1) * (d + epsilons[None, :]) + a + np.abs(np.log(a - 1))
+            values = np.exp(np.minimum(exponent, 0.0)) * (1 + 16 * UNIT * size) + 1e-300
+            best = (
+                np.min(np.where(np.isfinite(values), values, 1.0), axis=0)
+                if known
+                else np.ones_like(epsilons)
+            )
+            if pure is not None:
+                best = np.minimum(best, pure.hockey_stick_grid(epsilons)[1])
+            return np.asarray(np.minimum(best, 1.0))
+
+        return CurveLaw.two_sided(upper)
+
+    def renyi(self, order: float) -> float:
+        """The least bound that is known at this order or above it (divergences rise with the order)."""
+        check_order(order)
+        known = [e for o, e in zip(self.orders, self.epsilons, strict=True) if o >= order]
+        return min(known, default=math.inf)

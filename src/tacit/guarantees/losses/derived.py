@@ -1,0 +1,254 @@
+"""Pairs made of products: the product itself, the worst of several, groups, sampling without replacement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.guarantees.losses.balls import bracket, exact_ball, require
+from tacit.guarantees.losses.continuous import check_order
+from tacit.guarantees.losses.curves import CurveLaw
+from tacit.guarantees.losses.grid import law_curve
+from tacit.guarantees.losses.laws import LossLaw, unsampled_loss
+from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.product import Product
+from tacit.guarantees.rounding import Interval, down, up
+
+__all__ = ["GroupPair", "MaximumPair", "ProductPair", "WithoutReplacementPair"]
+
+
+def _log_ends(t: Any) -> tuple[float, float]:
+    log = t.log()
+    return down(log), up(log)
+
+
+def _as_ball(value: Interval) -> Any:
+    return exact_ball(value.low).union(exact_ball(value.high))
+
+
+class _Measured(Pair):
+    """A curve that is measured through `bound_at` rather than written down as a ball."""
+
+    __slots__ = ()
+
+    def bound_at(self, epsilon: float) -> Interval:
+        """Enclosure of H_epsilon at any real epsilon."""
+        raise NotImplementedError
+
+    def hockey_stick(self, epsilon: float) -> Interval:
+        require(not math.isnan(epsilon), parameter="epsilon", value=epsilon, must="be a number")
+        if epsilon == -math.inf:
+            return Interval(low=1.0, high=1.0)
+        found = self.bound_at(epsilon)
+        return found if self.exact else Interval(low=0.0, high=found.high)
+
+    def curve(self, t: Any) -> Any:
+        low, high = _log_ends(t)
+        return _as_ball(Interval(low=self.bound_at(high).low, high=self.bound_at(low).high))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductPair(_Measured):
+    """A product read as one pair; on a grid, the law of its gridded upper pair."""
+
+    product: Product
+    exact_in_products = False
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        return (type(self).__name__, *(_key(self.product)))
+
+    @property
+    def symmetric(self) -> bool:
+        return self.product.symmetric
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.product.exact
+
+    def swapped(self) -> Pair:
+        return self if self.symmetric else ProductPair(product=self.product.swapped())
+
+    @property
+    def largest_loss(self) -> Interval:
+        return self.product.largest_loss()
+
+    @property
+    def smallest_loss(self) -> Interval:
+        top = self.product.swapped().largest_loss()
+        return Interval(low=-top.high, high=-top.low)
+
+    @property
+    def infinite_mass(self) -> Interval:
+        return self.product.infinite_mass()
+
+    @property
+    def reverse_infinite_mass(self) -> Interval:
+        return self.product.swapped().infinite_mass()
+
+    def bound_at(self, epsilon: float) -> Interval:
+        return self.product.delta(epsilon)
+
+    def law(self) -> LossLaw:
+        from tacit.guarantees.losses.engine import Engine
+
+        return Engine(list(self.product.pairs)).law()
+
+    def renyi(self, order: float) -> float:
+        return self.product.renyi(order)
+
+
+def _key(product: Product) -> tuple[Any, ...]:
+    return tuple((pair.sort_key, count) for pair, count in product.pairs)
+
+
+class _Worst(_Measured):
+    """A curve from the larger of several products at each epsilon >= 0, valid in both directions."""
+
+    __slots__ = ()
+    products: tuple[Product, ...]
+    exact = False
+    exact_in_products = False
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        rest = tuple(getattr(self, name) for name in ("size", "rate") if hasattr(self, name))
+        return (type(self).__name__, rest, *(_key(p) for p in self.products))
+
+    def _check(self) -> None:
+        require(len(self.products) > 0, parameter="products", value=0, must="have at least one member")
+
+    @property
+    def infinite_mass(self) -> Interval:
+        return Interval(
+            low=0.0, high=self._shift_delta(math.inf, max(p.infinite_mass().high for p in self.products))
+        )
+
+    @property
+    def largest_loss(self) -> Interval:
+        top = max(p.largest_loss().high for p in self.products)
+        return Interval(low=0.0, high=self._image(top)) if math.isfinite(top) else Interval(low=top, high=top)
+
+    def _image(self, top: float) -> float:
+        """Upper bound on the largest loss from that of the members."""
+        raise NotImplementedError
+
+    def _inner(self, epsilon: FloatArray) -> FloatArray:
+        """The members' epsilon from which the value at this epsilon >= 0 follows, rounded down."""
+        raise NotImplementedError
+
+    def _shift_delta(self, epsilon: float, delta: float) -> float:
+        """The value at epsilon >= 0 from the members' delta, rounded up."""
+        raise NotImplementedError
+
+    def bound_at(self, epsilon: float) -> Interval:
+        if epsilon < 0:
+            mirrored = self.bound_at(-epsilon).high
+            t = math.exp(epsilon)
+            return Interval(low=0.0, high=min(1.0, (-math.expm1(epsilon) + t * mirrored) * (1 + 1e-15)))
+        inner = float(self._inner(np.array([epsilon]))[0])
+        delta = max(p.delta(inner).high for p in self.products)
+        return Interval(low=0.0, high=min(1.0, self._shift_delta(epsilon, delta)))
+
+    def law(self) -> LossLaw:
+        laws = [p.as_pair().law() for p in self.products]
+
+        def upper(epsilons: FloatArray) -> FloatArray:
+            inner = self._inner(epsilons)
+            best = np.max([law_curve(law, inner)[1] for law in laws], axis=0)
+            return np.array(
+                [self._shift_delta(float(e), float(d)) for e, d in zip(epsilons, best, strict=True)]
+            )
+
+        return CurveLaw.two_sided(upper)
+
+
+def _worst_renyi(products: Sequence[Product], order: float) -> float:
+    return max(p.renyi(order) for p in products)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaximumPair(_Worst):
+    """The larger of several curves at each epsilon: convex again, and above each of them."""
+
+    products: tuple[Product, ...]
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def _image(self, top: float) -> float:
+        return top
+
+    def _inner(self, epsilon: FloatArray) -> FloatArray:
+        return epsilon
+
+    def _shift_delta(self, epsilon: float, delta: float) -> float:
+        return delta
+
+    def renyi(self, order: float) -> float:
+        check_order(order)
+        return _worst_renyi(self.products, order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPair(_Worst):
+    """`size` units at once: delta(e/k) (e^e - 1)/(e^(e/k) - 1), the hybrid argument at every epsilon."""
+
+    products: tuple[Product, ...]
+    size: int
+
+    def __post_init__(self) -> None:
+        self._check()
+        require(self.size >= 1, parameter="size", value=self.size, must="be a positive integer")
+
+    def _image(self, top: float) -> float:
+        return top * self.size * (1 + 1e-15)
+
+    def _inner(self, epsilon: FloatArray) -> FloatArray:
+        return epsilon / self.size * (1 - 4e-16)
+
+    def _shift_delta(self, epsilon: float, delta: float) -> float:
+        if delta == 0 or self.size == 1:
+            return delta
+        if epsilon == 0:
+            return min(1.0, self.size * delta * (1 + 1e-15))
+        if epsilon > 700:
+            return 1.0
+        return min(1.0, delta * math.expm1(epsilon) / math.expm1(epsilon / self.size) * (1 + 1e-13))
+
+    def renyi(self, order: float) -> float:
+        """Pure only: at finite orders group privacy of a profile has no closed form here."""
+        check_order(order)
+        worst = _worst_renyi(self.products, math.inf)
+        return min(worst * self.size * (1 + 1e-15), math.inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutReplacementPair(_Worst):
+    """A uniform part of fixed size, replace-one: q delta(ln(1 + (e^e - 1)/q)) (Balle et al. 2018)."""
+
+    products: tuple[Product, ...]
+    rate: float
+
+    def __post_init__(self) -> None:
+        self._check()
+        require(0 < self.rate <= 1, parameter="rate", value=self.rate, must="lie in (0, 1]")
+
+    def _image(self, top: float) -> float:
+        return bracket(lambda: (exact_ball(self.rate) * exact_ball(top).expm1()).log1p(), what="a loss").high
+
+    def _inner(self, epsilon: FloatArray) -> FloatArray:
+        return np.maximum(unsampled_loss(epsilon, self.rate) * (1 - 3e-15), 0.0)
+
+    def _shift_delta(self, epsilon: float, delta: float) -> float:
+        return min(1.0, self.rate * delta * (1 + 1e-15))
+
+    def renyi(self, order: float) -> float:
+        """Never above that of the whole; integer orders by the published expansion (replace-one)."""
+        from tacit.guarantees.losses.renyi import without_replacement_renyi
+
+        return without_replacement_renyi(self.products, self.rate, order)

@@ -1,0 +1,328 @@
+"""Pairs with atoms: tabulated, randomised response, (epsilon, delta), staircase, discrete Laplace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.guarantees.losses.continuous import check_order
+from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw
+from tacit.guarantees.losses.pair import Pair
+from tacit.guarantees.rounding import Interval
+
+__all__ = [
+    "ApproximatePair",
+    "DiscreteLaplacePair",
+    "FinitePair",
+    "RandomizedResponsePair",
+    "StaircasePair",
+]
+
+
+class _Atoms(Pair):
+    """Finitely many losses: h(t) = P(infinity) + sum_i p_i max(0, 1 - t e^(-loss_i))."""
+
+    __slots__ = ()
+
+    def atoms(self) -> list[tuple[Any, Any]]:
+        """(loss, P-mass) of each atom as balls, losses ascending."""
+        raise NotImplementedError
+
+    def curve(self, t: Any) -> Any:
+        total, log = exact_ball(Fraction(self.infinite_mass.low)), t.log()
+        for loss, p in self.atoms():
+            total += p * positive_ball(-(log - loss).expm1())
+        return total
+
+    def kinks(self) -> list[float] | None:
+        from flint import ctx
+
+        with ctx.workprec(120):
+            return [float(loss.mid()) for loss, _ in self.atoms()]
+
+    def law(self) -> LossLaw:
+        from flint import ctx
+
+        with ctx.workprec(120):
+            rows = [(float(x.mid()), float(p.mid()), float((p * (-x).exp()).mid())) for x, p in self.atoms()]
+        losses, p, q = np.array(rows).T
+        return AtomicLaw(
+            losses=losses,
+            p=p,
+            q=q,
+            infinite=self.infinite_mass,
+            reverse_infinite=self.reverse_infinite_mass,
+            slack=4 * UNIT * float(np.max(np.abs(losses))),
+        )
+
+    def renyi(self, order: float) -> float:
+        """ln(sum_i p_i e^((a-1) loss_i)) / (a-1), infinite where P reaches what Q cannot."""
+        check_order(order)
+        if self.infinite_mass.high > 0:
+            return math.inf
+        if order == math.inf:
+            return self.largest_loss.high
+
+        def value() -> Any:
+            a = exact_ball(order)
+            # Around 1 rather than 0, so that losses of 1e-12 keep their digits.
+            inner = exact_ball(0)
+            for loss, p in self.atoms():
+                inner += p * ((a - 1) * loss).expm1()
+            return inner.log1p() / (a - 1)
+
+        high = bracket(value, what="a Rényi divergence").high
+        return min(max(high, 0.0), self.largest_loss.high)
+
+
+def _rational(values: Sequence[float | Fraction | int], name: str) -> tuple[Fraction, ...]:
+    out = []
+    for value in values:
+        ok = not isinstance(value, float) or math.isfinite(value)
+        require(ok and value >= 0, parameter=name, value=value, must="be finite and non-negative")
+        out.append(Fraction(value))
+    total = sum(out, Fraction(0))
+    require(
+        bool(out) and abs(total - 1) <= Fraction(1, 10**9),
+        parameter=name,
+        value=float(total),
+        must="sum to 1 (to within 1e-9; the rest is divided out exactly)",
+    )
+    return tuple(v / total for v in out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class FinitePair(_Atoms):
+    """Any two tabulated distributions p and q on the same outcomes (floats are taken as exact rationals).
+
+    Outcomes with the same likelihood ratio are merged (it is sufficient), so that equal pairs are equal.
+    """
+
+    p: tuple[Fraction, ...]
+    q: tuple[Fraction, ...]
+
+    def __init__(self, *, p: Sequence[float | Fraction | int], q: Sequence[float | Fraction | int]) -> None:
+        require(
+            len(p) == len(q) > 0, parameter="q", value=len(q), must=f"have as many outcomes as p ({len(p)})"
+        )
+        merged: dict[Fraction | float, tuple[Fraction, Fraction]] = {}
+        for a, b in zip(_rational(p, "p"), _rational(q, "q"), strict=True):
+            if a == b == 0:
+                continue
+            ratio: Fraction | float = a / b if b else math.inf
+            old = merged.get(ratio, (Fraction(0), Fraction(0)))
+            merged[ratio] = (old[0] + a, old[1] + b)
+        rows = [merged[r] for r in sorted(merged)]
+        object.__setattr__(self, "p", tuple(a for a, _ in rows))
+        object.__setattr__(self, "q", tuple(b for _, b in rows))
+
+    @property
+    def symmetric(self) -> bool:
+        return sorted(zip(self.p, self.q, strict=True)) == sorted(zip(self.q, self.p, strict=True))
+
+    def swapped(self) -> Pair:
+        return self if self.symmetric else FinitePair(p=self.q, q=self.p)
+
+    def _finite(self) -> list[tuple[Fraction, Fraction]]:
+        return [(a, b) for a, b in zip(self.p, self.q, strict=True) if a > 0 and b > 0]
+
+    def atoms(self) -> list[tuple[Any, Any]]:
+        return [(exact_ball(a / b).log(), exact_ball(a)) for a, b in self._finite()]
+
+    def curve(self, t: Any) -> Any:
+        total = exact_ball(0)
+        for a, b in zip(self.p, self.q, strict=True):
+            total += positive_ball(exact_ball(a) - t * exact_ball(b))
+        return total
+
+    def law(self) -> LossLaw:
+        if not self._finite():
+            return AtomicLaw(
+                losses=np.zeros(1), p=np.zeros(1), q=np.zeros(1), infinite=self.infinite_mass,
+                reverse_infinite=self.reverse_infinite_mass,
+            )  # fmt: skip
+        return _Atoms.law(self)
+
+    def _mass(self, sides: list[Fraction]) -> Interval:
+        exact = sum(sides, Fraction(0))
+        return bracket(lambda: exact_ball(exact), what="a mass") if exact else Interval(low=0.0, high=0.0)
+
+    @property
+    def infinite_mass(self) -> Interval:
+        return self._mass([a for a, b in zip(self.p, self.q, strict=True) if b == 0])
+
+    @property
+    def reverse_infinite_mass(self) -> Interval:
+        return self._mass([b for a, b in zip(self.p, self.q, strict=True) if a == 0])
+
+    def _extreme(self, pick: Any) -> Interval:
+        ratios = [a / b for a, b in self._finite()]
+        if not ratios:
+            return Interval(low=0.0, high=0.0)
+        ratio = pick(ratios)
+        return (
+            bracket(lambda: exact_ball(ratio).log(), what="a loss")
+            if ratio != 1
+            else Interval(low=0.0, high=0.0)
+        )
+
+    @property
+    def largest_loss(self) -> Interval:
+        return self._extreme(max)
+
+    @property
+    def smallest_loss(self) -> Interval:
+        return self._extreme(min)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponsePair(_Atoms):
+    """k-ary randomised response: truth with e^epsilon/(e^epsilon + k - 1), each other answer with 1/(...)."""
+
+    epsilon: float
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        require(
+            0 <= self.epsilon < math.inf, parameter="epsilon", value=self.epsilon, must="be finite and >= 0"
+        )
+        require(self.categories >= 2, parameter="categories", value=self.categories, must="be at least 2")
+
+    @property
+    def largest_loss(self) -> Interval:
+        return Interval(low=self.epsilon, high=self.epsilon)
+
+    def atoms(self) -> list[tuple[Any, Any]]:
+        e = exact_ball(self.epsilon)
+        norm = e.exp() + (self.categories - 1)
+        out = [(-e, 1 / norm), (e, e.exp() / norm)]
+        if self.categories > 2:
+            out.insert(1, (exact_ball(0), (self.categories - 2) / norm))
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproximatePair(_Atoms):
+    """The pair that dominates every (epsilon, delta) mechanism (Kairouz, Oh, Viswanath 2015): delta at
+    infinity, the rest randomised response with epsilon. delta = 0 is pure epsilon."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(
+            0 <= self.epsilon < math.inf, parameter="epsilon", value=self.epsilon, must="be finite and >= 0"
+        )
+        require(0 <= self.delta <= 1, parameter="delta", value=self.delta, must="lie in [0, 1]")
+
+    @property
+    def largest_loss(self) -> Interval:
+        return Interval(low=self.epsilon, high=self.epsilon)
+
+    @property
+    def infinite_mass(self) -> Interval:
+        return Interval(low=self.delta, high=self.delta)
+
+    def atoms(self) -> list[tuple[Any, Any]]:
+        e, rest = exact_ball(self.epsilon), 1 - exact_ball(self.delta)
+        norm = e.exp() + 1
+        return [(-e, rest / norm), (e, rest * e.exp() / norm)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaircasePair(_Atoms):
+    """Staircase noise (Geng, Viswanath 2016) with steps of width gamma: losses -epsilon, 0, epsilon.
+
+    Every shift up to the sensitivity gives losses in {-epsilon, 0, epsilon}, and such pairs are ordered by
+    P(loss = epsilon) = TV/(1 - e^-epsilon); the noise is symmetric and unimodal, so the full shift is worst.
+    TV = integral of the density over half a sensitivity on each side of 0.
+    """
+
+    epsilon: float
+    gamma: float
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.epsilon < math.inf,
+            parameter="epsilon",
+            value=self.epsilon,
+            must="be positive and finite",
+        )
+        require(0 <= self.gamma <= 1, parameter="gamma", value=self.gamma, must="lie in [0, 1]")
+
+    @property
+    def largest_loss(self) -> Interval:
+        return Interval(low=self.epsilon, high=self.epsilon)
+
+    def atoms(self) -> list[tuple[Any, Any]]:
+        e, g = exact_ball(self.epsilon), exact_ball(self.gamma)
+        decay = (-e).exp()
+        height = 1 / (2 * (g + decay * (1 - g)))
+        inside = exact_ball(1) if self.gamma >= 0.5 else 2 * (g + (exact_ball(1) / 2 - g) * decay)
+        top = height * inside
+        out = [(-e, top * decay), (e, top)]
+        middle = 1 - top - top * decay
+        out.insert(1, (exact_ball(0), positive_ball(middle)))
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteLaplacePair(_Atoms):
+    """Integer noise with mass proportional to e^(-rate |x|), shifted by an integer sensitivity."""
+
+    rate: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        require(0 < self.rate < math.inf, parameter="rate", value=self.rate, must="be positive and finite")
+        ok = isinstance(self.sensitivity, int) and self.sensitivity >= 1
+        require(ok, parameter="sensitivity", value=self.sensitivity, must="be a positive integer")
+        require(
+            self.sensitivity <= 10**6,
+            parameter="sensitivity",
+            value=self.sensitivity,
+            must="be at most a million",
+            hint="for a finer grid the continuous Laplace pair with the same epsilon dominates",
+        )
+
+    @property
+    def largest_loss(self) -> Interval:
+        exact = Fraction(self.rate) * self.sensitivity
+        return bracket(lambda: exact_ball(exact), what="a loss")
+
+    def atoms(self) -> list[tuple[Any, Any]]:
+        a, s = exact_ball(self.rate), self.sensitivity
+        norm = 1 + (-a).exp()
+        inner = [(a * (s - 2 * x), -(-a).expm1() / norm * (-a * x).exp()) for x in range(s - 1, 0, -1)]
+        return [(-a * s, (-a * s).exp() / norm), *inner, (a * s, 1 / norm)]
+
+    def law(self) -> LossLaw:
+        a, s = self.rate, self.sensitivity
+        x = np.arange(s, -1, -1, dtype=np.float64)
+        norm = 1 + math.exp(-a)
+        p = -math.expm1(-a) / norm * np.exp(-a * x)
+        p[0], p[-1] = math.exp(-a * s) / norm, 1 / norm
+        losses = a * (s - 2 * x)
+        return AtomicLaw(
+            losses=losses, p=p, q=p[::-1].copy(), error=(16 + 4 * a * s) * UNIT, slack=4 * UNIT * a * s
+        )  # fmt: skip
+
+    def curve(self, t: Any) -> Any:
+        """max over thresholds m of F(m) - t F(m - s): the best is next to x* = (s - ln t / a)/2."""
+        a, s = exact_ball(self.rate), self.sensitivity
+        norm = 1 + (-a).exp()
+        best = positive_ball(1 - t)
+        log = t.log()
+        middle = float(((s - log / a) / 2).mid())
+        near = min(max(math.floor(middle), 0), s)
+        for m in range(max(0, near - 2), min(s, near + 3)):
+            # F(m) - t F(m - s) = 1 - e^(-a(m+1))/norm - t e^(a(m-s))/norm for 0 <= m < s
+            gain = 1 - ((-a * (m + 1)).exp() + (log + a * (m - s)).exp()) / norm
+            best = best.max(gain)
+        return best

@@ -1,0 +1,108 @@
+"""Poisson sampling of a pair, exactly: each record takes part with probability `rate`, independently."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.guarantees.losses.laws import LossLaw
+from tacit.guarantees.losses.pair import Pair
+from tacit.guarantees.rounding import Interval
+
+__all__ = ["PoissonSampledPair"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoissonSampledPair(Pair):
+    """((1 - rate) Q + rate P, Q) for a pair (P, Q): the record removed; its `swapped()` is the record added.
+
+    h(t) = rate h0((t - 1 + rate)/rate) for t > 1 - rate, else 1 - t. If (P, Q) dominates a mechanism's
+    removals, this dominates those of the sampled mechanism (Zhu, Dong, Wang 2022, Theorem 11).
+    """
+
+    pair: Pair
+    rate: float
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.rate <= 1,
+            parameter="rate",
+            value=self.rate,
+            must="lie in (0, 1]",
+            hint="a rate of 0 reads no record: leave the event out",
+        )
+
+    @property
+    def symmetric(self) -> bool:
+        return self.rate == 1 and self.pair.symmetric
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.pair.exact
+
+    @property
+    def exact_in_products(self) -> bool:  # type: ignore[override]
+        return self.pair.exact_in_products
+
+    def swapped(self) -> Pair:
+        return self if self.symmetric else Pair.swapped(self)
+
+    def curve(self, t: Any) -> Any:
+        rate = exact_ball(self.rate)
+        inner = (t - 1 + rate) / rate
+        if bool(inner <= 0):
+            return 1 - t
+        if not bool(inner > 0):
+            # The kink itself: h lies between 1 - t and 1 - t + (its slope's change) times the radius.
+            return (1 - t).union(1 - t + 2 * rate * positive_ball(inner))
+        return rate * self.pair.curve(inner)
+
+    def law(self) -> LossLaw:
+        return self.pair.law().sampled(self.rate) if self.rate < 1 else self.pair.law()
+
+    def _map(self, loss: Interval) -> Interval:
+        def image(value: float) -> Interval:
+            if value == math.inf:
+                return Interval(low=math.inf, high=math.inf)
+            if value == -math.inf:
+                if self.rate == 1:
+                    return Interval(low=-math.inf, high=-math.inf)
+                exact = 1 - Fraction(self.rate)
+                return bracket(lambda: exact_ball(exact).log(), what="a loss")
+            rate = exact_ball(self.rate)
+            return bracket(lambda: (rate * exact_ball(value).expm1()).log1p(), what="a loss")
+
+        return Interval(low=image(loss.low).low, high=image(loss.high).high)
+
+    @property
+    def largest_loss(self) -> Interval:
+        return self._map(self.pair.largest_loss)
+
+    @property
+    def smallest_loss(self) -> Interval:
+        if self.pair.reverse_infinite_mass.high > 0:
+            return self._map(Interval(low=-math.inf, high=-math.inf))
+        return self._map(self.pair.smallest_loss)
+
+    @property
+    def infinite_mass(self) -> Interval:
+        inner, rate = self.pair.infinite_mass, Fraction(self.rate)
+        if inner.high == 0:
+            return inner
+        low, high = rate * Fraction(inner.low), rate * Fraction(inner.high)
+        return Interval(
+            low=bracket(lambda: exact_ball(low), what="a mass").low,
+            high=bracket(lambda: exact_ball(high), what="a mass").high,
+        )
+
+    @property
+    def reverse_infinite_mass(self) -> Interval:
+        return self.pair.reverse_infinite_mass if self.rate == 1 else Interval(low=0.0, high=0.0)
+
+    def renyi(self, order: float) -> float:
+        from tacit.guarantees.losses.renyi import sampled_renyi
+
+        return sampled_renyi(self.pair, self.rate, order)
