@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -147,7 +148,7 @@ class Gaussian(AdditiveMechanism):
     def profile(self) -> Profile:
         """The curve of the discrete law itself: over the worst moves, the product of the coordinates' pairs."""
         from tacit.guarantees import Profile
-        from tacit.guarantees.losses import DiscreteGaussianPair, Product
+        from tacit.guarantees.losses import DiscreteGaussianPair
 
         if not self.patterns:
             raise NotCertified(
@@ -156,12 +157,14 @@ class Gaussian(AdditiveMechanism):
                 hint="use the concentrated bound, a coarser grid, or RoundedGaussian, whose curve is known",
             )
         std = -up(-Fraction(self.law.noise_std))
+
+        def one(shift: int) -> Profile:
+            return Profile.of_pair(DiscreteGaussianPair(noise_std=std, sensitivity=shift))
+
         curves = [
-            Profile(
-                directions=(
-                    Product(parts=[(DiscreteGaussianPair(noise_std=std, sensitivity=s), 1) for s in pattern]),
-                )
-            )
+            Profile.product([(one(shift), count) for shift, count in Counter(pattern).items()])
+            if len(pattern) > 1
+            else one(pattern[0])
             for pattern in self.patterns
         ]
         return curves[0] if len(curves) == 1 else Profile.worst(curves)
