@@ -29,6 +29,7 @@ from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.implication import Implication
 from tacit.guarantees.laws.amplify import Sampling
 from tacit.guarantees.laws.convert import concentrated_budget, convert, renyi_budget
+from tacit.guarantees.laws.gaussian_noise import gaussian_budget
 from tacit.guarantees.laws.registry import LAWS, Law
 from tacit.guarantees.theorems import THEOREMS, Theorem, theorem
 from tacit.guarantees.units import Coupled, GroupOf, Neighbours, People, Rows, Unit, group_of, people, rows
@@ -65,6 +66,7 @@ __all__ = [
     "compose",
     "concentrated_budget",
     "convert",
+    "gaussian_budget",
     "group",
     "group_of",
     "parallel",

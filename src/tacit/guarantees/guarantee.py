@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tacit.errors import InvalidParameter, NoLaw
+from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
 from tacit.guarantees import meaning
 from tacit.guarantees.bounds import Bound
 from tacit.guarantees.checks import whole
-from tacit.guarantees.conditions import Always, BoundedAdversary, Condition, Indistinguishability, Priors
+from tacit.guarantees.conditions import (
+    Always,
+    BoundedAdversary,
+    Condition,
+    Indistinguishability,
+    Priors,
+    RandomData,
+)
 from tacit.guarantees.explain import explain
 from tacit.guarantees.implication import Implication, bound_implies
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
+from tacit.guarantees.laws.conditions import sim_to_ind
 from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.rounding import sum_up
-from tacit.guarantees.units import Coupled, GroupOf, Unit, group_of, steps
+from tacit.guarantees.units import Coupled, GroupOf, Neighbours, Unit, group_of, steps
 
 __all__ = ["Guarantee"]
 
@@ -34,6 +43,13 @@ class Guarantee:
                 raise InvalidParameter(
                     parameter=name, value=getattr(self, name), must=f"be a {kind.__name__.lower()}"
                 )
+
+        if isinstance(self.condition, RandomData) and self.unit.neighbours is not Neighbours.REPLACE_ONE:
+            raise UnitMismatch(
+                left=str(self.unit),
+                right="replace-one neighbours",
+                hint="random differential privacy is about exchanging one row of a sample of known size",
+            )
 
     # --- reading -------------------------------------------------------------------------------------
     def delta(self, epsilon: float) -> float:
@@ -106,11 +122,9 @@ class Guarantee:
         try:
             restated = self.for_unit(other.unit)
             _, chain = steps(self.unit, other.unit)
-        except Exception as problem:
-            if not isinstance(problem, ValueError | NoLaw):
-                raise
+        except (UnitMismatch, NoLaw) as problem:
             return Implication(holds=False, reason=str(problem))
-        holds, used = self.condition.implies(other.condition)
+        holds, used = self._condition_implies(other.condition)
         if not holds:
             return Implication(
                 holds=False,
@@ -118,6 +132,19 @@ class Guarantee:
             )
         verdict = bound_implies(restated.bound, other.bound)
         return replace(verdict, chain=tuple(dict.fromkeys((*chain, *used, *verdict.chain))))
+
+    def _condition_implies(self, other: Condition) -> tuple[bool, tuple[str, ...]]:
+        mine = self.condition
+        if (
+            isinstance(mine, BoundedAdversary)
+            and isinstance(other, BoundedAdversary)
+            and mine.definition is Indistinguishability.SIM
+            and other.definition is Indistinguishability.IND
+            and math.isfinite(self.bound._epsilon(0.0))
+        ):
+            holds, used = sim_to_ind(mine, self.bound).implies(other)
+            return holds, ("sim-implies-ind", *used)
+        return mine.implies(other)
 
     # --- restating -----------------------------------------------------------------------------------
     def for_unit(self, unit: Unit) -> Guarantee:
@@ -154,7 +181,10 @@ class Guarantee:
         return replace(self, bound=bound)
 
     def post_processed(self) -> Guarantee:
-        """The guarantee of whatever is computed from the release without the data."""
+        """The guarantee of whatever is computed from the release without the data.
+
+        Against a `BoundedAdversary` the computation must itself be efficient.
+        """
         from tacit.guarantees.laws.post_process import post_process_bound
 
         return replace(self, bound=post_process_bound(self.bound))

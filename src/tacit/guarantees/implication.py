@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 
 from tacit.errors import NoLaw
-from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,
@@ -85,9 +84,15 @@ def _pointwise(known: Bound, wanted: Pointwise) -> Implication:
     verdict = _pure(known, Pure(epsilon=float(wanted.epsilon)))
     if verdict:
         return Implication(holds=True, chain=(*verdict.chain, "pure-to-approximate"))
+    if wanted.delta > 0:
+        try:
+            reached = convert(known, Pointwise, delta=float(wanted.delta), law="curve-to-pointwise")
+        except NoLaw as problem:
+            return Implication(holds=False, reason=problem.message)
+        if reached.epsilon <= wanted.epsilon:
+            return Implication(holds=True, chain=(*_curve_theorem(known), "curve-to-pointwise"))
     return Implication(
-        holds=False,
-        reason="only a pure epsilon or a pointwise bound says on which outputs the loss is small",
+        holds=False, reason="its curve does not show that the loss is so small with that probability"
     )
 
 
@@ -129,7 +134,7 @@ def _profile(known: Bound, wanted: Profile) -> Implication:
     """Below the wanted curve everywhere: checked at its kinks, where it has finitely many.
 
     Both curves are convex in e^epsilon, and the wanted one is linear between its kinks: being below at the
-    kinks is being below everywhere.
+    kinks is being below everywhere. Below 0 both are mirror images: H_{-e} = 1 - e^{-e} + e^{-e} H_e.
     """
     kinks = wanted.kinks()
     if kinks is None:
@@ -144,16 +149,9 @@ def _profile(known: Bound, wanted: Profile) -> Implication:
         )
     for product, points in kinks:
         for epsilon in points:
-            if not _hockey_stick(known, epsilon) <= product.delta(epsilon).low:
+            if not known._delta(epsilon) <= product.delta(epsilon).low:
                 return Implication(holds=False, reason=f"its delta at epsilon = {epsilon:g} is larger")
     return Implication(holds=True, chain=(*_curve_theorem(known), "dominating-pair"))
-
-
-def _hockey_stick(bound: Bound, epsilon: float) -> float:
-    """The bound's curve at any real epsilon: H_{-e}(P, Q) = 1 - e^{-e} + e^{-e} H_e(Q, P)."""
-    if epsilon >= 0:
-        return bound._delta(epsilon)
-    return upper(lambda: -ball(epsilon).expm1() + ball(epsilon).exp() * ball(bound._delta(-epsilon)))
 
 
 def _at_most(value: float, level: float, chain: tuple[str, ...], what: str) -> Implication:

@@ -15,7 +15,7 @@ from tacit.errors import NoLaw
 from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds import Approximate, Bound, Gaussian, Pure
 from tacit.guarantees.bounds.gaussian import normal_cdf
-from tacit.guarantees.checks import probability
+from tacit.guarantees.checks import positive, probability
 from tacit.guarantees.laws.registry import law
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ __all__ = [
     "Incentive",
     "SemanticPrivacy",
     "best_guess",
+    "deterministic_is_constant",
     "incentive",
     "posterior_shift",
     "power",
     "semantic_privacy",
+    "semantic_privacy_printed",
 ]
 
 
@@ -112,28 +114,42 @@ def posterior_shift(bound: Bound) -> float:
     if math.isinf(epsilon):
         raise NoLaw(
             operation="a posterior shift without pure epsilon",
-            reason="with positive probability the output may move a belief arbitrarily far; the theorem for "
-            "(epsilon, delta) leaves its probability as O(n sqrt(delta)) with no known constant",
+            reason="with positive probability the output may move a belief arbitrarily far",
             counterexample="publish the table with probability delta, and nothing otherwise",
-            hint="read power() or best_guess(), or the law semantic_privacy()",
+            hint="semantic_privacy() bounds the shift except with a stated probability",
         )
     return upper(lambda: (ball(epsilon) / 2).tanh())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticPrivacy:
-    """Beliefs with and without the unit differ by at most `shift`, except with probability O(n sqrt(delta))."""
+    """Beliefs with and without one unit differ by at most `shift`, except with probability `failure`."""
 
     shift: float
-    failure: str
+    failure: float
 
 
 @law("semantic-privacy", operation="meaning")
-def semantic_privacy(bound: Approximate) -> SemanticPrivacy:
-    """Groce 2014, Thm 3.1: shift e^{3 epsilon} - 1 + 2 sqrt(delta). A law, not a number for people."""
+def semantic_privacy(bound: Approximate, *, slack: float | None = None) -> SemanticPrivacy:
+    """Shift tanh(epsilon/2) + 2 h, except with probability ((1 + e^epsilon)/h + 1) delta, for one unit.
+
+    `slack` is h; without it h = sqrt(delta), as in the source. For n units at once multiply the failure by n.
+    """
     e, d = float(bound.epsilon), float(bound.delta)
-    shift = upper(lambda: (3 * ball(e)).expm1() + 2 * ball(d).sqrt())
-    return SemanticPrivacy(shift=shift, failure=f"O(n * {math.sqrt(d):.3g}), constant not known")
+    if d == 0:
+        return SemanticPrivacy(shift=posterior_shift(Pure(epsilon=e)), failure=0.0)
+    h = positive("slack", slack) if slack is not None else upper(lambda: ball(d).sqrt())
+    return SemanticPrivacy(
+        shift=min(1.0, upper(lambda: (ball(e) / 2).tanh() + 2 * ball(h))),
+        failure=min(1.0, upper(lambda: ((1 + ball(e).exp()) / ball(h) + 1) * ball(d))),
+    )
+
+
+@law("semantic-privacy-printed", operation="meaning", rests_on="semantic-privacy")
+def semantic_privacy_printed(bound: Approximate) -> float:
+    """Groce 2014, Thm 3.1: shift e^{3 epsilon} - 1 + 2 sqrt(delta), with an unknown constant in its probability."""
+    e, d = float(bound.epsilon), float(bound.delta)
+    return upper(lambda: (3 * ball(e)).expm1() + 2 * ball(d).sqrt())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,14 +65,14 @@ register(
     "approximate-profile",
     "Among all (epsilon, delta)-private pairs the worst gives itself away with probability delta and is "
     "randomised response otherwise: delta(e) = delta + (1-delta)(e^epsilon - e^e)/(1 + e^epsilon) for e < epsilon.",
-    "Kairouz, Oh, Viswanath 2015, Thm 3.2; Murtagh, Vadhan 2016",
+    "Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016",
     "neighbours are symmetric",
 )
 register(
     "dominating-pair",
-    "A curve that bounds the hockey-stick divergence of every pair of neighbours, for all real epsilon, is the "
-    "curve of one pair (P, Q), and products of such pairs bound adaptive compositions.",
-    "Zhu, Dong, Wang 2022, Thm 10 and Prop. 8; Dong, Roth, Su 2022",
+    "The supremum over neighbours of the hockey-stick divergences, at all real epsilon, is the curve of one pair "
+    "(P, Q), and so is the convex hull in e^e of any upper bound; products of such pairs bound compositions.",
+    "Zhu, Dong, Wang 2022, Thm 10; Dong, Roth, Su 2022",
     "the bounds are fixed in advance; the mechanisms may be chosen adaptively within them",
 )
 register(
@@ -86,7 +86,8 @@ register(
     "gaussian-classic",
     "noise_std = l2_sensitivity sqrt(2 ln(2/delta)) / epsilon gives (epsilon, delta).",
     "Hall 2012, Prop. 1.3.3 and eq. (1.9); Groce 2014, Thm 3.3",
-    "epsilon <= 1; kept as a named reference only: the exact curve needs 17% to 240% less noise",
+    "epsilon <= 1; kept as a named reference only: it needs 17% to 241% more noise than the exact curve",
+    _CORRECTED,
 )
 register(
     "density-form",
@@ -100,6 +101,12 @@ register(
     "Pointwise (epsilon, delta) implies (epsilon, delta); the converse is false.",
     "Hall 2012, Prop. 1.2.3; Kasiviswanathan, Smith 2008",
 )
+register(
+    "curve-to-pointwise",
+    "If delta(e) bounds the curve, the loss exceeds e' > e with probability at most delta(e)/(1 - e^{e-e'}).",
+    "Kasiviswanathan, Smith 2008 has a cruder constant; the sharp form is proved on the page",
+    standing=Standing.SHARPER,
+)
 # --- conversions -------------------------------------------------------------------------------------
 register(
     "pure-to-approximate",
@@ -109,14 +116,14 @@ register(
 register(
     "pure-to-renyi",
     "epsilon-privacy gives D_a <= ln(cosh((a-1/2) epsilon)/cosh(epsilon/2))/(a-1), attained by randomised response.",
-    "lecture 7, Thm 7.9 (D_a <= epsilon); Mironov 2017, Prop. 10; Bun, Steinke 2016, Prop. 3.3",
+    "lecture 7, Thm 7.9 (D_a <= epsilon); Bun, Steinke 2016; Steinke 2024",
     "neighbours are symmetric",
     _SHARPER,
 )
 register(
     "pure-to-concentrated",
     "epsilon-privacy gives rho = epsilon tanh(epsilon/2), the smallest possible; epsilon^2/2 is the classic bound.",
-    "Bun, Steinke 2016, Prop. 1.4 (epsilon^2/2)",
+    "Bun, Steinke 2016, Prop. 1.4 (epsilon^2/2); Steinke 2024",
     "neighbours are symmetric",
     _SHARPER,
 )
@@ -131,17 +138,19 @@ register(
     "renyi-to-approximate",
     "D_a <= r gives epsilon = r + ln(1-1/a) - (ln delta + ln a)/(a-1) at every delta.",
     "Canonne, Kamath, Steinke 2020, Prop. 12; Balle et al. 2020; lecture 7, Thm 7.10 has r + ln(1/delta)/(a-1)",
-    standing=_SHARPER,
+    "0 < delta < 1",
+    _SHARPER,
 )
 register(
     "renyi-budget",
     "Rényi divergence epsilon/2 at order 1 + 2 ln(1/delta)/epsilon gives (epsilon, delta).",
     "lecture 7, Cor. 7.12",
+    "0 < delta < 1",
 )
 register(
     "renyi-interpolation",
     "D_a does not decrease in a, and (a-1) D_a is convex in a and 0 at a = 1, so that chords bound it.",
-    "van Erven, Harremoës 2014, Thm 3 and Cor. 2",
+    "van Erven, Harremoës 2014",
     "finite divergence at the larger order",
 )
 register(
@@ -166,18 +175,20 @@ register(
     "compose-pure",
     "Epsilons add, also for adaptively chosen mechanisms and parameters.",
     "Hall 2012, Prop. 1.2.4; Groce 2014, sec. 3.2",
+    "adaptive parameters stay within a total fixed in advance",
 )
 register(
     "compose-approximate-basic",
     "Epsilons add and deltas add, also adaptively.",
     "Dwork et al. 2006b; Groce 2014, sec. 3.2",
+    "adaptive parameters stay within totals fixed in advance",
 )
 register(
     "compose-approximate-advanced",
     "(epsilon_i, delta_i) give epsilon = sum epsilon_i tanh(epsilon_i/2) + sqrt(2 ln(1/slack) sum epsilon_i^2) "
     "with delta = 1 - (1-slack) prod(1-delta_i).",
-    "Dwork, Rothblum, Vadhan 2010; Kairouz, Oh, Viswanath 2015, Thm 3.5",
-    "the epsilons and deltas are fixed in advance",
+    "Dwork, Rothblum, Vadhan 2010; Kairouz, Oh, Viswanath 2015",
+    "the epsilons and deltas are fixed in advance; neighbours are symmetric; 0 < slack < 1",
 )
 register(
     "compose-approximate-optimal",
@@ -215,14 +226,15 @@ register(
 )
 register(
     "parallel-composition",
-    "Mechanisms on disjoint parts of the rows cost the worst of them times the parts that one unit can touch.",
-    "McSherry 2009, Thm 4",
-    "add-or-remove; or replace-one with parts that do not depend on the data",
+    "Mechanisms on disjoint parts of the rows cost the worst of them, composed as often as one unit touches parts.",
+    "McSherry 2009",
+    "a row's part depends on that row alone; add-or-remove, or replace-one with parts that do not depend on data",
 )
 register(
     "post-processing",
     "What is computed from a release without the data reveals no more than the release.",
     "Hall 2012, Prop. 1.2.5; lecture 7, Thm 7.4; Groce 2014, Thm 5.3",
+    "its randomness is independent of the data; against bounded adversaries it must be efficient",
 )
 register(
     "pointwise-post-processing",
@@ -238,13 +250,14 @@ register(
 )
 register(
     "group-renyi",
-    "k = 2^c units at once: D_{a/2^c} <= 3^c D_a for a >= 2^(c+1).",
-    "lecture 7, Thm 7.5; Mironov 2017, Prop. 2",
+    "k = 2^c units at once: D_{a/2^c} <= D_a prod_{j=1..c} (2 + 1/(2(a/2^j - 1))) <= 3^c D_a for a >= 2^(c+1).",
+    "lecture 7, Thm 7.5; Mironov 2017, Prop. 2 (both with 3^c)",
+    standing=_SHARPER,
 )
 register(
     "group-concentrated",
     "k units at once: rho becomes k^2 rho, mu becomes k mu.",
-    "Bun, Steinke 2016, Prop. 1.9; Dong, Roth, Su 2022, Thm 2.14",
+    "Bun, Steinke 2016; Dong, Roth, Su 2022",
 )
 register(
     "replace-by-remove-and-add",
@@ -260,14 +273,15 @@ register(
 )
 register(
     "poisson-profile",
-    "Removal: (qP + (1-q)Q, Q); addition: its swap. H_e = q H_{e'}(P, Q) with e' = ln(1 + (e^e - 1)/q).",
-    "Zhu, Dong, Wang 2022, Thm 11; Balle, Barthe, Gaboardi 2018",
+    "Removal: (qP + (1-q)Q, Q); addition: its swap. H_e = q H_{e'}(P, Q), e' = ln(1 + (e^e - 1)/q), "
+    "where e^e > 1 - q, and 1 - e^e below.",
+    "Zhu, Dong, Wang 2022; Balle, Barthe, Gaboardi 2018",
     "add-or-remove neighbours; the choice of units stays secret",
 )
 register(
     "poisson-renyi",
     "Integer orders: the binomial expansion bounds one direction exactly, and the other by "
-    "1 + q^2 C(a,2)(e^{r(2)}-1) + sum_{j>=3} q^j C(a,j) min(2 e^{(j-1) r(j)}, (e^{r(inf)}-1)^j).",
+    "1 + sum_{j>=2} q^j C(a,j) min(e^{(j-1) r(j)} - 1, (e^E - 1)^j (1 + e^{(1-j)E})/(1 + e^E)), E = r(inf).",
     "Zhu, Wang 2019; the second direction is proved on the page",
     "add-or-remove neighbours; integer orders; the divergences bound both directions",
     _SHARPER,
@@ -281,7 +295,7 @@ register(
 register(
     "without-replacement-renyi",
     "Integer orders a >= 2: 1 + q^2 C(a,2) min[4(e^{r(2)}-1), e^{r(2)} min(2, (e^{r(inf)}-1)^2)] + "
-    "sum_{j>=3} q^j C(a,j) e^{(j-1) r(j)} min(2, (e^{r(inf)}-1)^j) bounds e^{(a-1) D_a}.",
+    "sum_{j>=3} q^j C(a,j) min[e^{(j-1) r(j)} min(2, (e^{r(inf)}-1)^j), 2^j (e^{(j-1) r(j)}-1)] bounds e^{(a-1) D_a}.",
     "Wang, Balle, Kasiviswanathan 2019, Thm 9; lecture 7, Thm 7.8 prints 4(r(2)-1)",
     "replace-one neighbours; integer orders",
     _CORRECTED,
@@ -303,10 +317,11 @@ register(
 )
 register(
     "semantic-privacy",
-    "(epsilon, delta) implies semantic privacy with e^{3 epsilon} - 1 + 2 sqrt(delta), except with probability "
-    "O(n sqrt(delta)).",
-    "Groce 2014, Thm 3.1; Kasiviswanathan, Smith 2008",
-    "the constant in O(.) is not known, so that no number for people follows",
+    "(epsilon, delta): beliefs with and without the unit differ by at most tanh(epsilon/2) + 2 h, except with "
+    "probability ((1 + e^epsilon)/h + 1) delta over the data and the output, for every h > 0.",
+    "Groce 2014, Thm 3.1 and Kasiviswanathan, Smith 2008 have e^{3 epsilon} - 1 + 2 sqrt(delta) and O(n sqrt(delta))",
+    "for one unit; for all n units at once the probability is multiplied by n",
+    _SHARPER,
 )
 register(
     "incentive",
@@ -325,12 +340,15 @@ register(
 register(
     "always-implies-random-data",
     "What holds for all neighbours holds for randomly drawn ones, with any gamma.",
-    "Hall, Rinaldo, Wasserman 2011, sec. 2",
+    "Hall, Rinaldo, Wasserman 2011, Prop. 4.1",
+    "replace-one neighbours",
 )
 register(
     "always-implies-priors",
-    "Differential privacy is coupled-worlds privacy for every class of priors; the simulator fills in a fixed row.",
+    "Differential privacy is coupled-worlds privacy for every class of priors: the simulator runs the mechanism on "
+    "the other rows (add-or-remove), or fills in a fixed one (replace-one).",
     "Groce 2014, Def. 5.1, 5.3",
+    "alt drops exactly the unit",
 )
 register(
     "always-implies-bounded-adversary",
@@ -340,7 +358,7 @@ register(
 register(
     "compose-random-data",
     "For mechanisms fixed in advance the bounds compose and the gammas add; adaptively this fails.",
-    "Hall, Rinaldo, Wasserman 2011, Prop. 2; the counterexample is on the page",
+    "Hall, Rinaldo, Wasserman 2011, Prop. 4.2; the counterexample is on the page",
     "mechanisms fixed in advance, independent noise, one sample",
     _CORRECTED,
 )
@@ -354,7 +372,8 @@ register(
     "compose-priors-disjoint",
     "Releases from disjoint, independent sets of rows: the largest epsilon and the largest delta.",
     "Groce 2014, Thm 6.8",
-    "the rows of the parts are independent under every prior of the class",
+    "the rows of the parts are independent, given the auxiliary knowledge, under every prior of the class",
+    _CORRECTED,
 )
 register(
     "less-auxiliary-knowledge",
@@ -363,7 +382,7 @@ register(
 )
 register(
     "compose-bounded-adversary",
-    "SIM: advantages add. IND, fixed in advance: advantages a_1 + e^{epsilon_1} a_2.",
+    "SIM: advantages add. IND, pure bounds fixed in advance: advantages a_1 + e^{epsilon_1} a_2.",
     "Mironov, Pandey, Reingold, Vadhan 2009; the concrete form is proved on the page",
     "the mechanisms are efficient; adversaries are non-uniform",
 )

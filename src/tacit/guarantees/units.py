@@ -112,7 +112,7 @@ class People(Unit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOf(Unit):
-    """Any `size` units at once: a family, a class, k rows."""
+    """Any `size` units at once: a family, a class, k rows. A step is at most `size` steps of the simple unit."""
 
     of: Unit
     size: int
@@ -125,7 +125,7 @@ class GroupOf(Unit):
 
     @property
     def noun(self) -> str:
-        return f"any {self.size} together of: {self.of.noun}"
+        return f"up to {self.size} at once of: {self.of.noun}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,15 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.guarantees.balls import ball, lower, upper
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated
 from tacit.guarantees.bounds.gaussian import Gaussian
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import Renyi
+from tacit.guarantees.checks import probability
 from tacit.guarantees.rounding import Interval
 
 if TYPE_CHECKING:
@@ -76,7 +79,7 @@ class Profile(Bound):
         return max(d.renyi(order) for d in self.directions)
 
     def describe(self) -> str:
-        size = sum(count for _, count in self.directions[0].parts)
+        size = sum(count for _, count in self.directions[0].pairs)
         return f"a certified curve (epsilon = {self._epsilon(1e-6):.3g} at delta = 1e-06, {size} parts)"
 
     # --- making --------------------------------------------------------------------------------------
@@ -118,6 +121,45 @@ class Profile(Bound):
         return cls.of_pair(FinitePair(p=tuple(p), q=tuple(q)))
 
     @classmethod
+    def from_losses(
+        cls, losses: Sequence[float], probabilities: Sequence[float], *, infinite: float = 0.0
+    ) -> Profile:
+        """The profile of a privacy-loss distribution: ln(dP/dQ) takes these values with these P-probabilities.
+
+        `infinite` is the P-probability of outputs that Q never gives. Q's probabilities are p e^{-loss},
+        rounded down, and what they leave of 1 lies on outputs that P never gives: roundings only add loss.
+        """
+        from tacit.guarantees.losses import FinitePair
+
+        if len(losses) != len(probabilities) or not losses:
+            raise InvalidParameter(
+                parameter="probabilities",
+                value=len(probabilities),
+                must=f"be as many as the losses ({len(losses)}), at least one",
+            )
+        if not all(math.isfinite(x) for x in losses):
+            raise InvalidParameter(
+                parameter="losses",
+                value="not finite",
+                must="be finite",
+                hint="name the probability of an infinite loss as infinite=",
+            )
+        masses = [probability("probabilities", p) for p in probabilities]
+        shadow = [_shadow(p, x) for p, x in zip(masses, losses, strict=True)]
+        rest = 1 - sum(Fraction(v) for v in shadow)
+        if rest < -Fraction(1, 10**9):
+            raise InvalidParameter(
+                parameter="losses",
+                value=float(1 - rest),
+                must="leave sum of p e^{-loss} at most 1",
+                hint="no two distributions have these losses",
+            )
+        pair = FinitePair(
+            p=(*masses, probability("infinite", infinite), 0), q=(*shadow, 0, max(rest, Fraction(0)))
+        )
+        return cls.of_pair(pair)
+
+    @classmethod
     def gaussian(cls, *, mu: float) -> Profile:
         """Gaussian noise with l2_sensitivity/noise_std = mu."""
         return cls.of(Gaussian(mu=mu))
@@ -140,77 +182,82 @@ class Profile(Bound):
         joined = []
         for index in range(count):
             chosen = [(p.directions[min(index, len(p.directions) - 1)], n) for p, n in parts]
-            joined.append(Product(parts=[(pair, m * n) for d, n in chosen for pair, m in d.parts]))
+            joined.append(Product.union(chosen))
         return cls(directions=tuple(joined))
 
     @classmethod
     def worst(cls, profiles: Sequence[Profile]) -> Profile:
         """A profile above all of these curves."""
-        from tacit.guarantees.losses.derived import MaximumPair
+        from tacit.guarantees.losses import MaximumPair
 
         return cls.of_pair(MaximumPair(products=tuple(d for p in profiles for d in p.directions)))
 
     # --- changing ------------------------------------------------------------------------------------
     def grouped(self, size: int) -> Profile:
         """The curve for `size` units at once: delta(e/k) (e^e - 1)/(e^{e/k} - 1), or k mu for Gaussians."""
-        from tacit.guarantees.balls import ball, upper
-        from tacit.guarantees.losses import GaussianPair
-        from tacit.guarantees.losses.derived import GroupPair
+        from tacit.guarantees.laws.group import group_point
+        from tacit.guarantees.losses import ApproximatePair, GaussianPair, GroupPair
 
-        mu = self.gaussian_mu()
+        mu, pair = self.gaussian_mu(), self._single()
         if mu is not None:
             return Profile.of_pair(GaussianPair(mu=upper(lambda: size * ball(mu))))
+        if isinstance(pair, ApproximatePair):
+            epsilon, delta = group_point(pair.epsilon, pair.delta, size)
+            return Profile.of_pair(ApproximatePair(epsilon=epsilon, delta=min(delta, 1.0)))
         return Profile.of_pair(GroupPair(products=self.directions, size=size))
 
     def poisson_sampled(self, rate: float) -> Profile:
-        """Each unit kept with probability `rate`: removal (qP + (1-q)Q, Q), and addition, its swap.
-
-        A composed profile is one mechanism run on one sample; its curve is amplified point by point.
-        """
+        """Each unit kept with probability `rate`: removal (qP + (1-q)Q, Q), and addition, its swap."""
         from tacit.guarantees.losses import PoissonSampledPair, Product
 
         if rate == 0:
             return Profile.of(Pure(epsilon=0.0))
-        singles = [d.single() for d in self.directions]
-        removal, addition = singles[0], singles[-1]
-        if removal is None or addition is None:
-            return self.sampled_without_replacement(rate)
+        removal, addition = self.directions[0].as_pair(), self.directions[-1].as_pair()
         forward = PoissonSampledPair(pair=removal, rate=rate)
         backward = PoissonSampledPair(pair=addition.swapped(), rate=rate).swapped()
         return Profile(directions=(Product.of(forward), Product.of(backward)))
 
     def sampled_without_replacement(self, rate: float) -> Profile:
         """delta'(e) = q delta(ln(1 + (e^e - 1)/q))."""
-        from tacit.guarantees.losses.derived import SampledCurvePair
+        from tacit.guarantees.losses import WithoutReplacementPair
 
         if rate == 0:
             return Profile.of(Pure(epsilon=0.0))
-        return Profile.of_pair(SampledCurvePair(products=self.directions, rate=rate))
+        return Profile.of_pair(WithoutReplacementPair(products=self.directions, rate=rate))
 
     # --- looking inside ------------------------------------------------------------------------------
+    def _single(self) -> Pair | None:
+        """The pair itself, where the profile is one pair in one direction."""
+        pairs = self.directions[0].pairs
+        return pairs[0][0] if len(self.directions) == 1 and len(pairs) == 1 and pairs[0][1] == 1 else None
+
     def gaussian_mu(self) -> float | None:
         """mu (rounded up), where the profile is that of Gaussian noise; else None."""
-        from tacit.guarantees.balls import ball, upper
-        from tacit.guarantees.losses import GaussianSumPair
+        from tacit.guarantees.losses import GaussianPair
 
-        pair = self.directions[0].single()
-        if len(self.directions) == 1 and isinstance(pair, GaussianSumPair):
+        pair = self._single()
+        if isinstance(pair, GaussianPair):
             squared = pair.squared
             return upper(lambda: ball(squared).sqrt())
         return None
 
     def kinks(self) -> list[tuple[Product, list[float]]] | None:
-        """Per direction, the epsilons between which the curve is linear in e^epsilon; None without any."""
+        """Per direction, the epsilons >= 0 between which the curve is linear in e^epsilon; None without any.
+
+        The negative ones mirror them, because the pair is symmetric.
+        """
         from tacit.guarantees.losses import ApproximatePair
 
-        found: list[tuple[Product, list[float]]] = []
-        for product in self.directions:
-            pair = product.single()
-            if not isinstance(pair, ApproximatePair):
-                return None
-            found.append((product, [-pair.epsilon, pair.epsilon, math.inf]))
-        return found
+        pair = self._single()
+        if isinstance(pair, ApproximatePair):
+            return [(self.directions[0], [pair.epsilon, math.inf])]
+        return None
 
     @property
     def parameters(self) -> dict[str, Any]:
         return {"directions": self.directions}
+
+
+def _shadow(mass: float, loss: float) -> float:
+    """Q's probability of an output with this P-probability and this loss, rounded down."""
+    return lower(lambda: ball(mass) * (-ball(loss)).exp())

@@ -128,8 +128,11 @@ class Renyi(Bound):
         above = [(a, e) for a, e in known if order < a < math.inf]
         chords = [(left, right) for left in below for right in above]
         # Floats choose the chord, exact rationals evaluate it: a poor choice would cost tightness only.
-        chosen = min(chords, key=lambda c: _chord(*c[0], *c[1], order), default=None)
-        return best if chosen is None else min(best, up(_chord(*_exactly(*chosen), Fraction(order))))
+        chosen = min(chords, key=lambda c: _chord(c[0][0], c[0][1], c[1][0], c[1][1], order), default=None)
+        if chosen is None:
+            return best
+        left, low, right, high = _exactly(*chosen)
+        return min(best, up(_chord(left, low, right, high, Fraction(order))))
 
     def describe(self) -> str:
         shown = ", ".join(
@@ -145,5 +148,7 @@ def _chord(left: Q, at_left: Q, right: Q, at_right: Q, order: Q) -> Q:
     return (low + (high - low) * (order - left) / (right - left)) / (order - 1)
 
 
-def _exactly(left: tuple[float, float], right: tuple[float, float]) -> tuple[Fraction, ...]:
+def _exactly(
+    left: tuple[float, float], right: tuple[float, float]
+) -> tuple[Fraction, Fraction, Fraction, Fraction]:
     return Fraction(left[0]), Fraction(left[1]), Fraction(right[0]), Fraction(right[1])

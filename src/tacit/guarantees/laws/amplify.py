@@ -105,16 +105,16 @@ def poisson_renyi(bound: Renyi, rate: float) -> Renyi:
     def moment(order: int, divergence: Callable[[int], float], top: float) -> arb:
         q = ball(rate)
         removal = (1 - q) ** (order - 1) * (1 + (order - 1) * q)
-        addition = 1 + q**2 * math.comb(order, 2) * ball(divergence(2)).expm1()
+        addition = ball(1)
         for j in range(2, order + 1):
             weight = math.comb(order, j) * q**j
             grown = ((j - 1) * ball(divergence(j))).exp()
             removal += weight * (1 - q) ** (order - j) * grown
-            if j >= 3:
-                spread = 2 * grown
-                if math.isfinite(top):
-                    spread = spread.min(ball(top).expm1() ** j)
-                addition += weight * spread
+            spread = grown - 1
+            if math.isfinite(top):
+                e = ball(top)
+                spread = spread.min(e.expm1() ** j * (1 + ((1 - j) * e).exp()) / (1 + e.exp()))
+            addition += weight * spread
         return removal.max(addition)
 
     return _integer_orders(bound, rate, moment)
@@ -133,7 +133,8 @@ def without_replacement_renyi(bound: Renyi, rate: float) -> Renyi:
         total = 1 + q**2 * math.comb(order, 2) * second.min(rest)
         for j in range(3, order + 1):
             factor = ball(2) if cap is None else (cap**j).min(ball(2))
-            total += q**j * math.comb(order, j) * ((j - 1) * ball(divergence(j))).exp() * factor
+            grown = ((j - 1) * ball(divergence(j))).exp()
+            total += q**j * math.comb(order, j) * (grown * factor).min(2**j * (grown - 1))
         return total
 
     return _integer_orders(bound, rate, moment)

@@ -182,6 +182,30 @@ def profile_to_approximate(
     return _point(bound, delta, epsilon)
 
 
+@registered("curve-to-pointwise", operation="convert")
+def curve_to_pointwise(bound: Bound, *, delta: float) -> Pointwise:
+    """The smallest loss that the curve shows to be exceeded with probability at most delta.
+
+    A point (e, x delta) of the curve gives e' = e - ln(1 - x); the best of a few x is taken.
+    """
+    d = _open_probability(delta)
+    best = math.inf
+    for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7):
+        at = bound._epsilon(d * share)
+        if math.isinf(at):
+            continue
+        level = bound._delta(at)
+        if level < d:
+            best = min(best, upper(lambda at=at, level=level: ball(at) - (-ball(level) / ball(d)).log1p()))  # type: ignore[misc]
+    if math.isinf(best):
+        raise NoLaw(
+            operation=f"{type(bound).__name__} to Pointwise at delta = {d:g}",
+            reason="no finite loss holds with this probability",
+            hint="name a larger delta",
+        )
+    return Pointwise(epsilon=best, delta=d)
+
+
 @registered("to-profile", operation="convert", rests_on="dominating-pair")
 def to_profile(bound: Bound) -> Profile:
     """Every bound has a curve, every curve a dominating pair; closed forms stay closed forms."""
@@ -243,6 +267,10 @@ _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
     (Concentrated, Approximate): "concentrated-to-approximate",
     (Renyi, Approximate): "renyi-to-approximate",
     (Profile, Approximate): "profile-to-approximate",
+    **{
+        (kind, Pointwise): "curve-to-pointwise"
+        for kind in (Approximate, Gaussian, Concentrated, Renyi, Profile)
+    },
 }
 
 
@@ -262,7 +290,6 @@ def path(source: type[Bound], target: type[Bound]) -> Law | None:
 
 _WHY_NOT: dict[type[Bound], str] = {
     Pure: "a bound that allows a failure of any probability gives no pure epsilon",
-    Pointwise: "an (epsilon, delta) curve does not say on which outputs the loss is small",
     Concentrated: "no divergence at every order follows from it",
     Gaussian: "its trade-off curve is not above that of any pair of normal distributions",
     Renyi: "no divergence above order 1 follows from it",
@@ -299,7 +326,7 @@ def convert(
             parameter=" and ".join(given) or "delta",
             value=tuple(given.values()) or None,
             must=f"fit the law {chosen.id!r}",
-            hint="conversions to Approximate take delta= or epsilon=, those to Renyi take orders=",
+            hint="conversions to Approximate take delta= or epsilon=, to Pointwise delta=, to Renyi orders=",
         ) from None
     if not isinstance(result, to):
         raise InvalidParameter(parameter="law", value=law, must=f"lead to {to.__name__}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw
@@ -18,6 +21,7 @@ from tacit.guarantees.bounds import (
 )
 from tacit.guarantees.checks import whole
 from tacit.guarantees.laws.registry import LAWS, law
+from tacit.guarantees.rounding import up
 
 if TYPE_CHECKING:
     from flint import arb
@@ -71,18 +75,41 @@ def group_concentrated(bound: Concentrated, size: int) -> Concentrated:
 
 @law("group-renyi", operation="group")
 def group_renyi(bound: Renyi, size: int) -> Renyi:
-    """D_{a/2^c} <= 3^c D_a for the least c with 2^c >= k, at the orders a >= 2^(c+1)."""
+    """D_{a/2^c} <= D_a prod_{j<=c} (2 + 1/(2(a/2^j - 1))), for the least c with 2^c >= k, at orders a >= 2^(c+1)."""
+
+    def factor(order: float, c: int) -> Fraction:
+        product = Fraction(1)
+        for j in range(1, c + 1):
+            product *= 2 + 1 / (2 * (Fraction(order) / 2**j - 1))
+        return product
+
+    return _halved(bound, size, factor)
+
+
+@law("group-renyi-printed", operation="group", rests_on="group-renyi")
+def group_renyi_printed(bound: Renyi, size: int) -> Renyi:
+    """D_{a/2^c} <= 3^c D_a (lecture 7, Thm 7.5)."""
+    return _halved(bound, size, lambda order, c: Fraction(3) ** c)
+
+
+def _halved(bound: Renyi, size: int, factor: Callable[[float, int], Fraction]) -> Renyi:
     c = (size - 1).bit_length()
-    kept = [(a, e) for a, e in zip(bound.orders, bound.epsilons, strict=True) if a >= 2 ** (c + 1)]
-    if not kept:
+    kept = [
+        (a, e)
+        for a, e in zip(bound.orders, bound.epsilons, strict=True)
+        if 2 ** (c + 1) <= a < math.inf and e < math.inf
+    ]
+    orders = [a / 2**c for a, _ in kept]
+    epsilons = [up(Fraction(e) * factor(a, c)) for a, e in kept]
+    if math.isinf(bound.orders[-1]) and math.isfinite(bound.epsilons[-1]):
+        orders.append(math.inf)  # pure epsilon has its own law
+        epsilons.append(up(Fraction(bound.epsilons[-1]) * size))
+    if not orders:
         raise NoLaw(
             operation=f"a group of {size} under a Rényi bound",
-            reason=f"the theorem needs an order of at least {2 ** (c + 1)}, and the largest is {bound.orders[-1]:g}",
+            reason=f"the theorem needs a finite divergence at an order of at least {2 ** (c + 1)}",
         )
-    return Renyi(
-        orders=tuple(a / 2**c for a, _ in kept),
-        epsilons=tuple(upper(lambda e=e: 3**c * ball(e)) if e < float("inf") else e for _, e in kept),  # type: ignore[misc]
-    )
+    return Renyi(orders=tuple(orders), epsilons=tuple(epsilons))
 
 
 @law("group-profile", operation="group", rests_on="group-privacy")

@@ -45,7 +45,9 @@ def parts_touched(unit: Unit, *, fixed: bool) -> int:
             hint="state the parts for add-or-remove, or say fixed=True where membership does not depend on the data",
         )
     if isinstance(unit, People):
-        return min(unit.at_most, unit.groups or unit.at_most)
+        once = min(unit.at_most, unit.groups or unit.at_most)
+        # Under replace-one the old rows and the new ones may lie in different parts.
+        return once if unit.neighbours is Neighbours.ADD_OR_REMOVE else 2 * once
     return 1
 
 

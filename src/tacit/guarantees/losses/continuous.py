@@ -12,6 +12,7 @@ import numpy as np
 from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
 from tacit.guarantees.losses.laws import UNIT, Cells, LossLaw, TailLaw, Tails
 from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.roots import rising_root
 from tacit.guarantees.rounding import Interval, up
 
 __all__ = ["ExponentialPair", "GaussianPair", "LaplacePair", "MixturePair", "normal_cdf"]
@@ -323,24 +324,10 @@ class MixturePair(Pair):
         still = sum((w for w, s in zip(self._weights(), self.shifts, strict=True) if s == 0), Fraction(0))
         if not bool(t > exact_ball(still)):
             return 1 - t if bool(t <= exact_ball(still)) else positive_ball(1 - t)
-        low, high = exact_ball(-1), exact_ball(1)
-        while not bool(self._loss(low) < t):
-            low = low * 2
-            if low < -(2**40):
-                return positive_ball(1 - t)
-        while not bool(self._loss(high) > t):
-            high = high * 2
-        from flint import ctx
-
-        for _ in range(2 * ctx.prec):
-            middle = ((low + high) / 2).mid()
-            ratio = self._loss(middle)
-            if bool(ratio < t):
-                low = middle
-            elif bool(ratio > t):
-                high = middle
-            else:
-                break
+        ends = rising_root(self._loss, t)
+        if ends is None:
+            return positive_ball(1 - t)
+        low, high = ends
         # The gain is flat at the root: over [low, high] it varies by at most (the ratio's change) Q(X in it).
         middle = ((low + high) / 2).mid()
         value = -t * normal_cdf(-middle)

@@ -22,7 +22,18 @@ __all__ = [
     "FinitePair",
     "RandomizedResponsePair",
     "StaircasePair",
+    "atomic",
 ]
+
+
+def atomic(pair: Pair) -> int | None:
+    """How many finite losses the pair has, where it lists them; else None."""
+    from flint import ctx
+
+    if not isinstance(pair, _Atoms):
+        return None
+    with ctx.workprec(64):
+        return len(pair.atoms())
 
 
 class _Atoms(Pair):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from tacit.errors import EmptyComposition
 from tacit.guarantees.losses.balls import require
@@ -14,6 +15,9 @@ from tacit.guarantees.losses.continuous import GaussianPair
 from tacit.guarantees.losses.pair import Pair
 from tacit.guarantees.losses.sampled import PoissonSampledPair
 from tacit.guarantees.rounding import Interval, sum_up
+
+if TYPE_CHECKING:
+    from tacit.guarantees.losses.enumerated import Enumerated
 
 __all__ = ["Product"]
 
@@ -93,6 +97,12 @@ class Product:
     def _single(self) -> Pair | None:
         return self.pairs[0][0] if len(self.pairs) == 1 and self.pairs[0][1] == 1 else None
 
+    def _listed(self) -> Enumerated | None:
+        """The product written out, where its losses are few."""
+        from tacit.guarantees.losses.enumerated import enumerated
+
+        return enumerated(self)
+
     def largest_loss(self) -> Interval:
         """Enclosure of the largest finite loss of the product."""
         tops = [(pair.largest_loss, n) for pair, n in self.pairs]
@@ -123,7 +133,8 @@ class Product:
         if epsilon >= top.high or epsilon == math.inf:
             mass = self.infinite_mass()
             return Interval(low=mass.low if self.exact else 0.0, high=mass.high)
-        return _delta(self, epsilon, tolerance)
+        listed = self._listed()
+        return listed.delta(epsilon) if listed is not None else _delta(self, epsilon, tolerance)
 
     def epsilon(self, delta: float, *, tolerance: float = TOLERANCE) -> Interval:
         """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf where there is none)."""
@@ -141,8 +152,11 @@ class Product:
             return Interval(
                 low=max(top.low, 0.0) if exact and delta <= infinite.low else 0.0, high=max(top.high, 0.0)
             )
-        pair = self._single()
-        found = _invert(pair, delta) if pair is not None else _epsilon(self, delta, tolerance)
+        pair, listed = self._single(), self._listed()
+        if pair is not None:
+            found = _invert(pair, delta)
+        else:
+            found = listed.epsilon(delta) if listed is not None else _epsilon(self, delta, tolerance)
         high = min(found.high, max(top.high, 0.0))
         return Interval(low=min(found.low, high), high=high)
 

@@ -1,0 +1,34 @@
+"""The commands, registered in one place."""
+
+from __future__ import annotations
+
+import typer
+
+import tacit
+from tacit.cli.demo import demo
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="tacit",
+    help="Publish statistics about people without telling on any of them.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    """Publish statistics about people without telling on any of them."""
+    if version:
+        print(tacit.__version__)
+        raise typer.Exit()
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app.command(name="demo")(demo)

@@ -1,0 +1,45 @@
+"""What every command shares: JSON on standard output, and files that are never left half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import InvalidParameter
+
+__all__ = ["print_json", "write_whole"]
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """One object on standard output; numbers at full precision, keys in their given order."""
+    print(json.dumps(data, indent=2, allow_nan=True))
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
+    """Write to a neighbour first and move it into place, so that the file is whole or absent."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
+    except OSError as problem:
+        raise InvalidParameter(
+            parameter="output",
+            value=str(path),
+            must="be writable",
+            hint=(problem.strerror or "the folder cannot be written to").lower(),
+        ) from None
+    os.close(handle)
+    partial = Path(name)
+    try:
+        write(partial)
+        partial.replace(path)
+    except OSError as problem:
+        raise InvalidParameter(
+            parameter="output", value=str(path), must="be writable", hint=(problem.strerror or "").lower()
+        ) from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
