@@ -101,9 +101,7 @@ class AdditiveMechanism(Mechanism):
         source = source if source is not None else default_source()
         array = self._checked(values)
         noise = self._noise(array.shape, source) if array.size else np.empty(array.shape, dtype=np.int64)
-        return Released(
-            values=add_exact(array, noise), spacing=self.step, publishable=source.publishable
-        )
+        return Released(values=add_exact(array, noise), spacing=self.step, publishable=source.publishable)
 
     @abstractmethod
     def expected_error(self) -> float:

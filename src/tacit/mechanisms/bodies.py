@@ -82,7 +82,10 @@ class Simplex(Body):
         weights = self._barycentric([Fraction(0)] * d)
         if weights is None:
             raise InvalidParameter(
-                parameter="vertices", value="points in a hyperplane", must="span the space", hint="move one of them"
+                parameter="vertices",
+                value="points in a hyperplane",
+                must="span the space",
+                hint="move one of them",
             )
         if min(weights) <= 0:
             raise InvalidParameter(
@@ -163,7 +166,11 @@ def moments(body: Body | SampledBody) -> Moments:
             r = float(body.radius)
             tail = _power_tail(r, d)
             return Moments(
-                zero, np.full(d, 2 * r * r / ((d + 1) * (d + 2))), np.full(d, r / (d + 1)), np.full(d, r), (tail,) * d
+                zero,
+                np.full(d, 2 * r * r / ((d + 1) * (d + 2))),
+                np.full(d, r / (d + 1)),
+                np.full(d, r),
+                (tail,) * d,
             )
         case LinfBall() | Box():
             if isinstance(body, LinfBall):

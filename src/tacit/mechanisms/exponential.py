@@ -41,7 +41,9 @@ def exact_scores(scores: Sequence[Exact] | npt.NDArray[Any]) -> list[Fraction]:
     """Scores as exact rationals, larger is better; finite, at least one."""
     found: list[Fraction] = []
     for score in scores:
-        if isinstance(score, bool) or not isinstance(score, int | float | Fraction | np.integer | np.floating):
+        if isinstance(score, bool) or not isinstance(
+            score, int | float | Fraction | np.integer | np.floating
+        ):
             raise InvalidParameter(
                 parameter="scores", value=type(score).__name__, must="hold numbers", hint="larger is better"
             )
@@ -107,7 +109,9 @@ class SelectionMechanism(Mechanism):
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int, candidates: int) -> float:
         """For `dimension` independent choices at once."""
-        level = float(confidence_level(confidence)) ** (1 / integer_parameter("dimension", dimension, least=1))
+        level = float(confidence_level(confidence)) ** (
+            1 / integer_parameter("dimension", dimension, least=1)
+        )
         return self.error_quantile(level, candidates=candidates)
 
 
@@ -154,7 +158,7 @@ class Exponential(SelectionMechanism):
             return np.array([float(law.probability_ball(i).mid()) for i in range(len(exact))])
 
     def expected_error(self, *, candidates: int) -> float:
-        """W((k - 1)/e) / rate, with Lambert's W: reached when all but one candidate are equally bad. At most ln(k)/rate."""
+        """W((k - 1)/e) / rate, Lambert's W: reached when all but one candidate are equally bad."""
         from scipy.special import lambertw
 
         k = integer_parameter("candidates", candidates, least=1)

@@ -203,7 +203,12 @@ class Gaussian(AdditiveMechanism):
             return upper(lambda: total * (1 + ball(Fraction(1, 10**30))))
         # Sum of k e^{-k^2/2v} <= v + 1/12 by Euler-Maclaurin, over Z >= sqrt(2 pi v).
         return upper(
-            lambda: ball(step) * 2 * (ball(std) ** 2 + ball(Fraction(1, 6))) / ((2 * ball(1).pi()).sqrt() * ball(std))
+            lambda: (
+                ball(step)
+                * 2
+                * (ball(std) ** 2 + ball(Fraction(1, 6)))
+                / ((2 * ball(1).pi()).sqrt() * ball(std))
+            )
         )
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:

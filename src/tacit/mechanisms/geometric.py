@@ -129,7 +129,10 @@ class TruncatedGeometric(Mechanism):
         integer_parameter("high", self.high, least=self.high if isinstance(self.high, int) else 0)
         if self.low >= self.high:
             raise InvalidParameter(
-                parameter="high", value=self.high, must=f"be above low = {self.low}", hint="the range is public"
+                parameter="high",
+                value=self.high,
+                must=f"be above low = {self.low}",
+                hint="the range is public",
             )
 
     @property
@@ -159,7 +162,7 @@ class TruncatedGeometric(Mechanism):
         clamp = np.vectorize(lambda v: min(max(int(v), self.low), self.high), otypes=[object])
         noisy = add_exact(clamp(array), self.law.sample(size=array.shape, source=source))
         out = clamp(noisy)
-        fits = -(1 << 63) <= self.low and self.high < 1 << 63
+        fits = self.low >= -(1 << 63) and self.high < 1 << 63
         return Released(
             values=out.astype(np.int64) if fits else out, spacing=_ONE, publishable=source.publishable
         )

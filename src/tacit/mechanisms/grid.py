@@ -50,9 +50,14 @@ def on_grid(values: npt.ArrayLike, *, spacing: Exact) -> Integers:
     array: npt.NDArray[Any] = np.asarray(values)
     if array.size == 0:
         return np.empty(array.shape, dtype=np.int64)
-    if array.dtype.kind not in "iufO" or any(isinstance(v, bool) for v in array.ravel() if array.dtype == object):
+    if array.dtype.kind not in "iufO" or any(
+        isinstance(v, bool) for v in array.ravel() if array.dtype == object
+    ):
         raise InvalidParameter(
-            parameter="values", value=f"array of {array.dtype}", must="hold numbers", hint="give ints or floats"
+            parameter="values",
+            value=f"array of {array.dtype}",
+            must="hold numbers",
+            hint="give ints or floats",
         )
     if array.dtype.kind == "f":
         _finite(array)
@@ -90,7 +95,9 @@ def _fraction(value: Any) -> Fraction:
     if isinstance(value, float | np.floating):
         _finite(np.asarray(float(value)))
         return Fraction(float(value))
-    raise InvalidParameter(parameter="values", value=type(value).__name__, must="hold ints, floats or Fractions")
+    raise InvalidParameter(
+        parameter="values", value=type(value).__name__, must="hold ints, floats or Fractions"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

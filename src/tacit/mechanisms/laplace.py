@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Laplace"]
 
-_HINT = "Laplace noise is sized by the sum of the coordinates' moves; Linf(...).to_l1(dimension=...) gives one"
+_HINT = (
+    "Laplace noise is sized by the sum of the coordinates' moves; Linf(...).to_l1(dimension=...) gives one"
+)
 _DIRECT_TERMS = 1 << 16
 
 

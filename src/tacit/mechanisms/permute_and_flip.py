@@ -84,7 +84,7 @@ class PermuteAndFlip(SelectionMechanism):
         gaps = np.linspace(0.0, 2 * math.log(k) + 8, 4001)
         values = [g * self._miss(float(g), k) for g in gaps]
         # The curve is smooth with its maximum inside: the grid's error is of second order.
-        return max(values) * (1 + 1e-5) / float(self.rate)
+        return float(max(values)) * (1 + 1e-5) / float(self.rate)
 
     def error_quantile(self, confidence: Exact = 0.95, *, candidates: int) -> float:
         """The gap g with Pr[not the best] = 1 - confidence if all others are g below: exact for the worst scores."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,7 +138,9 @@ class RandomizedResponse(Mechanism):
             def value() -> Any:
                 # With w = e^-epsilon: p(1-p) = (k-1) w / t^2, q(1-q) = w (1 + (k-2) w) / t^2, p-q = (1-w)/t.
                 w = (-ball(exact)).exp()
-                return (members * (k - 1) * w + (n - members) * w * (1 + (k - 2) * w)) / (-ball(exact)).expm1() ** 2
+                return (members * (k - 1) * w + (n - members) * w * (1 + (k - 2) * w)) / (
+                    -ball(exact)
+                ).expm1() ** 2
 
             return upper(value)
 

@@ -17,7 +17,10 @@ from tacit.noise.source import Source
 
 __all__ = ["Selected", "Selection"]
 
-METHODS: dict[str, type[SelectionMechanism]] = {"exponential": Exponential, "permute-and-flip": PermuteAndFlip}
+METHODS: dict[str, type[SelectionMechanism]] = {
+    "exponential": Exponential,
+    "permute-and-flip": PermuteAndFlip,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,9 @@ def need(mechanism: str, sensitivity: object, kinds: tuple[type[S], ...], hint: 
         parameter="sensitivity",
         value=sensitivity,
         must=f"be a sensitivity of kind {names} for the {mechanism} mechanism",
-        hint=hint if isinstance(sensitivity, Sensitivity) else f"say the norm: {kinds[0].__name__}(...); {hint}",
+        hint=hint
+        if isinstance(sensitivity, Sensitivity)
+        else f"say the norm: {kinds[0].__name__}(...); {hint}",
     )
 
 
@@ -191,7 +193,10 @@ class Count(Sensitivity):
         exact = exact_sensitivity(self.value)
         if exact.denominator != 1:
             raise InvalidParameter(
-                parameter="sensitivity", value=self.value, must="be an integer", hint="a count moves by integers"
+                parameter="sensitivity",
+                value=self.value,
+                must="be an integer",
+                hint="a count moves by integers",
             )
         object.__setattr__(self, "value", int(exact))
 

@@ -124,7 +124,7 @@ class _Radial(ShapedMechanism):
 
     @property
     def noise_std(self) -> float:
-        """The largest standard deviation of a coordinate: E X_i^2 = (d+1)(d+2) noise_scale^2 E u_i^2, rounding added."""
+        """The largest standard deviation of a coordinate: (d+1)(d+2) noise_scale^2 E u_i^2 under the root."""
         m, d, scale = self._moments()
         return float(np.sqrt((d + 1) * (d + 2) * m.square.max()) * scale + self.step / 2)
 
@@ -143,7 +143,9 @@ class _Radial(ShapedMechanism):
 
         m, d, scale = self._moments()
         if dimension is not None and dimension_parameter(dimension) != d:
-            raise InvalidParameter(parameter="dimension", value=dimension, must=f"be {d}, the body's dimension")
+            raise InvalidParameter(
+                parameter="dimension", value=dimension, must=f"be {d}, the body's dimension"
+            )
         level = confidence_level(confidence)
         by_gauge = float(m.reach.max() * scale * gammaincinv(d, float(level)) + self.step / 2)
         return min(by_gauge, self._quantile(m, d, scale, float(1 - level) / d))
@@ -155,7 +157,9 @@ class _Radial(ShapedMechanism):
             return float(m.reach.max() * scale * gammaincinv(d, 1 - miss) + self.step / 2)
         widest = m.tails[int(np.argmax(m.reach))]
         # r at the middle of equally likely slices of Gamma(d + 1), finer in the upper tail.
-        edges = 1 - np.concatenate([np.linspace(1, 0.01, NODES), np.geomspace(0.01, 1e-3 * miss, NODES)[1:], [0.0]])
+        edges = 1 - np.concatenate(
+            [np.linspace(1, 0.01, NODES), np.geomspace(0.01, 1e-3 * miss, NODES)[1:], [0.0]]
+        )
         weights = np.diff(edges)
         radius = gammaincinv(d + 1, np.minimum(edges[1:], 1 - 1e-16))
         low, high = 0.0, float(m.reach.max() * gammaincinv(d, 1 - miss / 2))
@@ -187,7 +191,12 @@ class Gamma(_Radial):
 
     @classmethod
     def for_epsilon(
-        cls, *, epsilon: Exact, sensitivity: L2 | Mahalanobis, dimension: int | None = None, spacing: Exact = 1
+        cls,
+        *,
+        epsilon: Exact,
+        sensitivity: L2 | Mahalanobis,
+        dimension: int | None = None,
+        spacing: Exact = 1,
     ) -> Gamma:
         """The smallest noise with this epsilon."""
         target = epsilon_parameter(epsilon)
@@ -222,7 +231,9 @@ def euclidean_dimension(sensitivity: L2 | Mahalanobis, dimension: int | None) ->
     if isinstance(sensitivity, Mahalanobis):
         if dimension not in (None, sensitivity.dimension):
             raise InvalidParameter(
-                parameter="dimension", value=dimension, must=f"be {sensitivity.dimension}, that of the covariance"
+                parameter="dimension",
+                value=dimension,
+                must=f"be {sensitivity.dimension}, that of the covariance",
             )
         return sensitivity.dimension
     if dimension is None:
@@ -318,7 +329,12 @@ class KNormDifference(ShapedMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        need("K-norm difference", self.sensitivity, (Contribution,), "it is sized by the gauge of one contribution")
+        need(
+            "K-norm difference",
+            self.sensitivity,
+            (Contribution,),
+            "it is sized by the gauge of one contribution",
+        )
         exact_parameter("noise_scale", self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
@@ -326,7 +342,9 @@ class KNormDifference(ShapedMechanism):
     def for_epsilon(cls, *, epsilon: Exact, sensitivity: Contribution, spacing: Exact = 1) -> KNormDifference:
         """The smallest noise with this epsilon."""
         target = epsilon_parameter(epsilon)
-        need("K-norm difference", sensitivity, (Contribution,), "it is sized by the gauge of one contribution")
+        need(
+            "K-norm difference", sensitivity, (Contribution,), "it is sized by the gauge of one contribution"
+        )
         total = sensitivity.exact * (2 if sensitivity.replace else 1)
         return cls(sensitivity=sensitivity, noise_scale=total / target, spacing=spacing)
 

@@ -76,7 +76,9 @@ class Mahalanobis(Sensitivity):
         total = sum((s * s for s in sums), Fraction(0))
         step = grid_spacing(spacing)
         added = Fraction(upper(lambda: ball(step) * ball(total).sqrt()))
-        return Mahalanobis(Fraction(self.value) + added, self.covariance, self.factor, self.factor_value + added)
+        return Mahalanobis(
+            Fraction(self.value) + added, self.covariance, self.factor, self.factor_value + added
+        )
 
 
 def _square(name: str, rows: Rows) -> tuple[tuple[Fraction, ...], ...]:
@@ -204,7 +206,9 @@ def _box_gauge(body: Body | SampledBody, step: Fraction) -> Fraction:
         case Ellipsoid():
             return Fraction(Mahalanobis.from_factor(1, body.factor).rounded(spacing=step).value) - 1
         case Box():
-            return step / min(min(-Fraction(a), Fraction(b)) for a, b in zip(body.low, body.high, strict=True))
+            return step / min(
+                min(-Fraction(a), Fraction(b)) for a, b in zip(body.low, body.high, strict=True)
+            )
         case Simplex():
             return _simplex_box(body, step)
     raise NotCertified(
