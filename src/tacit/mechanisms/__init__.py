@@ -16,7 +16,7 @@ from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseCom
 from tacit.mechanisms.selection import Selected, Selection
 from tacit.mechanisms.sensitivity import L1, L2, Count, Linf, Score, Sensitivity
 from tacit.mechanisms.shaped import Gamma, KNorm, KNormDifference, RoundedGaussian
-from tacit.mechanisms.shapes import Contribution, Gauge, Mahalanobis
+from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
 from tacit.mechanisms.smooth import SmoothBound, median_rank, smooth_bound
 from tacit.mechanisms.smooth_noise import SmoothLaplace, SmoothStudent
 from tacit.mechanisms.staircase import Staircase
@@ -35,6 +35,7 @@ __all__ = [
     "Gaussian",
     "Geometric",
     "Grid",
+    "HullGauge",
     "InterquartileRangeByTest",
     "IntervalExponential",
     "KNorm",

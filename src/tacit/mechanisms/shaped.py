@@ -27,7 +27,7 @@ from tacit.mechanisms.gaussian import HINT as GAUSSIAN_HINT
 from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import L2, need
-from tacit.mechanisms.shapes import Contribution, Gauge, Mahalanobis
+from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
 from tacit.noise import (
     Body,
     Difference,
@@ -47,6 +47,7 @@ from tacit.noise.source import Source, default_source
 __all__ = ["Gamma", "KNorm", "KNormDifference", "RoundedGaussian"]
 
 NODES = 400
+_DIFFERENCE_HINT = "it is sized by the gauge of one contribution (or of the move, in the hull of K and -K)"
 
 
 class ShapedMechanism(Mechanism):
@@ -315,38 +316,46 @@ class KNorm(_Radial):
         }
 
 
+def _moved(sensitivity: Contribution | HullGauge) -> Fraction:
+    """What neighbours can differ by, in the gauge of the hull of K and -K."""
+    two = isinstance(sensitivity, Contribution) and sensitivity.replace
+    return sensitivity.exact * (2 if two else 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KNormDifference(ShapedMechanism):
     """A - B with A, B independent K-norm noise of one body, which need not be symmetric; rounded to the grid.
 
-    Guarantee: Pure(epsilon = 2 contribution / noise_scale) under replace-one, half of it under add-or-remove.
+    Guarantee: Pure(epsilon = 2 contribution / noise_scale) under replace-one, half of it under add-or-remove; or
+    Pure(value / noise_scale) for a HullGauge, the gauge of the move in the hull of K and -K, which is reached.
     Assumptions: the statistic is a sum of contributions whose gauges are bounded as given; 0 is inside K.
     Theorem `k-norm-difference` (sharper and corrected: see there). Compare Hall 2012, Prop. 1.3.4 and chapter 4.
     """
 
-    sensitivity: Contribution
+    sensitivity: Contribution | HullGauge
     noise_scale: Exact
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        need(
-            "K-norm difference",
-            self.sensitivity,
-            (Contribution,),
-            "it is sized by the gauge of one contribution",
-        )
+        need("K-norm difference", self.sensitivity, (Contribution, HullGauge), _DIFFERENCE_HINT)
         exact_parameter("noise_scale", self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
+        if not isinstance(self.sensitivity.body, Body):
+            raise InvalidParameter(
+                parameter="body",
+                value=type(self.sensitivity.body).__name__,
+                must="be a body whose sampler is exact",
+                hint="give the sampler as a formula: FormulaBody(...)",
+            )
 
     @classmethod
-    def for_epsilon(cls, *, epsilon: Exact, sensitivity: Contribution, spacing: Exact = 1) -> KNormDifference:
+    def for_epsilon(
+        cls, *, epsilon: Exact, sensitivity: Contribution | HullGauge, spacing: Exact = 1
+    ) -> KNormDifference:
         """The smallest noise with this epsilon."""
         target = epsilon_parameter(epsilon)
-        need(
-            "K-norm difference", sensitivity, (Contribution,), "it is sized by the gauge of one contribution"
-        )
-        total = sensitivity.exact * (2 if sensitivity.replace else 1)
-        return cls(sensitivity=sensitivity, noise_scale=total / target, spacing=spacing)
+        need("K-norm difference", sensitivity, (Contribution, HullGauge), _DIFFERENCE_HINT)
+        return cls(sensitivity=sensitivity, noise_scale=_moved(sensitivity) / target, spacing=spacing)
 
     @property
     def _scale(self) -> Fraction:
@@ -358,8 +367,7 @@ class KNormDifference(ShapedMechanism):
 
     @property
     def bound(self) -> Pure:
-        moves = 2 if self.sensitivity.replace else 1
-        return Pure(epsilon=up(moves * self.sensitivity.exact / self._scale))
+        return Pure(epsilon=up(_moved(self.sensitivity) / self._scale))
 
     @property
     def noise_law(self) -> dict[str, Any]:

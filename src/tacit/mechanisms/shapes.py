@@ -16,7 +16,7 @@ from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, exact_sensit
 from tacit.noise import Body, Ellipsoid, EuclideanBall, L1Ball, LinfBall, SampledBody, grid_spacing
 from tacit.noise.balls import Exact, exact_parameter
 
-__all__ = ["Contribution", "Gauge", "Mahalanobis"]
+__all__ = ["Contribution", "Gauge", "HullGauge", "Mahalanobis"]
 
 Rows = Sequence[Sequence[Exact]] | npt.NDArray[np.float64]
 MOST_EXACT = 64
@@ -181,6 +181,30 @@ class Contribution(Sensitivity):
         """For contributions that are rounded one by one."""
         added = _box_gauge(self.body, grid_spacing(spacing))
         return Contribution(self.exact + added, self.body, self.replace)
+
+
+@dataclass(frozen=True, slots=True)
+class HullGauge(Sensitivity):
+    """sup over neighbours of the gauge of f(D) - f(D') in the convex hull of K and -K.
+
+    It is the least g(a) + g(b) over a - b = f(D) - f(D'), g the gauge of K, and it is what the difference form of
+    K-norm noise really costs; never above two contributions.
+    """
+
+    value: Exact
+    body: Body
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", exact_sensitivity(self.value))
+        _need_body(self.body)
+
+    @property
+    def exact(self) -> Fraction:
+        """The value, exactly."""
+        return Fraction(self.value)
+
+    def rounded(self, *, spacing: Exact, dimension: int = 1) -> HullGauge:
+        return HullGauge(self.exact + _box_gauge(self.body, grid_spacing(spacing)), self.body)
 
 
 def _need_body(body: object) -> None:

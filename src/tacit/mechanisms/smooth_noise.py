@@ -248,7 +248,7 @@ class SmoothStudent(SmoothMechanism):
     """value + noise_multiplier S T, T Student with `degrees` degrees of freedom (1: Cauchy), S beta-smooth.
 
     Guarantee: Pure(student_epsilon(...)), the exact supremum of the ratio of two such densities. The published
-    choice for Cauchy noise (multiplier 6/epsilon, beta = epsilon/6) turns out to be 0.23 epsilon-private at epsilon = 1.
+    choice for Cauchy noise (multiplier 6/epsilon, beta = epsilon/6) is 0.23-private at epsilon = 1.
     Cauchy noise has no mean; from two degrees on the expected error is finite. Theorem `smooth-student`.
     Source: Nissim, Raskhodnikova, Smith 2007, Lemma 2.7; Bun, Steinke 2019 (Student).
     """
