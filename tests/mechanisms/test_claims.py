@@ -122,7 +122,9 @@ def test_geometric_and_staircase(epsilon, steps) -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])
 def test_truncated_geometric(epsilon) -> None:
     mechanism = TruncatedGeometric(epsilon=epsilon, low=-2, high=7)
-    matrix = np.array([[np.mean(mechanism.probability(y, count=x)) for y in range(-2, 8)] for x in range(-2, 8)])
+    matrix = np.array(
+        [[np.mean(mechanism.probability(y, count=x)) for y in range(-2, 8)] for x in range(-2, 8)]
+    )
     assert np.allclose(matrix.sum(axis=1), 1, atol=1e-14)
     losses = np.abs(np.log(matrix[1:]) - np.log(matrix[:-1]))
     assert tight(float(losses.max()), mechanism.bound.epsilon)
@@ -276,21 +278,27 @@ def test_many_moves_fall_back_to_the_concentrated_bound() -> None:
     assert isinstance(mechanism.bound, Concentrated)
     assert mechanism.bound.rho == pytest.approx(1 / 32)
     vast = Gaussian(sensitivity=L2(1), noise_std=4, spacing=2.0**-30)
-    assert vast.delta(1) == pytest.approx(Gaussian(sensitivity=L2(1), noise_std=4, spacing=2.0**-7).delta(1), rel=1e-3)
+    assert vast.delta(1) == pytest.approx(
+        Gaussian(sensitivity=L2(1), noise_std=4, spacing=2.0**-7).delta(1), rel=1e-3
+    )
 
 
 def test_gaussian_calibration_is_least_and_certified() -> None:
     for spacing in (1, 2.0**-4, 2.0**-24):
         found = Gaussian.for_target(epsilon=0.7, delta=1e-5, sensitivity=L2(1), spacing=spacing)
         assert found.delta(0.7) <= 1e-5
-        smaller = Gaussian(sensitivity=L2(1), noise_std=Fraction(found.noise_std) * Fraction(999, 1000), spacing=spacing)
+        smaller = Gaussian(
+            sensitivity=L2(1), noise_std=Fraction(found.noise_std) * Fraction(999, 1000), spacing=spacing
+        )
         assert smaller.delta(0.7) > 1e-5
     vector = Gaussian.for_target(epsilon=1, delta=1e-5, sensitivity=L2.root(2), dimension=5)
     assert vector.bound.delta(1.0) <= 1e-5
     assert Gaussian.for_rho(rho=0.1, sensitivity=L2(1)).rho <= 0.1
     rounded = RoundedGaussian.for_target(epsilon=1, delta=1e-5, sensitivity=L2(1), dimension=9)
     assert rounded.bound.delta(1.0) <= 1e-5
-    assert float(rounded.noise_std) < float(Gaussian.for_target(epsilon=1, delta=1e-5, sensitivity=L2(1)).noise_std)
+    assert float(rounded.noise_std) < float(
+        Gaussian.for_target(epsilon=1, delta=1e-5, sensitivity=L2(1)).noise_std
+    )
 
 
 def dense(d: int, reach: float, points: int) -> np.ndarray:
@@ -328,7 +336,9 @@ def test_gamma_mechanism_uses_the_covariance() -> None:
     for angle in np.linspace(0, math.pi, 24):
         move = np.array([[math.cos(angle), math.sin(angle)]])
         move = move / norm(move) * 1.5
-        worst = max(worst, float((np.abs(norm(outputs - move) - norm(outputs)) / float(mechanism.noise_scale)).max()))
+        worst = max(
+            worst, float((np.abs(norm(outputs - move) - norm(outputs)) / float(mechanism.noise_scale)).max())
+        )
     assert tight(worst, mechanism.bound.epsilon)
     plain = Gamma.for_epsilon(epsilon=0.8, sensitivity=L2.root(2), dimension=3)
     assert float(plain.noise_scale) == pytest.approx(math.sqrt(2) / 0.8)
@@ -358,12 +368,14 @@ def test_k_norm_difference_in_one_dimension(low, high) -> None:
     sharper = KNormDifference(sensitivity=HullGauge(Fraction(hull), body), noise_scale=mechanism.noise_scale)
     assert 0.95 * sharper.bound.epsilon <= worst <= sharper.bound.epsilon * (1 + 1e-6)
     assert sharper.bound.epsilon <= mechanism.bound.epsilon
-    half = KNormDifference(sensitivity=Contribution(1, body, replace=False), noise_scale=mechanism.noise_scale)
+    half = KNormDifference(
+        sensitivity=Contribution(1, body, replace=False), noise_scale=mechanism.noise_scale
+    )
     assert half.bound.epsilon == pytest.approx(0.5)
 
 
 def test_the_plain_k_norm_fails_for_a_body_that_is_not_symmetric() -> None:
-    """What the thesis would do: gauge of contributions 1, so sensitivity 2, for K = simplex. The true gauge is 1 + d."""
+    """Contributions of gauge 1 do not differ by gauge 2: for a simplex in the plane the true gauge is 3."""
     simplex = Simplex(vertices=[[-1, -1], [2, -1], [-1, 2]])
     v = np.array(simplex.vertices[1], dtype=float) - np.array(simplex.vertices[2], dtype=float)
     assert gauge(simplex, v)[0] == pytest.approx(3)

@@ -76,7 +76,9 @@ def test_only_the_right_kind_is_taken(make, right) -> None:
         make(2.0)
 
 
-@pytest.mark.parametrize("kind", [L1, L2, Linf, Count, Score, L2.root, lambda v: Gauge(v, L1Ball(coordinates=2))])
+@pytest.mark.parametrize(
+    "kind", [L1, L2, Linf, Count, Score, L2.root, lambda v: Gauge(v, L1Ball(coordinates=2))]
+)
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True])
 def test_bad_values_are_refused(kind, value) -> None:
     with pytest.raises(InvalidParameter):
@@ -106,7 +108,10 @@ def test_values_are_exact_and_count_in_steps() -> None:
     st.sampled_from([1.0, 0.25, 2.0**-7]),
 )  # fmt: skip
 def test_rounding_adds_at_most_what_is_counted(x, y, spacing) -> None:
-    before, after = np.array(x) - np.array(y), (on_grid(x, spacing=spacing) - on_grid(y, spacing=spacing)) * spacing
+    before, after = (
+        np.array(x) - np.array(y),
+        (on_grid(x, spacing=spacing) - on_grid(y, spacing=spacing)) * spacing,
+    )
     sizes = [(L1, 1), (L2, 2), (Linf, np.inf)]
     for kind, order in sizes:
         size = float(np.linalg.norm(before, order))
@@ -135,7 +140,10 @@ def test_on_grid_is_exact() -> None:
     assert on_grid([0.1], spacing=2.0**-60).tolist() == [round(Fraction(0.1) * 2**60)]
     assert on_grid([2.0**80], spacing=2.0**-10).tolist() == [2**90]
     assert on_grid([Fraction(1, 3)], spacing=Fraction(1, 1024)).tolist() == [341]
-    assert on_grid([1e-310, 5e-324], spacing=Fraction(1, 2**1074)).tolist() == [round(Fraction(1e-310) * 2**1074), 1]
+    assert on_grid([1e-310, 5e-324], spacing=Fraction(1, 2**1074)).tolist() == [
+        round(Fraction(1e-310) * 2**1074),
+        1,
+    ]
     assert on_grid([], spacing=1).shape == (0,)
     assert on_grid(np.zeros((0, 3)), spacing=1).shape == (0, 3)
     grid = Grid(spacing=0.25)
@@ -161,15 +169,22 @@ def test_bodies_must_surround_the_origin() -> None:
             make()
     with pytest.raises(InvalidParameter, match="symmetric"):
         KNorm(sensitivity=Gauge(1, Box(low=[-1], high=[2])), noise_scale=1)
+    body = FormulaBody(coordinates=1, primitives=Needs(uniforms=1), sampler=lambda d: d.uniforms(1))
     with pytest.raises(InvalidParameter, match="symmetric"):
-        body = FormulaBody(coordinates=1, primitives=Needs(uniforms=1), sampler=lambda d: d.uniforms(1))
         KNorm(sensitivity=Gauge(1, body), noise_scale=1)
     with pytest.raises(InvalidParameter):
         Contribution(1, "a cube")  # type: ignore[arg-type]
 
 
 def test_covariances_must_be_positive_definite() -> None:
-    for bad in ([[1, 2], [2, 1]], [[1, 0.5], [0.4, 1]], [[0, 0], [0, 0]], [[1, 1], [1, 1]], [[1, 2]], [[math.nan]]):
+    for bad in (
+        [[1, 2], [2, 1]],
+        [[1, 0.5], [0.4, 1]],
+        [[0, 0], [0, 0]],
+        [[1, 1], [1, 1]],
+        [[1, 2]],
+        [[math.nan]],
+    ):
         with pytest.raises(InvalidParameter):
             Mahalanobis(1, bad)
 

@@ -189,5 +189,5 @@ class IntervalExponential(Mechanism):
 
 def _weighted(a: float, m: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """(1 - q) sum_{i=1..m} i q^i = q (1 - q^m) / (1 - q) - m q^(m+1)."""
-    geometric = -np.expm1(-a * m) / np.expm1(a)
+    geometric = np.exp(-a) * np.expm1(-a * m) / np.expm1(-a)
     return np.asarray(geometric - m * np.exp(-a * (m + 1)))

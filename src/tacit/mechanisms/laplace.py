@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tacit.guarantees import Pure
 from tacit.guarantees.balls import ball, upper
@@ -125,12 +128,18 @@ class Laplace(AdditiveMechanism):
         )
 
     def expected_max_error(self, *, dimension: int) -> float:
-        """E max_i |X_i| <= noise_scale (1 + 1/2 + ... + 1/d) + spacing / 2, equality for fine grids.
+        """E max_i |X_i|: summed on coarse grids; on fine ones noise_scale (1 + 1/2 + ... + 1/d) + spacing / 2.
 
-        Lemma 2.8 has noise_scale (ln d + 1). |X| is stochastically below an exponential rounded to the grid.
+        Lemma 2.8 has noise_scale (ln d + 1). The second form is an upper bound, since |X| is stochastically below
+        an exponential rounded to the grid: 2 q^k / (1 + q) <= q^(k - 1/2).
         """
         d = dimension_parameter(dimension)
         scale, step = exact_parameter("noise_scale", self.noise_scale), self.step
+        if scale <= 256 * step:
+            rate = float(self.law.rate)
+            k = np.arange(1, math.ceil((math.log(d) + 45) / rate) + 2)
+            tail = 2 * np.exp(-rate * k) / (1 + math.exp(-rate))
+            return float(-np.expm1(d * np.log1p(-tail)).sum() * (1 + 1e-9)) * float(step)
 
         def formula() -> Any:
             # H_d = digamma(d + 1) + Euler's constant

@@ -25,6 +25,7 @@ __all__ = ["SmoothBound", "local_sensitivity_at", "median_rank", "smooth_bound"]
 # The computed maximum is within this share of the true one; beta is lowered by as much beforehand.
 SLACK = Fraction(1, 1 << 30)
 DEEP = 4096
+BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +79,11 @@ def _padded(values: npt.ArrayLike, low: int, high: int) -> npt.NDArray[Any]:
         raise InvalidParameter(
             parameter="high", value=high, must=f"be above low = {low}", hint="bounds are public"
         )
-    clamped = np.sort(np.array([min(max(int(v), low), high) for v in array], dtype=array.dtype))
-    return np.concatenate([[low], clamped, [high]]).astype(array.dtype)
+    if array.dtype != object and not -(1 << 62) <= low < high < 1 << 62:
+        array = array.astype(object)
+    # Differences of clamped values fit in 64 bits, or they are Python integers.
+    clamped = np.sort(np.minimum(np.maximum(array, low), high))
+    return np.concatenate([np.array([low], array.dtype), clamped, np.array([high], array.dtype)])
 
 
 def local_sensitivity_at(padded: npt.NDArray[Any], rank: int, distance: int) -> Any:
@@ -125,6 +129,18 @@ def smooth_bound(
     return SmoothBound(value=min(top, Fraction(high - low)) * step, beta=exact_beta)
 
 
+def _block(
+    x: npt.NDArray[np.float64], beta: float, i_low: int, i_high: int, j_low: int, j_high: int
+) -> tuple[float, int, int]:
+    """All pairs of a small block at once."""
+    i, j = np.arange(i_low, i_high + 1)[:, None], np.arange(j_low, j_high + 1)[None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.log(np.maximum(x[j] - x[i], 0.0)) - beta * (j - i - 1)
+    value = np.where(j > i, value, -np.inf)
+    at = np.unravel_index(int(np.argmax(value)), value.shape)
+    return float(value[at]), i_low + int(at[0]), j_low + int(at[1])
+
+
 def _best_pair(x: npt.NDArray[np.float64], m: int, beta: float) -> tuple[int, int]:
     """The pair i <= m <= j, i < j, with the largest (x_j - x_i) e^(-beta (j - i - 1)), by divide and conquer."""
     reach = int(min(DEEP / beta + 2, x.size))
@@ -134,6 +150,9 @@ def _best_pair(x: npt.NDArray[np.float64], m: int, beta: float) -> tuple[int, in
     while stack:
         i_low, i_high, j_low, j_high = stack.pop()
         if i_low > i_high:
+            continue
+        if (i_high - i_low + 1) * (j_high - j_low + 1) <= BLOCK:
+            best = max(best, _block(x, beta, i_low, i_high, j_low, j_high))
             continue
         i = (i_low + i_high) // 2
         js = np.arange(max(j_low, i + 1), j_high + 1)

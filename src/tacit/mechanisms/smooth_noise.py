@@ -278,7 +278,7 @@ class SmoothStudent(SmoothMechanism):
         def fits(inverse: Fraction) -> bool:
             return Fraction(student_epsilon(noise_multiplier=1 / inverse, beta=chosen, degrees=k)) <= target
 
-        if not fits(Fraction(1, 10**12)):
+        if not fits(target / 10**6):
             raise InvalidParameter(
                 parameter="beta", value=beta, must=f"be below epsilon / degrees = {float(target / k):g}",
                 hint="the stretch of the noise alone costs beta times the degrees of freedom",
