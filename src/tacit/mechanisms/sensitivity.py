@@ -217,8 +217,9 @@ class Count(Sensitivity):
 class Score(Sensitivity):
     """How far one unit can move the score of any one candidate: sup over candidates and neighbours.
 
-    `monotone`: whenever a unit is added all scores move the same way (counts of votes, say). Then the
-    exponential and the permute-and-flip mechanisms need half the noise.
+    `monotone`: between any two neighbours all scores move the same way (counts of votes under add-or-remove; never
+    under replace-one, where a vote leaves one candidate for another). Then the exponential and the
+    permute-and-flip mechanisms need half the noise.
     """
 
     value: Exact

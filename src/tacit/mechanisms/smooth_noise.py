@@ -164,7 +164,7 @@ class SmoothLaplace(SmoothMechanism):
     Guarantee: Approximate(epsilon, laplace_delta(...)), from the exact divergence of the two noises.
     The classic choice is noise_multiplier = 2/epsilon and beta = epsilon / (2 ln(2/delta)); for the same multiplier
     the exact divergence allows a larger beta, hence a smaller S. Theorem `smooth-laplace`.
-    Source: Nissim, Raskhodnikova, Smith 2007, Lemma 2.7 (at epsilon = 20 its delta is five times too small).
+    Source: Nissim, Raskhodnikova, Smith 2007, Lemma 2.7 (at epsilon = 20 that choice has five times the delta).
     """
 
     epsilon: Exact

@@ -36,7 +36,7 @@ class Staircase(AdditiveMechanism):
     Guarantee: Pure(epsilon), reached at every edge of a step. Among noises added to one number it has the least
     E |X| for its epsilon, on fine grids; for small epsilon it is close to Laplace, for large it wins:
     E |X| / sensitivity = e^(epsilon/2) / (e^epsilon - 1) against 1 / epsilon.
-    Assumption: one number on a grid, moved by at most the sensitivity. Theorem `staircase`.
+    Assumption: one number on a grid, moved by at most the sensitivity. Theorem `staircase-mechanism`.
     Source: Geng, Viswanath 2014.
     """
 
