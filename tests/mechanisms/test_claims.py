@@ -182,6 +182,28 @@ def test_selection_over_all_neighbours_of_random_scores(kind, law, monotone) -> 
             assert losses.max() <= mechanism.bound.epsilon * ROUND
 
 
+def test_the_exponential_curve_is_above_every_pair_of_neighbours() -> None:
+    generator = np.random.default_rng(4)
+    mechanism = Exponential(epsilon=2, sensitivity=Score(1))
+    points = (0.0, 0.5, 1.0, 1.8)
+    curve = [mechanism.profile.delta(e) for e in points]
+    assert all(c < mechanism.bound.delta(e) for c, e in zip(curve, points, strict=True))
+    highest = np.zeros(len(points))
+    for k in (2, 3, 5):
+        for trial in range(12):
+            scores = generator.normal(size=k) * 2 if trial else np.arange(k, dtype=float)
+            own = weights(scores, 1.0)
+            for other in neighbours_of(scores, 1.0, False):
+                q = weights(other, 1.0)
+                gaps = [
+                    max(np.maximum(a - math.exp(e) * b, 0).sum() for a, b in ((own, q), (q, own)))
+                    for e in points
+                ]
+                highest = np.maximum(highest, gaps)
+    assert (highest <= np.array(curve) * (1 + 1e-9)).all()
+    assert highest[0] > 0.9 * curve[0]
+
+
 @pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
 def test_selection_reaches_its_claim(kind) -> None:
     """One candidate rises and all others fall: the loss of the one tends to epsilon as it becomes unlikely."""
