@@ -1,4 +1,4 @@
-"""Continuous noise in many dimensions, drawn exactly and rounded to the grid: Gamma, K-norm, difference, Gaussian.
+"""Continuous noise in many dimensions, drawn exactly and rounded to the grid: what its mechanisms share.
 
 The values are on the grid and rounding commutes with adding a grid point, so that the output is the rounding of
 (value + continuous noise): post-processing of a mechanism whose densities are known.
@@ -6,48 +6,24 @@ The values are on the grid and rounding commutes with adding a grid point, so th
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees import Approximate, Bound, Pure
-from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import up
-from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter, epsilon_parameter, shown
+from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter
 from tacit.mechanisms.bodies import Moments, moments
-from tacit.mechanisms.calibrate import least
-from tacit.mechanisms.gaussian import HINT as GAUSSIAN_HINT
-from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.grid import Released
-from tacit.mechanisms.sensitivity import L2, need
-from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
-from tacit.noise import (
-    Body,
-    Difference,
-    EuclideanBall,
-    GaussianVector,
-    GridVector,
-    SampledBody,
-    SeededSource,
-    add_exact,
-    grid_spacing,
-    integer_array,
-)
+from tacit.noise import Body, GridVector, SampledBody, add_exact, integer_array
 from tacit.noise import KNorm as KNormLaw
 from tacit.noise.balls import Exact, exact_parameter
 from tacit.noise.source import Source, default_source
 
-__all__ = ["Gamma", "KNorm", "KNormDifference", "RoundedGaussian"]
+__all__ = ["Radial", "ShapedMechanism"]
 
 NODES = 400
-_DIFFERENCE_HINT = "it is sized by the gauge of one contribution (or of the move, in the hull of K and -K)"
 
 
 class ShapedMechanism(Mechanism):
@@ -90,7 +66,7 @@ class ShapedMechanism(Mechanism):
         )
 
 
-class _Radial(ShapedMechanism):
+class Radial(ShapedMechanism):
     """r u with r ~ Gamma(d + 1, noise_scale) and u uniform in a body: errors from the body's moments."""
 
     __slots__ = ()
@@ -168,351 +144,3 @@ class _Radial(ShapedMechanism):
             t = (low + high) / 2
             low, high = (t, high) if float((weights * widest(t / radius)).sum()) > miss else (low, t)
         return float(high * scale + self.step / 2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gamma(_Radial):
-    """Euclidean Laplace noise: density proportional to e^(-|x|_Sigma / noise_scale), rounded to the grid.
-
-    r Sigma^(1/2) u with r ~ Gamma(d, noise_scale) and u uniform on the sphere. Guarantee:
-    Pure(epsilon = sensitivity / noise_scale), exactly. Assumption: an L2 sensitivity (then `dimension` says d) or a
-    Mahalanobis one. Theorem `gamma-mechanism`. Source: Hall 2012, Prop. 1.3.2.
-    """
-
-    sensitivity: L2 | Mahalanobis
-    noise_scale: Exact
-    dimension: int | None = None
-    spacing: Exact = 1
-
-    def __post_init__(self) -> None:
-        need("Gamma", self.sensitivity, (L2, Mahalanobis), "it is sized by a Euclidean norm")
-        exact_parameter("noise_scale", self.noise_scale)
-        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
-        object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
-
-    @classmethod
-    def for_epsilon(
-        cls,
-        *,
-        epsilon: Exact,
-        sensitivity: L2 | Mahalanobis,
-        dimension: int | None = None,
-        spacing: Exact = 1,
-    ) -> Gamma:
-        """The smallest noise with this epsilon."""
-        target = epsilon_parameter(epsilon)
-        need("Gamma", sensitivity, (L2, Mahalanobis), "it is sized by a Euclidean norm")
-        size = euclidean_size(sensitivity, grid_spacing(spacing))
-        return cls(sensitivity=sensitivity, noise_scale=size / target, dimension=dimension, spacing=spacing)
-
-    @property
-    def body(self) -> Body:
-        if isinstance(self.sensitivity, Mahalanobis):
-            return self.sensitivity.body
-        assert self.dimension is not None
-        return EuclideanBall(coordinates=self.dimension)
-
-    @property
-    def bound(self) -> Pure:
-        return Pure(epsilon=up(euclidean_size(self.sensitivity, self.step) / self._scale))
-
-    @property
-    def noise_law(self) -> dict[str, Any]:
-        return {
-            "law": "Euclidean Laplace, rounded",
-            "noise_scale": shown(self._scale),
-            "dimension": self.coordinates,
-            "spacing": shown(self.step),
-            "exact": True,
-        }
-
-
-def euclidean_dimension(sensitivity: L2 | Mahalanobis, dimension: int | None) -> int:
-    """The dimension, from the covariance or as given."""
-    if isinstance(sensitivity, Mahalanobis):
-        if dimension not in (None, sensitivity.dimension):
-            raise InvalidParameter(
-                parameter="dimension",
-                value=dimension,
-                must=f"be {sensitivity.dimension}, that of the covariance",
-            )
-        return sensitivity.dimension
-    if dimension is None:
-        raise InvalidParameter(
-            parameter="dimension", value=None, must="be given with an L2 sensitivity",
-            hint="the noise of this mechanism grows with the length of the vector",
-        )  # fmt: skip
-    return dimension_parameter(dimension)
-
-
-def euclidean_size(sensitivity: L2 | Mahalanobis, step: Fraction) -> Fraction:
-    """The sensitivity in the norm of the noise, rounded up; an L2 one counts in whole squared steps."""
-    if isinstance(sensitivity, Mahalanobis):
-        return sensitivity.factor_value
-    square = sensitivity.squared_steps(step) * step**2
-    return Fraction(upper(lambda: ball(square).sqrt()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KNorm(_Radial):
-    """K-norm noise for a symmetric body: density proportional to e^(-gauge(x) / noise_scale), rounded to the grid.
-
-    r u with r ~ Gamma(d + 1, noise_scale), u uniform in K. Guarantee: Pure(epsilon = sensitivity / noise_scale); for a
-    body sampled in floats Approximate(epsilon, (1 + e^epsilon) numerical_delta). Assumption: K = -K. For other
-    bodies the gauge of a difference is larger than one thinks: use `KNormDifference`. Theorem `k-norm`.
-    Source: Hardt, Talwar 2010; Hall 2012, Prop. 1.3.4 (which does not ask for symmetry).
-    """
-
-    sensitivity: Gauge
-    noise_scale: Exact
-    spacing: Exact = 1
-
-    def __post_init__(self) -> None:
-        need("K-norm", self.sensitivity, (Gauge,), "it is sized by the gauge of a body: Gauge(value, body)")
-        exact_parameter("noise_scale", self.noise_scale)
-        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
-        body = self.sensitivity.body
-        if isinstance(body, Body) and not body.symmetric:
-            raise InvalidParameter(
-                parameter="body", value=type(body).__name__, must="be symmetric (K = -K) for the K-norm mechanism",
-                hint="KNormDifference takes bodies that are not, with a Contribution(value, body)",
-            )  # fmt: skip
-
-    @classmethod
-    def for_epsilon(cls, *, epsilon: Exact, sensitivity: Gauge, spacing: Exact = 1) -> KNorm:
-        """The smallest noise with this epsilon."""
-        target = epsilon_parameter(epsilon)
-        need("K-norm", sensitivity, (Gauge,), "it is sized by the gauge of a body: Gauge(value, body)")
-        return cls(sensitivity=sensitivity, noise_scale=sensitivity.exact / target, spacing=spacing)
-
-    @property
-    def body(self) -> Body | SampledBody:
-        return self.sensitivity.body
-
-    @property
-    def numerical_delta(self) -> float:
-        """The distance in total variation from the ideal noise: 0 where sampling is exact."""
-        if isinstance(self.body, Body):
-            return 0.0
-        # It depends on the parameters only, so that a draw that is thrown away tells it.
-        return self._draw(SeededSource(seed=0)).numerical_delta
-
-    @property
-    def bound(self) -> Bound:
-        epsilon, cost = up(self.sensitivity.exact / self._scale), self.numerical_delta
-        if cost == 0.0:
-            return Pure(epsilon=epsilon)
-        return Approximate(epsilon=epsilon, delta=upper(lambda: (1 + ball(epsilon).exp()) * ball(cost)))
-
-    @property
-    def noise_law(self) -> dict[str, Any]:
-        return {
-            "law": "K-norm, rounded",
-            "body": type(self.body).__name__,
-            "noise_scale": shown(self._scale),
-            "dimension": self.coordinates,
-            "spacing": shown(self.step),
-            "exact": isinstance(self.body, Body),
-        }
-
-
-def _moved(sensitivity: Contribution | HullGauge) -> Fraction:
-    """What neighbours can differ by, in the gauge of the hull of K and -K."""
-    two = isinstance(sensitivity, Contribution) and sensitivity.replace
-    return sensitivity.exact * (2 if two else 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KNormDifference(ShapedMechanism):
-    """A - B with A, B independent K-norm noise of one body, which need not be symmetric; rounded to the grid.
-
-    Guarantee: Pure(epsilon = 2 contribution / noise_scale) under replace-one, half of it under add-or-remove; or
-    Pure(value / noise_scale) for a HullGauge, the gauge of the move in the hull of K and -K, which is reached.
-    Assumptions: the statistic is a sum of contributions whose gauges are bounded as given; 0 is inside K.
-    Theorem `k-norm-difference` (sharper and corrected: see there). Compare Hall 2012, Prop. 1.3.4 and chapter 4.
-    """
-
-    sensitivity: Contribution | HullGauge
-    noise_scale: Exact
-    spacing: Exact = 1
-
-    def __post_init__(self) -> None:
-        need("K-norm difference", self.sensitivity, (Contribution, HullGauge), _DIFFERENCE_HINT)
-        exact_parameter("noise_scale", self.noise_scale)
-        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
-        if not isinstance(self.sensitivity.body, Body):
-            raise InvalidParameter(
-                parameter="body",
-                value=type(self.sensitivity.body).__name__,
-                must="be a body whose sampler is exact",
-                hint="give the sampler as a formula: FormulaBody(...)",
-            )
-
-    @classmethod
-    def for_epsilon(
-        cls, *, epsilon: Exact, sensitivity: Contribution | HullGauge, spacing: Exact = 1
-    ) -> KNormDifference:
-        """The smallest noise with this epsilon."""
-        target = epsilon_parameter(epsilon)
-        need("K-norm difference", sensitivity, (Contribution, HullGauge), _DIFFERENCE_HINT)
-        return cls(sensitivity=sensitivity, noise_scale=_moved(sensitivity) / target, spacing=spacing)
-
-    @property
-    def _scale(self) -> Fraction:
-        return exact_parameter("noise_scale", self.noise_scale)
-
-    @property
-    def coordinates(self) -> int:
-        return self.sensitivity.body.dimension
-
-    @property
-    def bound(self) -> Pure:
-        return Pure(epsilon=up(_moved(self.sensitivity) / self._scale))
-
-    @property
-    def noise_law(self) -> dict[str, Any]:
-        return {
-            "law": "difference of K-norm noises, rounded",
-            "body": type(self.sensitivity.body).__name__,
-            "noise_scale": shown(self._scale),
-            "dimension": self.coordinates,
-            "spacing": shown(self.step),
-            "exact": True,
-        }
-
-    def _draw(self, source: Source) -> GridVector:
-        one = KNormLaw(body=self.sensitivity.body, noise_scale=self._scale)
-        return Difference(law=one).sample(spacing=self.step, source=source)
-
-    def _one(self) -> _Side:
-        return _Side(shape=self.sensitivity.body, noise_scale=self._scale, spacing=self.step)
-
-    @property
-    def noise_std(self) -> float:
-        """The largest standard deviation of a coordinate: sqrt(2 Var A_i), rounding added."""
-        m, d, scale = self._one()._moments()
-        variance = (d + 1) * (d + 2) * m.square - ((d + 1) * m.mean) ** 2
-        return float(np.sqrt(2 * variance.max()) * scale + self.step / 2)
-
-    def expected_error(self) -> float:
-        """max_i E |X_i| <= the standard deviation."""
-        return self.noise_std
-
-    def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """A bound: the better of two.
-
-        |A_i - B_i| is within the sum of what both stay within, each with half the miss; and it is symmetric and
-        unimodal, so that Pr[|X| > t] <= (2 std / 3t)^2 for t >= sqrt(8/3) std (Gauss; Vysochanskij, Petunin 1980).
-        """
-        level = confidence_level(confidence)
-        both = 2 * self._one().error_quantile((1 + level) / 2)
-        factor = max(2 / (3 * math.sqrt(float(1 - level))), math.sqrt(8 / 3))
-        return min(both, factor * self.noise_std + float(self.step) / 2)
-
-    def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
-        """A bound, in the same way."""
-        level = confidence_level(confidence)
-        both = 2 * self._one().max_error(confidence=(1 + level) / 2, dimension=dimension)
-        return min(both, self.error_quantile(1 - (1 - level) / self.coordinates))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Side(_Radial):
-    """One of the two noises of a difference, for its errors only."""
-
-    shape: Body
-    noise_scale: Exact
-    spacing: Exact
-
-    @property
-    def body(self) -> Body:
-        return self.shape
-
-    @property
-    def bound(self) -> Bound:
-        raise NotImplementedError
-
-    @property
-    def noise_law(self) -> dict[str, Any]:
-        return {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundedGaussian(ShapedMechanism):
-    """N(0, noise_std^2 Sigma) rounded to the grid: a continuous draw, exact, known to the cell.
-
-    Guarantee: Gaussian(mu = sensitivity / noise_std), the exact continuous curve, by post-processing; any dimension,
-    any grid. (The *discrete* Gaussian has another, larger curve: see `Gaussian`.)
-    Assumption: an L2 sensitivity (then `dimension` says d), or a Mahalanobis one. Theorem `rounded-gaussian`.
-    Source: Hall 2012, Prop. 1.3.3; Balle, Wang 2018.
-    """
-
-    sensitivity: L2 | Mahalanobis
-    noise_std: Exact
-    dimension: int | None = None
-    spacing: Exact = 1
-
-    def __post_init__(self) -> None:
-        need("Gaussian", self.sensitivity, (L2, Mahalanobis), GAUSSIAN_HINT)
-        exact_parameter("noise_std", self.noise_std)
-        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
-        object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
-
-    @classmethod
-    def for_target(
-        cls, *, epsilon: Exact, delta: Exact, sensitivity: L2 | Mahalanobis, dimension: int | None = None,
-        spacing: Exact = 1,
-    ) -> RoundedGaussian:  # fmt: skip
-        """The smallest noise (to one part in 10^5) whose curve has delta(epsilon) <= delta; certified."""
-        target, limit = up(epsilon_parameter(epsilon)), delta_parameter(delta)
-        need("Gaussian", sensitivity, (L2, Mahalanobis), GAUSSIAN_HINT)
-        size = euclidean_size(sensitivity, grid_spacing(spacing))
-        std = least(lambda s: GaussianBound(mu=up(size / s)).delta(target) <= limit, size)
-        return cls(sensitivity=sensitivity, noise_std=std, dimension=dimension, spacing=spacing)
-
-    @property
-    def coordinates(self) -> int:
-        assert self.dimension is not None
-        return self.dimension
-
-    @property
-    def bound(self) -> GaussianBound:
-        size = euclidean_size(self.sensitivity, self.step)
-        return GaussianBound(mu=up(size / exact_parameter("noise_std", self.noise_std)))
-
-    @property
-    def noise_law(self) -> dict[str, Any]:
-        return {
-            "law": "Gaussian, rounded",
-            "noise_std": shown(exact_parameter("noise_std", self.noise_std)),
-            "dimension": self.coordinates,
-            "spacing": shown(self.step),
-            "exact": True,
-        }
-
-    def _draw(self, source: Source) -> GridVector:
-        factor = self.sensitivity.factor if isinstance(self.sensitivity, Mahalanobis) else None
-        law = GaussianVector(coordinates=self.coordinates, noise_std=self.noise_std, factor=factor)
-        return law.sample(spacing=self.step, source=source)
-
-    def _widest(self) -> float:
-        if isinstance(self.sensitivity, Mahalanobis):
-            rows = np.array([[float(v) for v in row] for row in self.sensitivity.factor])
-            return float(np.sqrt((rows**2).sum(axis=1).max()) * float(self.noise_std))
-        return float(self.noise_std)
-
-    def expected_error(self) -> float:
-        """max_i E |X_i| <= sqrt(2/pi) noise_std sqrt(Sigma_ii), plus half a grid step."""
-        return float(np.sqrt(2 / np.pi) * self._widest() + self.step / 2)
-
-    def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """The normal quantile of the widest coordinate, plus half a grid step."""
-        return self.max_error(confidence=confidence, dimension=1)
-
-    def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
-        """Pr[max_i |X_i| <= t] >= (2 Phi(t) - 1)^d, equality for independent coordinates (Sidak)."""
-        from scipy.special import ndtri
-
-        d = self.coordinates if dimension is None else dimension_parameter(dimension)
-        miss = -np.expm1(np.log(float(confidence_level(confidence))) / d)
-        return float(-ndtri(miss / 2) * self._widest() + self.step / 2)
