@@ -58,7 +58,7 @@ def test_json_is_one_object_with_stable_keys(tmp_path: Path, capsys: pytest.Capt
     assert list(answer) == KEYS
     promise = Guarantee(bound=Approximate(epsilon=1, delta=1e-6), unit=rows())
     assert from_record(answer["guarantee"]) == promise
-    assert list(answer["guarantee"]) == ["version", "bound", "unit", "condition"]
+    assert list(answer["guarantee"]) == ["version", "bound", "unit", "condition", "declared"]
     assert answer["explanation"] == promise.explain()
     # The definitions, once more: e s + delta, and (1 + delta(0))/2 of the worst (epsilon, delta) pair.
     assert answer["power_at_size_0.05"] == pytest.approx(math.e * 0.05 + 1e-6, rel=1e-12)

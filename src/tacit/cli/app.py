@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 import tacit
+from tacit.cli.account import account, calibrate
 from tacit.cli.demo import demo
 from tacit.cli.ledger import ledger
 
@@ -32,5 +33,7 @@ def root(
         print(context.get_help())
 
 
+app.command(name="account")(account)
+app.command(name="calibrate")(calibrate)
 app.command(name="demo")(demo)
 app.add_typer(ledger, name="ledger")
