@@ -11,9 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.ledgers import ask, promise
+from tacit.accounting import AdvancedFilter, bound_of, codec, events, filter_for
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw
-from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Pointwise, Pure, Renyi
-from tacit.ledger import Charge, Ledger, Limit, running_total
+from tacit.guarantees import (
+    Approximate,
+    Bound,
+    Concentrated,
+    Gaussian,
+    Pointwise,
+    Pure,
+    Renyi,
+)
+from tacit.ledger import Charge, Ledger, Limit, filtered, recount, running_total
 from tacit.ledger.budget import in_currency, left, spent
 
 AMOUNTS = st.one_of(
@@ -139,3 +148,46 @@ def test_either_rounding_of_a_fraction_is_its_float() -> None:
         exact = Fraction(text)
         ask("a", float(text), exact={"epsilon": exact})
         ask("a", Pure(epsilon=exact), exact={"epsilon": exact})  # type: ignore[arg-type]
+
+
+# --- against the accounting room, which was written independently ----------------------------------------
+@given(
+    amounts=st.lists(AMOUNTS, min_size=1, max_size=6),
+    budget=AMOUNTS,
+    kind=st.sampled_from([(Pure, "epsilon"), (Concentrated, "rho"), (Gaussian, "mu")]),
+)
+def test_the_filters_of_accounting_admit_the_same(
+    amounts: list[float], budget: float, kind: tuple[type[Bound], str]
+) -> None:
+    cls, name = kind
+    limit = Limit(bound=cls(**{name: budget}))
+    charges = charged(*(cls(**{name: a}) for a in amounts))
+    try:
+        filtered(filter_for)(charges, limit)
+        admitted = True
+    except BudgetExceeded:
+        admitted = False
+    assert admitted == fits(limit.bound, *(c.guarantee.bound for c in charges))
+
+
+def test_a_filter_with_more_room(tmp_path: Path) -> None:
+    """Advanced composition admits more small releases than the sum of epsilons does."""
+    budget = Approximate(epsilon=1, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "a", budget=promise(budget))
+    check = filtered(lambda bound: AdvancedFilter(bound))  # type: ignore[arg-type]
+    price = Pure(epsilon=1 / 64)
+    for number in range(80):
+        ledger.reserve(ask(f"q{number}", price), check)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(ask("plain", price))
+
+
+def test_events_of_the_accounting_room_are_read_back(tmp_path: Path) -> None:
+    event = events.Repeated(event=events.Laplace(epsilon=0.125), times=4)
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    check = recount(codec.from_record, lambda found: bound_of(found, accountant="pure"))
+    ledger.reserve(ask("a", 0.5, event=codec.to_record(event)), check)
+    ledger.reserve(ask("b", 0.5, event=codec.to_record(event)), check)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(ask("c", 0.5, event=codec.to_record(event)), check)
+    assert ledger.events(codec.from_record) == (event, event)

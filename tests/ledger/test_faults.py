@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from support.ledgers import ask, new_schema, promise, tamper
+from support.ledgers import ask, new_schema, promise, quick_folder, tamper
 from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerError, LedgerLocked, LedgerVersion
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Request, verify_ledger
@@ -131,10 +131,10 @@ CHILD = """
         resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
     def nobody():
         os.chmod(path, 0o444)
-        os.chmod(os.path.dirname(path), 0o555)
+        os.chmod(os.path.dirname(path), int(action, 8))
         if os.geteuid() == 0:
             os.setgroups([]); os.setgid(65534); os.setuid(65534)
-    (nobody if action == "read-only" else tight)()
+    (nobody if action.isdigit() else tight)()
     try:
         work()
         print(json.dumps(["done", ""]))
@@ -172,21 +172,21 @@ def test_writing_fails_halfway(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
-def test_read_only(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    path = folder / "a"
-    Ledger.create(path, budget=promise(1.0)).reserve(ask("a", 0.25))
-    for above in (tmp_path, *list(tmp_path.parents)[:2]):
-        above.chmod(0o755)
-    try:
-        kind, said = in_a_child("read-only", path)
-    finally:
-        folder.chmod(0o755)
-        path.chmod(0o600)
-    assert kind == "LedgerError"
-    assert "is read-only" in said
-    assert Ledger.open(path).spent() == Pure(epsilon=0.25)
+@pytest.mark.parametrize(("mode", "said"), [(0o555, "is read-only"), (0o000, "cannot be opened")])
+def test_a_folder_that_is_not_ours(mode: int, said: str) -> None:
+    with quick_folder() as name:
+        Path(name).chmod(0o755)  # root becomes somebody else in the child, who must come this far
+        folder = Path(name) / "folder"
+        folder.mkdir()
+        path = folder / "a"
+        Ledger.create(path, budget=promise(1.0)).reserve(ask("a", 0.25))
+        try:
+            kind, told = in_a_child(f"{mode:o}", path)
+        finally:
+            folder.chmod(0o755)
+            path.chmod(0o600)
+        assert (kind, said in told) == ("LedgerError", True)
+        assert Ledger.open(path).spent() == Pure(epsilon=0.25)
 
 
 def test_a_read_only_server(postgres: str) -> None:

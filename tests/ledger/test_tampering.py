@@ -10,6 +10,7 @@ import pytest
 from support.ledgers import ask, promise, tamper
 from tacit.errors import InvalidParameter, LedgerCorrupt
 from tacit.guarantees import Pure
+from tacit.guarantees.record import to_record
 from tacit.ledger import Ledger, Ticket, verify_ledger
 from tacit.ledger.canonical import canonical, sha256
 
@@ -130,7 +131,7 @@ def test_a_consistent_forgery_with_the_secret_is_found_by_an_anchor_only(written
         time="now",
         kind="share",
         analyst="eve",
-        bound={"kind": "pure", "epsilon": 1.0},
+        share=to_record(promise(1.0)),
     )
     keyed = head_mac(written._secret, start, 1, share.digest)
     tamper(

@@ -38,18 +38,20 @@ def show(where: str = _WHERE, wait: float = _WAIT, json: bool = _JSON) -> None:
         print_json(found)
         return
     print(f"{found['ledger']}, made {found['created'][:19].replace('T', ' ')} UTC")
-    print(f"budget  {_said(found['budget']['bound'])}")
-    print(f"spent   {_said(found['spent'])}")
-    print(f"left    {_said(found['remaining'])}")
+    print(f"budget  {_said(found, found['budget']['bound'])}")
+    print(f"spent   {_said(found, found['spent'])}")
+    print(f"left    {_said(found, found['remaining'])}")
     for name, part in found["analysts"].items():
-        limit = f" of their {_said(part['share'])}" if part["share"] else ""
-        print(f"  {name}: {_said(part['spent'])}{limit}, charges: {part['charges']}")
+        limit = f" of their {_said(found, part['share'])}" if part["share"] else ""
+        print(f"  {name}: {_said(found, part['spent'])}{limit}, charges: {part['charges']}")
     for charge in found["charges"]:
         when = charge["time"][:19].replace("T", " ")
         print(
-            f"{charge['sequence']:>6}  {when}  {charge['state']:<9}  {_said(charge['charge'])}  "
+            f"{charge['sequence']:>6}  {when}  {charge['state']:<9}  {_said(found, charge['charge'])}  "
             f"{charge['analyst']}  {charge['request']}"
         )
+    for sentence in found["declared"]:
+        print(f"declared, and not checked: {sentence}")
     print(f"anchor  {found['anchor']}")
 
 
@@ -113,10 +115,10 @@ def _write(path: Path, lines: list[str]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
 
 
-def _said(bound: dict[str, Any] | None) -> str:
-    """A bound's numbers in three digits; None where the budget has no running total."""
+def _said(found: dict[str, Any], bound: dict[str, Any] | None) -> str:
+    """A bound's numbers in three digits; the budget's unit and condition go without saying."""
     if bound is None:
         return "not a running total"
-    from tacit.ledger.entries import bound_from
+    from tacit.guarantees.record import from_record
 
-    return str(bound_from(bound))
+    return str(from_record({**found["budget"], "bound": bound}).bound)

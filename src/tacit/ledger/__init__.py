@@ -4,7 +4,7 @@ Read in this order: `entries.py` (what is kept), `budget.py` (running totals and
 entries hang together), `store.py` (where they lie), `ledger.py` (the three of them as one), `verify.py`.
 """
 
-from tacit.ledger.budget import ChargeCheck, Limit, recount, running_total
+from tacit.ledger.budget import ChargeCheck, Limit, filtered, recount, running_total
 from tacit.ledger.chain import Problem, Verification
 from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket
 from tacit.ledger.export import export, overview
@@ -25,6 +25,7 @@ __all__ = [
     "Ticket",
     "Verification",
     "export",
+    "filtered",
     "overview",
     "recount",
     "running_total",

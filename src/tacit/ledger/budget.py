@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, UnitMismatch
 from tacit.guarantees import (
@@ -34,7 +34,10 @@ from tacit.guarantees import (
 from tacit.guarantees.rounding import down, up
 from tacit.ledger.entries import Charge
 
-__all__ = ["ChargeCheck", "Limit", "in_currency", "left", "recount", "running_total", "spent"]
+if TYPE_CHECKING:
+    from tacit.accounting import Filter
+
+__all__ = ["ChargeCheck", "Limit", "filtered", "recount", "running_total"]
 
 T = TypeVar("T")
 Amounts = dict[str, Fraction | None]  # None is infinity
@@ -77,6 +80,16 @@ def in_currency(charge: Guarantee, budget: Guarantee) -> None:
             value=str(charge.condition),
             must="hold always, or under the budget's condition",
         )
+
+
+def share(bound: Bound, budget: Guarantee) -> Bound:
+    """Refuse an analyst's share that is not a bound of the budget's own kind."""
+    if not isinstance(bound, Bound) or bound.kind != budget.bound.kind:
+        raise InvalidParameter(
+            parameter="share", value=str(bound), must=f"be a bound of the budget's kind, {budget.bound.kind}"
+        )
+    in_currency(replace(budget, bound=bound), budget)
+    return bound
 
 
 def running_total(charges: Sequence[Charge], limit: Limit) -> None:
@@ -140,6 +153,20 @@ def recount(decode: Callable[[Mapping[str, Any]], T], total: Callable[[Sequence[
                 whose=limit.whose,
                 hint="ask for a cheaper release",
             )
+
+    return check
+
+
+def filtered(make: Callable[[Bound], Filter]) -> ChargeCheck:
+    """A check by a filter of the accounting room, filled anew with the prices so far: `filtered(AdvancedFilter)`.
+
+    The same filter must be used for every charge of the ledger: two filters in turn are no filter.
+    """
+
+    def check(charges: Sequence[Charge], limit: Limit) -> None:
+        spending = make(limit.bound)
+        for charge in charges:
+            spending.admit(charge.guarantee.bound)
 
     return check
 

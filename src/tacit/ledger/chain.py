@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Bound
-from tacit.ledger.entries import Charge, Entry, bound_from, read_entry
+from tacit.guarantees.record import from_record
+from tacit.ledger.entries import Charge, Entry, read_entry
 
 __all__ = ["Committed", "History", "Problem", "Row", "Verification", "committed", "parse_anchor", "walk"]
 
@@ -85,7 +86,7 @@ class History:
         if entry.kind == "reserve":
             self.charges[entry.sequence] = entry.charge()
         elif entry.kind == "share":
-            self.shares[entry.body["analyst"]] = bound_from(entry.body["bound"])
+            self.shares[entry.body["analyst"]] = from_record(entry.body["share"]).bound
         elif entry.kind == "commit" and number is not None:
             charge = self.charges[number]
             # The first answer to a request is the answer; a second one was paid for by somebody in parallel.

@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter, TacitError
-from tacit.guarantees import Bound, Guarantee
-from tacit.guarantees.record import VERSION, from_record, to_record
+from tacit.guarantees import Guarantee
+from tacit.guarantees.record import from_record, to_record
 from tacit.ledger.canonical import canonical, plain, sha256
 
 __all__ = ["KINDS", "Charge", "Entry", "Recorded", "Request", "Ticket", "exact_amounts", "text"]
@@ -178,19 +178,13 @@ def reserve_body(request: Request, data_mark: str) -> dict[str, Any]:
     }
 
 
-def bound_from(record: Mapping[str, Any]) -> Bound:
-    """A bound by itself, from its part of a guarantee's record."""
-    about = {"unit": {"kind": "rows"}, "condition": {"kind": "always"}}
-    return from_record({"version": VERSION, "bound": dict(record), **about}).bound
-
-
 def _readable(entry: Entry) -> None:
     """Raise unless every part of the entry can be used."""
     body = entry.body
     if entry.kind == "reserve":
         entry.charge()
     elif entry.kind == "share":
-        bound_from(body["bound"])
+        from_record(body["share"])
     elif entry.kind == "commit":
         answer = body["answer"]
         if set(answer) != {"kind", "sha256", "size"} or answer["kind"] not in ("json", "bytes"):
@@ -203,7 +197,7 @@ _FIELDS: dict[str, set[str]] = {
     "reserve": {"analyst", "request", "plan", "data", "event", "charge", "exact"},
     "commit": {"reserve", "answer"},
     "failed": {"reserve"},
-    "share": {"analyst", "bound"},
+    "share": {"analyst", "share"},
 }
 _COMMON = {"sequence", "previous", "time", "kind"}
 

@@ -35,6 +35,7 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
         "budget": to_record(ledger.budget),
         "spent": _sum(ledger, lambda: totals.spent(charges, ledger.limit)),
         "remaining": _sum(ledger, lambda: ledger.left_of(history, None)),
+        "declared": sorted({sentence for c in charges for sentence in c.guarantee.declared}),
         "anchor": f"{history.sequence}:{history.digest}",
         "analysts": {
             name: {

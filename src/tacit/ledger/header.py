@@ -5,14 +5,13 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tacit.errors import TacitError
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.record import from_record, to_record
 from tacit.ledger.canonical import canonical, mac
-from tacit.ledger.entries import bound_from
 
 __all__ = ["FORMAT", "Header", "head_mac"]
 
@@ -37,7 +36,7 @@ class Header:
                 "created": self.created,
                 "budget": to_record(self.budget),
                 "exact": {k: str(v) for k, v in self.exact.items()},
-                "shares": {k: {"kind": b.kind, **b.parameters} for k, b in self.shares.items()},
+                "shares": {k: to_record(replace(self.budget, bound=b)) for k, b in self.shares.items()},
                 "secret_commitment": mac(secret, "commitment", ""),
             }
         )
@@ -54,7 +53,7 @@ class Header:
                 created=str(data["created"]),
                 budget=from_record(data["budget"]),
                 exact={k: Fraction(v) for k, v in data["exact"].items()},
-                shares={k: bound_from(v) for k, v in data["shares"].items()},
+                shares={k: from_record(v).bound for k, v in data["shares"].items()},
             )
         except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, TacitError):
             return None

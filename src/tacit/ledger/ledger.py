@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import hmac
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerError, LedgerVersion, TacitError
+from tacit.errors import InvalidParameter, LedgerError, TacitError
 from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees.record import to_record
 from tacit.ledger import budget as totals
+from tacit.ledger.book import Book, now
 from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total
 from tacit.ledger.canonical import canonical, derived_key, mac, plain, sha256
-from tacit.ledger.chain import Committed, History, Verification, committed, walk
+from tacit.ledger.chain import Committed, History, Verification, committed
 from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact_amounts, reserve_body, text
 from tacit.ledger.header import FORMAT, Header, head_mac
-from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, Store
+from tacit.ledger.store import ANSWERS, Store
 from tacit.ledger.verify import verify
 
 __all__ = ["Ledger"]
@@ -30,35 +30,13 @@ __all__ = ["Ledger"]
 T = TypeVar("T")
 
 
-class Ledger:
+class Ledger(Book):
     """A budget and everything that was spent of it, in a file or a database that several processes share.
 
     Reserve: in one transaction that nobody else writes in, the charges so far are read, the check decides,
     and the charge is on the disk; only then may a row be read. Commit: the answer is recorded. A crash in
     between leaves the charge spent. Entries are chained by SHA-256 and never changed.
     """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        with store.reading() as connection:
-            store.check_format(connection)
-            row = connection.execute(sa.select(HEADER)).mappings().one_or_none()
-            if row is None:
-                self._corrupt("has lost its header")
-            if row["format"] != FORMAT:
-                raise LedgerVersion(
-                    ledger=store.name,
-                    reason=f"has format {row['format']}, and this version of tacit knows {FORMAT}",
-                    hint="use the version of tacit that wrote it, or a later one",
-                )
-            self._header, self._secret = str(row["header"]), bytes(row["secret"])
-            header = Header.read(self._header, self._secret)
-            if header is None:
-                self._corrupt("has a header that was changed")
-            self.id, self.created = header.id, header.created
-            self.budget, self.exact, self._shares = header.budget, header.exact, header.shares
-            self._history = self._at_the_start()
-            self._sync(connection)
 
     # --- opening -------------------------------------------------------------------------------------
     @classmethod
@@ -81,10 +59,10 @@ class Ledger:
         store, secret = Store(where, wait_seconds=wait_seconds), os.urandom(32)
         header = Header(
             id=os.urandom(16).hex(),
-            created=_now(),
+            created=now(),
             budget=budget,
             exact=exact_amounts(budget, exact),
-            shares={k: _fit_share(k, v, budget) for k, v in (shares or {}).items()},
+            shares={text("analyst", k): totals.share(v, budget) for k, v in (shares or {}).items()},
         ).write(secret)
         start = sha256(header)
         store.create(
@@ -130,11 +108,6 @@ class Ledger:
                 hint="a budget is decided once; a new one needs a new ledger",
             )
         return found
-
-    @property
-    def name(self) -> str:
-        """Where it lies, without a password."""
-        return self._store.name
 
     @property
     def limit(self) -> Limit:
@@ -212,8 +185,8 @@ class Ledger:
 
     def share(self, analyst: str, bound: Bound) -> Entry:
         """Set the limit of one analyst ("*": of everybody who has none) from now on."""
-        fit = _fit_share(analyst, bound, self.budget)
-        body = {"analyst": analyst, "bound": {"kind": fit.kind, **fit.parameters}}
+        fit = replace(self.budget, bound=totals.share(bound, self.budget))
+        body = {"analyst": text("analyst", analyst), "share": to_record(fit)}
         with self._store.writing() as connection:
             self._sync(connection)
             entry = self._next("share", **body)
@@ -288,50 +261,6 @@ class Ledger:
         return verify(self._store, anchors, header=self._header)
 
     # --- inside a transaction ------------------------------------------------------------------------
-    def _sync(self, connection: Connection) -> None:
-        """Read what others appended since; every link is checked, and the end against the keyed head."""
-        columns = (HEADER.c.header, HEADER.c.sequence, HEADER.c.digest, HEADER.c.mac)
-        head = connection.execute(sa.select(*columns)).mappings().one_or_none()
-        if head is None or head["header"] != self._header:
-            self._corrupt("is not the one that was opened: its header is another")
-        start = sha256(self._header)
-        history, self._history = self._history, self._at_the_start()  # forgotten unless all is well
-        if not hmac.compare_digest(
-            head_mac(self._secret, start, head["sequence"], head["digest"]), str(head["mac"])
-        ):
-            self._corrupt("has a head that was not written by tacit")
-        if head["sequence"] < history.sequence:
-            self._corrupt("has lost entries since it was opened")
-        for _ in self._checked(connection, history, up_to=head["sequence"]):
-            pass
-        if (history.sequence, history.digest) != (head["sequence"], head["digest"]):
-            self._corrupt("ends elsewhere than its head says")
-        self._history = history
-
-    def _checked(self, connection: Connection, history: History, up_to: int | None = None) -> Sequence[Entry]:
-        query = sa.select(ENTRIES.c.sequence, ENTRIES.c.digest, ENTRIES.c.content)
-        query = query.where(ENTRIES.c.sequence > history.sequence).order_by(ENTRIES.c.sequence)
-        if up_to is not None:
-            query = query.where(ENTRIES.c.sequence <= up_to)
-        found: list[Entry] = []
-        for entry, problem in walk(history, (tuple(r) for r in connection.execute(query))):
-            if problem is not None or entry is None:
-                self._corrupt(f"was changed: {problem}")
-            found.append(entry)
-        return found
-
-    def _next(self, kind: str, **body: Any) -> Entry:
-        history = self._history
-        return Entry.new(
-            sequence=history.sequence + 1, previous=history.digest, time=_now(), kind=kind, **body
-        )
-
-    def _append(self, connection: Connection, entry: Entry) -> None:
-        row = {"sequence": entry.sequence, "digest": entry.digest}
-        connection.execute(sa.insert(ENTRIES).values(content=entry.content, **row))
-        keyed = head_mac(self._secret, sha256(self._header), entry.sequence, entry.digest)
-        connection.execute(sa.update(HEADER).values(mac=keyed, **row))
-
     def _close(self, connection: Connection, ticket: Ticket, kind: str, **body: Any) -> Entry:
         self._sync(connection)
         if not isinstance(ticket, Ticket) or ticket.ledger != self.id:
@@ -353,31 +282,6 @@ class Ledger:
             )
         return Recorded(sequence=known.sequence, answer=self._body(connection, known), charge=charge)
 
-    def _body(self, connection: Connection, known: Committed) -> Any:
-        query = sa.select(ANSWERS.c.body).where(ANSWERS.c.sequence == known.sequence)
-        body = connection.execute(query).scalar_one_or_none()
-        if body is None or sha256(bytes(body)) != known.sha256:
-            self._corrupt(
-                f"was changed: the answer of entry {known.sequence} is not the one that was recorded"
-            )
-        return bytes(body) if known.kind == "bytes" else json.loads(bytes(body))
-
-    def _read(self, pick: Callable[[History], T]) -> T:
-        # `pick` runs before the lock is given back, so that no other thread moves the history under it.
-        with self._store.reading() as connection:
-            self._sync(connection)
-            return pick(self._history)
-
-    def _at_the_start(self) -> History:
-        return History(digest=sha256(self._header), shares=dict(self._shares))
-
-    def _corrupt(self, reason: str) -> NoReturn:
-        raise LedgerCorrupt(
-            ledger=self._store.name,
-            reason=reason,
-            hint="nothing was charged; `tacit ledger verify` names every change",
-        )
-
     def close(self) -> None:
         """Give database connections back; a ledger that is used again opens them anew."""
         self._store.close()
@@ -393,17 +297,3 @@ class Ledger:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a ledger is not copied or pickled: open it again where it is needed")
-
-
-def _fit_share(analyst: str, bound: Bound, budget: Guarantee) -> Bound:
-    text("analyst", analyst)
-    if not isinstance(bound, Bound) or bound.kind != budget.bound.kind:
-        raise InvalidParameter(
-            parameter="share", value=str(bound), must=f"be a bound of the budget's kind, {budget.bound.kind}"
-        )
-    in_currency(Guarantee(bound=bound, unit=budget.unit, condition=budget.condition), budget)
-    return bound
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

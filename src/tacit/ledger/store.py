@@ -116,7 +116,7 @@ class Store:
     def exists(self) -> bool:
         """Is there anything at this place? A file of any kind, or the header's table."""
         if self.path is not None:
-            return self.path.exists()
+            return os.path.exists(self.path)
         with self.reading() as connection:
             return sa.inspect(connection).has_table(HEADER.name)
 
@@ -193,8 +193,11 @@ class Store:
             ) from None
 
     def _open_file(self) -> sqlite3.Connection:
-        if self.path is not None and not self.path.exists():
-            raise LedgerError(ledger=self.name, reason="does not exist", hint="check its name, or create it")
+        with suppress(PermissionError):  # SQLite will say that it cannot open it
+            if self.path is not None and not self.path.exists():
+                raise LedgerError(
+                    ledger=self.name, reason="does not exist", hint="check its name, or create it"
+                )
         connection = sqlite3.connect(
             f"file:{quote(str(self.path))}?mode=rw",
             uri=True,
