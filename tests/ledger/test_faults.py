@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import event
 
@@ -19,6 +20,7 @@ from support.ledgers import ask, new_schema, promise, quick_folder, tamper
 from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerError, LedgerLocked, LedgerVersion
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Request, verify_ledger
+from tacit.ledger.told import IN_DOUBT, as_ledger_error
 
 
 def test_locked(place: str) -> None:
@@ -195,6 +197,33 @@ def test_a_read_only_server(postgres: str) -> None:
     with pytest.raises(LedgerError, match="read-only"):
         Ledger.open(f"{place}%20-cdefault_transaction_read_only%3Don").reserve(ask("a"))
     assert ledger.entries() == ()
+
+
+def test_a_connection_that_breaks(postgres: str) -> None:
+    ledger = Ledger.create(new_schema(postgres), budget=promise(1.0))
+
+    def cut(*_: Any) -> None:
+        with psycopg.connect(postgres, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+
+    with pytest.raises(LedgerError, match="cannot be reached"):
+        ledger.reserve(ask("a"), cut)
+    assert ledger.entries() == ()
+    ledger.reserve(ask("a"))
+
+
+def test_doubt_is_said_only_where_there_is_doubt() -> None:
+    lost = psycopg.OperationalError("the connection is lost, and here is a password: hunter2")
+    busy, failed = sqlite3.OperationalError(), sqlite3.OperationalError()
+    busy.sqlite_errorcode, failed.sqlite_errorcode = sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR
+    for problem, doubt in ((lost, True), (failed, True), (busy, False)):
+        told = as_ledger_error(problem, "here", committing=True)
+        assert (IN_DOUBT in str(told)) == doubt
+        assert IN_DOUBT not in str(as_ledger_error(problem, "here"))
+        assert "hunter2" not in str(told)
 
 
 def test_a_damaged_file(tmp_path: Path) -> None:
