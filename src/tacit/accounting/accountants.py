@@ -80,9 +80,7 @@ def _losses(parts: Counted, neighbours: Neighbours) -> Profile:
 def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianBound | None:
     if not all(isinstance(e, Gaussian) for e, _ in parts):
         return None
-    squared = sum(
-        (n / Fraction(e.noise_multiplier) ** 2 for e, n in parts if isinstance(e, Gaussian)), Fraction(0)
-    )
+    squared = sum((n * e.squared for e, n in parts if isinstance(e, Gaussian)), Fraction(0))
     return GaussianBound(mu=upper(lambda: ball(squared).sqrt()))
 
 
