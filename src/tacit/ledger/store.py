@@ -6,7 +6,7 @@
 
 Writers take turns from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, a lock
 on the header's row on PostgreSQL. A transaction that has ended is on the disk: rollback journal with
-synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL (docs/decisions/ledger-storage.md).
+synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL (docs/decisions/0008-ledger-storage.md).
 """
 
 from __future__ import annotations
