@@ -334,7 +334,7 @@ class DiscreteLaplacePair(_Atoms):
             parameter="sensitivity",
             value=self.sensitivity,
             must="be at most a million",
-            hint="for a finer grid the continuous Laplace pair with the same epsilon dominates",
+            hint="for a finer grid the continuous Laplace pair with epsilon + 2 ln cosh(rate/2) dominates",
         )
 
     @property
