@@ -1,0 +1,117 @@
+"""Ball arithmetic for the samplers: exact parameters in, rigorous intervals out.
+
+Precision is a global setting of python-flint. It is changed here under a lock and restored; if another
+thread changes it meanwhile, balls only become wider or narrower, never wrong, and every reader of a ball
+in this room asks again at a higher precision when a ball does not decide.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import flint
+import numpy as np
+
+from tacit.errors import InvalidParameter, NotCertified
+
+__all__ = [
+    "Ball",
+    "CertifiedReal",
+    "Exact",
+    "ball_of",
+    "exact_parameter",
+    "integer_parameter",
+    "outward",
+    "precision",
+    "scaled_floor",
+    "working_precision",
+]
+
+Ball: TypeAlias = "flint.arb"
+Exact: TypeAlias = int | float | Fraction
+
+_LOCK = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedReal:
+    """A real number known by a rule: `evaluate()` gives a ball around it at the working precision,
+    and the balls shrink to the number as the precision grows."""
+
+    evaluate: Callable[[], Ball]
+    name: str = "certified real"
+
+    def __repr__(self) -> str:
+        return f"CertifiedReal({self.name})"
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Work with balls of `bits` bits, alone in this room."""
+    with _LOCK, flint.ctx.workprec(bits):
+        yield
+
+
+def working_precision() -> int:
+    """The precision in force."""
+    return int(flint.ctx.prec)
+
+
+def ball_of(value: Fraction | int | CertifiedReal) -> Ball:
+    """A ball around an exact number at the working precision."""
+    if isinstance(value, CertifiedReal):
+        return value.evaluate()
+    if isinstance(value, int):
+        return flint.arb(value)
+    return flint.arb(flint.fmpq(value.numerator, value.denominator))
+
+
+def scaled_floor(ball: Ball, bits: int) -> tuple[int, int]:
+    """Least and greatest possible value of floor(2^bits x) for x in the ball."""
+    if not ball.is_finite():
+        raise NotCertified(what="a probability", reason="its ball is not finite at this precision")
+    scaled = ball * flint.arb(1 << bits)
+    floor = scaled.floor().unique_fmpz()
+    if floor is not None:
+        return int(floor), int(floor)
+    return int(scaled.lower().floor().unique_fmpz()), int(scaled.upper().floor().unique_fmpz())
+
+
+def outward(ball: Ball) -> tuple[float, float]:
+    """Floats below and above every number of the ball."""
+    if not ball.is_finite():
+        raise NotCertified(what="a probability", reason="the ball at this precision is not finite")
+    low, high = float(ball.lower()), float(ball.upper())
+    # arb to float rounds to nearest: one step outwards makes the pair certain.
+    low = math.nextafter(low, -math.inf) if low != 0.0 or ball.lower() != 0 else 0.0
+    high = math.nextafter(high, math.inf) if high != 0.0 or ball.upper() != 0 else 0.0
+    return low, high
+
+
+def exact_parameter(name: str, value: object, *, positive: bool = True) -> Fraction:
+    """The exact rational that the caller typed; finite, and positive where asked."""
+    must = "be a finite number above 0" if positive else "be a finite number"
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.integer | np.floating):
+        raise InvalidParameter(parameter=name, value=value, must=must, hint="give an int, float or Fraction")
+    if isinstance(value, float | np.floating) and not math.isfinite(value):
+        raise InvalidParameter(parameter=name, value=value, must=must)
+    if isinstance(value, int | np.integer):
+        number = Fraction(int(value))
+    else:
+        number = value if isinstance(value, Fraction) else Fraction(float(value))
+    if positive and number <= 0:
+        raise InvalidParameter(parameter=name, value=value, must=must)
+    return number
+
+
+def integer_parameter(name: str, value: object, *, least: int) -> int:
+    """An integer that is at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidParameter(parameter=name, value=value, must=f"be an integer that is at least {least}")
+    return int(value)

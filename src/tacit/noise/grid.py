@@ -1,0 +1,286 @@
+"""Continuous random vectors, rounded to a grid without numerical error.
+
+A law is a formula in independent uniform, exponential and normal numbers. The formula is evaluated once in
+floats with proved enclosures; a row whose rounding that does not settle (a few in 2^27 for ordinary grids) is
+evaluated again in ball arithmetic, with more bits of the same random numbers, until it is settled. The
+result is the rounding of an exact draw from the continuous law, so `numerical_delta` is 0. Rounding commutes
+with adding a grid point: noise rounded and added to a value on the grid is post-processing of exact noise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import flint
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter, NotCertified
+from tacit.noise.balls import (
+    Ball,
+    CertifiedReal,
+    Exact,
+    ball_of,
+    exact_parameter,
+    integer_parameter,
+    precision,
+)
+from tacit.noise.enclosures import Enclosure, Reals, constant
+from tacit.noise.exact import Integers
+from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
+from tacit.noise.source import Source, default_source
+
+__all__ = ["ContinuousLaw", "Draws", "GridVector", "Needs", "grid_spacing", "rounding_delta"]
+
+ROWS = 1 << 13
+ROUNDS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridVector:
+    """Integers that stand for values * spacing, and what their sampling may cost.
+
+    numerical_delta bounds the total variation distance between the law of `values` and the ideal law
+    rounded to the grid; 0 means exact. `publishable` is False for draws from a seeded source.
+    """
+
+    values: Integers
+    spacing: Fraction
+    numerical_delta: float
+    publishable: bool
+
+    def __post_init__(self) -> None:
+        grid_spacing(self.spacing)
+        if not 0.0 <= self.numerical_delta <= 1.0:
+            raise InvalidParameter(
+                parameter="numerical_delta", value=self.numerical_delta, must="lie between 0 and 1"
+            )
+
+    def to_floats(self) -> npt.NDArray[np.float64]:
+        """values * spacing in floats, for reading."""
+        return self.values.astype(np.float64) * float(self.spacing)
+
+
+def grid_spacing(spacing: object) -> Fraction:
+    """A positive power of two, exactly."""
+    exact = exact_parameter("spacing", spacing)
+    if (exact.numerator & (exact.numerator - 1)) or (exact.denominator & (exact.denominator - 1)):
+        raise InvalidParameter(
+            parameter="spacing", value=spacing, must="be a power of two", hint="for instance 2.0**-10"
+        )
+    return exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """How many of each primitive one row of a formula uses."""
+
+    uniforms: int = 0
+    exponentials: int = 0
+    normals: int = 0
+
+    def __add__(self, other: Needs) -> Needs:
+        return Needs(
+            uniforms=self.uniforms + other.uniforms,
+            exponentials=self.exponentials + other.exponentials,
+            normals=self.normals + other.normals,
+        )
+
+
+class Draws:
+    """The primitives of a batch of rows, handed out in order; `real` turns exact numbers into their kind."""
+
+    __slots__ = ("_at", "_columns", "real")
+
+    def __init__(self, columns: dict[str, Reals], real: Callable[[Fraction | CertifiedReal], Reals]) -> None:
+        self._columns = columns
+        self._at = dict.fromkeys(columns, 0)
+        self.real = real
+
+    def _take(self, kind: str, count: int) -> Reals:
+        start = self._at[kind]
+        if start + count > self._columns[kind].shape[1]:
+            raise InvalidParameter(
+                parameter="primitives",
+                value=self._columns[kind].shape[1],
+                must=f"declare all {kind} that the formula draws",
+            )
+        self._at[kind] = start + count
+        return self._columns[kind][:, start : start + count]
+
+    def uniforms(self, count: int) -> Reals:
+        """Uniform on [0, 1): an array (rows, count)."""
+        return self._take("uniforms", count)
+
+    def exponentials(self, count: int) -> Reals:
+        """Standard exponential: an array (rows, count)."""
+        return self._take("exponentials", count)
+
+    def normals(self, count: int) -> Reals:
+        """Standard normal: an array (rows, count)."""
+        return self._take("normals", count)
+
+
+class ContinuousLaw(ABC):
+    """A law on R^d given by a formula in independent primitives; exact after rounding to any grid."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """d."""
+
+    @abstractmethod
+    def needs(self) -> Needs:
+        """The primitives of one row."""
+
+    @abstractmethod
+    def formula(self, draws: Draws) -> Reals:
+        """The rows, as an array (rows, d), by +, -, *, / and `root` only."""
+
+    def sample(self, *, spacing: Exact, size: int | None = None, source: Source | None = None) -> GridVector:
+        """One vector (values of shape (d,)), or `size` independent ones (shape (size, d)), on the grid."""
+        step = grid_spacing(spacing)
+        rows = 1 if size is None else integer_parameter("size", size, least=0)
+        source = source if source is not None else default_source()
+        parts = [self._rows(min(ROWS, rows - start), step, source) for start in range(0, rows, ROWS)]
+        values = np.concatenate(parts) if parts else np.empty((0, self.dimension), dtype=np.int64)
+        return GridVector(
+            values=values[0] if size is None else values,
+            spacing=step,
+            numerical_delta=0.0,
+            publishable=source.publishable,
+        )
+
+    def _rows(self, rows: int, step: Fraction, source: Source) -> Integers:
+        needs = self.needs()
+        kept: dict[str, Uniforms | Exponentials | Normals] = {
+            "uniforms": Uniforms.draw((rows, needs.uniforms), source),
+            "exponentials": Exponentials.draw((rows, needs.exponentials), source),
+            "normals": Normals.draw((rows, needs.normals), source),
+        }
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            reals = self.formula(Draws({k: p.enclosure() for k, p in kept.items()}, _float_real))
+            if reals.shape != (rows, self.dimension):
+                raise InvalidParameter(
+                    parameter="formula", value=reals.shape, must=f"give {self.dimension} columns for each row"
+                )
+            values, settled = _round_floats(reals, step)
+        open_rows = np.flatnonzero(~settled.all(axis=1))
+        if open_rows.size:
+            exact = [self._row(dict(_lazies(kept, int(r), needs, source)), step) for r in open_rows]
+            if any(abs(v) >= 1 << 63 for row in exact for v in row):
+                values = values.astype(object)
+            values[open_rows] = exact
+        return values
+
+    def _row(self, lazies: dict[str, list[LazyReal]], step: Fraction) -> list[int]:
+        """One row in ball arithmetic, with as many bits as its rounding needs."""
+        bits = 128
+        for _ in range(ROUNDS):
+            with precision(bits):
+                columns = {kind: _ball_row([x.ball() for x in row]) for kind, row in lazies.items()}
+                reals = self.formula(Draws(columns, _ball_real)).ravel()
+                floors = [(x / ball_of(step) + flint.arb("0.5")).floor().unique_fmpz() for x in reals]
+            if all(f is not None for f in floors):
+                return [int(f) for f in floors]
+            for row in lazies.values():
+                for x in row:
+                    x.extend()
+            bits += 64
+        raise NotCertified(
+            what="the rounding of a random vector",
+            reason=f"it is still open after {ROUNDS} rounds",
+            hint="the formula must be continuous at almost every draw",
+        )
+
+
+def _lazies(
+    kept: dict[str, Uniforms | Exponentials | Normals], row: int, needs: Needs, source: Source
+) -> Iterator[tuple[str, list[LazyReal]]]:
+    for kind, count in (
+        ("uniforms", needs.uniforms),
+        ("exponentials", needs.exponentials),
+        ("normals", needs.normals),
+    ):
+        yield kind, [kept[kind].lazy((row, i), source) for i in range(count)]
+
+
+def _ball_row(balls: list[Ball]) -> npt.NDArray[np.object_]:
+    row = np.empty((1, len(balls)), dtype=object)
+    for i, ball in enumerate(balls):
+        row[0, i] = ball
+    return row
+
+
+def _ball_real(value: Fraction | CertifiedReal) -> Reals:
+    return ball_of(value)
+
+
+def _float_real(value: Fraction | CertifiedReal) -> Enclosure:
+    if isinstance(value, CertifiedReal):
+        with precision(128):
+            ball = ball_of(value)
+            middle = float(ball.mid())
+            return constant(middle, float(abs(ball - flint.arb(middle)).upper()) * (1 + 2.0**-50) + 1e-300)
+    try:
+        middle = float(value)
+    except OverflowError:
+        return constant(float("nan"), 0.0)
+    return constant(middle, abs(middle) * 2.0**-52 + 1e-300)
+
+
+def _round_floats(reals: Enclosure, step: Fraction) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """floor(x / step + 1/2), and where the enclosure leaves no doubt of it."""
+    try:
+        inverse = float(1 / step)
+    except OverflowError:
+        inverse = float("nan")
+    if inverse == 0.0:
+        inverse = float("nan")
+    # Scaling by a power of two is exact, and the two ends are pushed outwards by more than they can lose.
+    mid, rad = reals.mid * inverse, reals.rad * inverse
+    slack = (np.abs(mid) + 1.0) * 2.0**-51
+    low = np.floor(mid + 0.5 - (rad + slack))
+    high = np.floor(mid + 0.5 + (rad + slack))
+    settled = (low == high) & (np.abs(low) < 2.0**52)
+    return np.where(settled, low, 0.0).astype(np.int64), settled
+
+
+def rounding_delta(
+    *,
+    coordinates: int,
+    absolute_error: float,
+    spacing: Exact,
+    marginal_density_bound: float,
+    failure_probability: float = 0.0,
+) -> float:
+    """What rounding an approximate sampler to a grid can cost, in total variation.
+
+    Let the computed vector be within `absolute_error` of an ideal one except with `failure_probability`,
+    and let each ideal coordinate have a unimodal density below `marginal_density_bound`. The roundings
+    differ only if a coordinate lies within eta of a cell border, so the distance is at most
+    d * 2 eta (1 / (g - 2 eta) + 2 M) + p. Uniform laws on convex bodies have log-concave, hence unimodal,
+    marginals.
+    """
+    d = integer_parameter("coordinates", coordinates, least=1)
+    g = float(grid_spacing(spacing))
+    for name, value in (
+        ("absolute_error", absolute_error),
+        ("marginal_density_bound", marginal_density_bound),
+        ("failure_probability", failure_probability),
+    ):
+        if exact_parameter(name, value, positive=False) < 0:
+            raise InvalidParameter(parameter=name, value=value, must="be at least 0")
+    if 2.0 * absolute_error >= g:
+        raise NotCertified(
+            what="a rounded draw",
+            reason="the numerical error is as large as a grid cell",
+            hint="choose a coarser grid or a more precise sampler",
+        )
+    border = 2.0 * absolute_error * (1.0 / (g - 2.0 * absolute_error) + 2.0 * marginal_density_bound)
+    return min(1.0, (d * border + failure_probability) * (1.0 + 2.0**-40))

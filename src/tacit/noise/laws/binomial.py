@@ -1,0 +1,253 @@
+"""The binomial law, exact for any number of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import flint
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import NotCertified
+from tacit.noise.balls import (
+    Ball,
+    CertifiedReal,
+    Exact,
+    ball_of,
+    integer_parameter,
+    precision,
+    scaled_floor,
+    working_precision,
+)
+from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform, joined
+from tacit.noise.laws.base import DiscreteLaw
+from tacit.noise.laws.blocks import BlockSampler
+from tacit.noise.laws.finite import probability_parameter
+from tacit.noise.laws.series import Series, between_zero_and
+from tacit.noise.source import Source, Words
+
+__all__ = ["Binomial"]
+
+DIRECT_STD = 48
+BLOCK_STD = 24
+_Combined = tuple[Integers, npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The law around its mode m: index 2i is m + i, index 2i + 1 is m - 1 - i, in steps of a stride."""
+
+    n: int
+    p: Fraction | CertifiedReal
+    mode: int
+
+    def place(self, index: int, stride: int) -> int:
+        half, left = divmod(index, 2)
+        return self.mode - 1 - half * stride if left else self.mode + half * stride
+
+    def log_ratio(self, k: int, to: int) -> Ball:
+        """ln Pr[k] - ln Pr[to], with bits added for what cancels."""
+        if k == to:
+            return flint.arb(0)
+        with precision(working_precision() + 2 * self.n.bit_length() + 32):
+            p, n = ball_of(self.p), self.n
+            return (
+                flint.arb(to + 1).lgamma() + flint.arb(n - to + 1).lgamma()
+                - flint.arb(k + 1).lgamma() - flint.arb(n - k + 1).lgamma()
+                + (k - to) * (p / (1 - p)).log()
+            )  # fmt: skip
+
+    def neighbours(self) -> tuple[list[Ball], Ball]:
+        """Weights Pr[k]/Pr[m] around the mode by exact ratios; the rest by a geometric series."""
+        p, n, m = ball_of(self.p), self.n, self.mode
+        odds = p / (1 - p)
+        cut = flint.arb(2) ** -(working_precision() + 8)
+        right, k, weight, rest = [flint.arb(1)], m, flint.arb(1), flint.arb(0)
+        while k < n:
+            ratio = odds * (n - k) / (k + 1)
+            weight, k = weight * ratio, k + 1
+            if weight < cut and ratio < 1:
+                rest = rest + between_zero_and(weight / (1 - ratio))
+                break
+            right.append(weight)
+        left, k, weight = [], m, flint.arb(1)
+        while k > 0:
+            ratio = k / (odds * (n - k + 1))
+            weight, k = weight * ratio, k - 1
+            if weight < cut and ratio < 1:
+                rest = rest + between_zero_and(weight / (1 - ratio))
+                break
+            left.append(weight)
+        return _zigzag(right, left), rest
+
+    def blocks(self, stride: int) -> tuple[list[Ball], Ball]:
+        """The same at every stride-th place of each side: a log-concave sequence, so ratios only fall."""
+        cut = flint.arb(2) ** -(working_precision() + 8)
+        sides, rest = [], flint.arb(0)
+        for left in (0, 1):
+            weights: list[Ball] = []
+            while 0 <= (k := self.place(2 * len(weights) + left, stride)) <= self.n:
+                weights.append(self.log_ratio(k, self.mode).exp())
+                if weights[-1] < cut and len(weights) > 1:
+                    ratio = weights[-1] / weights[-2]
+                    if ratio < 1:
+                        rest = rest + between_zero_and(weights[-1] * ratio / (1 - ratio))
+                        break
+            sides.append(weights)
+        return _zigzag(*sides), rest
+
+
+def _zigzag(right: list[Ball], left: list[Ball]) -> list[Ball]:
+    zero = flint.arb(0)
+    size = max(len(right), len(left))
+    right = right + [zero] * (size - len(right))
+    left = left + [zero] * (size - len(left))
+    return [w for pair in zip(right, left, strict=True) for w in pair]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binomial(DiscreteLaw):
+    """Pr[X = k] = C(n, k) p^k (1-p)^(n-k), n = trials of any length, p exact or certified.
+
+    Small spread: lazy inversion outwards from the mode. Large spread: exact rejection from blocks.
+    """
+
+    trials: int
+    probability_of_one: Exact | CertifiedReal
+    _shape: _Shape | None = field(init=False, repr=False, compare=False)
+    _sampler: Inverter | BlockSampler | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        n = integer_parameter("trials", self.trials, least=0)
+        p = probability_parameter("probability_of_one", self.probability_of_one)
+        shape = None if n == 0 or p in (0, 1) else _Shape(n, p, _mode(n, p))
+        object.__setattr__(self, "_shape", shape)
+        object.__setattr__(self, "_sampler", None if shape is None else _sampler(shape, self._spread(p)))
+
+    def _spread(self, p: Fraction | CertifiedReal) -> int:
+        """The variance, to within one."""
+        with precision(128 + self.trials.bit_length()):
+            q = ball_of(p)
+            return scaled_floor(self.trials * q * (1 - q), 0)[1]
+
+    def _draw(self, count: int, source: Source) -> Integers:
+        shape, sampler = self._shape, self._sampler
+        if shape is None or sampler is None:
+            p = probability_parameter("probability_of_one", self.probability_of_one)
+            sure = self.trials if p == 1 else 0
+            return np.full(count, sure, dtype=np.int64 if sure < 1 << 63 else object)
+        if isinstance(sampler, BlockSampler):
+            return sampler.draw(count, source)
+        parts = []
+        for start in range(0, count, CHUNK):
+            index = sampler.invert(source.words(min(CHUNK, count - start)), source)
+            parts.append(_unzigzag(index, shape.mode, self.trials))
+        return joined(parts)
+
+    def _p(self) -> Ball:
+        return ball_of(probability_parameter("probability_of_one", self.probability_of_one))
+
+    def probability_ball(self, k: int) -> Ball:
+        if not 0 <= k <= self.trials:
+            return flint.arb(0)
+        p, n = self._p(), self.trials
+        if self._shape is None:
+            return flint.arb(int(k == (n if p == 1 else 0)))
+        with precision(working_precision() + 2 * n.bit_length() + 32):
+            log = flint.arb(n + 1).lgamma() - flint.arb(k + 1).lgamma() - flint.arb(n - k + 1).lgamma()
+            return (log + k * p.log() + (n - k) * (1 - p).log()).exp()
+
+    def survival_ball(self, k: int) -> Ball:
+        if k <= 0:
+            return flint.arb(1)
+        if k > self.trials:
+            return flint.arb(0)
+        if self._shape is None:
+            return flint.arb(int(self._p() == 1))
+        if isinstance(self._sampler, BlockSampler):
+            return self._p().beta_lower(flint.arb(k), flint.arb(self.trials - k + 1), regularized=True)
+        weights, rest = self._shape.neighbours()
+        tail = sum((w for i, w in enumerate(weights) if self._shape.place(i, 1) >= k), flint.arb(0))
+        return (tail + between_zero_and(rest)) / sum(weights, rest)
+
+    def mean_ball(self) -> Ball:
+        return self.trials * self._p()
+
+    def variance_ball(self) -> Ball:
+        return self.trials * self._p() * (1 - self._p())
+
+
+def _mode(n: int, p: Fraction | CertifiedReal) -> int:
+    """floor((n+1)p), or the integer below it when (n+1)p cannot be told from an integer: a mode too."""
+    if isinstance(p, Fraction):
+        return min(n, int((n + 1) * p))
+    for bits in (128, 512, 2048):
+        with precision(bits + n.bit_length()):
+            q = ball_of(p)
+            if not (q > 0 and q < 1):
+                continue
+            low, high = scaled_floor((n + 1) * q, 0)
+            if high == low or (high - low == 1 and bits == 2048):
+                return min(n, max(0, low))
+    raise NotCertified(what="the mode of a binomial", reason="the probability is not certainly inside (0, 1)")
+
+
+def _unzigzag(index: Integers, mode: int, n: int) -> Integers:
+    if n >= 1 << 62:
+        index = index.astype(object)
+    half, left = index >> 1, index & 1
+    # left: m - 1 - i, which is m + ~i.
+    return mode + (half ^ -left)
+
+
+def _sampler(shape: _Shape, variance: int) -> Inverter | BlockSampler:
+    if variance <= DIRECT_STD**2:
+        return Inverter(Series(shape.neighbours))
+    bits = 0
+    while variance > (BLOCK_STD << bits) ** 2:
+        bits += 1
+    return BlockSampler(
+        blocks=Inverter(Series(lambda: shape.blocks(1 << bits)), bits=63),
+        width_bits=bits,
+        quick=_quick(shape, 1 << bits),
+        settle=_settle(shape, 1 << bits),
+        combine=_combine(shape, 1 << bits),
+        wide=shape.n >= 1 << 60,
+    )
+
+
+def _quick(shape: _Shape, stride: int) -> Words:
+    """floor(2^64 Pr[far end] / Pr[near end]) for each block: probabilities only fall inside a block."""
+    found = []
+    with precision(128):
+        for index in range(16 * BLOCK_STD):
+            near = shape.place(index, stride)
+            far = near - (stride - 1) if index & 1 else near + (stride - 1)
+            inside = min(near, far) >= 0 and max(near, far) <= shape.n
+            found.append(scaled_floor(shape.log_ratio(far, near).exp(), 64)[0] if inside else 0)
+    return np.array([*(min(f, (1 << 64) - 1) for f in found), 0], dtype=np.uint64)
+
+
+def _settle(shape: _Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
+    def settle(block: Integers, place: Integers, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
+        keep = np.zeros(block.size, dtype=np.bool_)
+        for i, (b, offset, word) in enumerate(zip(block, place, choice, strict=True)):
+            near = shape.place(int(b), stride)
+            k = near - int(offset) if int(b) & 1 else near + int(offset)
+            if 0 <= k <= shape.n:
+                uniform = Uniform(value=int(word), bits=64, source=source)
+                keep[i] = uniform.below(lambda k=k, near=near: shape.log_ratio(k, near).exp())
+        return keep
+
+    return settle
+
+
+def _combine(shape: _Shape, stride: int) -> Callable[..., _Combined]:
+    def combine(block: Integers, place: Integers, word: Words) -> _Combined:
+        away = (block >> 1) * stride + place
+        values = shape.mode + (away ^ -(block & 1))
+        return values, ((values >= 0) & (values <= shape.n)).astype(np.bool_)
+
+    return combine

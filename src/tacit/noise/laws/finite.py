@@ -1,0 +1,196 @@
+"""Coins, finite laws with rational weights, and categories with weights exp(score)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
+from math import lcm
+
+import flint
+
+from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.noise.balls import Ball, CertifiedReal, Exact, ball_of, exact_parameter
+from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
+from tacit.noise.laws.base import DiscreteLaw
+from tacit.noise.laws.series import Series
+from tacit.noise.source import Source
+
+__all__ = ["Bernoulli", "Categorical", "FiniteLaw"]
+
+
+def draw_inverted(inverter: Inverter, count: int, source: Source) -> Integers:
+    """Draw by one inverter, chunk by chunk so that the work stays in the cache."""
+    parts = [
+        inverter.invert(source.words(min(CHUNK, count - start)), source) for start in range(0, count, CHUNK)
+    ]
+    return joined(parts)
+
+
+def probability_parameter(name: str, value: Exact | CertifiedReal) -> Fraction | CertifiedReal:
+    """A probability in [0, 1], exact or certified."""
+    if isinstance(value, CertifiedReal):
+        return value
+    exact = exact_parameter(name, value, positive=False)
+    if not 0 <= exact <= 1:
+        raise InvalidParameter(parameter=name, value=value, must="lie between 0 and 1")
+    return exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bernoulli(DiscreteLaw):
+    """1 with the given probability, else 0; the probability is an exact rational or a certified real."""
+
+    probability_of_one: Exact | CertifiedReal
+    _inverter: Inverter = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        p = probability_parameter("probability_of_one", self.probability_of_one)
+        object.__setattr__(self, "_inverter", bernoulli(lambda: ball_of(p)))
+
+    @classmethod
+    def exponential(cls, exponent: Exact) -> Bernoulli:
+        """1 with probability exp(-exponent), exactly; exponent >= 0."""
+        x = exact_parameter("exponent", exponent, positive=False)
+        if x < 0:
+            raise InvalidParameter(parameter="exponent", value=exponent, must="be at least 0")
+        real = CertifiedReal(evaluate=lambda: (-ball_of(x)).exp(), name=f"exp(-{x})")
+        return cls(probability_of_one=1 if x == 0 else real)
+
+    def _p(self) -> Ball:
+        return self._inverter.law.survival(1)
+
+    def _draw(self, count: int, source: Source) -> Integers:
+        return draw_inverted(self._inverter, count, source)
+
+    def probability_ball(self, k: int) -> Ball:
+        return self._p() if k == 1 else 1 - self._p() if k == 0 else flint.arb(0)
+
+    def survival_ball(self, k: int) -> Ball:
+        return flint.arb(1) if k <= 0 else self._p() if k == 1 else flint.arb(0)
+
+    def mean_ball(self) -> Ball:
+        return self._p()
+
+    def variance_ball(self) -> Ball:
+        return self._p() * (1 - self._p())
+
+
+@dataclass(frozen=True, slots=True)
+class _Suffixes:
+    """Survival probabilities suffix[k] / suffix[0] of a finite law with integer weights."""
+
+    suffix: tuple[int, ...]
+
+    def survival(self, k: int) -> Ball:
+        return flint.arb(flint.fmpq(self.suffix[k], self.suffix[0])) if k < len(self.suffix) else flint.arb(0)
+
+    def survivals(self) -> Iterator[Ball]:
+        for k in range(1, len(self.suffix)):
+            yield self.survival(k)
+
+
+class _Finite(DiscreteLaw):
+    """Shared by the laws on 0..n-1: moments as finite sums."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def _moment(self, power: int) -> Ball:
+        return sum(
+            (flint.arb(k**power) * self.probability_ball(k) for k in range(1, len(self))), flint.arb(0)
+        )
+
+    def mean_ball(self) -> Ball:
+        return self._moment(1)
+
+    def variance_ball(self) -> Ball:
+        return self._moment(2) - self._moment(1) ** 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiniteLaw(_Finite):
+    """Pr[X = k] = weights[k] / sum of weights over k = 0..n-1, the weights being exact rationals."""
+
+    weights: Sequence[Exact]
+    _inverter: Inverter = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        exact = [exact_parameter("weights", w, positive=False) for w in self.weights]
+        if not exact:
+            raise EmptyComposition(what="weights", hint="give at least one weight")
+        if min(exact) < 0 or not any(exact):
+            raise InvalidParameter(
+                parameter="weights", value=self.weights, must="be at least 0 and not all be 0"
+            )
+        common = lcm(*(w.denominator for w in exact))
+        integers = [int(w * common) for w in exact]
+        suffix = tuple(accumulate(reversed(integers)))[::-1]
+        object.__setattr__(self, "weights", tuple(self.weights))
+        object.__setattr__(self, "_inverter", Inverter(_Suffixes(suffix), limit=len(suffix)))
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def _draw(self, count: int, source: Source) -> Integers:
+        return draw_inverted(self._inverter, count, source)
+
+    def probability_ball(self, k: int) -> Ball:
+        if not 0 <= k < len(self):
+            return flint.arb(0)
+        suffix = (*self._law().suffix, 0)
+        return flint.arb(flint.fmpq(suffix[k] - suffix[k + 1], suffix[0]))
+
+    def survival_ball(self, k: int) -> Ball:
+        return flint.arb(1) if k <= 0 else self._law().survival(k)
+
+    def _law(self) -> _Suffixes:
+        law = self._inverter.law
+        assert isinstance(law, _Suffixes)
+        return law
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Categorical(_Finite):
+    """Pr[X = i] proportional to exp(log_weights[i]), i = 0..n-1; log-weights are exact rationals.
+
+    This is the exponential mechanism's law with log_weights = epsilon * score / (2 * sensitivity).
+    Source: McSherry, Talwar 2007.
+    """
+
+    log_weights: Sequence[Exact]
+    _inverter: Inverter = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        exact = [exact_parameter("log_weights", w, positive=False) for w in self.log_weights]
+        if not exact:
+            raise EmptyComposition(what="log_weights", hint="give at least one log-weight")
+        top = max(exact)
+
+        def terms() -> tuple[list[Ball], Ball]:
+            return [ball_of(w - top).exp() for w in exact], flint.arb(0)
+
+        object.__setattr__(self, "log_weights", tuple(self.log_weights))
+        object.__setattr__(self, "_inverter", Inverter(Series(terms), limit=len(exact)))
+
+    def __len__(self) -> int:
+        return len(self.log_weights)
+
+    def _draw(self, count: int, source: Source) -> Integers:
+        return draw_inverted(self._inverter, count, source)
+
+    def probability_ball(self, k: int) -> Ball:
+        return self._law().probability(k) if 0 <= k < len(self) else flint.arb(0)
+
+    def survival_ball(self, k: int) -> Ball:
+        if k <= 0:
+            return flint.arb(1)
+        return self._law().survival(k) if k < len(self) else flint.arb(0)
+
+    def _law(self) -> Series:
+        law = self._inverter.law
+        assert isinstance(law, Series)
+        return law

@@ -1,0 +1,221 @@
+"""Geometric and discrete Laplace noise at any size of scale, digit by digit.
+
+With q = exp(-1/s) and G geometric, Pr[G = k] = (1 - q) q^k, write G = L + m H with 0 <= L < m. Then
+q^(L + mH) = q^L (q^m)^H, so L and H are independent: L is a truncated geometric, H a geometric of scale
+s/m. Each digit is one short table, at any scale and in bounded memory. The discrete Laplace law has
+Pr[Z < 0] = q/(1+q), and G = Z given Z >= 0, G = -1 - Z given Z < 0 is geometric: one coin and one G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import flint
+import numpy as np
+
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter
+from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
+from tacit.noise.laws.base import DiscreteLaw
+from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
+from tacit.noise.source import Source
+
+__all__ = ["DiscreteLaplace", "Geometric", "geometric_digits", "truncated_digit"]
+
+# Up to the first scale one table serves; above it the top digit is brought down to the second.
+DIRECT_SCALE = 32
+TOP_SCALE = 8
+DIGIT_BITS = 9
+MOST_DIGIT_BITS = 56
+
+
+def _power(rate: Fraction, k: int) -> Ball:
+    """q^k = exp(-k rate)."""
+    return (-ball_of(rate * k)).exp()
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """L in 0..m-1 with Pr[L >= j] = (q^j - q^m) / (1 - q^m); m = 0 stands for no upper end."""
+
+    rate: Fraction
+    m: int
+
+    def survival(self, k: int) -> Ball:
+        if self.m == 0:
+            return _power(self.rate, k)
+        if k >= self.m:
+            return flint.arb(0)
+        # expm1 keeps full accuracy where q^m is close to 1.
+        top = _power(self.rate, k) * (-ball_of(self.rate * (self.m - k))).expm1()
+        return top / (-ball_of(self.rate * self.m)).expm1()
+
+    def survivals(self) -> Iterator[Ball]:
+        """q^k by repeated products; truncated, 1 - D_k / D_m with D_k = 1 - q^k a sum of positive terms."""
+        q, gap = _power(self.rate, 1), -_expm1(-self.rate)
+        power = q
+        if self.m == 0:
+            while True:
+                yield power
+                power = power * q
+        whole, part = -_expm1(-self.rate * self.m), gap
+        inverse = 1 / whole
+        for _ in range(1, self.m):
+            yield 1 - part * inverse
+            part = part + power * gap
+            power = power * q
+
+
+def truncated_digit(rate: Fraction, m: int) -> _Digit:
+    """The law of G mod m, G geometric with q = exp(-rate)."""
+    return _Digit(rate, m)
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """The digits of a geometric, lowest first; the last has no upper end."""
+
+    inverters: tuple[Inverter, ...]
+    weights: tuple[int, ...]
+
+    def draw(self, count: int, source: Source) -> Integers:
+        wide = self.weights[-1] > 1 << 50
+        parts = []
+        for start in range(0, count, CHUNK):
+            n = min(CHUNK, count - start)
+            words = source.words(n * len(self.inverters)).reshape(len(self.inverters), n)
+            total: Integers | None = None
+            for inverter, weight, row in zip(self.inverters, self.weights, words, strict=True):
+                digit = inverter.invert(row, source)
+                # Only a draw that is never seen (below 2^-300) can make a narrow sum wide.
+                wide = wide or int(digit.max()) * weight >= 1 << 61
+                digit = digit.astype(object) if wide else digit
+                total = digit * weight if total is None else total + digit * weight
+            assert total is not None
+            parts.append(total)
+        return joined(parts)
+
+
+@lru_cache(maxsize=256)
+def geometric_digits(rate: Fraction) -> Digits | BlockSampler:
+    """The sampler of the geometric law with q = exp(-rate)."""
+    scale = rate.denominator // rate.numerator
+    scale_bits = 0 if scale < DIRECT_SCALE else (scale // TOP_SCALE).bit_length()
+    if scale_bits > MOST_DIGIT_BITS:
+        return _blocks(rate, scale_bits)
+    groups = -(-scale_bits // DIGIT_BITS)
+    widths = [(scale_bits + i) // groups for i in range(groups)] if groups else []
+    inverters, weights, weight = [], [], 1
+    for width in widths:
+        inverters.append(Inverter(_Digit(rate * weight, 1 << width)))
+        weights.append(weight)
+        weight <<= width
+    inverters.append(Inverter(_Digit(rate * weight, 0)))
+    weights.append(weight)
+    return Digits(tuple(inverters), tuple(weights))
+
+
+def _blocks(rate: Fraction, bits: int) -> BlockSampler:
+    """For scales beyond 2^60: H geometric as before, L uniform and kept with chance q^L."""
+    step = rate * (1 << bits)
+    return BlockSampler(
+        blocks=Inverter(_Digit(step, 0), bits=63),
+        width_bits=bits,
+        # The keeping chance is at least exp(-step) in every block.
+        quick=quick_table([step] * (64 * TOP_SCALE)),
+        settle=exponential_settle(step, bits, quadratic=False),
+        combine=lambda block, place, word: (block * (1 << bits) + place, np.full(word.shape, True)),
+        wide=True,
+    )
+
+
+@lru_cache(maxsize=256)
+def _side(rate: Fraction) -> Inverter:
+    """The coin that says Z < 0: q/(1+q)."""
+
+    def chance() -> Ball:
+        q = _power(rate, 1)
+        return q / (1 + q)
+
+    return bernoulli(chance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometric(DiscreteLaw):
+    """Pr[X = k] = (1 - q) q^k for k >= 0, q = exp(-1/noise_scale); exact for every scale."""
+
+    noise_scale: Exact
+
+    def __post_init__(self) -> None:
+        exact_parameter("noise_scale", self.noise_scale)
+
+    @property
+    def rate(self) -> Fraction:
+        """1 / noise_scale, exactly."""
+        return 1 / exact_parameter("noise_scale", self.noise_scale)
+
+    def _draw(self, count: int, source: Source) -> Integers:
+        return geometric_digits(self.rate).draw(count, source)
+
+    def probability_ball(self, k: int) -> Ball:
+        return flint.arb(0) if k < 0 else _power(self.rate, k) * -_expm1(-self.rate)
+
+    def survival_ball(self, k: int) -> Ball:
+        return flint.arb(1) if k <= 0 else _power(self.rate, k)
+
+    def mean_ball(self) -> Ball:
+        return 1 / _expm1(self.rate)
+
+    def variance_ball(self) -> Ball:
+        return _power(self.rate, 1) / _expm1(-self.rate) ** 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteLaplace(DiscreteLaw):
+    """Pr[X = k] = (1-q)/(1+q) q^|k| over all integers, q = exp(-1/noise_scale); exact for every scale.
+
+    Guarantee: adding it to an integer query of sensitivity D is (D / noise_scale)-DP, exactly.
+    Source: Ghosh, Roughgarden, Sundararajan 2012 (two-sided geometric).
+    """
+
+    noise_scale: Exact
+
+    def __post_init__(self) -> None:
+        exact_parameter("noise_scale", self.noise_scale)
+
+    @property
+    def rate(self) -> Fraction:
+        """1 / noise_scale, exactly."""
+        return 1 / exact_parameter("noise_scale", self.noise_scale)
+
+    def _draw(self, count: int, source: Source) -> Integers:
+        digits, side = geometric_digits(self.rate), _side(self.rate)
+        parts = []
+        for start in range(0, count, CHUNK):
+            n = min(CHUNK, count - start)
+            magnitude = digits.draw(n, source)
+            # G ^ -1 = -1 - G: the reflection without a branch.
+            parts.append(magnitude ^ -side.invert(source.words(n), source))
+        return joined(parts)
+
+    def probability_ball(self, k: int) -> Ball:
+        return _power(self.rate, abs(k)) * (ball_of(self.rate) / 2).tanh()
+
+    def survival_ball(self, k: int) -> Ball:
+        upper = _power(self.rate, max(k, 1 - k)) / (1 + _power(self.rate, 1))
+        return upper if k >= 1 else flint.arb(1) - upper
+
+    def tail_ball(self, k: int) -> Ball:
+        return flint.arb(1) if k <= 0 else 2 * self.survival_ball(k)
+
+    def mean_ball(self) -> Ball:
+        return flint.arb(0)
+
+    def variance_ball(self) -> Ball:
+        return 2 * _power(self.rate, 1) / _expm1(-self.rate) ** 2
+
+
+def _expm1(value: Fraction) -> Ball:
+    return ball_of(value).expm1()

@@ -1,0 +1,148 @@
+"""Gamma and beta numbers on a grid.
+
+Shapes that are multiples of 1/2 are sums of exponentials and half a squared normal; any other shape is
+drawn by lazy inversion of the incomplete gamma or beta function at the borders of the grid's cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter
+from tacit.noise.enclosures import Reals, total
+from tacit.noise.exact import Inverter
+from tacit.noise.grid import ContinuousLaw, Draws, GridVector, Needs, grid_spacing
+from tacit.noise.source import Source, default_source
+
+__all__ = ["Beta", "Gamma"]
+
+MOST_TERMS = 1 << 12
+
+
+def _summed(name: str, value: Exact) -> bool:
+    """Whether a sum of exponentials serves: a multiple of 1/2, and not too long."""
+    twice = 2 * exact_parameter(name, value)
+    return twice.denominator == 1 and twice <= 2 * MOST_TERMS
+
+
+def _half_integer(name: str, value: Exact) -> tuple[int, bool]:
+    """Whole part, and whether a half remains."""
+    twice = int(2 * exact_parameter(name, value))
+    return twice // 2, bool(twice % 2)
+
+
+def _gamma_needs(parts: tuple[int, bool]) -> Needs:
+    return Needs(exponentials=parts[0], normals=int(parts[1]))
+
+
+def _gamma(draws: Draws, parts: tuple[int, bool]) -> Reals:
+    whole, half = parts
+    result = total(draws.exponentials(whole)) if whole else None
+    if half:
+        z = draws.normals(1)
+        square = z * z * draws.real(Fraction(1, 2))
+        result = square if result is None else result + square
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Pr[floor(x/g + 1/2) >= k] = Pr[x >= (k - 1/2) g]."""
+
+    spacing: Fraction
+    beyond: Callable[[Fraction], Ball]
+
+    def survival(self, k: int) -> Ball:
+        return self.beyond((k - Fraction(1, 2)) * self.spacing)
+
+    def survivals(self) -> Iterator[Ball]:
+        raise NotImplementedError
+
+
+def _invert(
+    beyond: Callable[[Fraction], Ball], spacing: Exact, size: int | None, source: Source | None
+) -> GridVector:
+    step = grid_spacing(spacing)
+    rows = 1 if size is None else integer_parameter("size", size, least=0)
+    source = source if source is not None else default_source()
+    inverter = Inverter(_Cells(step, beyond))
+    drawn = [inverter.resolve(int(word), source) for word in source.words(rows)]
+    wide = any(v >= 1 << 63 for v in drawn)
+    values = np.array(drawn, dtype=object if wide else np.int64).reshape(rows, 1)
+    return GridVector(
+        values=values[0] if size is None else values,
+        spacing=step,
+        numerical_delta=0.0,
+        publishable=source.publishable,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gamma(ContinuousLaw):
+    """Density proportional to x^(shape-1) exp(-x / noise_scale); any shape > 0, exact."""
+
+    shape: Exact
+    noise_scale: Exact
+
+    def __post_init__(self) -> None:
+        exact_parameter("shape", self.shape)
+        exact_parameter("noise_scale", self.noise_scale)
+
+    @property
+    def dimension(self) -> int:
+        return 1
+
+    def needs(self) -> Needs:
+        return _gamma_needs(_half_integer("shape", self.shape))
+
+    def formula(self, draws: Draws) -> Reals:
+        value = _gamma(draws, _half_integer("shape", self.shape))
+        return value * draws.real(exact_parameter("noise_scale", self.noise_scale))
+
+    def sample(self, *, spacing: Exact, size: int | None = None, source: Source | None = None) -> GridVector:
+        if _summed("shape", self.shape):
+            return ContinuousLaw.sample(self, spacing=spacing, size=size, source=source)
+        shape, scale = exact_parameter("shape", self.shape), exact_parameter("noise_scale", self.noise_scale)
+
+        def beyond(x: Fraction) -> Ball:
+            return ball_of(x / scale).gamma_upper(ball_of(shape), regularized=1)
+
+        return _invert(beyond, spacing, size, source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beta(ContinuousLaw):
+    """G_a / (G_a + G_b) for independent gammas: density proportional to x^(a-1) (1-x)^(b-1), exact."""
+
+    a: Exact
+    b: Exact
+
+    def __post_init__(self) -> None:
+        exact_parameter("a", self.a)
+        exact_parameter("b", self.b)
+
+    @property
+    def dimension(self) -> int:
+        return 1
+
+    def needs(self) -> Needs:
+        return _gamma_needs(_half_integer("a", self.a)) + _gamma_needs(_half_integer("b", self.b))
+
+    def formula(self, draws: Draws) -> Reals:
+        first = _gamma(draws, _half_integer("a", self.a))
+        return first / (first + _gamma(draws, _half_integer("b", self.b)))
+
+    def sample(self, *, spacing: Exact, size: int | None = None, source: Source | None = None) -> GridVector:
+        if _summed("a", self.a) and _summed("b", self.b):
+            return ContinuousLaw.sample(self, spacing=spacing, size=size, source=source)
+        a, b = exact_parameter("a", self.a), exact_parameter("b", self.b)
+
+        def beyond(x: Fraction) -> Ball:
+            # 1 - X is Beta(b, a): the upper tail without a subtraction.
+            return ball_of(max(1 - x, Fraction(0))).beta_lower(ball_of(b), ball_of(a), regularized=1)
+
+        return _invert(beyond, spacing, size, source)
