@@ -445,3 +445,35 @@ def test_parts_are_checked_at_birth() -> None:
         promise(tacit.Pure(epsilon=1)).implies(tacit.Pure(epsilon=1))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter):
         promise(tacit.Pure(epsilon=1)).power(1.5)
+
+
+# --- declarations ------------------------------------------------------------------------------------
+
+
+def test_declarations_are_carried_printed_and_recorded() -> None:
+    a = promise(tacit.Approximate(epsilon=0.5, delta=1e-8))
+    plain, planned = tacit.compose(a, a), tacit.compose(a, a, law="advanced", slack=1e-6)
+    assert plain.declared == ()
+    assert planned.declared == ("the parameters of all releases were fixed in advance",)
+    assert "fixed in advance" in planned.explain()
+    assert "fixed in advance" in str(planned)
+    assert from_record(json.loads(json.dumps(planned.record))) == planned
+    later = tacit.compose(planned, a)
+    assert later.declared == planned.declared
+    assert not planned.implies(promise(planned.bound))
+    assert promise(planned.bound).implies(planned)
+    sampled = promise(tacit.Pure(epsilon=1)).subsampled(rate=0.1, scheme="poisson")
+    assert "sampled" in sampled.declared[0]
+    prior = Priors(family="f", unknown_rows=3)
+    both = tacit.compose(
+        promise(tacit.Pure(epsilon=1), condition=prior),
+        promise(tacit.Pure(epsilon=1), condition=prior),
+        assume="disjoint-independent-rows",
+    )
+    assert "disjoint rows" in both.declared[0]
+    fixed = tacit.parallel(*[promise(tacit.Pure(epsilon=1), unit=REPLACE)] * 2, fixed=True)
+    assert "does not depend on its data" in fixed.declared[0]
+    early = tacit.compose(
+        random(tacit.Pure(epsilon=1), 0.1), random(tacit.Pure(epsilon=1), 0.1), adaptive=False
+    )
+    assert "before the data were seen" in early.declared[0]

@@ -21,7 +21,7 @@ def demo(
     from tacit.guarantees import Approximate, Guarantee, Pure, rows
     from tacit.report.figures import draw_guarantee
 
-    bound = Approximate(epsilon=epsilon, delta=delta) if delta > 0 else Pure(epsilon=epsilon)
+    bound = Approximate(epsilon=epsilon, delta=delta) if delta != 0 else Pure(epsilon=epsilon)
     guarantee = Guarantee(bound=bound, unit=rows())
     picture = write_whole(out / "guarantee.png", lambda path: draw_guarantee(guarantee, path))
     if json:

@@ -35,6 +35,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     partial = Path(name)
     try:
         write(partial)
+        partial.chmod(0o666 & ~_umask())
         partial.replace(path)
     except OSError as problem:
         raise InvalidParameter(
@@ -43,3 +44,10 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+def _umask() -> int:
+    """The process's file mode mask (which can only be read by setting it)."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -10,6 +10,13 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnitMismatch
 from tacit.guarantees.bounds import Bound
 from tacit.guarantees.checks import whole
 from tacit.guarantees.conditions import Always, Condition
+from tacit.guarantees.declarations import (
+    DISJOINT_ROWS,
+    FIXED_MECHANISMS,
+    FIXED_PARAMETERS,
+    FIXED_PARTS,
+    MUTUAL_KNOWLEDGE,
+)
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.laws import conditions as condition_laws
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
@@ -17,6 +24,7 @@ from tacit.guarantees.laws.compose import compose_bounds
 from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.laws.parallel import parallel_bound, parts_touched
 from tacit.guarantees.laws.post_process import post_process_bound
+from tacit.guarantees.units import Neighbours
 
 __all__ = ["compose", "group", "parallel", "post_process", "repeat", "subsample"]
 
@@ -98,16 +106,26 @@ def _compose_guarantees(
     for other, _ in parts:
         if other.unit != first.unit:
             raise UnitMismatch(left=str(first.unit), right=str(other.unit))
+    declared = [d for g, _ in parts for d in g.declared]
     if assume == condition_laws.DISJOINT:
-        return replace(first, bound=condition_laws.compose_disjoint(parts))
+        bound = condition_laws.compose_disjoint(parts)
+        return replace(first, bound=bound, declared=(*declared, DISJOINT_ROWS))
     if assume == condition_laws.AUXILIARY:
-        return replace(first, bound=condition_laws.compose_coupled(parts))
+        bound = condition_laws.compose_coupled(parts)
+        return replace(first, bound=bound, declared=(*declared, MUTUAL_KNOWLEDGE))
     if len(parts) == 1 and parts[0][1] == 1:
         return first
     condition: Condition
-    condition, _ = condition_laws.compose_conditions(parts, adaptive=adaptive)
-    bound, _ = compose_bounds([(g.bound, n) for g, n in parts], law=law, slack=slack)
-    return replace(first, bound=bound, condition=condition)
+    condition, theorems = condition_laws.compose_conditions(parts, adaptive=adaptive)
+    if theorems and not adaptive:
+        declared.append(FIXED_MECHANISMS)
+    bound, used = compose_bounds([(g.bound, n) for g, n in parts], law=law, slack=slack)
+    if used in _IN_ADVANCE:
+        declared.append(FIXED_PARAMETERS)
+    return replace(first, bound=bound, condition=condition, declared=tuple(declared))
+
+
+_IN_ADVANCE = {"compose-approximate-advanced", "compose-approximate-optimal", "compose-profile"}
 
 
 def parallel(*parts: Guarantee, fixed: bool = False) -> Guarantee:
@@ -128,7 +146,10 @@ def parallel(*parts: Guarantee, fixed: bool = False) -> Guarantee:
                 hint="under Priors, compose(..., assume='disjoint-independent-rows') is Thm 6.8",
             )
     touched = parts_touched(first.unit, fixed=fixed)
-    return replace(first, bound=parallel_bound([p.bound for p in parts], touched))
+    declared = [d for p in parts for d in p.declared]
+    if fixed and first.unit.neighbours is Neighbours.REPLACE_ONE:
+        declared.append(FIXED_PARTS)
+    return replace(first, bound=parallel_bound([p.bound for p in parts], touched), declared=tuple(declared))
 
 
 @overload

@@ -14,9 +14,12 @@ __all__ = ["explain"]
 _READING_DELTA = 1e-6
 
 
-def explain(bound: Bound, unit: Unit, condition: Condition) -> str:
-    """Three sentences (four where the bound is not always in force), with numbers rounded against us."""
-    return " ".join(_sentences(bound, unit, condition))
+def explain(bound: Bound, unit: Unit, condition: Condition, declared: tuple[str, ...] = ()) -> str:
+    """Three sentences, and one more each for a condition and for declarations; numbers rounded against us."""
+    sentences = _sentences(bound, unit, condition)
+    if declared:
+        sentences.append(f"It rests on what was declared and cannot be checked: {'; '.join(declared)}.")
+    return " ".join(sentences)
 
 
 def _sentences(bound: Bound, unit: Unit, condition: Condition) -> list[str]:

@@ -18,6 +18,7 @@ from tacit.guarantees.conditions import (
     Priors,
     RandomData,
 )
+from tacit.guarantees.declarations import SECRET_SAMPLE
 from tacit.guarantees.explain import explain
 from tacit.guarantees.implication import Implication, bound_implies
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
@@ -31,11 +32,16 @@ __all__ = ["Guarantee"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """bound (how much) + unit (for whom) + condition (given what); `Always` is differential privacy."""
+    """bound (how much) + unit (for whom) + condition (given what); `Always` is differential privacy.
+
+    `declared` lists what somebody declared on the way and no program can check ("the parameters were fixed in
+    advance"): it is printed and recorded with the guarantee, and carried through every law.
+    """
 
     bound: Bound
     unit: Unit
     condition: Condition = field(default_factory=Always)
+    declared: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, kind in (("bound", Bound), ("unit", Unit), ("condition", Condition)):
@@ -44,6 +50,7 @@ class Guarantee:
                     parameter=name, value=getattr(self, name), must=f"be a {kind.__name__.lower()}"
                 )
 
+        object.__setattr__(self, "declared", tuple(sorted(set(self.declared))))
         if isinstance(self.condition, RandomData) and self.unit.neighbours is not Neighbours.REPLACE_ONE:
             raise UnitMismatch(
                 left=str(self.unit),
@@ -108,11 +115,13 @@ class Guarantee:
 
     def explain(self) -> str:
         """Plain sentences for a disclosure officer."""
-        return explain(self.bound, self.unit, self.condition)
+        return explain(self.bound, self.unit, self.condition, self.declared)
 
     def __str__(self) -> str:
         text = f"{self.bound} for {self.unit}"
-        return text if isinstance(self.condition, Always) else f"{text}; {self.condition}"
+        if not isinstance(self.condition, Always):
+            text += f"; {self.condition}"
+        return text + (f"; declared: {'; '.join(self.declared)}" if self.declared else "")
 
     # --- comparing -----------------------------------------------------------------------------------
     def implies(self, other: Guarantee) -> Implication:
@@ -130,6 +139,9 @@ class Guarantee:
                 holds=False,
                 reason=f"it holds {self.condition}, which does not give: {other.condition}",
             )
+        more = set(self.declared) - set(other.declared)
+        if more:
+            return Implication(holds=False, reason=f"it rests on a declaration: {'; '.join(sorted(more))}")
         verdict = bound_implies(restated.bound, other.bound)
         return replace(verdict, chain=tuple(dict.fromkeys((*chain, *used, *verdict.chain))))
 
@@ -178,7 +190,7 @@ class Guarantee:
                 hint=f"state the guarantee for {how.neighbours.value} neighbours",
             )
         bound, _ = amplify_bound(self.bound, rate=rate, scheme=how)
-        return replace(self, bound=bound)
+        return replace(self, bound=bound, declared=(*self.declared, SECRET_SAMPLE))
 
     def post_processed(self) -> Guarantee:
         """The guarantee of whatever is computed from the release without the data.

@@ -49,6 +49,7 @@ def to_record(guarantee: Guarantee) -> dict[str, Any]:
         "bound": {"kind": guarantee.bound.kind, **guarantee.bound.parameters},
         "unit": _unit(guarantee.unit),
         "condition": _tagged(_CONDITIONS, guarantee.condition),
+        "declared": list(guarantee.declared),
     }
 
 
@@ -61,15 +62,23 @@ def from_record(record: dict[str, Any]) -> Guarantee:
             must=f"be {VERSION}",
             hint="this record was written by another version of tacit",
         )
-    missing = {"bound", "unit", "condition"} - set(record)
-    if missing:
+    parts = {"version", "bound", "unit", "condition", "declared"}
+    if set(record) != parts:
         raise InvalidParameter(
-            parameter="record", value=sorted(missing), must="have bound, unit and condition"
+            parameter="record",
+            value=sorted(set(record) ^ parts),
+            must="have exactly " + ", ".join(sorted(parts)),
+        )
+    declared = record["declared"]
+    if not isinstance(declared, list) or not all(isinstance(d, str) for d in declared):
+        raise InvalidParameter(
+            parameter="declared", value=type(declared).__name__, must="be a list of sentences"
         )
     return Guarantee(
         bound=_made(_BOUNDS, "bound", record["bound"]),
         unit=_unit_from(record["unit"]),
         condition=_made(_CONDITIONS, "condition", record["condition"]),
+        declared=tuple(declared),
     )
 
 

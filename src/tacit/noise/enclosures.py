@@ -33,6 +33,7 @@ class Enclosure:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the arrays."""
         return self.mid.shape
 
     def _rounded(self, mid: Floats, rad: Floats) -> Enclosure:

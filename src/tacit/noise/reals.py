@@ -37,9 +37,11 @@ class LazyReal:
     __slots__ = ()
 
     def ball(self) -> Ball:
+        """The ball in which the real lies, given the bits drawn so far."""
         raise NotImplementedError
 
     def extend(self) -> None:
+        """Draw more bits."""
         raise NotImplementedError
 
 
@@ -100,13 +102,16 @@ class Uniforms:
 
     @classmethod
     def draw(cls, shape: tuple[int, ...], source: Source) -> Uniforms:
+        """Draw reals to their first bits."""
         return cls(source.words(int(np.prod(shape))).reshape(shape))
 
     def enclosure(self) -> Enclosure:
+        """Floats with radii that contain the reals."""
         leading = (self.words >> np.uint64(11)).astype(np.float64)
         return Enclosure((leading + 0.5) * 2.0**-53, 2.0**-53)
 
     def lazy(self, index: tuple[int, ...], source: Source) -> LazyReal:
+        """One of the reals, able to draw more of its bits."""
         return _LazyUniform(Uniform(value=int(self.words[index]), bits=64, source=source))
 
 
@@ -118,14 +123,17 @@ class Exponentials:
 
     @classmethod
     def draw(cls, shape: tuple[int, ...], source: Source) -> Exponentials:
+        """Draw reals to their first bits."""
         digits = geometric_digits(Fraction(1, 1 << EXPONENTIAL_BITS))
         return cls(digits.draw(int(np.prod(shape)), source).reshape(shape))
 
     def enclosure(self) -> Enclosure:
+        """Floats with radii that contain the reals."""
         mid = (self.counts.astype(np.float64) + 0.5) * 2.0**-EXPONENTIAL_BITS
         return Enclosure(mid, 2.0 ** -(EXPONENTIAL_BITS + 1) + mid * 2.0**-51)
 
     def lazy(self, index: tuple[int, ...], source: Source) -> LazyReal:
+        """One of the reals, able to draw more of its bits."""
         return _LazyExponential(int(self.counts[index]), source)
 
 
@@ -147,6 +155,7 @@ class Normals:
 
     @classmethod
     def draw(cls, shape: tuple[int, ...], source: Source) -> Normals:
+        """Draw reals to their first bits."""
         count = int(np.prod(shape))
         parts: list[tuple[npt.NDArray[np.int64], Words, npt.NDArray[np.int64]]] = []
         more: dict[int, tuple[int, int]] = {}
@@ -162,11 +171,13 @@ class Normals:
         return cls(columns[0], columns[1], columns[2], more)
 
     def enclosure(self) -> Enclosure:
+        """Floats with radii that contain the reals."""
         place = (self.place >> np.uint64(11)).astype(np.float64) * 2.0**-53
         size = (self.block.astype(np.float64) + place) * 2.0**-BLOCK_BITS
         return Enclosure(np.where(self.sign == 1, -size, size), 2.0**-52 + size * 2.0**-50)
 
     def lazy(self, index: tuple[int, ...], source: Source) -> LazyReal:
+        """One of the reals, able to draw more of its bits."""
         flat = int(np.ravel_multi_index(index, self.block.shape))
         value, bits = self.more.get(flat, (int(self.place[index]), 64))
         return _LazyNormal(

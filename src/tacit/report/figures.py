@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.errors import NoLaw
 from tacit.guarantees import Pointwise, convert
 
 if TYPE_CHECKING:
@@ -102,7 +103,10 @@ def _working_epsilon(guarantee: Guarantee) -> tuple[float, str]:
     if math.isfinite(pure):
         return min(pure, 50.0), f"whatever comes out\n(a loss of at most {pure:.3g})"
     level = 10 * max(1e-6, guarantee.delta(math.inf))
-    bound = convert(guarantee.bound, Pointwise, delta=min(0.5, level))
+    try:
+        bound = convert(guarantee.bound, Pointwise, delta=min(0.5, level))
+    except NoLaw:
+        return 50.0, "no bound on beliefs\nat so large a delta"
     epsilon = float(bound.epsilon)
     share = float(bound.delta)
     return min(epsilon, 50.0), f"except with probability {share:.2g}\n(a loss of at most {_up3(epsilon)})"

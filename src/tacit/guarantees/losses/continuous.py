@@ -10,12 +10,21 @@ from typing import Any
 import numpy as np
 
 from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
-from tacit.guarantees.losses.laws import UNIT, Cells, LossLaw, TailLaw, Tails
+from tacit.guarantees.losses.laws import UNIT, Cells, Column, LossLaw, TailLaw, Tails
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.roots import rising_root
 from tacit.guarantees.rounding import Interval, up
 
-__all__ = ["ExponentialPair", "GaussianPair", "LaplacePair", "MixturePair", "normal_cdf"]
+__all__ = [
+    "ExponentialPair",
+    "GaussianPair",
+    "LaplacePair",
+    "MixturePair",
+    "exponential_law",
+    "gaussian_law",
+    "laplace_law",
+    "normal_cdf",
+]
 
 _TINY = 1e-307
 _UNBOUNDED = Interval(low=math.inf, high=math.inf)
@@ -48,14 +57,14 @@ _NODES = np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563,
 _SHARES = np.array([0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.34785484513745385]) / 2
 
 
-def _normal_cells(x: FloatArray, half: float, wide: Cells) -> Cells:
-    """Masses of N(half, 1) and N(-half, 1) between the edges x, by Gauss's rule of four nodes in narrow cells.
+def _normal_cells(x: FloatArray, half: Column, wide: Cells) -> Cells:
+    """Masses of N(half, 1) and N(-half, 1) between edges x, by Gauss's rule of four nodes in narrow cells.
 
     The rule's error for a cell of width w is at most w^9 max|phi^(8)| 4!^4/(9 8!^3), and |He_8(z)| is at most
     (|z| + 4.15)^8, as its roots lie within 4.15: relatively, 5.7e-10 (w (|z| + 4.15))^8 times the variation
     of phi over the cell. Wide cells, where differences of tails do not cancel, keep those.
     """
-    left, right = x[:-1], x[1:]
+    left, right = x[:, :-1], x[:, 1:]
     with np.errstate(invalid="ignore"):
         width = np.where(np.isfinite(left) & np.isfinite(right), right - left, np.inf)
         reach = np.maximum(np.abs(left), np.abs(right)) + half + 4.15
@@ -73,6 +82,70 @@ def _normal_cells(x: FloatArray, half: float, wide: Cells) -> Cells:
         masses.append(np.where(narrow, total, mass))
         errors.append(np.where(narrow, total * np.where(narrow, relative, 0.0) + 1e-307, error))
     return Cells(p=masses[0], q=masses[1], p_error=errors[0], q_error=errors[1])
+
+
+def gaussian_law(mu: Column) -> TailLaw:
+    """The loss of N(mu, 1) against N(0, 1): N(mu^2/2, mu^2) under P and N(-mu^2/2, mu^2) under Q."""
+    widest = float(np.max(mu))
+
+    def tails(losses: FloatArray) -> Tails:
+        shift = losses / mu
+        spread = np.where(np.isfinite(shift), np.abs(shift), 0.0) + mu / 2
+        rows = [mu / 2 - shift, shift - mu / 2, -mu / 2 - shift, shift + mu / 2]
+        got = [float_normal_cdf(z, spread) for z in rows]
+        finite = losses[np.isfinite(losses)]
+        slack = 8 * UNIT * (float(np.max(np.abs(finite), initial=0.0)) + widest**2)
+        return Tails(values=np.array([g[0] for g in got]), errors=np.array([g[1] for g in got]), slack=slack)
+
+    def cells(edges: FloatArray) -> Cells:
+        return _normal_cells(edges / mu, mu / 2, law.tail_cells(edges))
+
+    law = TailLaw(tails=tails, closed_cells=cells)
+    return law
+
+
+def laplace_law(top: Column) -> TailLaw:
+    """Atoms at both ends of [-epsilon, epsilon]; between them the P-density e^((l - epsilon)/2)/4."""
+    widest = float(np.max(top))
+
+    def tails(losses: FloatArray) -> Tails:
+        inside = np.clip(losses, -top, top)
+        p_below = np.where(losses < -top, 0.0, np.where(losses >= top, 1.0, np.exp((inside - top) / 2) / 2))
+        q_above = np.where(losses >= top, 0.0, np.where(losses < -top, 1.0, np.exp((-inside - top) / 2) / 2))
+        values = np.array([1 - p_below, p_below, q_above, 1 - q_above])
+        return Tails(values=values, errors=values * (8 + 4 * widest) * UNIT)
+
+    def cells(edges: FloatArray) -> Cells:
+        ends = np.clip(edges, -top, top)
+        left, right = ends[:, :-1], ends[:, 1:]
+        grown = np.expm1((right - left) / 2) / 2
+        p = np.exp((left - top) / 2) * grown
+        q = np.exp((-right - top) / 2) * grown
+        at_top = (edges[:, :-1] < top) & (edges[:, 1:] >= top)
+        at_bottom = (edges[:, :-1] < -top) & (edges[:, 1:] >= -top)
+        p = p + 0.5 * at_top + 0.5 * np.exp(-top) * at_bottom
+        q = q + 0.5 * np.exp(-top) * at_top + 0.5 * at_bottom
+        relative = (16 + 8 * widest) * UNIT
+        return Cells(p=p, q=q, p_error=relative * p, q_error=relative * q)
+
+    return TailLaw(tails=tails, bounds=(-widest, widest), closed_cells=cells)
+
+
+def exponential_law(top: Column) -> TailLaw:
+    """P(L > l) = (1 - e^((l - epsilon)/2))/(1 - e^-epsilon), Q(L > l) = P(L <= -l)."""
+    widest = float(np.max(top))
+
+    def tails(losses: FloatArray) -> Tails:
+        inside = np.clip(losses, -top, top)
+        norm = -np.expm1(-top)
+        p_above = -np.expm1((inside - top) / 2) / norm
+        p_below = np.exp(-top) * np.expm1((inside + top) / 2) / norm
+        q_above = np.exp(-top) * np.expm1((top - inside) / 2) / norm
+        q_below = -np.expm1(-(inside + top) / 2) / norm
+        values = np.array([p_above, p_below, q_above, q_below])
+        return Tails(values=values, errors=values * (16 + 8 * widest) * UNIT + UNIT * 1e-16)
+
+    return TailLaw(tails=tails, bounds=(-widest, widest))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -113,24 +186,7 @@ class GaussianPair(Pair):
         return positive_ball(normal_cdf(mu / 2 - epsilon / mu) - t * normal_cdf(-mu / 2 - epsilon / mu))
 
     def law(self) -> LossLaw:
-        mu = float(self.ball().mid())
-
-        def tails(losses: FloatArray) -> Tails:
-            shift = losses / mu
-            spread = np.where(np.isfinite(shift), np.abs(shift), 0.0) + mu / 2
-            rows = [mu / 2 - shift, shift - mu / 2, -mu / 2 - shift, shift + mu / 2]
-            got = [float_normal_cdf(z, spread) for z in rows]
-            finite = losses[np.isfinite(losses)]
-            slack = 8 * UNIT * (float(np.max(np.abs(finite), initial=0.0)) + mu * mu)
-            return Tails(
-                values=np.array([g[0] for g in got]), errors=np.array([g[1] for g in got]), slack=slack
-            )
-
-        def cells(edges: FloatArray) -> Cells:
-            return _normal_cells(edges / mu, mu / 2, law.tail_cells(edges))
-
-        law = TailLaw(tails=tails, closed_cells=cells)
-        return law
+        return gaussian_law(float(self.ball().mid()))
 
     def renyi(self, order: float) -> float:
         """order mu^2 / 2."""
@@ -163,34 +219,7 @@ class LaplacePair(Pair):
         return positive_ball(middle.max(1 - t))
 
     def law(self) -> LossLaw:
-        top = self.epsilon
-
-        def tails(losses: FloatArray) -> Tails:
-            inside = np.clip(losses, -top, top)
-            p_below = np.where(
-                losses < -top, 0.0, np.where(losses >= top, 1.0, np.exp((inside - top) / 2) / 2)
-            )
-            q_above = np.where(
-                losses >= top, 0.0, np.where(losses < -top, 1.0, np.exp((-inside - top) / 2) / 2)
-            )
-            values = np.array([1 - p_below, p_below, q_above, 1 - q_above])
-            return Tails(values=values, errors=values * (8 + 4 * top) * UNIT)
-
-        def cells(edges: FloatArray) -> Cells:
-            """Between the two atoms the loss has the P-density e^((l - epsilon)/2)/4."""
-            ends = np.clip(edges, -top, top)
-            left, right = ends[:-1], ends[1:]
-            grown = np.expm1((right - left) / 2) / 2
-            p = np.exp((left - top) / 2) * grown
-            q = np.exp((-right - top) / 2) * grown
-            at_top = (edges[:-1] < top) & (edges[1:] >= top)
-            at_bottom = (edges[:-1] < -top) & (edges[1:] >= -top)
-            p = p + 0.5 * at_top + 0.5 * math.exp(-top) * at_bottom
-            q = q + 0.5 * math.exp(-top) * at_top + 0.5 * at_bottom
-            relative = (16 + 8 * top) * UNIT
-            return Cells(p=p, q=q, p_error=relative * p, q_error=relative * q)
-
-        return TailLaw(tails=tails, bounds=(-top, top), closed_cells=cells)
+        return laplace_law(self.epsilon)
 
     def renyi(self, order: float) -> float:
         """ln[a/(2a-1) e^((a-1)e) + (a-1)/(2a-1) e^(-ae)] / (a-1) (Mironov 2017, Table II)."""
@@ -234,19 +263,7 @@ class ExponentialPair(Pair):
         return positive_ball((root**2 / -(-e).expm1()).max(1 - t)) if bool(t < e.exp()) else root * 0
 
     def law(self) -> LossLaw:
-        top = self.epsilon
-
-        def tails(losses: FloatArray) -> Tails:
-            inside = np.clip(losses, -top, top)
-            norm = -np.expm1(-top)
-            p_above = -np.expm1((inside - top) / 2) / norm
-            p_below = np.exp(-top) * np.expm1((inside + top) / 2) / norm
-            q_above = np.exp(-top) * np.expm1((top - inside) / 2) / norm
-            q_below = -np.expm1(-(inside + top) / 2) / norm
-            values = np.array([p_above, p_below, q_above, q_below])
-            return Tails(values=values, errors=values * (16 + 8 * top) * UNIT + UNIT * 1e-16)
-
-        return TailLaw(tails=tails, bounds=(-top, top))
+        return exponential_law(self.epsilon)
 
     def renyi(self, order: float) -> float:
         """ln(E_Q Z^a)/(a-1) with the tail Q(Z > t) = (sqrt(e^-epsilon/t) - e^-epsilon)/(1 - e^-epsilon)."""
@@ -340,10 +357,11 @@ class MixturePair(Pair):
         shifts, weights = np.array(self.shifts), np.array([float(w) for w in self._weights()])
 
         def loss_at(x: FloatArray) -> FloatArray:
-            terms = shifts[:, None] * x[None, :] - shifts[:, None] ** 2 / 2
-            peak = np.max(terms, axis=0)
+            terms = shifts[:, None] * x - shifts[:, None] ** 2 / 2
+            peak = np.max(terms, axis=0, keepdims=True)
             with np.errstate(divide="ignore"):
-                return np.asarray(peak + np.log(np.sum(weights[:, None] * np.exp(terms - peak), axis=0)))
+                total = np.sum(weights[:, None] * np.exp(terms - peak), axis=0, keepdims=True)
+                return np.asarray(peak + np.log(total))
 
         def tails(losses: FloatArray) -> Tails:
             low = np.full_like(losses, -(2.0**12))

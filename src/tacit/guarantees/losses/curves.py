@@ -13,7 +13,7 @@ import numpy as np
 from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.discrete import ApproximatePair
-from tacit.guarantees.losses.laws import UNIT, LossLaw, unsampled_loss
+from tacit.guarantees.losses.laws import UNIT, Column, LossLaw, unsampled_loss
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.rounding import Interval
 
@@ -50,7 +50,7 @@ class CurveLaw(LossLaw):
 
         return CurveLaw(values=values)
 
-    def sampled(self, rate: float) -> CurveLaw:
+    def sampled(self, rate: Column) -> CurveLaw:
         inner = self.values
 
         def values(losses: FloatArray) -> FloatArray:

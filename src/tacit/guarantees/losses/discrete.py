@@ -51,6 +51,10 @@ class _Atoms(Pair):
             total += p * positive_ball(-(log - loss).expm1())
         return total
 
+    @property
+    def atom_count(self) -> int:
+        return len(self.atoms())
+
     def kinks(self) -> list[float] | None:
         from flint import ctx
 
@@ -63,7 +67,7 @@ class _Atoms(Pair):
         with ctx.workprec(120):
             rows = [(float(x.mid()), float(p.mid()), float((p * (-x).exp()).mid())) for x, p in self.atoms()]
         losses, p, q = np.array(rows).T
-        return AtomicLaw(
+        return AtomicLaw.single(
             losses=losses,
             p=p,
             q=q,
@@ -140,6 +144,10 @@ class FinitePair(_Atoms):
     def swapped(self) -> Pair:
         return self if self.symmetric else FinitePair(p=self.q, q=self.p)
 
+    @property
+    def atom_count(self) -> int:
+        return max(len(self._finite()), 1)
+
     def _finite(self) -> list[tuple[Fraction, Fraction]]:
         return [(a, b) for a, b in zip(self.p, self.q, strict=True) if a > 0 and b > 0]
 
@@ -154,10 +162,13 @@ class FinitePair(_Atoms):
 
     def law(self) -> LossLaw:
         if not self._finite():
-            return AtomicLaw(
-                losses=np.zeros(1), p=np.zeros(1), q=np.zeros(1), infinite=self.infinite_mass,
+            return AtomicLaw.single(
+                losses=np.zeros(1),
+                p=np.zeros(1),
+                q=np.zeros(1),
+                infinite=self.infinite_mass,
                 reverse_infinite=self.reverse_infinite_mass,
-            )  # fmt: skip
+            )
         return _Atoms.law(self)
 
     def _mass(self, sides: list[Fraction]) -> Interval:
@@ -209,6 +220,10 @@ class RandomizedResponsePair(_Atoms):
     def largest_loss(self) -> Interval:
         return Interval(low=self.epsilon, high=self.epsilon)
 
+    @property
+    def atom_count(self) -> int:
+        return 2 if self.categories == 2 else 3
+
     def atoms(self) -> list[tuple[Any, Any]]:
         e = exact_ball(self.epsilon)
         norm = e.exp() + (self.categories - 1)
@@ -240,6 +255,10 @@ class ApproximatePair(_Atoms):
     def infinite_mass(self) -> Interval:
         return Interval(low=self.delta, high=self.delta)
 
+    @property
+    def atom_count(self) -> int:
+        return 2
+
     def atoms(self) -> list[tuple[Any, Any]]:
         e, rest = exact_ball(self.epsilon), 1 - exact_ball(self.delta)
         norm = e.exp() + 1
@@ -270,6 +289,10 @@ class StaircasePair(_Atoms):
     @property
     def largest_loss(self) -> Interval:
         return Interval(low=self.epsilon, high=self.epsilon)
+
+    @property
+    def atom_count(self) -> int:
+        return 3
 
     def atoms(self) -> list[tuple[Any, Any]]:
         e, g = exact_ball(self.epsilon), exact_ball(self.gamma)
@@ -307,6 +330,10 @@ class DiscreteLaplacePair(_Atoms):
         exact = Fraction(self.rate) * self.sensitivity
         return bracket(lambda: exact_ball(exact), what="a loss")
 
+    @property
+    def atom_count(self) -> int:
+        return self.sensitivity + 1
+
     def atoms(self) -> list[tuple[Any, Any]]:
         a, s = exact_ball(self.rate), self.sensitivity
         norm = 1 + (-a).exp()
@@ -320,9 +347,16 @@ class DiscreteLaplacePair(_Atoms):
         p = -math.expm1(-a) / norm * np.exp(-a * x)
         p[0], p[-1] = math.exp(-a * s) / norm, 1 / norm
         losses = a * (s - 2 * x)
-        return AtomicLaw(
-            losses=losses, p=p, q=p[::-1].copy(), error=(16 + 4 * a * s) * UNIT, slack=4 * UNIT * a * s
-        )  # fmt: skip
+        nothing = Interval(low=0.0, high=0.0)
+        return AtomicLaw.single(
+            losses=losses,
+            p=p,
+            q=p[::-1].copy(),
+            infinite=nothing,
+            reverse_infinite=nothing,
+            error=(16 + 4 * a * s) * UNIT,
+            slack=4 * UNIT * a * s,
+        )
 
     def curve(self, t: Any) -> Any:
         """max over thresholds m of F(m) - t F(m - s): the best is next to x* = (s - ln t / a)/2."""

@@ -135,7 +135,7 @@ class DiscreteGaussianPair(Pair):
         losses = (s * s - 2 * s * x) / (2 * std**2)
         relative = (32 + 8 * 700.0) * UNIT
         rest, reverse = 1.001 * float(p[~keep].sum()) + 1e-280, 1.001 * float(q[~keep].sum()) + 1e-280
-        return AtomicLaw(
+        return AtomicLaw.single(
             losses=losses[keep],
             p=p[keep],
             q=q[keep],

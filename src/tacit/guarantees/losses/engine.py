@@ -11,21 +11,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from tacit.errors import NotCertified
+from tacit.guarantees.losses.batch import batch_law, envelope, kind
 from tacit.guarantees.losses.grid import Gridded, gridded
-from tacit.guarantees.losses.laws import AtomicLaw, LossLaw
-from tacit.guarantees.losses.pair import Pair
-from tacit.guarantees.losses.transform import Composed, LogMoments, compose
+from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw, TailLaw
+from tacit.guarantees.losses.moments import LogMoments, log_one_minus, row_moments, tilted
+from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.transform import Composed, Piece, compose, dead_beyond
 from tacit.guarantees.rounding import Interval
 
 __all__ = ["Engine"]
 
 _MOST_NODES = 1 << 22
+_MOST_BANDED = 1 << 44
 _MOST_CELLS = 1 << 22
-_TOTAL_CELLS = 1 << 26
+_TOTAL_CELLS = 12_000_000
+_CHUNK = 2_000_000
+_ROWS = 128
 _SAMPLE = 48
 
 
@@ -112,34 +118,62 @@ class Engine:
 
     def __init__(self, parts: list[tuple[Pair, int]]) -> None:
         self.parts = parts
-        self.laws: list[LossLaw] = [pair.law() for pair, _ in parts]
-        self.counts = [n for _, n in parts]
-        self.total = float(sum(self.counts))
+        self._sandwich: tuple[Engine, Engine] | None = None
+        self.total = float(sum(n for _, n in parts))
         self.exact = all(p.exact and p.exact_in_products for p, _ in parts)
-        self._rough: LogMoments | None = None
+        # Parts come sorted, so that those of one kind, and with near parameters, stand together.
+        self.groups = [list(group) for _, group in groupby(parts, key=lambda part: kind(part[0]))]
+        self._rough: dict[float, LogMoments] = {}
+
+    def _between(self, step: float) -> tuple[Engine, Engine] | None:
+        """For very many wide parts: engines of fewer, larger and smaller ones, around this."""
+        if len(self.parts) <= 4 * _ROWS:
+            return None
+        if self._sandwich is None:
+            widths = [
+                np.subtract(*p.law().extent(1e-16, 1e-10)[::-1])
+                for p, _ in self.parts[:: len(self.parts) // 16]
+            ]
+            cells = float(np.mean(widths)) / step
+            if cells * len(self.parts) < _TOTAL_CELLS:
+                return None
+            size = max(2, math.ceil(cells * len(self.parts) / 3e6))
+            largest: list[tuple[Pair, int]] = []
+            smallest: list[tuple[Pair, int]] = []
+            for group in self.groups:
+                for i in range(0, len(group), size):
+                    members = group[i : i + size]
+                    ends = envelope([pair for pair, _ in members])
+                    if ends is None:
+                        return None
+                    count = sum(n for _, n in members)
+                    smallest.append((ends[0], count))
+                    largest.append((ends[1], count))
+            self._sandwich = (Engine(largest), Engine(smallest))
+        return self._sandwich
+
+    def _slices(self) -> list[list[tuple[Pair, int]]]:
+        return [g[i : i + _ROWS] for g in self.groups for i in range(0, len(g), _ROWS)]
 
     # -- where to look ---------------------------------------------------------------------------
 
     def _moments(self, right: float) -> LogMoments:
         """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
-        if self._rough is None:
-            number = len(self.laws)
+        if right not in self._rough:
+            number = len(self.parts)
             chosen = range(number) if number <= _SAMPLE else np.linspace(0, number - 1, _SAMPLE).astype(int)
             factor = number / len(chosen)
             rows = []
             for i in chosen:
-                low, high = self.laws[i].extent(right, 1e-10 / self.total)
-                step = max(high - low, 1e-3 * abs(high), 1e-12) / 600
-                grid = gridded(self.laws[i], step, low, high)
-                losses = np.arange(grid.start, grid.start + len(grid.masses), dtype=np.float64) * step
-                rows.append((losses, grid.masses, self.counts[i] * factor))
-            self._rough = LogMoments(rows)
-        return self._rough
+                losses, masses = _sketch(self.parts[i][0].law(), right, 1e-10 / self.total)
+                rows.append((losses, masses, self.parts[i][1] * factor))
+            self._rough[right] = LogMoments(rows)
+        return self._rough[right]
 
-    def _tilt_for_delta(self, delta: float) -> tuple[float, float, float]:
-        """(tilt, epsilon, variance) with K(tilt) - tilt K'(tilt) = ln delta, about."""
-        rough = self._moments(self._right_tail(delta))
-        target = math.log(delta) + 2.0
+    def _tilt_for_delta(self, delta: float) -> tuple[float, float]:
+        """(tilt, epsilon) with K(tilt) - tilt K'(tilt) = ln delta, about."""
+        rough = self._moments(1e-300)
+        target = min(math.log(delta) + 2.0, -1e-3)
 
         def gap(log_tilt: float) -> float:
             tilt = math.exp(log_tilt)
@@ -150,80 +184,112 @@ class Engine:
         scale = -math.log(max(math.sqrt(variance), 1e-300))
         low, high = scale - 12.0, scale + 16.0
         if gap(low) <= 0:
-            return 0.0, mean, variance
-        for _ in range(40):
+            return 0.0, mean
+        for _ in range(30):
             middle = (low + high) / 2
             if gap(middle) > 0:
                 low = middle
             else:
                 high = middle
         tilt = math.exp(low)
-        _, mean, variance = rough.moments(tilt)
-        return tilt, mean, variance
+        return tilt, rough.moments(tilt)[1]
 
     def _tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
         """(tilt, ln delta) with K'(tilt) = epsilon, about; the tilt is never negative."""
         rough = self._moments(1e-300)
-        k, mean, variance = rough.moments(0.0)
+        _, mean, variance = rough.moments(0.0)
         if mean >= epsilon:
             return 0.0, math.log(0.5)
         scale = -math.log(max(math.sqrt(variance), 1e-300))
         low, high = scale - 12.0, scale + 16.0
-        for _ in range(40):
+        for _ in range(30):
             middle = (low + high) / 2
             if rough.moments(math.exp(middle))[1] < epsilon:
                 low = middle
             else:
                 high = middle
         tilt = math.exp(low)
-        k = rough.value(tilt)
+        k = rough.moments(tilt)[0]
         return tilt, min(k - tilt * epsilon - 2.0, math.log(0.5))
-
-    def _right_tail(self, delta: float) -> float:
-        return max(delta * 1e-8 / self.total, 1e-305)
 
     # -- one grid --------------------------------------------------------------------------------
 
     def _solve(self, step: float, tilt: float, epsilon: float, delta: float) -> _Solved:
-        right, left = self._right_tail(delta), 1e-11 / self.total
-        grids: list[tuple[Gridded, int]] = []
+        """Grid every part, tilt, bound the window, multiply."""
+        right, left = max(delta * 1e-8 / self.total, 1e-305), 1e-11 / self.total
+        spread = math.sqrt(self.total) * step / 2
+        tilt = min(tilt, 0.5 / spread)
+        _, _, variance = self._moments(1e-300).moments(tilt)
+        sigma = max(math.sqrt(variance), step)
+        shifts = [sign * factor / sigma for sign in (1, -1) for factor in (2.0, 4.0, 6.0, 8.0, 12.0)]
+        rises = np.zeros(len(shifts))
+        pieces: list[Piece] = []
         cells = 0
-        for law, count in zip(self.laws, self.counts, strict=True):
-            low, high = law.extent(right, left)
-            if (high - low) / step > _MOST_CELLS:
+        log_scale, scale_error, slack, log_gain, doubtful = 0.0, 0.0, 0.0, 0.0, 0.0
+        log_kept_high, log_kept_low = 0.0, 0.0
+        ends = [0, 0]
+        for members in self._slices():
+            whole = batch_law([pair for pair, _ in members])
+            low, high = whole.extent(right, left)
+            nodes = (high - low) / step + 2
+            if nodes > _MOST_CELLS or cells + nodes * len(members) > _TOTAL_CELLS:
                 raise NotCertified(
                     what="a composed guarantee",
                     reason=f"losses from {low:g} to {high:g} do not fit a grid of step {step:g}",
-                    hint="ask the accountant of concentrated or Rényi bounds for an upper end",
+                    hint="ask for a Rényi or concentrated bound, or group equal events into counts",
                 )
-            grid = gridded(law, step, low, high)
-            cells += len(grid.masses)
-            if cells > _TOTAL_CELLS:
-                raise NotCertified(
-                    what="a composed guarantee",
-                    reason="the grids of so many different events do not fit in memory",
-                    hint="group equal events, so that they are counted instead of listed",
+            rows = max(1, min(len(members), int(_CHUNK / nodes)))
+            for i in range(0, len(members), rows):
+                chosen = members[i : i + rows]
+                law = whole if rows >= len(members) else batch_law([pair for pair, _ in chosen])
+                grid = gridded(law, step, low, high)
+                counts = np.array([n for _, n in chosen], dtype=np.float64)
+                count = grid.masses.shape[1]
+                cells += count * len(chosen)
+                losses = np.arange(grid.start, grid.start + count, dtype=np.float64) * step
+                log_a = row_moments(grid.masses, losses, tilt)
+                for k, shift in enumerate(shifts):
+                    rises[k] += float(counts @ (row_moments(grid.masses, losses, tilt + shift) - log_a))
+                weights = tilted(grid.masses, losses, tilt, log_a)
+                means = weights @ losses
+                variances = np.maximum(weights @ losses**2 - means**2, 0.0) * (1 - 1e-6)
+                furthest = float(np.max(np.abs(losses)))
+                unit = UNIT * (16 + 4 * tilt * furthest + 4 * float(np.max(np.abs(log_a))))
+                pieces.append(
+                    Piece(start=grid.start, weights=weights, counts=counts, variances=variances, unit=unit)
                 )
-            grids.append((grid, count))
-        moments = LogMoments(
-            [
-                (np.arange(g.start, g.start + len(g.masses), dtype=np.float64) * step, g.masses, float(n))
-                for g, n in grids
-            ]
-        )
-        log_a = moments.parts(tilt)
-        spread = math.sqrt(self.total) * step / 2
-        window, outside = self._window(moments, grids, tilt, log_a, step, epsilon, spread, delta)
-        composed = compose(grids, step, tilt, log_a, window, outside)
-        log_gain, doubtful = self._doubt(grids, tilt, log_a, step)
-        infinite_high = -math.expm1(sum(n * math.log1p(-min(g.infinite_high, 1 - 1e-16)) for g, n in grids))
-        infinite_low = -math.expm1(sum(n * math.log1p(-min(g.infinite_low, 1 - 1e-16)) for g, n in grids))
+                number = float(counts.sum())
+                log_scale += float(counts @ log_a)
+                scale_error += 8 * UNIT * float(counts @ np.abs(log_a))
+                slack += number * grid.slack
+                log_kept_high += float(counts @ log_one_minus(grid.infinite_high))
+                log_kept_low += float(counts @ log_one_minus(grid.infinite_low))
+                ends[0] += grid.start * int(number)
+                ends[1] += (grid.start + count - 1) * int(number)
+                if self.exact:
+                    gain, doubt = _doubt(
+                        grid,
+                        tilted(grid.cell_masses, losses[1:], tilt, log_a),
+                        tilted(grid.bottom[:, None], losses[:1], tilt, log_a)[:, 0],
+                        counts,
+                    )
+                    log_gain, doubtful = log_gain + gain, doubtful + doubt
+        far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * spread
+        window, outside = _window(shifts, rises, step, epsilon, epsilon - far, (ends[0], ends[1]))
+        band = dead_beyond(pieces, step, max(2.0 * (window[1] - window[0]), 1e5 * min(len(self.parts), 300)))
+        if window[1] - window[0] > (_MOST_NODES if band is None else _MOST_BANDED):
+            raise NotCertified(
+                what="a composed guarantee",
+                reason=f"its losses spread too far for a grid of step {step:g}",
+                hint="the Rényi and concentrated accountants give an upper end of any size",
+            )
+        composed = compose(pieces, step, tilt, (log_scale, scale_error), window, outside, band)
         variance = math.expm1(2 * self.total * math.log(math.cosh(step / 2))) if spread < 5 else math.inf
         return _Solved(
             composed=composed,
-            slack=sum(n * g.slack for g, n in grids) * (1 + 1e-9),
-            infinite_high=min(1.0, infinite_high * (1 + 1e-12)),
-            infinite_low=infinite_low * (1 - 1e-12),
+            slack=slack * (1 + 1e-9),
+            infinite_high=min(1.0, -math.expm1(log_kept_high) * (1 + 1e-12)),
+            infinite_low=-math.expm1(log_kept_low) * (1 - 1e-12),
             log_gain=log_gain,
             doubtful=doubtful,
             spread=spread,
@@ -231,81 +297,16 @@ class Engine:
             exact=self.exact,
         )
 
-    def _window(
-        self,
-        moments: LogMoments,
-        grids: list[tuple[Gridded, int]],
-        tilt: float,
-        log_a: np.ndarray,
-        step: float,
-        epsilon: float,
-        spread: float,
-        delta: float,
-    ) -> tuple[tuple[int, int], float]:
-        """Nodes outside which the tilted mass is below 1e-14, by Chernoff with a handful of tilts."""
-        counts = moments.counts
-        here = float(np.dot(counts, log_a))
-        _, _, variance = self._moments(1e-300).moments(tilt)
-        sigma = max(math.sqrt(variance), step)
-        goal = math.log(1e14)
-        best_high, best_low = math.inf, -math.inf
-        factors = (2.0, 4.0, 6.0, 8.0, 12.0) if moments.losses.size < 400_000 else (6.0, 8.0)
-        for factor in factors:
-            shift = factor / sigma
-            rise = moments.value(tilt + shift) - here
-            best_high = min(best_high, (rise + goal) / shift)
-            fall = moments.value(tilt - shift) - here
-            best_low = max(best_low, -(fall + goal) / shift)
-        support_low = sum(n * g.start for g, n in grids)
-        support_high = sum(n * (g.start + len(g.masses) - 1) for g, n in grids)
-        far = (math.sqrt(2 * math.log(1e9 / max(delta, 1e-305))) + 3) * spread
-        low = max(min(best_low, epsilon - far), (support_low - 1) * step)
-        high = min(best_high, (support_high + 1) * step)
-        first, last = math.floor(low / step) - 2, math.ceil(max(high, low + 8 * step) / step) + 2
-        if last - first > _MOST_NODES:
-            raise NotCertified(
-                what="a composed guarantee",
-                reason=f"its losses spread over {high - low:g}, too far for a grid of step {step:g}",
-                hint="the Rényi and concentrated accountants give an upper end of any size",
-            )
-        return (first, last), 2.02e-14
-
-    def _doubt(
-        self, grids: list[tuple[Gridded, int]], tilt: float, log_a: np.ndarray, step: float
-    ) -> tuple[float, float]:
-        """Per part, trade relative excess against doubted mass; both summed with the counts."""
-        log_gain = doubtful = 0.0
-        if not self.exact:
-            return 0.0, 0.0
-        for (grid, count), a in zip(grids, log_a, strict=True):
-            nodes = np.arange(grid.start + 1, grid.start + len(grid.masses)) * step
-            bottom = grid.bottom * math.exp(min(tilt * grid.start * step - float(a), 700.0))
-            worst = float(np.max(grid.kappa, initial=0.0))
-            if worst < 1e-13:
-                log_gain += count * worst
-                doubtful += count * bottom
-                continue
-            tilted = grid.cell_masses * np.exp(np.minimum(tilt * nodes - float(a), 700.0))
-            best = (math.inf, 0.0, 0.0)
-            for threshold in (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6):
-                safe = grid.kappa <= threshold
-                kappa = float(np.max(grid.kappa[safe], initial=0.0))
-                mass = float(np.sum(tilted[~safe]))
-                best = min(best, (kappa + mass, kappa, mass))
-            log_gain += count * best[1]
-            doubtful += count * (best[2] * (1 + 1e-6) + bottom)
-        return log_gain, doubtful
-
     def law(self) -> AtomicLaw:
         """The gridded upper pair of the composition as atoms, for use as one pair inside another."""
-        tilt, guess, _ = self._tilt_for_delta(1e-9)
+        tilt, guess = self._tilt_for_delta(1e-9)
         step = self._first_step(tilt, 1e-3)
         solved = None
-        for _ in range(24):
+        for _ in range(60):
             solved = self._try(step, 0.0, guess, 1e-12)
-            if solved is not None:
+            if solved is not None and solved.composed.size <= _MOST_NODES:
                 break
-            step *= 4
+            step *= 1.6
         if solved is None:
             raise NotCertified(what="the law of a composition", reason="its losses spread too far for a grid")
         masses, error = solved.composed.masses()
@@ -313,7 +314,7 @@ class Engine:
         p = np.maximum(masses, 0.0) + error
         q = p * np.exp(-np.maximum(losses, -700.0))
         rest = max(0.0, 1.0 - float(q.sum()))
-        return AtomicLaw(
+        return AtomicLaw.single(
             losses=losses,
             p=p,
             q=q,
@@ -330,26 +331,33 @@ class Engine:
 
     def epsilon(self, delta: float, tolerance: float) -> Interval:
         """Enclosure of the smallest epsilon >= 0 with H_epsilon(P||Q) <= delta, for 0 < delta < 1."""
-        tilt, guess, _ = self._tilt_for_delta(delta)
-        # Small answers are wanted to a relative accuracy.
-        tolerance = min(tolerance, max(abs(guess), 1e-12) * 1e-2)
+        tilt, guess = self._tilt_for_delta(delta)
+        # Small and large answers are wanted to a relative accuracy.
+        tolerance = min(tolerance * max(1.0, abs(guess) / 10), max(abs(guess), 1e-12) * 1e-2)
         best: Interval | None = None
         step = self._first_step(tilt, tolerance)
+        around = self._between(self._first_step(tilt, 10 * tolerance))
+        if around is not None:
+            high = around[0].epsilon(delta, 10 * tolerance).high
+            return Interval(low=min(high, around[1].epsilon(delta, 10 * tolerance).low), high=high)
         for _ in range(4):
-            # A steeper tilt than the grid can show has no use.
-            solved = self._try(step, min(tilt, 60.0 / step), guess, delta)
+            solved = self._try(step, tilt, guess, delta)
             if solved is None:
                 break
             found = self._invert(solved, delta, guess)
+            before = math.inf if best is None else best.width
             if best is not None:
                 found = Interval(low=max(found.low, best.low), high=min(found.high, best.high))
             best = found
-            if not self.exact or best.width <= tolerance or math.isinf(best.high):
+            stuck = best.width > 0.8 * before and math.isfinite(before)
+            if best.width <= tolerance or solved.infinite_high > delta or stuck:
                 break
-            step *= min(0.5, math.sqrt(0.7 * tolerance / best.width))
+            if not self.exact and math.isfinite(best.high):
+                break
+            step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width)))
         if best is None:
             return self._coarse(
-                lambda s: self._invert(self._solve(s, min(tilt, 60 / s), guess, delta), delta, guess), step
+                lambda s: self._invert(self._solve(s, tilt, guess, delta), delta, guess), step
             )
         return best
 
@@ -361,22 +369,27 @@ class Engine:
         tolerance = min(tolerance, 2e-3 / (tilt + 1))
         best: Interval | None = None
         step = self._first_step(tilt, tolerance)
+        around = self._between(self._first_step(tilt, 10 * tolerance))
+        if around is not None:
+            high = around[0].delta(epsilon, 10 * tolerance).high
+            return Interval(low=min(high, around[1].delta(epsilon, 10 * tolerance).low), high=high)
         for _ in range(4):
-            solved = self._try(step, min(tilt, 60.0 / step), epsilon, delta)
+            solved = self._try(step, tilt, epsilon, delta)
             if solved is None:
                 break
             found = self._read(solved, epsilon)
+            before = math.inf if best is None else best.width
             if best is not None:
                 found = Interval(low=max(found.low, best.low), high=min(found.high, best.high))
             best = found
+            if best.width > 0.8 * before:
+                break
             wanted = tolerance * (tilt + 1) * best.high
             if not self.exact or best.width <= wanted:
                 break
             step *= min(0.5, math.sqrt(0.7 * wanted / best.width))
         if best is None:
-            return self._coarse(
-                lambda s: self._read(self._solve(s, min(tilt, 60 / s), epsilon, delta), epsilon), step
-            )
+            return self._coarse(lambda s: self._read(self._solve(s, tilt, epsilon, delta), epsilon), step)
         return best
 
     def _try(self, step: float, tilt: float, epsilon: float, delta: float) -> _Solved | None:
@@ -411,10 +424,10 @@ class Engine:
     def _invert(self, solved: _Solved, delta: float, guess: float) -> Interval:
         composed = solved.composed
         step = composed.step
-        if solved.infinite_high > delta:
+        bottom, top = composed.base, composed.base + composed.size
+        if solved.above(top * step) > delta:
             high = math.inf
         else:
-            bottom, top = composed.base, composed.base + composed.size
             if solved.above((bottom + 1) * step) <= delta:
                 bottom = min(bottom, 0) - 1
             while top - bottom > 1:
@@ -456,3 +469,61 @@ def _chord(solved: _Solved, bottom: int, top: int, delta: float) -> float:
     share = (left - delta) / (left - right)
     value = bottom * step + math.log1p(share * math.expm1(step))
     return min(value * (1 + 4e-16) + 1e-300 + 1e-15 * abs(value), top * step)
+
+
+def _sketch(law: LossLaw, right: float, left: float) -> tuple[FloatArray, FloatArray]:
+    """Losses and P-masses of a coarse version of the law, fine near 0: only says where to look."""
+    if isinstance(law, AtomicLaw) and law.losses.shape[1] <= 4096:
+        return law.losses[0], np.maximum(law.p[0], 1e-300)
+    low, high = law.extent(right, left)
+    if isinstance(law, TailLaw):
+        reach = max(abs(low), abs(high), 1e-300)
+        scales = reach * np.concatenate([np.geomspace(1e-8, 1.0, 400), np.linspace(0.0, 1.0, 200)])
+        edges = np.unique(np.concatenate([-scales, scales, [low, high]]))
+        edges = edges[(edges >= low) & (edges <= high)]
+        # An atom may sit on the lowest edge: begin just below it.
+        edges = np.concatenate([[low - 1e-9 * reach], edges])
+        if len(edges) > 1:
+            cells = law.cells(edges[None, :])
+            p, q = np.maximum(cells.p[0], 1e-300), np.maximum(cells.q[0], 1e-300)
+            # The merged cell's loss lies between its edges, wherever round-off puts it.
+            return np.clip(np.log(p) - np.log(q), edges[:-1], edges[1:]), p / p.sum()
+    step = max(high - low, 1e-3 * abs(high), 1e-12) / 600
+    grid = gridded(law, step, low, high)
+    masses = np.maximum(grid.masses[0], 1e-300)
+    return np.arange(grid.start, grid.start + len(masses), dtype=np.float64) * step, masses
+
+
+def _window(
+    shifts: list[float],
+    rises: FloatArray,
+    step: float,
+    epsilon: float,
+    reach: float,
+    support: tuple[int, int],
+) -> tuple[tuple[int, int], float]:
+    """Nodes outside which the tilted mass is below 1e-14 on each side: Chernoff, at the best shift."""
+    goal = math.log(1e14)
+    high = min((rise + goal) / shift for shift, rise in zip(shifts, rises, strict=True) if shift > 0)
+    low = max((rise + goal) / shift for shift, rise in zip(shifts, rises, strict=True) if shift < 0)
+    first = max(math.floor(min(low, reach) / step) - 2, support[0] - 2)
+    last = min(math.ceil(max(high, epsilon + 8 * step) / step) + 2, support[1] + 2)
+    return (first, max(last, first + 8)), 2.1e-14
+
+
+def _doubt(grid: Gridded, cells: FloatArray, bottoms: FloatArray, counts: FloatArray) -> tuple[float, float]:
+    """(ln K, tilted mass in doubt): per row, relative excess is traded against doubted mass."""
+    rows = len(counts)
+    best = np.full(rows, np.inf)
+    gain, doubt = np.zeros(rows), np.zeros(rows)
+    worst = np.max(grid.kappa, axis=1)
+    for threshold in (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 1e-2):
+        safe = grid.kappa <= threshold
+        kappa = np.max(np.where(safe, grid.kappa, 0.0), axis=1)
+        mass = np.sum(np.where(safe, 0.0, cells), axis=1)
+        better = kappa + mass < best
+        best = np.where(better, kappa + mass, best)
+        gain, doubt = np.where(better, kappa, gain), np.where(better, mass, doubt)
+        if bool(np.all(worst <= threshold)):
+            break
+    return float(counts @ gain), float(counts @ (doubt * (1 + 1e-6) + bottoms))

@@ -1,11 +1,11 @@
-"""A pair on a grid of losses: connect-the-dots, with all that is needed to bound it from both sides.
+"""Pairs on a grid of losses: connect-the-dots, with all that is needed to bound it from both sides.
 
 Each cell (l_k, l_k+1] of the loss keeps its P- and its Q-mass by splitting them between its two ends
 (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): in the variable t = e^l that joins the points of the
 convex curve h by chords, so the gridded pair dominates. Float errors only ever move mass upwards.
 Seen from below, the gridded ratio is Z~ = Z M with M in a set of two points whose logarithms lie a step
-apart and E[M|Z] <= 1 + kappa: what `curve_below` in engine.py needs. Cells in which round-off is too large
-for that are `doubtful`: their mass counts above and not below.
+apart and E[M|Z] <= 1 + kappa: what `below` in engine.py needs. Cells in which round-off is too large for
+that are doubtful: their mass counts above and not below.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.guarantees.losses.curves import CurveLaw
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw, TailLaw
@@ -26,19 +27,19 @@ _LARGEST_LOSS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Gridded:
-    """P-masses at the losses (start + k) * step, rounded up; what lies at infinity; error accounts."""
+    """Rows of P-masses at the losses (start + k) step, rounded up; what lies at infinity; error accounts."""
 
     start: int
     masses: FloatArray
-    infinite_high: float
-    infinite_low: float
+    infinite_high: FloatArray
+    infinite_low: FloatArray
     slack: float
     """True losses may lie this far above the stated ones."""
     kappa: FloatArray
     """For each cell (the k-th touches nodes k and k + 1), the relative excess of its mass."""
     cell_masses: FloatArray
     """P-mass of each cell: what has to be doubted if the cell's kappa is too large."""
-    bottom: float
+    bottom: FloatArray
     """P-mass lifted from below the grid to its first node."""
 
 
@@ -55,64 +56,65 @@ def gridded(law: LossLaw, step: float, low: float, high: float) -> Gridded:
 
 
 def _atoms(law: AtomicLaw, step: float, first: int, last: int) -> Gridded:
+    rows, count = len(law.losses), last - first + 1
     above = law.losses > last * step
     below = law.losses < first * step
-    inside = ~(above | below)
-    losses, p = law.losses[inside], law.p[inside] * (1 + law.error)
-    cell = np.clip(np.floor(losses / step).astype(np.int64), first, last - 1)
-    offset = np.clip(losses - cell * step, 0.0, step)
-    unit = UNIT * (8 + 4 * (np.abs(losses) + step)) + 2 * law.slack
+    p = np.where(above | below, 0.0, law.p * (1 + law.error))
+    clipped = np.clip(law.losses, first * step, last * step)
+    cell = np.clip(np.floor(clipped / step).astype(np.int64), first, last - 1)
+    offset = np.clip(clipped - cell * step, 0.0, step)
+    unit = UNIT * (8 + 4 * (np.abs(clipped) + step)) + 2 * law.slack
     fraction = np.clip((np.expm1(-offset) - unit) / math.expm1(-step), 0.0, 1.0)
-    count = last - first + 1
-    upper = np.bincount(cell - first + 1, weights=p * fraction, minlength=count)
-    lower = np.bincount(cell - first, weights=p * (1 - fraction), minlength=count)
-    masses = upper + lower
-    bottom = float(law.p[below].sum()) * (1 + law.error) * (1 + 1e-9)
-    masses[0] += bottom
-    cell_masses = np.bincount(cell - first, weights=p, minlength=count - 1)
-    kappa = np.zeros(count - 1)
-    if len(cell):
-        # An atom that sits on a node needs no room to move: its cell adds nothing but rounding.
-        np.maximum.at(kappa, cell - first, 2 * law.error + 4 * unit + 16 * UNIT)
+    place: NDArray[np.int64] = (cell - first) + count * np.arange(rows, dtype=np.int64)[:, None]
+
+    def spread(index: NDArray[np.int64], weights: FloatArray) -> FloatArray:
+        flat = np.bincount(index.ravel(), weights=weights.ravel(), minlength=rows * count)
+        return np.asarray(flat, dtype=np.float64).reshape(rows, count)
+
+    masses = np.asarray(spread(place + 1, p * fraction) + spread(place, p * (1 - fraction)))
+    bottom = np.sum(np.where(below, law.p, 0.0), axis=1) * (1 + 1e-9)
+    masses[:, 0] += bottom
+    cut = np.sum(np.where(above, law.p, 0.0), axis=1) * (1 + 1e-9)
     return Gridded(
         start=first,
-        masses=np.asarray(masses * (1 + 8 * UNIT), dtype=np.float64),
-        infinite_high=min(1.0, law.infinite.high + float(law.p[above].sum()) * (1 + law.error) * (1 + 1e-9)),
-        infinite_low=law.infinite.low,
+        masses=masses * (1 + 8 * UNIT),
+        infinite_high=np.minimum(1.0, law.infinite[:, 1] + cut),
+        infinite_low=law.infinite[:, 0],
         slack=law.slack + 4 * UNIT * (abs(first) + abs(last)) * step,
-        kappa=kappa,
-        cell_masses=np.asarray(cell_masses, dtype=np.float64),
+        kappa=np.full((rows, count - 1), 2 * law.error + 4 * float(np.max(unit)) + 16 * UNIT),
+        cell_masses=spread(place, p)[:, :-1],
         bottom=bottom,
     )
 
 
 def _tails(law: TailLaw, step: float, first: int, last: int) -> Gridded:
-    edges = np.arange(first, last + 1, dtype=np.float64) * step
-    got = law.tails(edges)
-    values, errors = got.values, got.errors
+    edges = np.arange(first, last + 1, dtype=np.float64)[None, :] * step
+    ends = law.tails(edges[:, [0, -1]])
+    whole_slack = law.tails(edges).slack if law.closed_cells is None else ends.slack
     cells = law.cells(edges)
     p, q, p_error, q_error = cells.p, cells.q, cells.p_error, cells.q_error
-    left = edges[:-1]
+    left = edges[:, :-1]
     ratio = np.exp(np.clip(left, -700.0, _LARGEST_LOSS))
-    slack = got.slack + 4 * UNIT * (abs(first) + abs(last)) * step
+    slack = whole_slack + 4 * UNIT * (abs(first) + abs(last)) * step
     noise = p_error + ratio * q_error + 8 * UNIT * (1 + np.abs(left)) * (p + ratio * q) + 2 * slack * p
     total = p + p_error
-    width = -math.expm1(-step)
-    raised = np.clip((p - ratio * q + noise) / width, 0.0, total)
-    raised = np.where(left > _LARGEST_LOSS - 1, total, raised)
-    masses = np.zeros(len(edges))
-    masses[1:] += raised
-    masses[:-1] += total - raised
-    bottom = float(values[1][0] + errors[1][0])
-    masses[0] += bottom
-    with np.errstate(divide="ignore", invalid="ignore"):
+    far = left > _LARGEST_LOSS - 1
+    raised = np.clip((p - ratio * q + noise) / -math.expm1(-step), 0.0, total)
+    raised = np.where(far, total, raised)
+    masses = np.zeros((len(p), p.shape[1] + 1))
+    masses[:, 1:] += raised
+    masses[:, :-1] += total - raised
+    bottom = ends.values[1][:, 0] + ends.errors[1][:, 0]
+    masses[:, 0] += bottom
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         kappa = np.where(p > p_error, (4 * noise + 4 * p_error) / np.maximum(p - p_error, 1e-320), np.inf)
-    kappa = np.where(left > _LARGEST_LOSS - 1, np.inf, kappa)
+        # Beyond the range of e^l all mass is lifted to the upper end: at most a step too high.
+        kappa = np.where(far & (p > p_error), math.expm1(min(step, 600.0)) + 8 * p_error / p, kappa)
     return Gridded(
         start=first,
         masses=masses * (1 + 8 * UNIT),
-        infinite_high=min(1.0, float(values[0][-1] + errors[0][-1])),
-        infinite_low=law.infinite.low,
+        infinite_high=np.minimum(1.0, ends.values[0][:, 1] + ends.errors[0][:, 1]),
+        infinite_low=np.zeros(len(p)),
         slack=slack,
         kappa=kappa + 4 * slack + 16 * UNIT,
         cell_masses=total,
@@ -135,17 +137,17 @@ def _curve(law: CurveLaw, step: float, first: int, last: int) -> Gridded:
     scale = vk[1:] * 8 * UNIT / gaps + 8 * UNIT * np.abs(slopes[:-1])
     after = np.concatenate([scale[1:], [0.0]])
     mass = tk[1:] * (np.maximum(inner, 0.0) + scale + after + 4 * UNIT * np.abs(slopes[1:]))
-    masses = np.zeros(len(losses))
-    masses[np.array(keep[1:]) - 1] = mass
+    masses = np.zeros((1, len(losses)))
+    masses[0, np.array(keep[1:]) - 1] = mass
     return Gridded(
         start=first,
         masses=masses,
-        infinite_high=float(vk[-1]),
-        infinite_low=0.0,
+        infinite_high=np.array([float(vk[-1])]),
+        infinite_low=np.zeros(1),
         slack=4 * UNIT * (abs(first) + abs(last)) * step,
-        kappa=np.full(len(losses) - 1, np.inf),
-        cell_masses=np.ones(len(losses) - 1),
-        bottom=0.0,
+        kappa=np.full((1, len(losses) - 1), np.inf),
+        cell_masses=np.ones((1, len(losses) - 1)),
+        bottom=np.zeros(1),
     )
 
 
@@ -154,6 +156,8 @@ def _hull(x: FloatArray, y: FloatArray) -> list[int]:
     keep: list[int] = []
     xs, ys = x.tolist(), y.tolist()
     for i in range(len(xs)):
+        if keep and xs[i] <= xs[keep[-1]]:
+            continue
         while len(keep) >= 2:
             a, b = keep[-2], keep[-1]
             if (ys[b] - ys[a]) * (xs[i] - xs[a]) >= (ys[i] - ys[a]) * (xs[b] - xs[a]):
@@ -165,30 +169,29 @@ def _hull(x: FloatArray, y: FloatArray) -> list[int]:
 
 
 def law_curve(law: LossLaw, epsilons: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Float enclosures of H_epsilon from a law: P(L > e) - e^e Q(L > e), with the law's error bounds."""
+    """Float enclosures of H_epsilon from the law of one pair: P(L > e) - e^e Q(L > e), with its errors."""
     if isinstance(law, CurveLaw):
         return np.zeros_like(epsilons), law.values(epsilons)
     t = np.exp(np.minimum(epsilons, 700.0))
     if isinstance(law, TailLaw):
-        got = law.tails(epsilons)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = got.values[0] - t * got.values[2]
-            error = got.errors[0] + t * got.errors[2] + 8 * UNIT * (got.values[0] + t * got.values[2])
-            error = error + got.slack * got.values[0]
-        high = np.where(epsilons > _LARGEST_LOSS, got.values[0] + got.errors[0], value + error)
+        got = law.tails(epsilons[None, :])
+        p, q, p_error, q_error = got.values[0][0], got.values[2][0], got.errors[0][0], got.errors[2][0]
+        value = p - t * q
+        error = p_error + t * q_error + 8 * UNIT * (p + t * q) + got.slack * p
+        high = np.where(epsilons > _LARGEST_LOSS, p + p_error, value + error)
         low = np.where(epsilons > _LARGEST_LOSS, 0.0, value - error)
     else:
         assert isinstance(law, AtomicLaw)
-        above = np.concatenate([np.cumsum(law.p[::-1])[::-1], [0.0]])
-        above_q = np.concatenate([np.cumsum(law.q[::-1])[::-1], [0.0]])
-        index = np.searchsorted(law.losses, epsilons, side="right")
-        size = law.error + UNIT * (8 + 2 * len(law.p)) + law.slack
+        above = np.concatenate([np.cumsum(law.p[0, ::-1])[::-1], [0.0]])
+        above_q = np.concatenate([np.cumsum(law.q[0, ::-1])[::-1], [0.0]])
+        index = np.searchsorted(law.losses[0], epsilons, side="right")
+        size = law.error + UNIT * (8 + 2 * law.p.shape[1]) + law.slack
         error = (above[index] + t * above_q[index]) * size
         # Where every atom above weighs tiny amounts the two sums cancel: the sum of P alone bounds it too.
         value = np.clip(above[index] - t * above_q[index], 0.0, None)
-        high = np.minimum(value + error, above[index] * (1 + size)) + law.infinite.high
-        low = value - error + law.infinite.low
-        low = np.where(epsilons > _LARGEST_LOSS, law.infinite.low, low)
+        high = np.minimum(value + error, above[index] * (1 + size)) + law.infinite[0, 1]
+        low = value - error + law.infinite[0, 0]
+        low = np.where(epsilons > _LARGEST_LOSS, law.infinite[0, 0], low)
     floor = np.maximum(-np.expm1(np.minimum(epsilons, 0.0)) * (1 - 4 * UNIT), 0.0)
     low = np.clip(np.maximum(low, floor), 0.0, 1.0)
     return low, np.maximum(np.clip(high, 0.0, 1.0), low)

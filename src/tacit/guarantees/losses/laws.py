@@ -2,6 +2,7 @@
 
 `AtomicLaw` lists the atoms; `TailLaw` gives the four tails P(L>l), P(L<=l), Q(L>l), Q(L<=l). Both know
 how to swap P and Q and how to mix P into Q (Poisson sampling), so that every pair needs one law only.
+A law may stand for many pairs of one kind at once: arrays are (pairs, points), parameters are columns.
 Rounding errors of the vectorised functions are bounded by the stated multiples of the unit round-off,
 which the tests hold against ball arithmetic.
 """
@@ -11,20 +12,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from tacit.guarantees.losses.pair import FloatArray
 from tacit.guarantees.rounding import Interval
 
-__all__ = ["UNIT", "AtomicLaw", "Cells", "LossLaw", "TailLaw", "Tails", "sampled_loss", "unsampled_loss"]
+__all__ = [
+    "UNIT",
+    "AtomicLaw",
+    "Cells",
+    "Column",
+    "LossLaw",
+    "TailLaw",
+    "Tails",
+    "sampled_loss",
+    "unsampled_loss",
+]
 
 UNIT = 2.0**-53
-_ZERO = Interval(low=0.0, high=0.0)
+Column: TypeAlias = "float | FloatArray"
+"""A parameter: one number, or one for each pair, as a column."""
 
 
 class LossLaw(ABC):
-    """The law of the loss under both distributions of a pair."""
+    """The law of the loss under both distributions of a pair, or of many pairs."""
 
     __slots__ = ()
 
@@ -33,7 +46,7 @@ class LossLaw(ABC):
         """The law for (Q, P)."""
 
     @abstractmethod
-    def sampled(self, rate: float) -> LossLaw:
+    def sampled(self, rate: Column) -> LossLaw:
         """The law for ((1 - rate) Q + rate P, Q)."""
 
     @abstractmethod
@@ -41,91 +54,124 @@ class LossLaw(ABC):
         """Losses (low, high) with about P(L < low) <= left and P(L > high) <= right (not certified)."""
 
 
-def sampled_loss(losses: FloatArray, rate: float) -> FloatArray:
+def sampled_loss(losses: FloatArray, rate: Column) -> FloatArray:
     """ln(1 - rate + rate e^L), without overflow."""
     big = losses > 30.0
     safe = np.where(big, 0.0, losses)
     with np.errstate(divide="ignore"):
         small = np.log1p(rate * np.expm1(safe))
-    return np.where(big, losses + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.abs(losses))), small)
+    large = losses + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.abs(losses)))
+    return np.asarray(np.where(big, large, small))
 
 
-def unsampled_loss(losses: FloatArray, rate: float) -> FloatArray:
+def unsampled_loss(losses: FloatArray, rate: Column) -> FloatArray:
     """The inverse of `sampled_loss`; -infinity at and below ln(1 - rate)."""
     big = losses > 30.0
-    inner = 1.0 + np.expm1(np.where(big, 0.0, losses)) / rate
+    ratio = np.expm1(np.where(big, 0.0, losses)) / rate
     with np.errstate(divide="ignore", invalid="ignore"):
-        small = np.where(
-            inner > 0.0, np.log1p(np.maximum(np.expm1(np.where(big, 0.0, losses)) / rate, -1.0)), -np.inf
-        )
-    return np.where(big, losses - np.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.abs(losses))), small)
+        small = np.where(ratio > -1.0, np.log1p(np.maximum(ratio, -1.0)), -np.inf)
+    large = losses - np.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.abs(losses)))
+    return np.asarray(np.where(big, large, small))
+
+
+def _ends(interval: Interval) -> FloatArray:
+    return np.array([[interval.low, interval.high]])
+
+
+NONE = _ends(Interval(low=0.0, high=0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtomicLaw(LossLaw):
-    """Atoms at `losses` (ascending) with masses p, q; masses are right to the relative error `error`,
-    losses to `slack`; the rest of P lies at +infinity and the rest of Q at -infinity."""
+    """Atoms at `losses` (ascending) with masses p, q, each (pairs, atoms); masses are right to the relative
+    error `error`, losses to `slack`; P-mass at +infinity and Q-mass at -infinity as rows (low, high)."""
 
     losses: FloatArray
     p: FloatArray
     q: FloatArray
-    infinite: Interval = _ZERO
-    reverse_infinite: Interval = _ZERO
+    infinite: FloatArray
+    reverse_infinite: FloatArray
     error: float = 16 * UNIT
     slack: float = 0.0
 
+    @staticmethod
+    def single(
+        *,
+        losses: FloatArray,
+        p: FloatArray,
+        q: FloatArray,
+        infinite: Interval,
+        reverse_infinite: Interval,
+        error: float = 16 * UNIT,
+        slack: float = 0.0,
+    ) -> AtomicLaw:
+        """The law of one pair."""
+        return AtomicLaw(
+            losses=losses[None, :],
+            p=p[None, :],
+            q=q[None, :],
+            infinite=_ends(infinite),
+            reverse_infinite=_ends(reverse_infinite),
+            error=error,
+            slack=slack,
+        )
+
+    @staticmethod
+    def stacked(laws: list[AtomicLaw]) -> AtomicLaw:
+        """Many laws with equal numbers of atoms as one."""
+        return AtomicLaw(
+            losses=np.concatenate([law.losses for law in laws]),
+            p=np.concatenate([law.p for law in laws]),
+            q=np.concatenate([law.q for law in laws]),
+            infinite=np.concatenate([law.infinite for law in laws]),
+            reverse_infinite=np.concatenate([law.reverse_infinite for law in laws]),
+            error=max(law.error for law in laws),
+            slack=max(law.slack for law in laws),
+        )
+
     def swapped(self) -> AtomicLaw:
         return AtomicLaw(
-            losses=-self.losses[::-1],
-            p=self.q[::-1],
-            q=self.p[::-1],
+            losses=-self.losses[:, ::-1],
+            p=self.q[:, ::-1],
+            q=self.p[:, ::-1],
             infinite=self.reverse_infinite,
             reverse_infinite=self.infinite,
             error=self.error,
             slack=self.slack,
         )
 
-    def sampled(self, rate: float) -> AtomicLaw:
-        losses, q = self.losses, self.q
-        p = (1 - rate) * self.q + rate * self.p
-        if self.reverse_infinite.high > 0.0:
-            # Q-mass that P cannot reach becomes an atom at ln(1 - rate).
-            extra = self.reverse_infinite.high
-            with np.errstate(divide="ignore"):
-                bottom = float(np.log1p(-rate))
-            if np.isfinite(bottom):
-                mapped = np.concatenate([[bottom], sampled_loss(losses, rate)])
-                p, q = np.concatenate([[(1 - rate) * extra], p]), np.concatenate([[extra], q])
-            else:
-                mapped = sampled_loss(losses, rate)
-        else:
-            mapped = sampled_loss(losses, rate)
+    def sampled(self, rate: Column) -> AtomicLaw:
+        column = np.broadcast_to(np.asarray(rate, dtype=np.float64).reshape(-1, 1), (len(self.losses), 1))
+        # Q-mass that P cannot reach becomes an atom at ln(1 - rate).
+        extra = self.reverse_infinite[:, 1:]
+        losses = np.concatenate([np.log1p(-column), sampled_loss(self.losses, column)], axis=1)
+        q = np.concatenate([extra, self.q], axis=1)
+        p = np.concatenate([(1 - column) * extra, (1 - column) * self.q + column * self.p], axis=1)
         return AtomicLaw(
-            losses=mapped,
+            losses=losses,
             p=p,
             q=q,
-            infinite=Interval(
-                low=rate * self.infinite.low, high=min(1.0, rate * self.infinite.high * 1.000001)
-            ),
-            reverse_infinite=self.reverse_infinite if rate >= 1.0 else _ZERO,
+            infinite=np.clip(self.infinite * column * np.array([1 - 1e-12, 1 + 1e-12]), 0.0, 1.0),
+            reverse_infinite=np.zeros_like(self.reverse_infinite),
             error=self.error + 8 * UNIT,
-            slack=self.slack + 8 * UNIT * (1.0 + float(np.max(np.abs(mapped)))),
+            slack=self.slack + 8 * UNIT * (1.0 + float(np.max(np.abs(losses)))),
         )
 
     def extent(self, right: float, left: float) -> tuple[float, float]:
-        above = np.cumsum(self.p[::-1])[::-1]
-        below = np.cumsum(self.p)
-        top = int(np.searchsorted(-above, -right, side="left"))
-        bottom = int(np.searchsorted(below, left, side="right"))
-        top = min(max(top, 1), len(self.losses)) - 1
-        bottom = min(bottom, top)
-        return float(self.losses[bottom]), float(self.losses[top])
+        above = np.cumsum(self.p[:, ::-1], axis=1)[:, ::-1]
+        below = np.cumsum(self.p, axis=1)
+        tops = np.where(above > right, self.losses, -np.inf)
+        bottoms = np.where(below > left, self.losses, np.inf)
+        low, high = float(np.min(bottoms)), float(np.max(tops))
+        if not (np.isfinite(low) and np.isfinite(high)):
+            return float(np.min(self.losses)), float(np.max(self.losses))
+        return min(low, high), high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tails:
-    """Rows: P(L>l), P(L<=l), Q(L>l), Q(L<=l); absolute errors of each; slack: how far the points l at
-    which they were really taken may lie from those asked for (the same points for all four rows)."""
+    """Rows: P(L>l), P(L<=l), Q(L>l), Q(L<=l), each (pairs, points); absolute errors of each; slack: how far
+    the points at which they were really taken may lie from those asked for (the same for all four rows)."""
 
     values: FloatArray
     errors: FloatArray
@@ -144,11 +190,9 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailLaw(LossLaw):
-    """A law given by its four tails as vectorised functions."""
+    """A law without mass at infinity, given by its four tails as vectorised functions of (1, points)."""
 
     tails: Callable[[FloatArray], Tails]
-    infinite: Interval = _ZERO
-    reverse_infinite: Interval = _ZERO
     bounds: tuple[float, float] = (-np.inf, np.inf)
     closed_cells: Callable[[FloatArray], Cells] | None = None
     """Masses of the cells between rising edges in closed form, where the tails would cancel."""
@@ -163,11 +207,11 @@ class TailLaw(LossLaw):
         values, errors = got.values, got.errors
 
         def from_tails(above: int, below: int) -> tuple[FloatArray, FloatArray]:
-            use_above = values[above][:-1] < values[below][1:]
-            from_above = values[above][:-1] - values[above][1:]
-            from_below = values[below][1:] - values[below][:-1]
-            error_above = errors[above][:-1] + errors[above][1:]
-            error_below = errors[below][1:] + errors[below][:-1]
+            use_above = values[above][:, :-1] < values[below][:, 1:]
+            from_above = values[above][:, :-1] - values[above][:, 1:]
+            from_below = values[below][:, 1:] - values[below][:, :-1]
+            error_above = errors[above][:, :-1] + errors[above][:, 1:]
+            error_below = errors[below][:, 1:] + errors[below][:, :-1]
             mass = np.maximum(np.where(use_above, from_above, from_below), 0.0)
             return mass, np.where(use_above, error_above, error_below) + 2 * UNIT * mass
 
@@ -181,9 +225,12 @@ class TailLaw(LossLaw):
 
         def cells(edges: FloatArray) -> Cells:
             assert closed is not None
-            back = closed(-edges[::-1])
+            back = closed(-edges[:, ::-1])
             return Cells(
-                p=back.q[::-1], q=back.p[::-1], p_error=back.q_error[::-1], q_error=back.p_error[::-1]
+                p=back.q[:, ::-1],
+                q=back.p[:, ::-1],
+                p_error=back.q_error[:, ::-1],
+                q_error=back.p_error[:, ::-1],
             )
 
         def tails(losses: FloatArray) -> Tails:
@@ -192,13 +239,11 @@ class TailLaw(LossLaw):
 
         return TailLaw(
             tails=tails,
-            infinite=self.reverse_infinite,
-            reverse_infinite=self.infinite,
             bounds=(-self.bounds[1], -self.bounds[0]),
             closed_cells=None if closed is None else cells,
         )
 
-    def sampled(self, rate: float) -> TailLaw:
+    def sampled(self, rate: Column) -> TailLaw:
         inner = self.tails
         closed = self.closed_cells
 
@@ -219,32 +264,28 @@ class TailLaw(LossLaw):
             reach = float(np.max(np.abs(base[finite]), initial=0.0)) + float(np.max(np.abs(losses)))
             # The map is a contraction where the loss is positive; below, its inverse steepens exactly
             # as fast as the loss flattens, so that the error seen in the loss stays a few units.
-            slack = got.slack + 16 * UNIT * (1.0 + reach) * float(np.exp(max(0.0, -float(np.min(losses)))))
+            slack = got.slack + 16 * UNIT * (1.0 + reach) * float(
+                np.exp(min(max(0.0, -float(np.min(losses))), 700.0))
+            )
             return Tails(values=values, errors=errors, slack=slack)
 
         low, high = self.bounds
-        ends = sampled_loss(np.array([low, high]), rate)
-        return TailLaw(
-            tails=tails,
-            infinite=Interval(
-                low=rate * self.infinite.low, high=min(1.0, rate * self.infinite.high * 1.000001)
-            ),
-            bounds=(float(ends[0]), float(ends[1])),
-            closed_cells=None if closed is None else cells,
-        )
+        bottom = float(np.min(sampled_loss(np.array([[low]]), rate)))
+        top = float(np.max(sampled_loss(np.array([[high]]), rate)))
+        return TailLaw(tails=tails, bounds=(bottom, top), closed_cells=None if closed is None else cells)
 
     def extent(self, right: float, left: float) -> tuple[float, float]:
+        low_bound, high_bound = self.bounds
         scales = np.concatenate([[0.0], np.exp2(np.arange(-60.0, 24.0, 0.5))])
         points = np.unique(np.concatenate([-scales, scales]))
-        low_bound, high_bound = self.bounds
         points = points[(points > low_bound) & (points < high_bound)]
         if len(points) == 0:
             return low_bound, high_bound
 
         def search(grid: FloatArray) -> tuple[float, float, float, float]:
-            values = self.tails(grid).values
-            over = np.flatnonzero(values[0] <= right)
-            under = np.flatnonzero(values[1] <= left)
+            values = self.tails(grid[None, :]).values
+            over = np.flatnonzero(np.all(values[0] <= right, axis=0))
+            under = np.flatnonzero(np.all(values[1] <= left, axis=0))
             top = int(over[0]) if len(over) else len(grid)
             bottom = int(under[-1]) if len(under) else -1
             return (
@@ -255,11 +296,8 @@ class TailLaw(LossLaw):
             )
 
         inner_top, outer_top, outer_bottom, inner_bottom = search(points)
-        fine = np.unique(
-            np.concatenate(
-                [np.linspace(inner_top, outer_top, 33), np.linspace(outer_bottom, inner_bottom, 33)]
-            )
-        )
-        fine = fine[np.isfinite(fine)]
+        tops = np.linspace(max(inner_top, -(2.0**24)), outer_top, 33)
+        bottoms = np.linspace(outer_bottom, min(inner_bottom, 2.0**24), 33)
+        fine = np.unique(np.concatenate([tops, bottoms]))
         _, high, low, _ = search(fine)
-        return max(low, low_bound), min(high, high_bound)
+        return max(min(low, high), low_bound), min(high, high_bound)

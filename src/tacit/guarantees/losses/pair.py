@@ -108,6 +108,11 @@ class Pair(ABC):
         low, high = law_curve(self.law(), np.asarray(epsilons, dtype=np.float64))
         return (low if self.exact else np.zeros_like(low)), high
 
+    @property
+    def atom_count(self) -> int | Pair:
+        """How many atoms the loss has, where laws of equally many may be stacked; else the pair itself."""
+        return self
+
     def kinks(self) -> list[float] | None:
         """The epsilons between which the curve is linear in e^epsilon; None where it bends everywhere."""
         return None

@@ -58,6 +58,7 @@ class BlockSampler:
     wide: bool = False
 
     def draw(self, count: int, source: Source) -> Integers:
+        """Draw by rejection from the step envelope, exactly."""
         parts: list[Integers] = []
         missing = count
         while missing > 0:

@@ -81,6 +81,7 @@ class Digits:
     weights: tuple[int, ...]
 
     def draw(self, count: int, source: Source) -> Integers:
+        """Draw the digits and put them together."""
         wide = self.weights[-1] > 1 << 50
         parts = []
         for start in range(0, count, CHUNK):

@@ -51,13 +51,16 @@ class Series:
         return kept
 
     def survival(self, k: int) -> Ball:
+        """Pr[X >= k] as a ball."""
         suffixes = self._sums()[1]
         return suffixes[k] if k < len(suffixes) else between_zero_and(suffixes[-1])
 
     def survivals(self) -> Iterator[Ball]:
+        """Pr[X >= k] for k = 1, 2, ... as balls."""
         yield from self._sums()[1][1:]
 
     def probability(self, k: int) -> Ball:
+        """Pr[X = k] as a ball."""
         probabilities, suffixes = self._sums()
         return probabilities[k] if k < len(probabilities) else between_zero_and(suffixes[-1])
 

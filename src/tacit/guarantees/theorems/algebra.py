@@ -1,62 +1,8 @@
-"""Every theorem that the algebra rests on: id, statement, source, assumptions.
-
-An id names a page in docs/theory, where the proof is, and marks the laws that use the theorem. A statement
-that differs from its source is marked: CORRECTED (the source is wrong) or SHARPER (ours, and better).
-"""
+"""The theorems of the algebra: curves, conversions, composition, groups, sampling, meaning, conditions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-
-from tacit.errors import InvalidParameter, UnknownName
-
-__all__ = ["THEOREMS", "Standing", "Theorem", "register", "theorem"]
-
-
-class Standing(StrEnum):
-    """How a statement relates to its source."""
-
-    AS_PRINTED = "as printed"
-    CORRECTED = "corrected"
-    SHARPER = "sharper"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Theorem:
-    """A statement with its source and its assumptions; the proof is in docs/theory/<id>.md."""
-
-    id: str
-    statement: str
-    source: str
-    assumptions: str = "none beyond the definitions"
-    standing: Standing = Standing.AS_PRINTED
-
-
-THEOREMS: dict[str, Theorem] = {}
-
-
-def register(
-    id: str,
-    statement: str,
-    source: str,
-    assumptions: str = "none beyond the definitions",
-    standing: Standing = Standing.AS_PRINTED,
-) -> None:
-    """Enter one theorem; an id is given once."""
-    if id in THEOREMS:
-        raise InvalidParameter(parameter="id", value=id, must="be registered once")
-    THEOREMS[id] = Theorem(
-        id=id, statement=statement, source=source, assumptions=assumptions, standing=standing
-    )
-
-
-def theorem(id: str) -> Theorem:
-    """The theorem with this id."""
-    if id not in THEOREMS:
-        raise UnknownName(what="theorem", name=id, known=THEOREMS)
-    return THEOREMS[id]
-
+from tacit.guarantees.theorems.register import Standing, register
 
 _SHARPER, _CORRECTED = Standing.SHARPER, Standing.CORRECTED
 

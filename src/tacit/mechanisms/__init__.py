@@ -1,0 +1,70 @@
+"""Mechanisms: numbers in, noisy numbers out, each with its bound, its error and its law of noise."""
+
+from __future__ import annotations
+
+from tacit.mechanisms.base import AdditiveMechanism, Mechanism
+from tacit.mechanisms.bodies import Box, Simplex, gauge
+from tacit.mechanisms.exponential import Chosen, Exponential
+from tacit.mechanisms.gamma import Gamma
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.geometric import Geometric, TruncatedGeometric
+from tacit.mechanisms.grid import Grid, Released, on_grid
+from tacit.mechanisms.interval import IntervalExponential
+from tacit.mechanisms.knorm import KNorm, KNormDifference
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.permute_and_flip import PermuteAndFlip
+from tacit.mechanisms.propose_test_release import InterquartileRangeByTest, MedianByTest, Tested
+from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseComparison
+from tacit.mechanisms.rounded_gaussian import RoundedGaussian
+from tacit.mechanisms.selection import Selected, Selection
+from tacit.mechanisms.sensitivity import L1, L2, Count, Linf, Score, Sensitivity
+from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
+from tacit.mechanisms.smooth import SmoothBound, median_rank, smooth_bound
+from tacit.mechanisms.smooth_noise import SmoothLaplace, SmoothStudent
+from tacit.mechanisms.staircase import Staircase
+
+__all__ = [
+    "L1",
+    "L2",
+    "AdditiveMechanism",
+    "Box",
+    "Chosen",
+    "Contribution",
+    "Count",
+    "Exponential",
+    "Gamma",
+    "Gauge",
+    "Gaussian",
+    "Geometric",
+    "Grid",
+    "HullGauge",
+    "InterquartileRangeByTest",
+    "IntervalExponential",
+    "KNorm",
+    "KNormDifference",
+    "Laplace",
+    "Linf",
+    "Mahalanobis",
+    "Mechanism",
+    "MedianByTest",
+    "PermuteAndFlip",
+    "RandomizedResponse",
+    "Released",
+    "ResponseComparison",
+    "RoundedGaussian",
+    "Score",
+    "Selected",
+    "Selection",
+    "Sensitivity",
+    "Simplex",
+    "SmoothBound",
+    "SmoothLaplace",
+    "SmoothStudent",
+    "Staircase",
+    "Tested",
+    "TruncatedGeometric",
+    "gauge",
+    "median_rank",
+    "on_grid",
+    "smooth_bound",
+]

@@ -1,0 +1,131 @@
+"""What every mechanism answers: its bound, its event, its error and its law of noise."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Bound
+from tacit.guarantees.rounding import up
+from tacit.mechanisms.grid import Released
+from tacit.noise import add_exact, integer_array
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.exact import Integers
+from tacit.noise.source import Source, default_source
+
+__all__ = ["AdditiveMechanism", "Mechanism", "confidence_level", "epsilon_parameter", "one_value"]
+
+
+def epsilon_parameter(value: object, name: str = "epsilon") -> Fraction:
+    """A finite epsilon above 0, exactly; no default, and 0 is refused because it allows no output at all."""
+    exact = exact_parameter(name, value, positive=False)
+    if exact <= 0:
+        raise InvalidParameter(
+            parameter=name,
+            value=value,
+            must="be a finite number above 0",
+            hint="epsilon is the privacy loss; 0 would need infinite noise: then release nothing",
+        )
+    return exact
+
+
+def confidence_level(value: object) -> Fraction:
+    """A number strictly between 0 and 1."""
+    level = exact_parameter("confidence", value, positive=False)
+    if not 0 < level < 1:
+        raise InvalidParameter(
+            parameter="confidence", value=value, must="lie strictly between 0 and 1", hint="0.95 is usual"
+        )
+    return level
+
+
+def one_value(values: npt.ArrayLike, mechanism: str) -> Integers:
+    """The integers, of which there must be one (a scalar, or an array with one entry)."""
+    array = integer_array(values)
+    if array.size != 1:
+        raise InvalidParameter(
+            parameter="values",
+            value=f"{array.size} numbers",
+            must=f"be one number for the {mechanism} mechanism",
+            hint="release each number by its own mechanism and compose, or use Laplace noise with an L1 sensitivity",
+        )
+    return array
+
+
+class Mechanism(ABC):
+    """A randomised function of numbers, with a proved bound and errors in closed form.
+
+    Subclasses are frozen, keyword-only data classes, valid from birth.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def bound(self) -> Bound:
+        """What one release may reveal; an upper bound that is reached, unless the class says otherwise."""
+
+    @property
+    @abstractmethod
+    def noise_law(self) -> dict[str, Any]:
+        """The law of the noise for a certificate: plain JSON values, exact numbers as strings."""
+
+
+class AdditiveMechanism(Mechanism):
+    """Integer noise, independent of the data, added to integers on a grid.
+
+    The noise has all the integers as its support, so the reachable outputs do not depend on the true value.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def step(self) -> Fraction:
+        """The grid's spacing."""
+
+    @abstractmethod
+    def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
+        """Noise for an array of this shape."""
+
+    def _checked(self, values: npt.ArrayLike) -> Integers:
+        return integer_array(values)
+
+    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
+        """values + noise, both in grid steps. Integers of any size; nothing wraps around."""
+        source = source if source is not None else default_source()
+        array = self._checked(values)
+        noise = self._noise(array.shape, source) if array.size else np.empty(array.shape, dtype=np.int64)
+        return Released(values=add_exact(array, noise), spacing=self.step, publishable=source.publishable)
+
+    @abstractmethod
+    def expected_error(self) -> float:
+        """E |noise| of one coordinate, in the statistic's unit."""
+
+    @abstractmethod
+    def error_quantile(self, confidence: Exact = 0.95) -> float:
+        """The size that the noise of one coordinate stays within, with this probability."""
+
+    @abstractmethod
+    def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
+        """The size that the noise of all `dimension` coordinates stays within at once."""
+
+
+def in_units(steps: int | Fraction, spacing: Fraction) -> float:
+    """Grid steps as a float in the statistic's unit, rounded up."""
+    return up(Fraction(steps) * spacing)
+
+
+def dimension_parameter(value: object) -> int:
+    """A dimension of at least 1."""
+    return integer_parameter("dimension", value, least=1)
+
+
+def shown(value: Fraction) -> str:
+    """An exact rational as text."""
+    return str(value)

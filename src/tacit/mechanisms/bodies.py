@@ -1,0 +1,231 @@
+"""Convex bodies that shape noise: boxes and simplices beside the balls of the noise room, and what they reach.
+
+A body must hold 0 in its inside, or its gauge is infinite in some direction and the noise never goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter, NotCertified
+from tacit.noise import Body, Draws, Ellipsoid, EuclideanBall, L1Ball, LinfBall, Needs, SampledBody, total
+from tacit.noise.balls import Exact, exact_parameter
+from tacit.noise.enclosures import Enclosure, Reals
+from tacit.noise.matrices import Matrix
+
+__all__ = ["Box", "Moments", "Simplex", "gauge", "moments"]
+
+_ORIGIN = "shift the statistic by a public point that is inside the body, so that the body surrounds 0"
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box(Body):
+    """{x : low_i <= x_i <= high_i} with low_i < 0 < high_i; symmetric only if low = -high."""
+
+    low: Sequence[Exact]
+    high: Sequence[Exact]
+
+    def __post_init__(self) -> None:
+        low = tuple(exact_parameter("low", v, positive=False) for v in self.low)
+        high = tuple(exact_parameter("high", v, positive=False) for v in self.high)
+        if not low or len(low) != len(high):
+            raise InvalidParameter(parameter="high", value=len(high), must=f"have {len(low)} >= 1 entries")
+        if any(a >= 0 for a in low) or any(b <= 0 for b in high):
+            raise InvalidParameter(
+                parameter="low", value=(low, high), must="hold the origin strictly inside", hint=_ORIGIN
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.low)
+
+    @property
+    def symmetric(self) -> bool:
+        return all(a == -b for a, b in zip(self.low, self.high, strict=True))
+
+    def needs(self) -> Needs:
+        return Needs(uniforms=self.dimension)
+
+    def formula(self, draws: Draws) -> Reals:
+        u = draws.uniforms(self.dimension)
+        rows = [
+            u[:, i : i + 1] * draws.real(Fraction(b) - Fraction(a)) + draws.real(Fraction(a))
+            for i, (a, b) in enumerate(zip(self.low, self.high, strict=True))
+        ]
+        return _columns(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simplex(Body):
+    """The convex hull of d + 1 points with 0 strictly inside: sum e_k v_k / sum e_k with exponential e_k."""
+
+    vertices: Sequence[Sequence[Exact]]
+
+    def __post_init__(self) -> None:
+        points = tuple(
+            tuple(exact_parameter("vertices", v, positive=False) for v in point) for point in self.vertices
+        )
+        d = len(points) - 1
+        if d < 1 or any(len(p) != d for p in points):
+            raise InvalidParameter(
+                parameter="vertices", value=len(points), must="be d + 1 points with d >= 1 coordinates each"
+            )
+        object.__setattr__(self, "vertices", points)
+        weights = self._barycentric([Fraction(0)] * d)
+        if weights is None:
+            raise InvalidParameter(
+                parameter="vertices",
+                value="points in a hyperplane",
+                must="span the space",
+                hint="move one of them",
+            )
+        if min(weights) <= 0:
+            raise InvalidParameter(
+                parameter="vertices", value=points, must="hold the origin strictly inside", hint=_ORIGIN
+            )
+
+    def _barycentric(self, x: Sequence[Fraction]) -> list[Fraction] | None:
+        """The weights w with sum w = 1 and sum w_k v_k = x, exactly."""
+        from flint import fmpq, fmpq_mat
+
+        n = len(self.vertices)
+        rows = [[Fraction(p[i]) for p in self.vertices] for i in range(n - 1)] + [[Fraction(1)] * n]
+        matrix = fmpq_mat(n, n, [fmpq(v.numerator, v.denominator) for row in rows for v in row])
+        if matrix.det() == 0:
+            return None
+        right = fmpq_mat(n, 1, [fmpq(v.numerator, v.denominator) for v in [*x, Fraction(1)]])
+        return [Fraction(int(w.p), int(w.q)) for w in (matrix.solve(right)[i, 0] for i in range(n))]
+
+    @property
+    def dimension(self) -> int:
+        return len(self.vertices) - 1
+
+    @property
+    def symmetric(self) -> bool:
+        return self.dimension == 1 and self.vertices[0][0] == -Fraction(self.vertices[1][0])
+
+    def needs(self) -> Needs:
+        return Needs(exponentials=self.dimension + 1)
+
+    def formula(self, draws: Draws) -> Reals:
+        e = draws.exponentials(self.dimension + 1)
+        transposed = [[p[i] for p in self.vertices] for i in range(self.dimension)]
+        return Matrix("vertices", transposed).apply(e) / total(e)
+
+
+def _columns(parts: list[Reals]) -> Reals:
+    if isinstance(parts[0], Enclosure):
+        return Enclosure(np.concatenate([p.mid for p in parts], 1), np.concatenate([p.rad for p in parts], 1))
+    return np.concatenate(parts, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The uniform law on a body, coordinate by coordinate: mean, second moment, mean size, tail of the size.
+
+    `tails[i](s)` = Pr[|u_i| > s], or None where no closed form is at hand. `reach[i]` = sup |u_i|.
+    """
+
+    mean: Floats
+    square: Floats
+    size: Floats
+    reach: Floats
+    tails: tuple[Callable[[Floats], Floats], ...] | None
+
+
+def moments(body: Body | SampledBody) -> Moments:
+    """What the errors of a K-norm mechanism are made of, in closed form."""
+    from scipy.special import betainc, gammaln
+
+    d = body.dimension if isinstance(body, Body) else body.coordinates
+    zero = np.zeros(d)
+    match body:
+        case EuclideanBall() | Ellipsoid():
+            if isinstance(body, EuclideanBall):
+                width = np.full(d, float(body.radius))
+            else:
+                width = np.sqrt((np.array([[float(v) for v in row] for row in body.factor]) ** 2).sum(axis=1))
+            size = np.exp(gammaln(d / 2 + 1) - gammaln((d + 3) / 2)) / np.sqrt(np.pi)
+
+            def ball_tail(w: float) -> Callable[[Floats], Floats]:
+                # u_1^2 of the unit ball is Beta(1/2, (d+1)/2).
+                return lambda s: 1.0 - betainc(0.5, (d + 1) / 2, np.clip((s / w) ** 2, 0, 1))
+
+            return Moments(
+                zero, width**2 / (d + 2), width * size, width, tuple(ball_tail(float(w)) for w in width)
+            )
+        case L1Ball():
+            r = float(body.radius)
+            tail = _power_tail(r, d)
+            return Moments(
+                zero,
+                np.full(d, 2 * r * r / ((d + 1) * (d + 2))),
+                np.full(d, r / (d + 1)),
+                np.full(d, r),
+                (tail,) * d,
+            )
+        case LinfBall() | Box():
+            if isinstance(body, LinfBall):
+                low, high = np.full(d, -float(body.radius)), np.full(d, float(body.radius))
+            else:
+                low, high = np.array([float(v) for v in body.low]), np.array([float(v) for v in body.high])
+            return Moments(
+                (low + high) / 2,
+                (low**2 + low * high + high**2) / 3,
+                (low**2 + high**2) / (2 * (high - low)),
+                np.maximum(-low, high),
+                tuple(_box_tail(float(a), float(b)) for a, b in zip(low, high, strict=True)),
+            )
+        case Simplex():
+            v = np.array([[float(x) for x in p] for p in body.vertices])
+            mean = v.mean(axis=0)
+            square = (v.sum(axis=0) ** 2 + (v**2).sum(axis=0)) / ((d + 1) * (d + 2))
+            return Moments(mean, square, np.sqrt(square), np.abs(v).max(axis=0), None)
+        case SampledBody():
+            reach = np.full(d, float(body.reach))
+            return Moments(zero, reach**2, reach, reach, None)
+    raise NotCertified(
+        what="the error of a K-norm mechanism",
+        reason="the moments of this body are not known in closed form",
+        hint="bound the noise by the body's own size: its gauge is Gamma(d) distributed times noise_scale",
+    )
+
+
+def _power_tail(radius: float, d: int) -> Callable[[Floats], Floats]:
+    return lambda s: np.clip(1.0 - s / radius, 0.0, 1.0) ** d
+
+
+def _box_tail(low: float, high: float) -> Callable[[Floats], Floats]:
+    return lambda s: (np.clip(high - s, 0.0, None) + np.clip(-low - s, 0.0, None)) / (high - low)
+
+
+def gauge(body: Body, points: npt.ArrayLike) -> Floats:
+    """inf {r > 0 : x in r K} of each row, in floats: for looking and testing, never for a proof."""
+    x = np.atleast_2d(np.asarray(points, dtype=np.float64))
+    match body:
+        case EuclideanBall():
+            return np.asarray(np.sqrt((x**2).sum(axis=1)) / float(body.radius))
+        case Ellipsoid():
+            inverse = np.linalg.inv(np.array([[float(v) for v in row] for row in body.factor]))
+            return np.asarray(np.sqrt(((x @ inverse.T) ** 2).sum(axis=1)))
+        case L1Ball():
+            return np.asarray(np.abs(x).sum(axis=1) / float(body.radius))
+        case LinfBall():
+            return np.asarray(np.abs(x).max(axis=1) / float(body.radius))
+        case Box():
+            low, high = np.array([float(v) for v in body.low]), np.array([float(v) for v in body.high])
+            return np.asarray(np.maximum(x / high, x / low).max(axis=1))
+        case Simplex():
+            # The facet opposite vertex k is {w_k = 0}; w_k(x) = c_k + a_k x with c_k > 0, gauge = max(-a_k x / c_k).
+            v = np.array([[float(c) for c in p] for p in body.vertices])
+            inverse = np.linalg.inv(np.vstack([v.T, np.ones(len(v))]))
+            return np.asarray(np.maximum((-(x @ inverse[:, :-1].T) / inverse[:, -1]).max(axis=1), 0.0))
+    raise NotCertified(what="a gauge", reason="this body is given by a sampler only")

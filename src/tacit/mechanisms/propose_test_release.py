@@ -1,0 +1,226 @@
+"""Propose a bound on the local sensitivity, test privately that the data are far from breaking it, then release."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.guarantees import Approximate
+from tacit.guarantees.rounding import sum_up
+from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, in_units, shown
+from tacit.mechanisms.gaussian import delta_parameter
+from tacit.mechanisms.grid import Released
+from tacit.mechanisms.sensitivity import L1, need
+from tacit.mechanisms.smooth import local_sensitivity_at, median_rank
+from tacit.noise import DiscreteLaplace, add_exact, grid_spacing, integer_array
+from tacit.noise.balls import Exact, integer_parameter
+from tacit.noise.exact import Integers
+from tacit.noise.source import Source, default_source
+
+__all__ = ["InterquartileRangeByTest", "MedianByTest", "Tested", "distance_to_instability"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """The outcome of the test; `released` is None where the proposed bound was not far enough from failing."""
+
+    passed: bool
+    released: Released | None
+    publishable: bool
+
+
+def distance_to_instability(values: npt.ArrayLike, *, rank: int, steps: int) -> int:
+    """The least number of replaced rows after which the order statistic could move by more than `steps`.
+
+    A_k, the largest local sensitivity within k replacements, does not fall as k grows: binary search. Beyond the
+    data everything is possible (no bounds are assumed), so that the distance is at most min(rank, n + 1 - rank) - 1.
+    """
+    array = integer_array(values).ravel()
+    if array.size == 0:
+        raise EmptyComposition(
+            what="the data", hint="the number of rows is public here and must be at least 1"
+        )
+    m = integer_parameter("rank", rank, least=1)
+    if m > array.size:
+        raise InvalidParameter(
+            parameter="rank", value=rank, must=f"be at most the number of rows, {array.size}"
+        )
+    ordered = np.sort(array)
+    # Windows that leave the data are infinite: k + 1 >= m on the left, m + k + 1 > n on the right.
+    most = min(m, array.size + 1 - m) - 1
+    padded = np.concatenate([ordered[:1], ordered, ordered[-1:]])
+    low, high = -1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        if int(local_sensitivity_at(padded, m, middle)) > steps:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+class _ByTest(Mechanism):
+    """Shared by the statistics below.
+
+    distance + discrete Laplace(1/test_epsilon) must exceed a threshold t with Pr[noise > t] <= delta; then the
+    statistic is released with discrete Laplace noise of scale bound / release_epsilon.
+    """
+
+    __slots__ = ()
+
+    proposed: L1
+    test_epsilon: Exact
+    release_epsilon: Exact
+    delta: Exact
+    spacing: Exact
+
+    def _check(self) -> None:
+        need("propose-test-release", self.proposed, (L1,), "propose how far the statistic may move: L1(...)")
+        epsilon_parameter(self.test_epsilon, "test_epsilon")
+        epsilon_parameter(self.release_epsilon, "release_epsilon")
+        delta_parameter(self.delta)
+        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
+        self.proposed.steps(self.step)
+
+    @property
+    def step(self) -> Fraction:
+        """The grid's spacing."""
+        return Fraction(self.spacing)
+
+    @property
+    def _test_law(self) -> DiscreteLaplace:
+        return DiscreteLaplace(noise_scale=1 / epsilon_parameter(self.test_epsilon, "test_epsilon"))
+
+    @property
+    def _release_law(self) -> DiscreteLaplace:
+        steps = self.proposed.steps(self.step)
+        return DiscreteLaplace(noise_scale=steps / epsilon_parameter(self.release_epsilon, "release_epsilon"))
+
+    @property
+    def threshold(self) -> int:
+        """The least t with Pr[test noise > t] <= delta; about ln(1/2 delta) / test_epsilon."""
+        return self._test_law.quantile(1 - Fraction(delta_parameter(self.delta)))
+
+    @property
+    def bound(self) -> Approximate:
+        """epsilons add, and delta pays for data whose local sensitivity is above the bound."""
+        total = sum_up([Fraction(self.test_epsilon), Fraction(self.release_epsilon)])
+        return Approximate(epsilon=total, delta=delta_parameter(self.delta))
+
+    @property
+    def noise_law(self) -> dict[str, Any]:
+        return {
+            "law": "propose-test-release, discrete Laplace",
+            "proposed": shown(self.proposed.exact),
+            "test_epsilon": shown(Fraction(self.test_epsilon)),
+            "release_epsilon": shown(Fraction(self.release_epsilon)),
+            "threshold": self.threshold,
+            "spacing": shown(self.step),
+            "exact": True,
+        }
+
+    @abstractmethod
+    def _statistic(self, ordered: Integers) -> int: ...
+
+    @abstractmethod
+    def _distance(self, ordered: Integers) -> int: ...
+
+    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Tested:
+        """Test, then release or decline. `values` are one integer a row, on the grid; the number of rows is public."""
+        source = source if source is not None else default_source()
+        ordered = np.sort(integer_array(values).ravel())
+        distance = self._distance(ordered)
+        # Both noises are always drawn, so that the time does not tell the outcome before it is known.
+        test, noise = self._test_law.sample(source=source), self._release_law.sample(source=source)
+        passed = distance + int(test) > self.threshold
+        if not passed:
+            return Tested(passed=False, released=None, publishable=source.publishable)
+        noisy = add_exact(np.asarray(self._statistic(ordered)), np.asarray(noise))
+        released = Released(values=noisy, spacing=self.step, publishable=source.publishable)
+        return Tested(passed=True, released=released, publishable=source.publishable)
+
+    def passing_distance(self, confidence: Exact = 0.95) -> int:
+        """The least distance to instability at which the test passes with this probability."""
+        return self.threshold + 1 + self._test_law.quantile(confidence_level(confidence))
+
+    def expected_error(self) -> float:
+        """E |noise| of a release, if the test passes: noise_scale = bound / release_epsilon."""
+        from tacit.guarantees.balls import ball, upper
+
+        rate, step = self._release_law.rate, self.step
+        return upper(lambda: ball(step) / ball(rate).sinh())
+
+    def error_quantile(self, confidence: Exact = 0.95) -> float:
+        """What the noise of a release stays within, if the test passes."""
+        return in_units(self._release_law.error_bound(confidence=confidence_level(confidence)), self.step)
+
+    def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
+        """For `dimension` such releases at once."""
+        level = confidence_level(confidence)
+        d = integer_parameter("dimension", dimension, least=1)
+        return in_units(self._release_law.error_bound(confidence=level, coordinates=d), self.step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MedianByTest(_ByTest):
+    """The lower median, if the data are far from those on which one row moves it by more than `proposed`.
+
+    Guarantee: Approximate(test_epsilon + release_epsilon, delta), replace-one neighbours, no bounds on the data.
+    Not tight: the two epsilons are both spent only on data at the very edge. Theorem `propose-test-release`.
+    Source: Dwork, Lei 2009.
+    """
+
+    proposed: L1
+    test_epsilon: Exact
+    release_epsilon: Exact
+    delta: Exact
+    spacing: Exact = 1
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def _statistic(self, ordered: Integers) -> int:
+        return int(ordered[median_rank(ordered.size) - 1])
+
+    def _distance(self, ordered: Integers) -> int:
+        rank = median_rank(max(int(ordered.size), 1))
+        return distance_to_instability(ordered, rank=rank, steps=self.proposed.steps(self.step))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterquartileRangeByTest(_ByTest):
+    """x_(q3) - x_(q1), if the data are far from those on which one row moves a quartile by more than `proposed`.
+
+    A replaced row moves both quartiles the same way, so that the range moves by at most the larger of the two
+    moves. Guarantee: Approximate(test_epsilon + release_epsilon, delta), replace-one neighbours, no bounds on the
+    data. Theorem `propose-test-release`. Source: Dwork, Lei 2009 (who test on a logarithmic scale instead).
+    """
+
+    proposed: L1
+    test_epsilon: Exact
+    release_epsilon: Exact
+    delta: Exact
+    spacing: Exact = 1
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    @staticmethod
+    def _ranks(count: int) -> tuple[int, int]:
+        first = (count + 3) // 4
+        return first, count + 1 - first
+
+    def _statistic(self, ordered: Integers) -> int:
+        first, third = self._ranks(int(ordered.size))
+        return int(ordered[third - 1]) - int(ordered[first - 1])
+
+    def _distance(self, ordered: Integers) -> int:
+        steps = self.proposed.steps(self.step)
+        ranks = self._ranks(max(int(ordered.size), 1))
+        return min(distance_to_instability(ordered, rank=rank, steps=steps) for rank in ranks)

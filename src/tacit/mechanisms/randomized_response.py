@@ -1,0 +1,183 @@
+"""Randomised response: each person's bit or category is told with a known chance of a lie."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Pure
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.rounding import up
+from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
+from tacit.mechanisms.grid import Released
+from tacit.noise import Bernoulli, CertifiedReal, integer_array, uniform_integer
+from tacit.noise.balls import Exact, ball_of, integer_parameter
+from tacit.noise.source import Source, default_source
+
+if TYPE_CHECKING:
+    from tacit.guarantees import Profile
+
+__all__ = ["RandomizedResponse", "ResponseComparison"]
+
+
+@lru_cache(maxsize=64)
+def _lie(epsilon: Fraction, categories: int) -> Bernoulli:
+    """The coin of a lie: (k - 1) / (e^epsilon + k - 1)."""
+    k = categories - 1
+    chance = CertifiedReal(evaluate=lambda: k / (ball_of(epsilon).exp() + k), name="the chance of a lie")
+    return Bernoulli(probability_of_one=chance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseComparison:
+    """Errors of an estimated share of ones among n people, by randomised response and by central Laplace noise."""
+
+    response_std: float
+    laplace_std: float
+    response_error: float
+    laplace_error: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times larger the local error is; it grows as sqrt(n)."""
+        return self.response_std / self.laplace_std
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse(Mechanism):
+    """The truth with probability p = e^epsilon / (e^epsilon + k - 1), else one of the k - 1 others, uniformly.
+
+    Guarantee: Pure(epsilon) for each answer of each person, without a trusted curator; reached. Sampling is exact.
+    Estimates are unbiased: (c - n q) / (p - q), q = 1 / (e^epsilon + k - 1); for a bit the variance of the estimated
+    count is exactly n e^epsilon / (e^epsilon - 1)^2, whatever the data. Theorem `randomised-response`.
+    Source: Warner 1965; lecture 2, Thm 2.3 to 2.5 (whose variance is a bound, four times larger).
+    """
+
+    epsilon: Exact
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        epsilon_parameter(self.epsilon)
+        integer_parameter("categories", self.categories, least=2)
+
+    @property
+    def bound(self) -> Pure:
+        return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
+
+    @property
+    def profile(self) -> Profile:
+        """The exact curve; for more than two categories it is below that of Pure(epsilon)."""
+        from tacit.guarantees import Profile
+        from tacit.guarantees.losses import RandomizedResponsePair
+
+        epsilon = float(self.bound.epsilon)
+        return Profile.of_pair(RandomizedResponsePair(epsilon=epsilon, categories=self.categories))
+
+    @property
+    def noise_law(self) -> dict[str, Any]:
+        return {
+            "law": "randomised response",
+            "epsilon": shown(epsilon_parameter(self.epsilon)),
+            "categories": int(self.categories),
+            "exact": True,
+        }
+
+    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
+        """One answer for each person; values are categories 0..k-1, one a person."""
+        source = source if source is not None else default_source()
+        truth = integer_array(values)
+        k = int(self.categories)
+        if truth.size and not (int(truth.min()) >= 0 and int(truth.max()) < k):
+            raise InvalidParameter(
+                parameter="values", value="a category out of range", must=f"lie in 0..{k - 1}",
+                hint="number the categories from 0; the list of categories is public",
+            )  # fmt: skip
+        lie = _lie(epsilon_parameter(self.epsilon), k).sample(size=truth.shape, source=source)
+        # A uniform other category: 1..k-1 further round, drawn for everyone so that time tells nothing.
+        turn = 1 + uniform_integer(k - 1, size=truth.shape, source=source)
+        answers = (truth + lie * turn) % k
+        return Released(values=np.asarray(answers), spacing=Fraction(1), publishable=source.publishable)
+
+    def _chances(self) -> tuple[float, float, float]:
+        """p, q and p - q as floats."""
+        e, k = float(epsilon_parameter(self.epsilon)), self.categories
+        shrink = math.exp(-e)
+        total = 1 + (k - 1) * shrink
+        return 1 / total, shrink / total, -math.expm1(-e) / total
+
+    def estimate(self, answers: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Unbiased estimates of the number of people in each category: (c_j - n q) / (p - q)."""
+        given = integer_array(answers, name="answers")
+        counts = np.bincount(given.ravel().astype(np.int64), minlength=self.categories).astype(np.float64)
+        if counts.size != self.categories:
+            raise InvalidParameter(
+                parameter="answers", value="a category out of range", must=f"lie in 0..{self.categories - 1}"
+            )
+        _, q, gap = self._chances()
+        return (counts - given.size * q) / gap
+
+    def variance(self, *, people: int, count: int | None = None) -> float:
+        """Var of the estimated count of one category: [n_j p(1-p) + (n - n_j) q(1-q)] / (p-q)^2, rounded up.
+
+        For a bit this is n e^epsilon / (e^epsilon - 1)^2 whatever the count; else without a count, the worst one.
+        """
+        n = integer_parameter("people", people, least=0)
+        exact, k = epsilon_parameter(self.epsilon), self.categories
+        inside = n if count is None else integer_parameter("count", count, least=0)
+        if inside > n:
+            raise InvalidParameter(parameter="count", value=count, must=f"be at most people = {n}")
+
+        def formula(members: int) -> float:
+            def value() -> Any:
+                # With w = e^-epsilon: p(1-p) = (k-1) w / t^2, q(1-q) = w (1 + (k-2) w) / t^2, p-q = (1-w)/t.
+                w = (-ball(exact)).exp()
+                return (members * (k - 1) * w + (n - members) * w * (1 + (k - 2) * w)) / (
+                    -ball(exact)
+                ).expm1() ** 2
+
+            return upper(value)
+
+        return max(formula(0), formula(n)) if count is None else formula(inside)
+
+    def expected_error(self) -> float:
+        """The chance that one answer is a lie: (k - 1) / (e^epsilon + k - 1)."""
+        exact, k = epsilon_parameter(self.epsilon), self.categories
+        return upper(lambda: (k - 1) / (ball(exact).exp() + (k - 1)))
+
+    def count_error(self, *, people: int, confidence: Exact = 0.95) -> float:
+        """What the estimated count of one category stays within: the better of Chebyshev and Hoeffding."""
+        miss = float(1 - confidence_level(confidence))
+        n = integer_parameter("people", people, least=0)
+        chebyshev = math.sqrt(self.variance(people=n) / miss)
+        hoeffding = math.sqrt(n * math.log(2 / miss) / 2) / self._chances()[2]
+        return min(chebyshev, hoeffding)
+
+    def error_quantile(self, confidence: Exact = 0.95, *, people: int = 1) -> float:
+        """The error of an estimated count, as `count_error`."""
+        return self.count_error(people=people, confidence=confidence)
+
+    def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None, people: int = 1) -> float:
+        """For all categories (or `dimension` of them) at once, by the union of their misses."""
+        d = self.categories if dimension is None else integer_parameter("dimension", dimension, least=1)
+        return self.count_error(people=people, confidence=1 - (1 - confidence_level(confidence)) / d)
+
+    def compared_with_laplace(self, *, people: int, confidence: Exact = 0.95) -> ResponseComparison:
+        """Lecture 2's comparison for the share of ones: sqrt(n) / epsilon locally, 1 / epsilon with a curator.
+
+        Laplace noise of scale 1 / (n epsilon) for the share, replace-one neighbours, error b ln(1/miss).
+        """
+        n = integer_parameter("people", people, least=1)
+        e, miss = float(epsilon_parameter(self.epsilon)), float(1 - confidence_level(confidence))
+        return ResponseComparison(
+            response_std=math.sqrt(self.variance(people=n)) / n,
+            laplace_std=math.sqrt(2) / (n * e),
+            response_error=self.count_error(people=n, confidence=confidence) / n,
+            laplace_error=math.log(1 / miss) / (n * e),
+        )

@@ -1,0 +1,233 @@
+"""The documents keep their word: pages exist, links resolve, code runs, shown numbers are the real ones."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tacit.errors
+from support.documents import agrees, blocks, page, run
+from tacit.guarantees import THEOREMS
+from tacit.guarantees.theorems import Standing
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+THEORY = DOCS / "theory"
+PAGES = sorted(p for p in THEORY.glob("*.md") if p.stem != "README")
+HEADINGS = ("Statement", "Assumptions", "Proof", "Source", "In code")
+MARKDOWN = sorted(
+    p
+    for p in [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    if p.is_file() and ".venv" not in p.parts
+)
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# --- theorems ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("id", sorted(THEOREMS))
+def test_every_theorem_has_its_page(id: str) -> None:
+    path = THEORY / f"{id}.md"
+    assert path.exists(), f"docs/theory/{id}.md is missing"
+    text = page(path)
+    assert text.startswith("# ")
+    places = [text.find(f"\n**{heading}.** ") for heading in HEADINGS]
+    missing = [h for h, at in zip(HEADINGS, places, strict=True) if at < 0]
+    assert not missing, f"docs/theory/{id}.md lacks {missing}"
+    assert places == sorted(places), f"docs/theory/{id}.md has its parts out of order"
+    if THEOREMS[id].standing is Standing.CORRECTED:
+        assert "\n**Correction.** " in text, f"docs/theory/{id}.md does not say what it corrects"
+
+
+def test_every_page_is_a_registered_theorem() -> None:
+    assert not {p.stem for p in PAGES} - set(THEOREMS), "pages without a registered theorem"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
+def test_names_in_code_resolve(path: Path) -> None:
+    _, _, after = page(path).partition("\n**In code.** ")
+    for name in re.findall(r"`(tacit(?:\.\w+)+)(?:\([^`]*\))?`", after):
+        assert resolve(name) is not None, f"{named(path)}: {name} does not exist"
+
+
+def resolve(name: str) -> Any:
+    """The object with this dotted name: the longest importable module, then attributes."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        module = ".".join(parts[:cut])
+        try:
+            found: Any = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
+                raise
+            continue
+        for attribute in parts[cut:]:
+            found = getattr(found, attribute, None)
+        return found
+    return None
+
+
+def test_resolve_tells_names_from_nonsense() -> None:
+    assert resolve("tacit.guarantees.bounds.pure.Pure.delta") is not None
+    assert resolve("tacit.guarantees.bounds.pure.Pure.nothing") is None
+    assert resolve("tacit.nowhere.pure") is None
+
+
+def test_the_index_lists_every_theorem_with_its_standing() -> None:
+    rows = re.findall(
+        r"^\| \[([\w-]+)\]\(([\w-]+)\.md\) \|.*\| ([\w ]+) \|$", page(THEORY / "README.md"), re.M
+    )
+    listed = {id: standing for id, _, standing in rows}
+    assert all(id == target for id, target, _ in rows)
+    assert len(listed) == len(rows), "a theorem is listed twice"
+    assert set(listed) == set(THEOREMS)
+    wrong = {id: s for id, s in listed.items() if s != THEOREMS[id].standing.value}
+    assert not wrong, f"the index gives another standing than the register: {wrong}"
+
+
+def test_theorems_cited_in_brackets_exist() -> None:
+    cited = set()
+    for path in MARKDOWN:
+        for ids in re.findall(r"\[((?:[a-z]+(?:-[a-z]+)+(?:, )?)+)\](?!\()", page(path)):
+            cited |= set(ids.split(", "))
+    assert len(cited) > 10
+    assert cited <= set(THEOREMS)
+
+
+# --- links ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("path", MARKDOWN, ids=named)
+def test_relative_links_resolve(path: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page(path), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        goal = (path.parent / file).resolve() if file else path
+        assert goal.exists(), f"{named(path)} links to {target}, which does not exist"
+        assert goal.is_relative_to(ROOT), f"{named(path)} links outside the repository"
+        if anchor:
+            assert anchor in anchors(page(goal)), f"{named(path)}: no heading for {target}"
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that headings get: lower case, punctuation dropped, spaces to hyphens."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def test_the_picture_is_there_and_small() -> None:
+    picture = DOCS / "images" / "guarantee.png"
+    assert "docs/images/guarantee.png" in page(ROOT / "README.md")
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert picture.stat().st_size < 200_000
+
+
+# --- code ----------------------------------------------------------------------------------------------
+# Which pages are run, whether all output must be shown on them, and how many claims they make at least.
+RUN = [
+    ("README.md", True, 1),
+    ("docs/tutorial.md", True, 35),
+    ("docs/guarantees.md", False, 30),
+    ("examples/noise-for-many-queries.md", True, 12),
+]
+
+
+def test_every_example_is_run() -> None:
+    there = {named(p) for p in (ROOT / "examples").rglob("*") if p.suffix in {".md", ".py"}}
+    assert there
+    assert there <= {path for path, _, _ in RUN}
+
+
+@pytest.mark.parametrize(("path", "shown", "least"), RUN)
+def test_code_runs_and_shows_true_numbers(path: str, shown: bool, least: int) -> None:
+    outcome = run(page(ROOT / path), path, shown=shown)
+    assert outcome.checked >= least, f"only {outcome.checked} claims of {path} were checked"
+
+
+def test_a_wrong_number_or_a_missing_error_is_noticed() -> None:
+    assert agrees(2.1417, "2.142")
+    assert agrees(0.01, "1e-2")
+    assert not agrees(2.1417, "2.143")
+    assert not agrees(2.1417, "2.141")
+    with pytest.raises(AssertionError):
+        run("```python\n1 + 1  # 3\n```\n", "page", shown=True)
+    with pytest.raises(AssertionError):
+        run("```python\n1 + 1  # raises NoLaw\n```\n", "page", shown=True)
+    with pytest.raises(AssertionError):
+        run("```python\nprint(2)\n```\n", "page", shown=True)
+    with pytest.raises(AssertionError):
+        run("```python\nprint(2)\n```\n```text\n3\n```\n", "page", shown=True)
+    assert run("```python\nprint(2)\n```\n\n```text\n2\n```\n", "page", shown=True).checked == 1
+
+
+# --- errors --------------------------------------------------------------------------------------------
+def sections(text: str, prefix: str = "") -> dict[str, str]:
+    """The text under each second-level heading."""
+    parts = re.split(rf"^## {prefix}(.+)$", text, flags=re.M)
+    return dict(zip((h.strip().strip("`") for h in parts[1::2]), parts[2::2], strict=True))
+
+
+def test_every_error_has_its_section_and_no_other() -> None:
+    assert sorted(sections(page(DOCS / "errors.md"))) == sorted(tacit.errors.__all__)
+
+
+@pytest.mark.parametrize("name", tacit.errors.__all__)
+def test_an_error_is_explained_by_raising_it(name: str) -> None:
+    text = sections(page(DOCS / "errors.md"))[name]
+    for part in ("**When.**", "**What to do.**"):
+        assert part in text, f"the section {name} lacks {part}"
+    outcome = run(text, "docs/errors.md", shown=True)
+    kind = getattr(tacit.errors, name)
+    assert outcome.raised, f"the section {name} raises nothing"
+    assert all(isinstance(error, kind) for error in outcome.raised)
+    leaves = {c for c in vars(tacit.errors).values() if isinstance(c, type) and issubclass(c, kind)}
+    if leaves == {kind}:
+        assert {type(error) for error in outcome.raised} == {kind}
+
+
+def test_the_drawn_tree_is_the_tree() -> None:
+    drawn = re.findall(r"^ {4}[│├└─ ]*(\w+)(?: {2,}|$)", tacit.errors.__doc__ or "", re.M)
+    assert sorted(drawn) == sorted(tacit.errors.__all__)
+
+
+# --- commands ------------------------------------------------------------------------------------------
+def commands(group: Any, prefix: str = "tacit") -> dict[str, set[str]]:
+    """Every command by its full name, with its long options."""
+    found = {prefix: {o for p in group.params for o in p.opts if o.startswith("--")} - {"--help"}}
+    for name, command in getattr(group, "commands", {}).items():
+        found |= commands(command, f"{prefix} {name}")
+    return found
+
+
+def test_every_command_has_its_section_with_its_options() -> None:
+    import typer
+
+    from tacit.cli.app import app
+
+    documented = {
+        name: set(re.findall(r"^\| `(--[\w-]+)", text, re.M))
+        for name, text in sections(page(DOCS / "cli.md")).items()
+    }
+    assert documented == commands(typer.main.get_command(app))
+
+
+def test_commands_shown_on_the_pages_exist() -> None:
+    import typer
+
+    from tacit.cli.app import app
+
+    known = set(commands(typer.main.get_command(app)))
+    for path in (ROOT / "README.md", DOCS / "cli.md", DOCS / "tutorial.md"):
+        for block in blocks(page(path)):
+            if block.language != "sh":
+                continue
+            for line in block.body.splitlines():
+                if line.startswith("tacit "):
+                    words = [w for w in line.split() if not w.startswith("-")]
+                    assert " ".join(words[:2]) in known or line.split()[1].startswith("--"), line

@@ -1,0 +1,37 @@
+"""The page about mechanisms runs as printed, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tacit.mechanisms as room
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "mechanisms.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_examples_run(block) -> None:
+    exec(compile(block, "docs/mechanisms.md", "exec"), {})
+
+
+def test_every_mechanism_is_on_the_page_and_every_link_leads_to_a_proof() -> None:
+    mechanisms = [n for n in room.__all__ if hasattr(getattr(room, n), "bound") and "Mechanism" not in n]
+    assert len(mechanisms) >= 18
+    for name in mechanisms:
+        assert f"`{name}`" in PAGE, name
+    for target in re.findall(r"\]\((theory/[a-z-]+\.md)\)", PAGE):
+        text = (ROOT / "docs" / target).read_text()
+        for heading in ("**Statement.**", "**Assumptions.**", "**Proof.**", "**Source.**", "**In code.**"):
+            assert heading in text, f"{target} lacks {heading}"
+
+
+def test_theorems_named_in_docstrings_have_pages() -> None:
+    for path in sorted((ROOT / "src" / "tacit" / "mechanisms").glob("*.py")):
+        for names in re.findall(r"Theorems? ((?:`[a-z-]+`(?:, )?)+)", path.read_text()):
+            for name in re.findall(r"`([a-z-]+)`", names):
+                assert (ROOT / "docs" / "theory" / f"{name}.md").exists(), f"{path.name}: {name}"
