@@ -1,0 +1,1 @@
+"""Risk: optimal counts, what no mechanism can go below, and the price of privacy."""

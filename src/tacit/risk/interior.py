@@ -133,10 +133,10 @@ class Program:
             self.base = kernel.law(rows, np.array([n // 2]))[:, 0] * (n // 2 - rows)
 
     def by_row(self, values: Array) -> Array:
-        return np.bincount(self.pairs.row, values, self.size[0])
+        return np.bincount(self.pairs.row, values, self.size[0]).astype(np.float64)
 
     def by_column(self, values: Array) -> Array:
-        return np.bincount(self.pairs.column, values, self.size[1])
+        return np.bincount(self.pairs.column, values, self.size[1]).astype(np.float64)
 
     def distances(self, h: Array) -> Array:
         return np.asarray(self.pairs.sign * h[self.pairs.column] + self.pairs.offset)

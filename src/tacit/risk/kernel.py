@@ -3,7 +3,7 @@
     G(x, y) = c_y q^|x-y|,  q = e^-epsilon,  c_y = (1-q)/(1+q) inside 0..n and 1/(1+q) at both ends.
 
 All sums below are of terms of one sign, so that a float sum of m terms is wrong by a factor of at most
-1 + (m + 64) 2^-51, powers and weights included. `inflate` and `deflate` apply that factor against us.
+1 + (m + 1024) 2^-51, powers and weights included. `inflate` and `deflate` apply that factor against us.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ CHUNK_ENTRIES = 1 << 21
 
 def inflate(value: float, terms: int) -> float:
     """A float not below the exact sum of non-negative terms of which `value` is the float sum."""
-    return value * (1 + (terms + 64) * 2.0**-51)
+    return value * (1 + (terms + 1024) * 2.0**-51)
 
 
 def deflate(value: float, terms: int) -> float:
     """A float not above the exact sum."""
-    return value * (1 - (terms + 64) * 2.0**-51)
+    return value * (1 - (terms + 1024) * 2.0**-51)
 
 
 def settle_down(value: float) -> float:
@@ -68,14 +68,17 @@ class GeometricKernel:
         for start in range(0, self.n + 1, size):
             yield np.arange(start, min(start + size, self.n + 1))
 
+    def full(self, rows: npt.NDArray[np.int64]) -> Array:
+        """q^|x-y| for these x and every y (or the reverse): rows of one Toeplitz matrix, copied not computed."""
+        band = np.concatenate([self.powers[::-1], self.powers[1:]])
+        return np.asarray(np.lib.stride_tricks.sliding_window_view(band, self.n + 1)[self.n - rows])
+
     def risks(self, expected: Callable[[npt.NDArray[np.int64]], Array]) -> Array:
         """sum_y G(x, y) e(x, y) for every x; `expected(rows)` gives e, non-negative, for a run of rows."""
-        everything = np.arange(self.n + 1)
-        parts = [(self.law(rows, everything) * expected(rows)).sum(axis=1) for rows in self.chunks()]
+        parts = [(self.full(rows) * expected(rows)) @ self.weights for rows in self.chunks()]
         return np.concatenate(parts)
 
-    def posteriors(self, prior: Array) -> Iterator[tuple[npt.NDArray[np.int64], Array]]:
-        """Runs of outputs y with the joint weights prior(x) G(x, y), as (outputs, x in rows, y in columns)."""
-        everything = np.arange(self.n + 1)
-        for columns in self.chunks():
-            yield columns, prior[:, None] * self.law(everything, columns)
+    def joint(self, prior: Array) -> Iterator[tuple[npt.NDArray[np.int64], Array]]:
+        """Runs of outputs y with the weights prior(x) G(x, y): y in rows, x in columns."""
+        for outputs in self.chunks():
+            yield outputs, self.full(outputs) * prior * self.weights[outputs][:, None]
