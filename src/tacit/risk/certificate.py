@@ -14,7 +14,7 @@ import numpy as np
 from tacit.risk.kernel import Array, GeometricKernel, deflate, inflate
 from tacit.risk.losses import Loss
 
-__all__ = ["Certificate", "best_outputs", "bayes_floor", "height_risks"]
+__all__ = ["Certificate", "bayes_floor", "best_outputs", "height_risks"]
 
 SOLVED = 1e-6
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Pure
 from tacit.guarantees.rounding import up
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, one_value, shown
+from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, one_value
 from tacit.mechanisms.geometric import TruncatedGeometric
 from tacit.mechanisms.grid import Released
 from tacit.noise import FiniteLaw

@@ -53,7 +53,7 @@ class Loss:
         distance = np.abs(np.asarray(rows, dtype=np.float64) - outputs)
         if self.name == "absolute":
             return np.asarray(distance)
-        return distance * distance if self.name == "squared" else (distance > 0).astype(np.float64)
+        return np.asarray(distance * distance if self.name == "squared" else distance > 0, dtype=np.float64)
 
     def between(self, rows: npt.NDArray[np.int64], h: Array) -> Array:
         """The expected loss when h is rounded to a neighbouring integer at random, with h as the mean."""
@@ -67,7 +67,7 @@ class Loss:
     def last(self) -> int:
         """The largest output of a tabled loss."""
         assert self.table is not None
-        return self.table.shape[1] - 1
+        return int(self.table.shape[1]) - 1
 
     def matrix(self, n: int) -> Array:
         """The whole table on 0..n."""

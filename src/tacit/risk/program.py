@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.errors import NotCertified
 from tacit.risk.exact import Edges
@@ -113,10 +114,7 @@ def solve_program(
         )
     matrix = np.maximum(result.x[:size].reshape(states, outputs), 0.0)
     multipliers = np.maximum(-np.asarray(result.ineqlin.marginals), 0.0)
-    if equal_risks:
-        own = np.full(states, 1 / states)
-    else:
-        own = multipliers[-states:] if prior is None else prior
+    own = np.full(states, 1 / states) if equal_risks else multipliers[-states:] if prior is None else prior
     own = own / own.sum() if own.sum() > 0 else np.full(states, 1 / states)
     weights = multipliers[: row.size].reshape(pairs, outputs) * scale
     return Answer(
@@ -125,7 +123,7 @@ def solve_program(
 
 
 def weak_duality(
-    table: Array, directed: Array, shrink: float, delta: float, prior: Array, weights: Array
+    table: Array, directed: npt.NDArray[np.int64], shrink: float, delta: float, prior: Array, weights: Array
 ) -> float:
     """sum_x min_r [prior L + multipliers of privacy]: below the Bayes risk, for any non-negative multipliers.
 
@@ -134,11 +132,12 @@ def weak_duality(
     """
     cost = prior[:, None] * table
     size = np.abs(cost)
-    for (i, j), weight in zip(directed.astype(int), weights, strict=True):
+    for (i, j), weight in zip(directed, weights, strict=True):
         cost[i] += shrink * weight
         cost[j] -= weight
         size[i] += shrink * weight
         size[j] += weight
     price = float(weights.max(axis=1).sum()) * delta * shrink if delta > 0 and weights.size else 0.0
-    rounding = (directed.shape[0] + 64) * 2.0**-50 * float(size.max(axis=1).sum())
-    return max(0.0, float(cost.min(axis=1).sum()) - price * (1 + 2.0**-40) - rounding)
+    rounding: float = (int(directed.shape[0]) + 64) * 2.0**-50 * float(size.max(axis=1).sum())
+    value = float(cost.min(axis=1).sum()) - price * (1 + 2.0**-40) - rounding
+    return value if value > 0 else 0.0

@@ -33,7 +33,7 @@ class Remap:
 
     @classmethod
     def of(cls, h: Array) -> Remap:
-        return cls(heights=tuple(int(round(v * UNIT)) for v in h.tolist()))
+        return cls(heights=tuple(round(v * UNIT) for v in h.tolist()))
 
     def floats(self, n: int) -> Array:
         """The heights as floats, exactly."""
@@ -159,7 +159,7 @@ def zero_one_minimax(n: int, epsilon: float) -> tuple[Remap, Certificate]:
     if n % 2 == 0:
         weights[n // 2] /= 2
     weights[0] = 1 - weights[1:].sum()
-    left = tuple(int(round(w * UNIT)) for w in weights.tolist())
+    left = tuple(round(w * UNIT) for w in weights.tolist())
     choices = ((0, left), (n, left[::-1]))
     remap = Remap(heights=tuple(y * UNIT for y in range(n + 1)), choices=choices)
     worst = _zero_one_risk(n, epsilon, left)

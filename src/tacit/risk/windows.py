@@ -167,7 +167,7 @@ class _Point:
         schur[np.diag_indices(rows)] += self.slack / self.prior
         schur[np.diag_indices(rows)] *= 1 + 1e-13
         try:
-            inverse = np.linalg.inv(schur)
+            inverse: Array = np.asarray(np.linalg.inv(schur), dtype=np.float64)
         except np.linalg.LinAlgError:
             return None
         mean = self.gap() / (rows + 2 * size)
