@@ -7,6 +7,7 @@
     │   ├── UnknownName            a word that is not in the closed list it was looked up in
     │   └── UnitMismatch           two guarantees about different units, or a unit used as another
     └── Refused                    well-formed, and the answer is no                               (exit 1)
+        ├── BudgetExceeded         what was asked does not fit in what is left
         ├── NoLaw                  no theorem gives the step that was asked for
         └── NotCertified           the numerical bound could not be made tight enough to be of use
 
@@ -21,6 +22,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 __all__ = [
+    "BudgetExceeded",
     "EmptyComposition",
     "InvalidInput",
     "InvalidParameter",
@@ -98,6 +100,19 @@ class Refused(TacitError):
     """The request is well-formed, and the answer is no."""
 
     exit_code = 1
+
+
+class BudgetExceeded(Refused):
+    """What was asked does not fit in what is left. Nothing was spent."""
+
+    def __init__(
+        self, *, spent: object, asked: object, left: object, whose: str = "the budget", hint: str = ""
+    ) -> None:
+        self.spent = spent
+        self.asked = asked
+        self.left = left
+        self.whose = whose
+        super().__init__(f"{whose} does not cover it: spent {spent}; asked {asked}; left {left}", hint=hint)
 
 
 class NoLaw(Refused):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 import tacit
+from tacit.cli.account import account, calibrate
 from tacit.cli.demo import demo
 
 __all__ = ["app"]
@@ -31,4 +32,6 @@ def root(
         print(context.get_help())
 
 
+app.command(name="account")(account)
+app.command(name="calibrate")(calibrate)
 app.command(name="demo")(demo)

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter
-from tacit.guarantees import Bound
+from tacit.accounting import events
+from tacit.accounting.events import Event
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.guarantees import Approximate, Bound, Concentrated, Pure
+from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees.balls import ball, lower
 from tacit.guarantees.rounding import up
 from tacit.mechanisms.grid import Released
 from tacit.noise import add_exact, integer_array
@@ -18,7 +22,7 @@ from tacit.noise.balls import Exact, exact_parameter, integer_parameter
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
-__all__ = ["AdditiveMechanism", "Mechanism", "confidence_level", "epsilon_parameter", "one_value"]
+__all__ = ["AdditiveMechanism", "Mechanism", "confidence_level", "epsilon_parameter", "event_of", "one_value"]
 
 
 def epsilon_parameter(value: object, name: str = "epsilon") -> Fraction:
@@ -74,6 +78,29 @@ class Mechanism(ABC):
     @abstractmethod
     def noise_law(self) -> dict[str, Any]:
         """The law of the noise for a certificate: plain JSON values, exact numbers as strings."""
+
+    @property
+    def event(self) -> Event:
+        """What one release is, for the accountants and the ledger: by default no more than the bound says."""
+        return event_of(self.bound)
+
+
+def event_of(bound: Bound) -> Event:
+    """The event that promises exactly this bound."""
+    match bound:
+        case Pure():
+            return events.Pure(epsilon=float(bound.epsilon))
+        case Approximate():
+            return events.Approximate(epsilon=float(bound.epsilon), delta=float(bound.delta))
+        case Concentrated():
+            return events.Concentrated(rho=bound.rho)
+        case GaussianBound():
+            mu = bound.mu
+            return events.Gaussian(noise_multiplier=lower(lambda: 1 / ball(mu)))
+    raise NoLaw(
+        operation=f"an event for a {bound.kind} bound",
+        reason="a curve is not an event: the mechanism must say what was run",
+    )
 
 
 class AdditiveMechanism(Mechanism):

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting import events
+from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.guarantees import Pure
 from tacit.guarantees.rounding import up
@@ -139,6 +141,11 @@ class Exponential(SelectionMechanism):
         from tacit.guarantees.losses import ExponentialPair
 
         return Profile.of_pair(ExponentialPair(epsilon=float(self.bound.epsilon)))
+
+    @property
+    def event(self) -> Event:
+        """The exponential mechanism: its losses range over an interval of length epsilon."""
+        return events.Exponential(epsilon=float(self.bound.epsilon))
 
     @property
     def noise_law(self) -> dict[str, Any]:

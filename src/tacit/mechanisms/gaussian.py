@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from tacit.accounting import events
+from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.guarantees import Bound, Concentrated
 from tacit.guarantees.balls import ball, upper
@@ -177,6 +179,15 @@ class Gaussian(AdditiveMechanism):
         if self.dimension == 1:
             return scalar_delta(self.law, math.isqrt(self.sensitivity.squared_steps(self.step)), exact)
         return self.bound._delta_at(up(exact))
+
+    @property
+    def event(self) -> Event:
+        """Discrete Gaussian noise where one coordinate moves by a known number of steps; else its rho."""
+        if self._summable() and len(self.patterns) == 1 and len(self.patterns[0]) == 1:
+            steps = self.patterns[0][0]
+            std = Fraction(self.law.noise_std)
+            return events.DiscreteGaussian(noise_multiplier=-up(-std / steps), sensitivity=steps)
+        return events.Concentrated(rho=self.rho)
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting import events
+from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Pure
 from tacit.guarantees.balls import ball, upper
@@ -79,6 +81,13 @@ class Geometric(AdditiveMechanism):
         )
 
     @property
+    def event(self) -> Event:
+        """Discrete Laplace noise."""
+        return events.DiscreteLaplace(
+            epsilon=float(self.bound.epsilon), sensitivity=int(self.sensitivity.exact)
+        )
+
+    @property
     def noise_law(self) -> dict[str, Any]:
         return {
             "law": "two-sided geometric",
@@ -143,6 +152,13 @@ class TruncatedGeometric(Mechanism):
     @property
     def bound(self) -> Pure:
         return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
+
+    @property
+    def event(self) -> Event:
+        """Discrete Laplace noise, and a cut, which is post-processing."""
+        return events.DiscreteLaplace(
+            epsilon=float(self.bound.epsilon), sensitivity=int(self.sensitivity.exact)
+        )
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.accounting import events
+from tacit.accounting.events import Event
 from tacit.guarantees import Pure
 from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.rounding import up
@@ -92,6 +94,15 @@ class Laplace(AdditiveMechanism):
             wider = upper(lambda: ball(epsilon) + 2 * (ball(rate) / 2).cosh().log())
             return Profile.of_pair(LaplacePair(epsilon=wider))
         return Profile.of_pair(DiscreteLaplacePair(rate=up(self.law.rate), sensitivity=steps))
+
+    @property
+    def event(self) -> Event:
+        """Discrete Laplace noise; for moves of very many steps the continuous law that is above it."""
+        steps = self.sensitivity.steps(self.step)
+        if steps > _DIRECT_TERMS:
+            rate, epsilon = self.law.rate, self.law.rate * steps
+            return events.Laplace(epsilon=upper(lambda: ball(epsilon) + 2 * (ball(rate) / 2).cosh().log()))
+        return events.DiscreteLaplace(epsilon=float(self.bound.epsilon), sensitivity=steps)
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting import events
+from tacit.accounting.events import Event
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.exponential import HINT, SelectionMechanism, exact_scores
 from tacit.mechanisms.sensitivity import Score, need
@@ -37,6 +39,11 @@ class PermuteAndFlip(SelectionMechanism):
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
         need("permute-and-flip", self.sensitivity, (Score,), HINT)
+
+    @property
+    def event(self) -> Event:
+        """Permute-and-flip: pure epsilon, and no more."""
+        return events.PermuteAndFlip(epsilon=float(self.bound.epsilon))
 
     @property
     def noise_law(self) -> dict[str, Any]:

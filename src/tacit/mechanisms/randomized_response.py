@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting import events
+from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Pure
 from tacit.guarantees.balls import ball, upper
@@ -79,6 +81,11 @@ class RandomizedResponse(Mechanism):
 
         epsilon = float(self.bound.epsilon)
         return Profile.of_pair(RandomizedResponsePair(epsilon=epsilon, categories=self.categories))
+
+    @property
+    def event(self) -> Event:
+        """Randomised response of one person's answer."""
+        return events.RandomizedResponse(epsilon=float(self.bound.epsilon), categories=self.categories)
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism
@@ -65,6 +66,12 @@ class Selection(Mechanism):
     def bound(self) -> Pure:
         found: Pure = self.mechanism.bound
         return found
+
+    @property
+    def event(self) -> Event:
+        """That of the method."""
+        inner: Event = self.mechanism.event
+        return inner
 
     @property
     def noise_law(self) -> dict[str, Any]:

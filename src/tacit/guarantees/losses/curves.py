@@ -66,13 +66,13 @@ class CurveLaw(LossLaw):
     def extent(self, right: float, left: float) -> tuple[float, float]:
         scales = np.exp2(np.arange(-60.0, 24.0, 0.125))
         values = self.values(scales)
-        over = np.flatnonzero(values <= right)
-        high = float(scales[over[0]]) if len(over) else float(scales[-1])
-        # Below: P(L <= l) is at most t - 1 + h(t) + ... <= twice the excess of the curve at l + ln 2.
-        excess = self.values(-scales) + np.expm1(-scales)
-        under = np.flatnonzero(excess <= np.maximum(left, 64 * UNIT) * np.exp(-scales))
-        low = -float(scales[under[0]]) if len(under) else -float(scales[-1])
-        return max(low, -700.0), high
+
+        def reach(tail: float) -> float:
+            over = np.flatnonzero(values <= max(tail, 1e-290))
+            return float(scales[over[0]]) if len(over) else float(scales[-1])
+
+        # P(L < -l) <= e^-l H_l(Q||P): about as small as the curve on the other side.
+        return max(-reach(left), -700.0), reach(right)
 
 
 class _Curve(Pair):

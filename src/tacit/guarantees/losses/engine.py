@@ -17,7 +17,8 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.guarantees.losses.batch import batch_law, envelope, kind
-from tacit.guarantees.losses.grid import Gridded, gridded
+from tacit.guarantees.losses.curves import CurveLaw
+from tacit.guarantees.losses.grid import Gridded, chord_masses, gridded
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw, TailLaw
 from tacit.guarantees.losses.moments import LogMoments, log_one_minus, row_moments, tilted
 from tacit.guarantees.losses.pair import FloatArray, Pair
@@ -336,6 +337,7 @@ class Engine:
         tolerance = min(tolerance * max(1.0, abs(guess) / 10), max(abs(guess), 1e-12) * 1e-2)
         best: Interval | None = None
         step = self._first_step(tilt, tolerance)
+        last = math.inf
         around = self._between(self._first_step(tilt, 10 * tolerance))
         if around is not None:
             high = around[0].epsilon(delta, 10 * tolerance).high
@@ -349,12 +351,13 @@ class Engine:
             if best is not None:
                 found = Interval(low=max(found.low, best.low), high=min(found.high, best.high))
             best = found
-            stuck = best.width > 0.8 * before and math.isfinite(before)
+            stuck = self.exact and best.width > 0.8 * before and math.isfinite(before)
             if best.width <= tolerance or solved.infinite_high > delta or stuck:
                 break
-            if not self.exact and math.isfinite(best.high):
+            if not self.exact and last - best.high < tolerance:
                 break
-            step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width)))
+            last = best.high
+            step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
         if best is None:
             return self._coarse(
                 lambda s: self._invert(self._solve(s, tilt, guess, delta), delta, guess), step
@@ -476,22 +479,23 @@ def _sketch(law: LossLaw, right: float, left: float) -> tuple[FloatArray, FloatA
     if isinstance(law, AtomicLaw) and law.losses.shape[1] <= 4096:
         return law.losses[0], np.maximum(law.p[0], 1e-300)
     low, high = law.extent(right, left)
+    reach = max(abs(low), abs(high), 1e-300)
+    scales = reach * np.concatenate([np.geomspace(1e-8, 1.0, 400), np.linspace(0.0, 1.0, 200)])
+    edges = np.unique(np.concatenate([-scales, scales, [low, high]]))
+    # An atom may sit on the lowest edge: begin just below it.
+    edges = np.concatenate([[low - 1e-9 * reach], edges[(edges >= low) & (edges <= high)]])
     if isinstance(law, TailLaw):
-        reach = max(abs(low), abs(high), 1e-300)
-        scales = reach * np.concatenate([np.geomspace(1e-8, 1.0, 400), np.linspace(0.0, 1.0, 200)])
-        edges = np.unique(np.concatenate([-scales, scales, [low, high]]))
-        edges = edges[(edges >= low) & (edges <= high)]
-        # An atom may sit on the lowest edge: begin just below it.
-        edges = np.concatenate([[low - 1e-9 * reach], edges])
-        if len(edges) > 1:
-            cells = law.cells(edges[None, :])
-            p, q = np.maximum(cells.p[0], 1e-300), np.maximum(cells.q[0], 1e-300)
-            # The merged cell's loss lies between its edges, wherever round-off puts it.
-            return np.clip(np.log(p) - np.log(q), edges[:-1], edges[1:]), p / p.sum()
-    step = max(high - low, 1e-3 * abs(high), 1e-12) / 600
+        cells = law.cells(edges[None, :])
+        p, q = np.maximum(cells.p[0], 1e-300), np.maximum(cells.q[0], 1e-300)
+        # The merged cell's loss lies between its edges, wherever round-off puts it.
+        return np.clip(np.log(p) - np.log(q), edges[:-1], edges[1:]), p / p.sum()
+    if isinstance(law, CurveLaw):
+        masses = np.maximum(chord_masses(edges, law.values(edges))[0], 1e-300)
+        return edges, masses / masses.sum()
+    step = (high - low + 1e-12) / 4000
     grid = gridded(law, step, low, high)
     masses = np.maximum(grid.masses[0], 1e-300)
-    return np.arange(grid.start, grid.start + len(masses), dtype=np.float64) * step, masses
+    return np.arange(grid.start, grid.start + len(masses), dtype=np.float64) * step, masses / masses.sum()
 
 
 def _window(

@@ -20,7 +20,7 @@ from tacit.guarantees.losses.curves import CurveLaw
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw, TailLaw
 from tacit.guarantees.losses.pair import FloatArray
 
-__all__ = ["Gridded", "gridded", "law_curve"]
+__all__ = ["Gridded", "chord_masses", "gridded", "law_curve"]
 
 _LARGEST_LOSS = 600.0
 
@@ -123,32 +123,37 @@ def _tails(law: TailLaw, step: float, first: int, last: int) -> Gridded:
 
 
 def _curve(law: CurveLaw, step: float, first: int, last: int) -> Gridded:
-    """Chords of the lower convex hull of upper values at the nodes (and 1 at t = 0)."""
     losses = np.arange(first, last + 1, dtype=np.float64) * step
-    t = np.exp(np.clip(losses, -700.0, _LARGEST_LOSS + 100))
-    points_t = np.concatenate([[0.0], t])
-    values = np.concatenate([[1.0], np.minimum(law.values(losses), 1.0)])
-    keep = _hull(points_t, values)
-    tk, vk = points_t[keep], values[keep]
-    slopes = np.diff(vk) / np.diff(tk)
-    slopes = np.minimum(np.concatenate([slopes, [0.0]]), 0.0)
-    inner = slopes[1:] - slopes[:-1]
-    gaps = np.diff(tk)
-    scale = vk[1:] * 8 * UNIT / gaps + 8 * UNIT * np.abs(slopes[:-1])
-    after = np.concatenate([scale[1:], [0.0]])
-    mass = tk[1:] * (np.maximum(inner, 0.0) + scale + after + 4 * UNIT * np.abs(slopes[1:]))
-    masses = np.zeros((1, len(losses)))
-    masses[0, np.array(keep[1:]) - 1] = mass
+    masses, infinite = chord_masses(losses, law.values(losses))
     return Gridded(
         start=first,
-        masses=masses,
-        infinite_high=np.array([float(vk[-1])]),
+        masses=masses[None, :],
+        infinite_high=np.array([infinite]),
         infinite_low=np.zeros(1),
         slack=4 * UNIT * (abs(first) + abs(last)) * step,
         kappa=np.full((1, len(losses) - 1), np.inf),
         cell_masses=np.ones((1, len(losses) - 1)),
         bottom=np.zeros(1),
     )
+
+
+def chord_masses(losses: FloatArray, values: FloatArray) -> tuple[FloatArray, float]:
+    """P-masses, rounded up, of the chords of the lower convex hull of upper values at nodes (and 1 at t = 0)."""
+    t = np.exp(np.clip(losses, -700.0, _LARGEST_LOSS + 100))
+    points_t = np.concatenate([[0.0], t])
+    heights = np.concatenate([[1.0], np.minimum(values, 1.0)])
+    keep = _hull(points_t, heights)
+    tk, vk = points_t[keep], heights[keep]
+    gaps = np.diff(tk)
+    slopes = np.minimum(np.concatenate([np.diff(vk) / gaps, [0.0]]), 0.0)
+    inner = slopes[1:] - slopes[:-1]
+    scale = vk[1:] * 8 * UNIT / gaps + 8 * UNIT * np.abs(slopes[:-1])
+    after = np.concatenate([scale[1:], [0.0]])
+    masses = np.zeros(len(losses))
+    masses[np.array(keep[1:]) - 1] = tk[1:] * (
+        np.maximum(inner, 0.0) + scale + after + 4 * UNIT * np.abs(slopes[1:])
+    )
+    return masses, float(vk[-1])
 
 
 def _hull(x: FloatArray, y: FloatArray) -> list[int]:

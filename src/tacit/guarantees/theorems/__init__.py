@@ -1,6 +1,16 @@
 """Every theorem that tacit rests on: id, statement, source, assumptions; the proof is in docs/theory/<id>.md."""
 
-from tacit.guarantees.theorems import algebra, noise
+from tacit.guarantees.theorems import accounting, algebra, mechanisms, noise
 from tacit.guarantees.theorems.register import THEOREMS, Standing, Theorem, register, theorem
 
-__all__ = ["THEOREMS", "Standing", "Theorem", "algebra", "noise", "register", "theorem"]
+__all__ = [
+    "THEOREMS",
+    "Standing",
+    "Theorem",
+    "accounting",
+    "algebra",
+    "mechanisms",
+    "noise",
+    "register",
+    "theorem",
+]

@@ -1,0 +1,36 @@
+"""What was run, what it cost, and how much noise a target needs."""
+
+from tacit.accounting import events
+from tacit.accounting.accountants import ACCOUNTANTS, Account, account, bound_of, profile_of
+from tacit.accounting.calibrate import Calibration, calibrate
+from tacit.accounting.events import Event
+from tacit.accounting.filters import (
+    AdvancedFilter,
+    ApproximateFilter,
+    ConcentratedFilter,
+    Filter,
+    GaussianFilter,
+    PureFilter,
+    RenyiFilter,
+    filter_for,
+)
+
+__all__ = [
+    "ACCOUNTANTS",
+    "Account",
+    "AdvancedFilter",
+    "ApproximateFilter",
+    "Calibration",
+    "ConcentratedFilter",
+    "Event",
+    "Filter",
+    "GaussianFilter",
+    "PureFilter",
+    "RenyiFilter",
+    "account",
+    "bound_of",
+    "calibrate",
+    "events",
+    "filter_for",
+    "profile_of",
+]

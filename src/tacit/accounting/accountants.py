@@ -1,0 +1,216 @@
+"""Accountants: folds over events, each by one theorem. `account` takes the best and says which it was.
+
+    losses         the product of the pairs, certified from both sides; removal and addition apart to the end
+    gaussian       exact, where every event is Gaussian noise
+    pure           the sum of the epsilons, where every event has one
+    concentrated   the sum of the rhos, where every event has one
+    renyi          the sum of the divergences at each order, where they are finite
+
+They are for plans whose parameters are fixed in advance; for parameters chosen as one goes see filters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.accounting.events import (
+    Approximate,
+    Concentrated,
+    DiscreteGaussian,
+    Event,
+    Gaussian,
+    Simple,
+    flatten,
+)
+from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
+from tacit.guarantees import Bound, Profile, Renyi, convert
+from tacit.guarantees import Concentrated as ConcentratedBound
+from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees import Pure as PureBound
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.bounds.renyi import COMMON_ORDERS
+from tacit.guarantees.checks import non_negative, probability
+from tacit.guarantees.losses import Pair, Product
+from tacit.guarantees.rounding import Interval, sum_up
+from tacit.guarantees.units import Neighbours
+
+__all__ = ["ACCOUNTANTS", "Account", "account", "bound_of", "profile_of"]
+
+Counted = Sequence[tuple[Simple, int]]
+
+ENOUGH = 1e-3
+"""A certified enclosure this narrow is not improved upon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a plan costs: the enclosure of one coordinate of its curve, and how it was found.
+
+    `low` is a certified lower end of the exact composed curve (0 where none is known), `high` the promise.
+    """
+
+    epsilon: Interval
+    delta: Interval
+    accountant: str
+    neighbours: Neighbours
+
+
+def profile_of(events: Event | Sequence[Event], *, neighbours: str | Neighbours) -> Profile:
+    """The composed curve, as a product of pairs for each direction."""
+    return _losses(flatten(events), Neighbours.parse(neighbours))
+
+
+def _losses(parts: Counted, neighbours: Neighbours) -> Profile:
+    removal: list[tuple[Pair, int]] = []
+    addition: list[tuple[Pair, int]] = []
+    for event, count in parts:
+        pairs = event.pairs(neighbours)
+        if pairs is not None:
+            removal.append((pairs[0], count))
+            addition.append((pairs[1], count))
+    if not removal:
+        return Profile.of(PureBound(epsilon=0.0))
+    forward, backward = Product(pairs=removal), Product(pairs=addition)
+    return Profile(directions=(forward,) if forward == backward else (forward, backward))
+
+
+def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianBound | None:
+    if not all(isinstance(e, Gaussian) for e, _ in parts):
+        return None
+    squared = sum(
+        (n / Fraction(e.noise_multiplier) ** 2 for e, n in parts if isinstance(e, Gaussian)), Fraction(0)
+    )
+    return GaussianBound(mu=upper(lambda: ball(squared).sqrt()))
+
+
+def _pure(parts: Counted, neighbours: Neighbours) -> PureBound | None:
+    epsilons = [(e.pure(), n) for e, n in parts]
+    if any(e is None for e, _ in epsilons):
+        return None
+    return PureBound(epsilon=sum_up(Fraction(e or 0.0) * n for e, n in epsilons))
+
+
+def _concentrated(parts: Counted, neighbours: Neighbours) -> ConcentratedBound | None:
+    total: list[Fraction] = []
+    for event, count in parts:
+        rho = _rho(event)
+        if rho is None:
+            return None
+        total.append(Fraction(rho) * count)
+    return ConcentratedBound(rho=sum_up(total))
+
+
+def _rho(event: Simple) -> float | None:
+    if isinstance(event, Gaussian):
+        return upper(lambda: 1 / (2 * ball(event.noise_multiplier) ** 2))
+    if isinstance(event, DiscreteGaussian | Concentrated):
+        return event.rho
+    epsilon = event.pure()
+    if (
+        epsilon is None
+        or not isinstance(event, Simple)
+        or (isinstance(event, Approximate) and event.delta > 0)
+    ):
+        return None
+    return convert(PureBound(epsilon=epsilon), ConcentratedBound).rho
+
+
+def _renyi(parts: Counted, neighbours: Neighbours, orders: Sequence[float] = COMMON_ORDERS) -> Renyi | None:
+    curve = _losses(parts, neighbours)
+    values = {a: curve.renyi(a) for a in orders}
+    finite = {a: v for a, v in values.items() if math.isfinite(v)}
+    return Renyi(orders=tuple(finite), epsilons=tuple(finite.values())) if finite else None
+
+
+ACCOUNTANTS: dict[str, Callable[[Counted, Neighbours], Bound | None]] = {
+    "gaussian": _gaussian,
+    "losses": _losses,
+    "pure": _pure,
+    "concentrated": _concentrated,
+    "renyi": _renyi,
+}
+
+
+def bound_of(
+    events: Event | Sequence[Event],
+    *,
+    accountant: str,
+    neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
+) -> Bound:
+    """The composed bound by one accountant; NoLaw where its theorem does not cover an event."""
+    if accountant not in ACCOUNTANTS:
+        raise UnknownName(what="accountant", name=accountant, known=ACCOUNTANTS)
+    parts = flatten(events)
+    bound = ACCOUNTANTS[accountant](parts, Neighbours.parse(neighbours))
+    if bound is None:
+        kinds = ", ".join(sorted({e.kind for e, _ in parts}))
+        raise NoLaw(
+            operation=f"the {accountant} accountant on {kinds}",
+            reason="not every event has a bound of that kind",
+            hint="use accountant='losses', which covers all events",
+        )
+    return bound
+
+
+def account(
+    events: Event | Sequence[Event],
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
+    accountant: str | None = None,
+) -> Account:
+    """The cost of a plan at a delta (or at an epsilon): the best valid bound, and the accountant that gave it."""
+    if (delta is None) == (epsilon is None):
+        raise InvalidParameter(
+            parameter="delta and epsilon", value=(delta, epsilon), must="be given one at a time"
+        )
+    relation = Neighbours.parse(neighbours)
+    at_delta = delta is not None
+    level = probability("delta", delta, below_one=True) if at_delta else non_negative("epsilon", epsilon)
+    parts = flatten(events)
+    if accountant is not None:
+        bound = bound_of(events, accountant=accountant, neighbours=relation)
+        return _made(_read(bound, level, at_delta), level, at_delta, accountant, relation)
+    exact = _gaussian(parts, relation)
+    if exact is not None:
+        return _made(_read(Profile.of(exact), level, at_delta), level, at_delta, "gaussian", relation)
+    best = _read_losses(parts, relation, level, at_delta)
+    found, name = best if best is not None else (Interval(low=0.0, high=math.inf), "losses")
+    enough = ENOUGH if at_delta else 1e-3 * found.high
+    if found.width > enough or math.isinf(found.high):
+        for other in ("pure", "concentrated", "renyi"):
+            folded = ACCOUNTANTS[other](parts, relation)
+            value = math.inf if folded is None else _read(folded, level, at_delta).high
+            if value < found.high:
+                found, name = Interval(low=min(found.low, value), high=value), other
+    return _made(found, level, at_delta, name, relation)
+
+
+def _read_losses(
+    parts: Counted, relation: Neighbours, level: float, at_delta: bool
+) -> tuple[Interval, str] | None:
+    try:
+        return _read(_losses(parts, relation), level, at_delta), "losses"
+    except NotCertified:
+        return None
+
+
+def _read(bound: Bound, level: float, at_delta: bool) -> Interval:
+    if isinstance(bound, Profile):
+        return bound.epsilon_between(level) if at_delta else bound.delta_between(level)
+    high = bound._epsilon_at(level) if at_delta else bound._delta_at(level)
+    return Interval(low=0.0, high=high)
+
+
+def _made(found: Interval, level: float, at_delta: bool, name: str, relation: Neighbours) -> Account:
+    point = Interval(low=level, high=level)
+    return Account(
+        epsilon=found if at_delta else point,
+        delta=point if at_delta else found,
+        accountant=name,
+        neighbours=relation,
+    )

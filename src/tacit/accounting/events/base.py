@@ -1,0 +1,107 @@
+"""What every event answers, and how events are repeated, composed and flattened."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.guarantees.checks import whole
+from tacit.guarantees.losses import Pair
+from tacit.guarantees.units import Neighbours
+
+__all__ = ["Composed", "Event", "Repeated", "Simple", "both_orders", "flatten"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event(ABC):
+    """What was run. `parts` flattens it into simple events with their multiplicities, in one place."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def parts(self) -> Iterator[tuple[Simple, int]]:
+        """The simple events that it consists of, each with how often."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The stated parameters, in the order of the constructor."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simple(Event):
+    """One run of one mechanism."""
+
+    def parts(self) -> Iterator[tuple[Simple, int]]:
+        """Itself, once."""
+        yield self, 1
+
+    @abstractmethod
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
+        """The dominating pairs of (removal, addition), or of both orders of a replacement; None if nothing leaks."""
+
+    def pure(self) -> float | None:
+        """An epsilon that holds with delta = 0, where there is one."""
+        return None
+
+
+def both_orders(pair: Pair) -> tuple[Pair, Pair]:
+    """A pair and its swap: the two orders of neighbours."""
+    return pair, pair.swapped()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated(Event):
+    """An event `times` times over; the mechanisms may be chosen adaptively, the parameters are these."""
+
+    kind: ClassVar[str] = "repeated"
+    event: Event
+    times: int
+
+    def __post_init__(self) -> None:
+        whole("times", self.times)
+        if not isinstance(self.event, Event):
+            raise InvalidParameter(parameter="event", value=type(self.event).__name__, must="be an event")
+
+    def parts(self) -> Iterator[tuple[Simple, int]]:
+        """The parts of the event, each `times` as often."""
+        for simple, count in self.event.parts():
+            yield simple, count * self.times
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed(Event):
+    """Several events about the same data."""
+
+    kind: ClassVar[str] = "composed"
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", tuple(self.events))
+        if not self.events:
+            raise EmptyComposition(what="the composed event")
+        for event in self.events:
+            if not isinstance(event, Event):
+                raise InvalidParameter(parameter="events", value=type(event).__name__, must="be events")
+
+    def parts(self) -> Iterator[tuple[Simple, int]]:
+        """The parts of all events."""
+        for event in self.events:
+            yield from event.parts()
+
+
+def flatten(events: Event | Sequence[Event]) -> list[tuple[Simple, int]]:
+    """All simple events with their multiplicities; equal events are counted together."""
+    given = [events] if isinstance(events, Event) else list(events)
+    if not given:
+        raise EmptyComposition(what="the list of events")
+    counts: dict[Simple, int] = {}
+    for event in given:
+        if not isinstance(event, Event):
+            raise InvalidParameter(parameter="events", value=type(event).__name__, must="be events")
+        for simple, count in event.parts():
+            counts[simple] = counts.get(simple, 0) + count
+    return list(counts.items())

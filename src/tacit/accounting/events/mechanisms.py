@@ -1,0 +1,249 @@
+"""One run of one mechanism: the simple events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from tacit.accounting.events.base import Simple, both_orders
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.checks import non_negative, positive, probability, whole
+from tacit.guarantees.losses import (
+    ApproximatePair,
+    ConcentratedPair,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    ExponentialPair,
+    FinitePair,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    RandomizedResponsePair,
+    StaircasePair,
+)
+from tacit.guarantees.units import Neighbours
+
+__all__ = [
+    "Approximate",
+    "Concentrated",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Exponential",
+    "Gaussian",
+    "Laplace",
+    "PermuteAndFlip",
+    "Pure",
+    "RandomizedResponse",
+    "Staircase",
+    "Tabulated",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian(Simple):
+    """Gaussian noise with noise_std = noise_multiplier * l2_sensitivity."""
+
+    kind: ClassVar[str] = "gaussian"
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+
+    @property
+    def mu(self) -> float:
+        """1 / noise_multiplier, rounded up."""
+        return upper(lambda: 1 / ball(self.noise_multiplier))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """One symmetric pair of normal distributions, with the exact rational mu^2."""
+        return both_orders(GaussianPair(squared=1 / Fraction(self.noise_multiplier) ** 2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WithEpsilon(Simple):
+    """A mechanism that is stated by the pure epsilon it has."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    def pure(self) -> float:
+        """Its epsilon."""
+        return self.epsilon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace(_WithEpsilon):
+    """Laplace noise with noise_scale = l1_sensitivity / epsilon."""
+
+    kind: ClassVar[str] = "laplace"
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """Two Laplace laws, a sensitivity apart."""
+        return both_orders(LaplacePair(epsilon=self.epsilon))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteLaplace(_WithEpsilon):
+    """Discrete Laplace noise, Pr ~ exp(-epsilon |k| / sensitivity), on integers that move by `sensitivity`."""
+
+    kind: ClassVar[str] = "discrete_laplace"
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        _WithEpsilon.__post_init__(self)
+        whole("sensitivity", self.sensitivity)
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """Two discrete Laplace laws; the rate is rounded up, against us."""
+        rate = upper(lambda: ball(self.epsilon) / self.sensitivity)
+        return both_orders(DiscreteLaplacePair(rate=rate, sensitivity=self.sensitivity))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteGaussian(Simple):
+    """Discrete Gaussian noise with noise_std = noise_multiplier * sensitivity, on integers."""
+
+    kind: ClassVar[str] = "discrete_gaussian"
+    noise_multiplier: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+        whole("sensitivity", self.sensitivity)
+
+    @property
+    def rho(self) -> float:
+        """The concentrated bound that it shares with continuous noise: 1 / (2 noise_multiplier^2)."""
+        return upper(lambda: 1 / (2 * ball(self.noise_multiplier) ** 2))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """Its own summed probabilities; never the continuous curve."""
+        std = -upper(lambda: -ball(self.noise_multiplier) * self.sensitivity)
+        return both_orders(DiscreteGaussianPair(noise_std=std, sensitivity=self.sensitivity))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staircase(_WithEpsilon):
+    """Staircase noise with steps of width `gamma`; 1/(1 + e^{epsilon/2}) is best for the mean absolute error."""
+
+    kind: ClassVar[str] = "staircase"
+    gamma: float
+
+    def __post_init__(self) -> None:
+        _WithEpsilon.__post_init__(self)
+        object.__setattr__(self, "gamma", probability("gamma", self.gamma))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """Losses -epsilon, 0 and epsilon."""
+        return both_orders(StaircasePair(epsilon=self.epsilon, gamma=self.gamma))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exponential(_WithEpsilon):
+    """The exponential mechanism with Pr ~ exp(epsilon score / (2 sensitivity)): losses range over epsilon."""
+
+    kind: ClassVar[str] = "exponential"
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """The worst pair among those whose losses lie in an interval of length epsilon."""
+        return both_orders(ExponentialPair(epsilon=self.epsilon))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermuteAndFlip(_WithEpsilon):
+    """Permute-and-flip: pure epsilon, without the exponential mechanism's bounded range."""
+
+    kind: ClassVar[str] = "permute_and_flip"
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """The worst pair of pure epsilon."""
+        return both_orders(ApproximatePair(epsilon=self.epsilon, delta=0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse(_WithEpsilon):
+    """The true one of `categories` answers with odds e^epsilon against each other one."""
+
+    kind: ClassVar[str] = "randomized_response"
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        _WithEpsilon.__post_init__(self)
+        whole("categories", self.categories, least=2)
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """A respondent's answer is exchanged; leaving one out is a change of another kind."""
+        if neighbours is not Neighbours.REPLACE_ONE and self.categories > 2:
+            return both_orders(ApproximatePair(epsilon=self.epsilon, delta=0.0))
+        return both_orders(RandomizedResponsePair(epsilon=self.epsilon, categories=self.categories))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pure(_WithEpsilon):
+    """Any mechanism with this pure epsilon."""
+
+    kind: ClassVar[str] = "pure"
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """Randomised response, the worst of them."""
+        return both_orders(ApproximatePair(epsilon=self.epsilon, delta=0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approximate(Simple):
+    """Any mechanism with this (epsilon, delta)."""
+
+    kind: ClassVar[str] = "approximate"
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta, below_one=True))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
+        """The worst pair of Kairouz, Oh and Viswanath."""
+        if self.epsilon == 0 and self.delta == 0:
+            return None
+        return both_orders(ApproximatePair(epsilon=self.epsilon, delta=self.delta))
+
+    def pure(self) -> float | None:
+        """Its epsilon where delta = 0."""
+        return self.epsilon if self.delta == 0 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concentrated(Simple):
+    """Any mechanism with this rho."""
+
+    kind: ClassVar[str] = "concentrated"
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", positive("rho", self.rho))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """The best curve that follows from rho."""
+        return both_orders(ConcentratedPair(rho=self.rho))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tabulated(Simple):
+    """A mechanism whose worst neighbours have these two distributions of outcomes, in both orders."""
+
+    kind: ClassVar[str] = "tabulated"
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", tuple(self.p))
+        object.__setattr__(self, "q", tuple(self.q))
+        FinitePair(p=self.p, q=self.q)
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
+        """The table itself, and its swap."""
+        pair = FinitePair(p=self.p, q=self.q)
+        return None if pair.p == pair.q else both_orders(pair)

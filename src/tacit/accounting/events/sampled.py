@@ -1,0 +1,101 @@
+"""One mechanism on a secret random part of the units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tacit.accounting.events.base import Simple, both_orders
+from tacit.accounting.events.mechanisms import Gaussian
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.guarantees.checks import probability
+from tacit.guarantees.losses import Pair, PoissonSampledPair, Product, WithoutReplacementPair
+from tacit.guarantees.losses.replacement import SampledReplacementPair
+from tacit.guarantees.units import Neighbours
+
+__all__ = ["PoissonSampled", "WithoutReplacement"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoissonSampled(Simple):
+    """One mechanism on a secret sample in which each unit takes part with probability `sampling_rate`."""
+
+    kind: ClassVar[str] = "poisson_sampled"
+    event: Simple
+    sampling_rate: float
+
+    def __post_init__(self) -> None:
+        _sampled(self.event)
+        object.__setattr__(self, "sampling_rate", probability("sampling_rate", self.sampling_rate))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
+        """(qP + (1-q)Q, Q) for removals and its swap for additions; for Gaussian noise also replacements.
+
+        Under replace-one the noise multiplier is noise_std over the largest norm of one record.
+        """
+        inner = self.event.pairs(neighbours)
+        if self.sampling_rate == 0 or inner is None:
+            return None
+        if neighbours is Neighbours.REPLACE_ONE:
+            if isinstance(self.event, Gaussian):
+                return both_orders(SampledReplacementPair(mu=self.event.mu, rate=self.sampling_rate))
+            raise NoLaw(
+                operation=f"Poisson sampling of {self.event.kind} under replace-one",
+                reason="the theorem is about add-or-remove neighbours",
+                hint="account for add-or-remove neighbours, or sample without replacement",
+            )
+        removal, addition = inner
+        return (
+            PoissonSampledPair(pair=removal, rate=self.sampling_rate),
+            PoissonSampledPair(pair=addition.swapped(), rate=self.sampling_rate).swapped(),
+        )
+
+    def pure(self) -> float | None:
+        """ln(1 + q (e^epsilon - 1)) where the mechanism has a pure epsilon."""
+        from tacit.guarantees import Pure as PureBound
+        from tacit.guarantees import subsample
+
+        inner = self.event.pure()
+        if inner is None:
+            return None
+        sampled = subsample(PureBound(epsilon=inner), rate=self.sampling_rate, scheme="poisson")
+        return sampled._epsilon_at(0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutReplacement(Simple):
+    """One mechanism on a secret uniform sample of a fixed share `sampling_rate` of the units."""
+
+    kind: ClassVar[str] = "without_replacement"
+    event: Simple
+    sampling_rate: float
+
+    def __post_init__(self) -> None:
+        _sampled(self.event)
+        object.__setattr__(self, "sampling_rate", probability("sampling_rate", self.sampling_rate))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
+        """delta'(e) = q delta(ln(1 + (e^e - 1)/q)), for replacements."""
+        inner = self.event.pairs(neighbours)
+        if self.sampling_rate == 0 or inner is None:
+            return None
+        if neighbours is not Neighbours.REPLACE_ONE:
+            raise NoLaw(
+                operation="sampling without replacement under add-or-remove",
+                reason="the theorem is about replace-one neighbours: the size of the sample is public",
+                hint="account for replace-one neighbours, or use Poisson sampling",
+            )
+        if self.sampling_rate == 1:
+            return inner
+        products = tuple(dict.fromkeys((Product.of(inner[0]), Product.of(inner[1]))))
+        return both_orders(WithoutReplacementPair(products=products, rate=self.sampling_rate))
+
+
+def _sampled(event: object) -> None:
+    if not isinstance(event, Simple) or isinstance(event, PoissonSampled | WithoutReplacement):
+        raise InvalidParameter(
+            parameter="event",
+            value=getattr(event, "kind", type(event).__name__),
+            must="be one mechanism, not yet sampled",
+            hint="sample each mechanism of a composition",
+        )

@@ -1,0 +1,121 @@
+"""The theorems of the mechanisms."""
+
+from __future__ import annotations
+
+from tacit.guarantees.theorems.register import Standing, register
+
+register(
+    "laplace",
+    "L1 sensitivity D and noise scale b give epsilon = D/b, reached.",
+    "Dwork, McSherry, Nissim, Smith 2006; Hall 2012, Prop. 1.3.1; lecture 2, Thm 2.7",
+    "sensitivity in the L1 norm",
+)
+register(
+    "discrete-laplace",
+    "On a grid the same epsilon exactly, and in any dimension the curve of one coordinate that moves by "
+    "the whole sensitivity.",
+    "Ghosh, Roughgarden, Sundararajan 2012; the curve is proved on the page",
+    "integer statistics",
+    Standing.SHARPER,
+)
+register(
+    "discrete-gaussian",
+    "rho = k/(2 v) for integer moves of squared length k, and the curve is the largest over integer moves "
+    "of its own sums.",
+    "Canonne, Kamath, Steinke 2020",
+    "integer statistics",
+    Standing.SHARPER,
+)
+register(
+    "rounded-gaussian",
+    "Gaussian noise rounded to the grid of the statistic keeps the continuous bound.",
+    "folklore; Balle, Wang 2018",
+    "the statistic lies on the grid; the draw is exact",
+)
+register(
+    "gamma-mechanism",
+    "Noise of density e^(-|x|/b) in a Mahalanobis norm gives epsilon = D/b.",
+    "Hall 2012, Prop. 1.3.2",
+    "sensitivity in the same norm",
+)
+register(
+    "k-norm",
+    "Noise of density e^(-gauge/b) gives epsilon = D/b.",
+    "Hardt, Talwar 2010; Hall 2012, Prop. 1.3.4",
+    "the body is symmetric",
+    Standing.CORRECTED,
+)
+register(
+    "k-norm-difference",
+    "A - B, each of density e^(-lambda gauge), gives lambda times the gauge of the move in the hull of K "
+    "and -K, at most 2 lambda c.",
+    "proved on the page",
+    "0 inside the convex body",
+    Standing.SHARPER,
+)
+register(
+    "exponential-mechanism",
+    "Weights e^(epsilon score/(2D)) give epsilon.",
+    "McSherry, Talwar 2007; Hall 2012, Prop. 1.3.5; Groce 2014, Thm 3.4",
+    "public candidates; larger scores are better",
+    Standing.CORRECTED,
+)
+register(
+    "exponential-interval",
+    "On an interval with a metric: epsilon = a s + ln(Z(s)/Z(0)), exactly.",
+    "Hall 2012, Prop. 1.3.5",
+    "a public interval",
+    Standing.SHARPER,
+)
+register(
+    "permute-and-flip",
+    "Permute-and-flip is epsilon-private and never worse than the exponential mechanism.",
+    "McKenna, Sheldon 2020; Ding et al. 2021",
+    "public candidates",
+)
+register(
+    "geometric",
+    "Geometric noise on a count is epsilon-private, and optimal up to a remap of its output.",
+    "Ghosh, Roughgarden, Sundararajan 2012; Gupte, Sundararajan 2010",
+    "one count; a loss that grows with the distance",
+)
+register(
+    "staircase-mechanism",
+    "Staircase noise is epsilon-private and has the least mean absolute error on fine grids.",
+    "Geng, Viswanath 2014",
+    "one number",
+)
+register(
+    "randomised-response",
+    "Estimates from randomised responses are unbiased; for a bit the variance is n e^epsilon/(e^epsilon - "
+    "1)^2.",
+    "Warner 1965; lecture 2, Thm 2.3 to 2.5",
+    "answers randomised independently",
+    Standing.SHARPER,
+)
+register(
+    "smooth-sensitivity",
+    "The smallest beta-smooth bound on the sensitivity of an order statistic, in O(n log n).",
+    "Nissim, Raskhodnikova, Smith 2007",
+    "replace-one; public n and range",
+)
+register(
+    "smooth-laplace",
+    "The exact delta of Laplace noise whose centre and scale both move.",
+    "Nissim, Raskhodnikova, Smith 2007",
+    "one number",
+    Standing.SHARPER,
+)
+register(
+    "smooth-student",
+    "The exact pure epsilon of Student and Cauchy noise whose centre and scale both move.",
+    "Nissim, Raskhodnikova, Smith 2007; Bun, Steinke 2019",
+    "one number",
+    Standing.SHARPER,
+)
+register(
+    "propose-test-release",
+    "A proposed bound, a noisy test of it, and a release only if it passes: (epsilon_1 + epsilon_2, delta).",
+    "Dwork, Lei 2009",
+    "replace-one; public n",
+)

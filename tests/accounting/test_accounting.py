@@ -1,0 +1,402 @@
+"""Events, accountants, records and calibration: laws first, then published values, then bad input."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tacit
+from support import independent as second
+from tacit.accounting import ACCOUNTANTS, account, bound_of, calibrate, profile_of
+from tacit.accounting import events as e
+from tacit.accounting.codec import dumps, from_record, loads, to_record
+from tacit.accounting.words import parse
+from tacit.cli import main
+from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+
+SIMPLE: list[e.Simple] = [
+    e.Gaussian(noise_multiplier=2.0),
+    e.Laplace(epsilon=0.3),
+    e.DiscreteLaplace(epsilon=0.4, sensitivity=2),
+    e.DiscreteGaussian(noise_multiplier=1.5, sensitivity=2),
+    e.Staircase(epsilon=0.5, gamma=0.4),
+    e.Exponential(epsilon=0.5),
+    e.PermuteAndFlip(epsilon=0.5),
+    e.RandomizedResponse(epsilon=0.6, categories=4),
+    e.Pure(epsilon=0.5),
+    e.Approximate(epsilon=0.5, delta=1e-7),
+    e.Concentrated(rho=0.05),
+    e.Tabulated(p=(0.6, 0.3, 0.1), q=(0.5, 0.3, 0.2)),
+    e.PoissonSampled(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=0.1),
+    e.PoissonSampled(event=e.Laplace(epsilon=1.0), sampling_rate=0.1),
+]
+REPLACED: list[e.Simple] = [
+    e.WithoutReplacement(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=0.1),
+    e.PoissonSampled(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=0.1),
+]
+CASES = [(x, "add-or-remove") for x in SIMPLE] + [(x, "replace-one") for x in REPLACED]
+NAMES = [f"{x.kind}-{n}-{i}" for i, (x, n) in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("event", "neighbours"), CASES, ids=NAMES)
+@pytest.mark.parametrize("accountant", sorted(ACCOUNTANTS))
+def test_repeat_is_compose_for_every_event_and_accountant(
+    event: e.Simple, neighbours: str, accountant: str
+) -> None:
+    repeated = e.Repeated(event=event, times=6)
+    composed = e.Composed(events=(event,) * 6)
+    nested = e.Repeated(event=e.Composed(events=(event, e.Repeated(event=event, times=2))), times=2)
+    listed = [event] * 6
+    try:
+        one = bound_of(repeated, accountant=accountant, neighbours=neighbours)
+    except tacit.NoLaw:
+        with pytest.raises(tacit.NoLaw):
+            bound_of(composed, accountant=accountant, neighbours=neighbours)
+        return
+    for other in (composed, nested, listed):
+        assert bound_of(other, accountant=accountant, neighbours=neighbours) == one
+
+
+@pytest.mark.parametrize(("event", "neighbours"), CASES, ids=NAMES)
+def test_one_event_has_its_own_curve_and_more_cost_more(event: e.Simple, neighbours: str) -> None:
+    one = account(event, delta=1e-6, neighbours=neighbours)
+    many = account(e.Repeated(event=event, times=5), delta=1e-6, neighbours=neighbours)
+    assert 0 <= one.epsilon.low <= one.epsilon.high < math.inf
+    assert many.epsilon.high >= one.epsilon.high
+    back = account(event, epsilon=one.epsilon.high, neighbours=neighbours)
+    assert back.delta.high <= 1e-6 * (1 + 1e-6)
+    for accountant in sorted(ACCOUNTANTS):
+        try:
+            other = account(event, delta=1e-6, neighbours=neighbours, accountant=accountant)
+        except tacit.NoLaw:
+            continue
+        assert other.epsilon.high >= one.epsilon.low
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 6.0])
+@pytest.mark.parametrize(("event", "neighbours"), CASES, ids=NAMES)
+def test_divergences_bound_every_direction(event: e.Simple, neighbours: str, order: float) -> None:
+    """Against the curve: D_a = ln(1 + a(a-1) int e^{(a-1)x} H_x dx terms)/(a-1), a second way to the same number."""
+    curve = profile_of(event, neighbours=neighbours)
+    bound = curve.renyi(order)
+    if math.isinf(bound):
+        assert event.kind == "approximate"
+        return
+    if event.kind == "exponential":
+        return  # its curve is the envelope of a class, its divergence that of the worst single member
+    worst = 0.0
+    for direction in curve.directions:
+        x = np.linspace(-30, 30, 6001)
+        h = np.array([direction.delta(float(v)).low for v in x[::20]])
+        grid = x[::20]
+        # E_Q (P/Q)^a = a(a-1) int_{-inf}^{inf} e^{(a-1)x} H_x(P,Q) dx
+        total = order * (order - 1) * np.trapezoid(np.exp((order - 1) * grid) * h, grid)
+        if total > 1:
+            worst = max(worst, math.log(total) / (order - 1))
+    assert worst <= bound + 0.02
+
+
+def test_published_compositions() -> None:
+    """delta = 1e-6, add-or-remove; the true values to five decimals, certified to 1e-3."""
+    laplace = [e.Laplace(epsilon=float(x)) for x in np.linspace(0.01, 0.2, 50)]
+    gaussian = [e.Gaussian(noise_multiplier=float(x)) for x in np.linspace(5, 50, 50)]
+    sampled = e.PoissonSampled(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=0.01)
+    cases: list[tuple[object, float]] = [
+        (e.Repeated(event=e.Gaussian(noise_multiplier=30.0), times=1000), 5.18904),
+        (e.Repeated(event=sampled, times=10_000), 6.90738),
+        (e.Repeated(event=e.Laplace(epsilon=0.1), times=200), 7.06051),
+        ([*laplace, *gaussian], 4.39605),
+    ]
+    for plan, truth in cases:
+        found = account(plan, delta=1e-6).epsilon  # type: ignore[arg-type]
+        assert found.low <= truth + 5e-6
+        assert found.high >= truth - 5e-6
+        assert found.width <= 1e-3
+
+
+def test_many_repetitions_and_many_events() -> None:
+    million = account(e.Repeated(event=e.Laplace(epsilon=1e-3), times=10**6), delta=1e-6).epsilon
+    # nearly Gaussian: mu^2 = 10^6 * E[loss variance] ~ 10^6 * epsilon^2 for small epsilon
+    near = tacit.Gaussian(mu=1.0).epsilon(1e-6)
+    assert million.width <= 1e-3
+    assert million.high == pytest.approx(near, abs=0.02)
+    events = [e.Laplace(epsilon=float(x)) for x in np.linspace(1e-3, 2e-2, 10_000)]
+    found = account(events, delta=1e-6).epsilon
+    mu = math.sqrt(sum(x.epsilon**2 for x in events))
+    assert found.width <= 1e-3
+    assert found.high == pytest.approx(tacit.Gaussian(mu=mu).epsilon(1e-6), rel=0.02)
+
+
+def test_extremes() -> None:
+    assert (
+        account(e.Repeated(event=e.Gaussian(noise_multiplier=1e6), times=10**9), delta=1e-6).epsilon.high < 1
+    )
+    tiny = account(e.Gaussian(noise_multiplier=1e-3), delta=1e-6).epsilon
+    assert tiny.low == pytest.approx(tiny.high)
+    assert tiny.high > 5e5
+    assert account(e.Pure(epsilon=1e3), delta=1e-6).epsilon.high <= 1e3
+    assert (
+        account(e.PoissonSampled(event=e.Laplace(epsilon=1), sampling_rate=0.0), delta=1e-6).epsilon.high == 0
+    )
+    whole = e.PoissonSampled(event=e.Laplace(epsilon=1.0), sampling_rate=1.0)
+    assert account(whole, delta=1e-6).epsilon.high == account(e.Laplace(epsilon=1.0), delta=1e-6).epsilon.high
+    assert account(e.Laplace(epsilon=0.5), delta=0.0).epsilon.high == 0.5
+    assert account(e.Repeated(event=e.Laplace(epsilon=0.5), times=4), delta=0.0).epsilon.high == 2.0
+    assert math.isinf(account(e.Gaussian(noise_multiplier=1), delta=0.0).epsilon.high)
+    far = account(e.Repeated(event=e.Gaussian(noise_multiplier=2.0), times=4), delta=1e-300).epsilon
+    assert far.low <= far.high < 100
+    assert far.high == pytest.approx(tacit.Gaussian(mu=1.0).epsilon(1e-300), rel=1e-9)
+    some = account(e.Repeated(event=e.Laplace(epsilon=0.5), times=40), delta=1e-300).epsilon
+    assert some.high <= 20.0
+    big = account(e.Repeated(event=e.Laplace(epsilon=1e-6), times=10**9), delta=1e-6).epsilon
+    assert 0 < big.high < 1
+
+
+@pytest.mark.parametrize("delta", [1.0, 1.5, -0.1, math.nan])
+def test_bad_levels(delta: float) -> None:
+    with pytest.raises(InvalidParameter):
+        account(e.Pure(epsilon=1), delta=delta)
+    with pytest.raises(InvalidParameter):
+        account(e.Pure(epsilon=1))
+    with pytest.raises(InvalidParameter):
+        account(e.Pure(epsilon=1), delta=1e-6, epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: account([], delta=1e-6),
+        lambda: e.Composed(events=()),
+        lambda: e.Repeated(event=e.Pure(epsilon=1), times=0),
+        lambda: e.Repeated(event=e.Pure(epsilon=1), times=2.5),  # type: ignore[arg-type]
+        lambda: e.Gaussian(noise_multiplier=0),
+        lambda: e.Gaussian(noise_multiplier=math.inf),
+        lambda: e.Laplace(epsilon=-1),
+        lambda: e.PoissonSampled(event=e.Pure(epsilon=1), sampling_rate=1.5),
+        lambda: e.PoissonSampled(event=e.Repeated(event=e.Pure(epsilon=1), times=2), sampling_rate=0.1),  # type: ignore[arg-type]
+        lambda: e.Tabulated(p=(0.5, 0.6), q=(0.5, 0.5)),
+        lambda: e.Approximate(epsilon=1, delta=1.0),
+        lambda: account(e.Pure(epsilon=1), delta=1e-6, neighbours="both"),
+        lambda: account(e.Pure(epsilon=1), delta=1e-6, accountant="best"),
+        lambda: account("gaussian", delta=1e-6),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_events(make: object) -> None:
+    with pytest.raises(tacit.TacitError) as caught:
+        make()  # type: ignore[operator]
+    assert caught.value.exit_code == 2
+
+
+def test_pairings_without_a_theorem_are_refused() -> None:
+    with pytest.raises(tacit.NoLaw, match="add-or-remove"):
+        account(REPLACED[0], delta=1e-6, neighbours="add-or-remove")
+    sampled = e.PoissonSampled(event=e.Laplace(epsilon=1), sampling_rate=0.1)
+    with pytest.raises(tacit.NoLaw, match="replace-one"):
+        account(sampled, delta=1e-6, neighbours="replace-one")
+
+
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from(range(len(SIMPLE))), min_size=1, max_size=4), st.floats(0, 2))
+def test_composition_encloses_a_brute_force_convolution(chosen: list[int], at: float) -> None:
+    """Finite mechanisms only: the product of tables, enumerated."""
+    tables = {
+        8: second.randomized_response(0.5),
+        11: ([0.6, 0.3, 0.1], [0.5, 0.3, 0.2]),
+        9: second.worst_approximate(0.5, 1e-7),
+    }
+    chosen = [c for c in chosen if c in tables]
+    if not chosen:
+        return
+    for swap in (False, True):
+        pair: tuple[list[float], list[float]] = ([1.0], [1.0])
+        for c in chosen:
+            p, q = tables[c]
+            pair = second.product(pair, (q, p) if swap else (p, q))
+        exact = second.hockey_stick(*pair, at)
+        found = account([SIMPLE[c] for c in chosen], epsilon=at).delta
+        assert exact <= found.high + 1e-12
+
+
+# --- records -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("event", "neighbours"), CASES, ids=NAMES)
+def test_records_round_trip(event: e.Simple, neighbours: str) -> None:
+    for whole in (
+        event,
+        e.Repeated(event=event, times=10**9),
+        e.Composed(events=(event, e.Pure(epsilon=0.1))),
+    ):
+        assert loads(dumps(whole)) == whole
+        assert from_record(json.loads(json.dumps(to_record(whole)))) == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"version": 1}',
+        '{"version": 2, "event": {"kind": "pure", "epsilon": 1.0}}',
+        '{"version": true, "event": {"kind": "pure", "epsilon": 1.0}}',
+        '{"version": 1, "event": {"kind": "os.system", "command": "true"}}',
+        '{"version": 1, "event": {"kind": "pure"}}',
+        '{"version": 1, "event": {"kind": "pure", "epsilon": NaN}}',
+        '{"version": 1, "event": {"kind": "pure", "epsilon": -1}}',
+        '{"version": 1, "event": {"kind": "pure", "epsilon": 1, "delta": 0}}',
+        '{"version": 1, "event": {"kind": "repeated", "event": {"kind": "pure", "epsilon": 1}, "times": "2"}}',
+        '{"version": 1, "event": {"kind": "repeated", "event": 3, "times": 2}}',
+        '{"version": 1, "event": {"kind": "tabulated", "p": [1], "q": {"kind": "pure", "epsilon": 1}}}',
+        '{"version": 1, "event": ' + '{"kind":"repeated","times":2,"event":' * 40 + "1" + "}" * 41,
+    ],
+)
+def test_broken_and_future_records_are_refused(text: str) -> None:
+    with pytest.raises(tacit.TacitError) as caught:
+        loads(text)
+    assert caught.value.exit_code == 2
+
+
+# --- calibration -------------------------------------------------------------------------------------
+
+
+def test_calibration() -> None:
+    found = calibrate(
+        lambda s: e.Repeated(event=e.Gaussian(noise_multiplier=s), times=100), epsilon=1, delta=1e-6
+    )
+    assert found.value == pytest.approx(42.2468, abs=1e-3)
+    assert found.account.epsilon.high <= 1
+    pure = calibrate(
+        lambda v: e.Repeated(event=e.Laplace(epsilon=v), times=10), epsilon=1, delta=0, more_noise=False
+    )
+    assert pure.value == pytest.approx(0.1, rel=1e-5)
+    assert pure.value <= 0.1
+    mixed = calibrate(
+        lambda s: [e.Laplace(epsilon=0.3), e.Repeated(event=e.Gaussian(noise_multiplier=s), times=10)],
+        epsilon=1.0,
+        delta=1e-6,
+    )
+    assert mixed.account.epsilon.high <= 1.0
+    less = [
+        e.Laplace(epsilon=0.3),
+        e.Repeated(event=e.Gaussian(noise_multiplier=mixed.value * 0.999), times=10),
+    ]
+    assert account(less, delta=1e-6).epsilon.high > 1.0 - 1e-3
+    with pytest.raises(tacit.NoLaw, match="no amount of noise"):
+        calibrate(lambda s: [e.Pure(epsilon=2.0), e.Gaussian(noise_multiplier=s)], epsilon=1.0, delta=1e-6)
+
+
+# --- words and commands ------------------------------------------------------------------------------
+
+
+def test_words() -> None:
+    assert parse("gaussian noise_multiplier=30 times=1000").make(None) == e.Repeated(
+        event=e.Gaussian(noise_multiplier=30.0), times=1000
+    )
+    assert parse("subsampled_laplace sampling_rate=0.01 epsilon=1").make(None) == e.PoissonSampled(
+        event=e.Laplace(epsilon=1.0), sampling_rate=0.01
+    )
+    free = parse("gaussian times=100")
+    assert free.free == "noise_multiplier"
+    assert free.make(2.0) == e.Repeated(event=e.Gaussian(noise_multiplier=2.0), times=100)
+    assert parse("pure epsilon=0.1 times=1000000000").make(None) == e.Repeated(
+        event=e.Pure(epsilon=0.1), times=10**9
+    )
+    for bad, error in (
+        ("", InvalidParameter),
+        ("gausian noise_multiplier=1", UnknownName),
+        ("gaussian noise=1", UnknownName),
+        ("gaussian 30", InvalidParameter),
+        ("gaussian noise_multiplier=x", InvalidParameter),
+        ("gaussian noise_multiplier=1 noise_multiplier=2", InvalidParameter),
+        ("gaussian noise_multiplier=1 times=0", InvalidParameter),
+        ("gaussian noise_multiplier=1 times=1.5", InvalidParameter),
+        ("gaussian noise_multiplier=1 times=inf", InvalidParameter),
+        ("approximate epsilon=1", InvalidParameter),
+        ("subsampled_gaussian noise_multiplier=1", InvalidParameter),
+    ):
+        with pytest.raises(error):
+            parse(bad)
+
+
+def test_account_command(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    assert (
+        main(["account", "--event", "gaussian noise_multiplier=30 times=1000", "--delta", "1e-6", "--json"])
+        == 0
+    )
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["epsilon"]["low"] <= 5.18904 + 5e-6
+    assert answer["epsilon"]["high"] == pytest.approx(5.18904, abs=5e-6)
+    assert answer["delta"] == 1e-6
+    assert answer["accountant"] == "gaussian"
+    toml = tmp_path / "plan.toml"
+    toml.write_text(
+        '[[event]]\nkind = "laplace"\nepsilon = 0.1\ntimes = 20\n[[event]]\nkind = "pure"\nepsilon = 0.2\n'
+    )
+    plot = tmp_path / "curve.png"
+    assert main(["account", "--events", str(toml), "--delta", "1e-6", "--json", "--plot", str(plot)]) == 0
+    from_toml = json.loads(capsys.readouterr().out)
+    assert plot.stat().st_size > 5000
+    as_json = tmp_path / "plan.json"
+    as_json.write_text('["laplace epsilon=0.1 times=20", {"kind": "pure", "epsilon": 0.2}]')
+    assert main(["account", "--events", str(as_json), "--delta", "1e-6", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon"] == from_toml["epsilon"]
+    assert main(["account", "--event", "laplace epsilon=1", "--epsilon", "0.5"]) == 0
+    assert "certified between" in capsys.readouterr().out
+
+
+def test_calibrate_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["calibrate", "--epsilon", "1", "--delta", "1e-6", "--event", "gaussian times=100", "--json"])
+        == 0
+    )
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["noise_multiplier"] == pytest.approx(42.2468, abs=1e-3)
+    assert answer["epsilon"]["high"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["account", "--delta", "1e-6"], 2),
+        (["account", "--event", "gaussian noise_multiplier=1"], 2),
+        (["account", "--event", "gaussian", "--delta", "1e-6"], 2),
+        (["account", "--event", "gaussian noise_multiplier=1", "--delta", "2"], 2),
+        (["account", "--event", "pure epsilon=1", "--delta", "1e-6", "--neighbours", "both"], 2),
+        (["account", "--events", "/nonexistent.toml", "--delta", "1e-6"], 2),
+        (
+            [
+                "account",
+                "--event",
+                "without_replacement_laplace epsilon=1 sampling_rate=0.1",
+                "--delta",
+                "1e-6",
+            ],
+            1,
+        ),
+        (["calibrate", "--epsilon", "1", "--delta", "1e-6", "--event", "gaussian noise_multiplier=1"], 2),
+        (["calibrate", "--epsilon", "1", "--delta", "1e-6", "--event", "gaussian", "--event", "laplace"], 2),
+        (["calibrate", "--epsilon", "1", "--delta", "0", "--event", "gaussian"], 1),
+    ],
+)
+def test_commands_refuse_with_one_sentence(
+    arguments: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("tacit: ")
+    assert said.err.count("\n") == 1
+
+
+def test_empty_lists_are_refused() -> None:
+    with pytest.raises(EmptyComposition):
+        account([], delta=0.1)
+    assert Fraction(1) == 1
