@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting import events
+from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Pure
 from tacit.guarantees.rounding import up
@@ -20,26 +22,17 @@ from tacit.noise import FiniteLaw
 from tacit.noise.balls import Exact, exact_parameter, integer_parameter
 from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate, height_risks
-from tacit.risk.finite import OptimalFinite, criterion_parameter, optimal_finite, prior_parameter
+from tacit.risk.finite import OptimalFinite, optimal_finite
 from tacit.risk.kernel import Array, GeometricKernel, inflate
 from tacit.risk.losses import Loss, as_loss
-from tacit.risk.remap import (
-    FRACTION_BITS,
-    UNIT,
-    Remap,
-    bayes_remap,
-    minimax_remap,
-    truncated_geometric_risk,
-    zero_one_minimax,
-)
+from tacit.risk.parameters import criterion_parameter, epsilon_level, range_parameter
+from tacit.risk.remap import FRACTION_BITS, UNIT, Remap, truncated_geometric_risk
+from tacit.risk.solve import TOLERANCE, is_compact, refuse_prior, solve_compact
 
 __all__ = ["OptimalCount", "optimal_count", "path"]
 
 LONGEST_MATRIX = 3_000
 LONGEST_FULL = 200
-LONGEST_BAYES = 20_000
-LONGEST_TABLE = 2_000
-TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +62,11 @@ class OptimalCount(Mechanism):
     @property
     def bound(self) -> Pure:
         return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
+
+    @property
+    def event(self) -> Event:
+        """Discrete Laplace noise; the cut and the remap are post-processing."""
+        return events.DiscreteLaplace(epsilon=float(self.bound.epsilon), sensitivity=1)
 
     @property
     def heights(self) -> Array:
@@ -179,40 +177,14 @@ def optimal_count(
     A loss that grows outwards is solved in its compact form; any other loss, and any delta above 0, by the full
     linear program. The result carries its risk, a lower bound for every private mechanism, and the gap.
     """
-    n = integer_parameter("n", n, least=1)
-    exact = epsilon_parameter(epsilon)
+    n, level = range_parameter(n), epsilon_level(epsilon)
     criterion_parameter(criterion)
     what = as_loss(loss)
     what.fit(n)
-    if exact_parameter("delta", delta, positive=False) != 0 or not _compact(what, criterion):
+    if exact_parameter("delta", delta, positive=False) != 0 or not is_compact(what, criterion):
         return _by_full_program(n, epsilon, delta, what, criterion, prior)
-    if what.table is not None and n > LONGEST_TABLE:
-        raise InvalidParameter(
-            parameter="n", value=n, must=f"be at most {LONGEST_TABLE} for a loss given as a matrix"
-        )
-    if criterion == "bayes":
-        if n > LONGEST_BAYES:
-            raise InvalidParameter(parameter="n", value=n, must=f"be at most {LONGEST_BAYES} for a prior")
-        weights = np.full(n + 1, 1 / (n + 1)) if prior is None else prior_parameter(prior, n + 1)
-        remap, certificate = bayes_remap(GeometricKernel(n=n, epsilon=float(exact)), what, weights)
-    elif prior is not None:
-        raise InvalidParameter(
-            parameter="prior", value="a prior", must="be left out for minimax", hint="ask for criterion bayes"
-        )
-    elif what.name == "zero-one":
-        if n > LONGEST_BAYES:
-            raise InvalidParameter(
-                parameter="n", value=n, must=f"be at most {LONGEST_BAYES} for zero-one loss"
-            )
-        remap, certificate = zero_one_minimax(n, float(exact))
-    else:
-        remap, certificate = minimax_remap(n, float(exact), what, tolerance)
+    remap, certificate = solve_compact(n, level, what, criterion, prior, tolerance)
     return OptimalCount(n=n, epsilon=epsilon, loss=what, remap=remap, certificate=certificate)
-
-
-def _compact(loss: Loss, criterion: str) -> bool:
-    """Whether the compact form is known to reach the optimum, and there is a solver for it."""
-    return loss.grows_outwards() and (criterion == "bayes" or loss.is_convex() or loss.table is None)
 
 
 def _by_full_program(
@@ -225,10 +197,8 @@ def _by_full_program(
             must=f"be at most {LONGEST_FULL} for the full linear program",
             hint="this loss, or a delta above 0, has no compact form",
         )
-    if criterion == "minimax" and prior is not None:
-        raise InvalidParameter(
-            parameter="prior", value="a prior", must="be left out for minimax", hint="ask for criterion bayes"
-        )
+    if criterion == "minimax":
+        refuse_prior(prior)
     table = Loss(name=loss.name if loss.table is None else "matrix", table=loss.matrix(n))
     return optimal_finite(
         loss=table, neighbours=path(n), epsilon=epsilon, delta=delta, criterion=criterion, prior=prior

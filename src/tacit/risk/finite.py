@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter, UnknownName
+from tacit.errors import InvalidParameter
 from tacit.guarantees import Approximate, Pure
 from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, epsilon_parameter, one_value, shown
@@ -22,44 +22,12 @@ from tacit.risk.certificate import Certificate
 from tacit.risk.exact import Edges, Rows, private_matrix
 from tacit.risk.kernel import Array
 from tacit.risk.losses import Loss, as_loss
+from tacit.risk.parameters import criterion_parameter, epsilon_level, prior_parameter
 from tacit.risk.program import solve_program
 
-__all__ = ["CRITERIA", "OptimalFinite", "criterion_parameter", "optimal_finite", "prior_parameter"]
+__all__ = ["OptimalFinite", "optimal_finite"]
 
-CRITERIA = ("bayes", "minimax")
 MOST_ENTRIES = 40_000
-
-
-def criterion_parameter(criterion: str) -> str:
-    """bayes or minimax."""
-    if criterion not in CRITERIA:
-        raise UnknownName(what="criterion", name=str(criterion), known=CRITERIA)
-    return criterion
-
-
-def prior_parameter(prior: Any, states: int) -> Array:
-    """Non-negative numbers that sum to 1 (to within rounding), one for each state."""
-    try:
-        values = np.array(prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameter(
-            parameter="prior", value=type(prior).__name__, must="be a list of numbers"
-        ) from None
-    if values.shape != (states,):
-        raise InvalidParameter(
-            parameter="prior",
-            value=f"{values.size} numbers",
-            must=f"have one number for each of {states} states",
-        )
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidParameter(
-            parameter="prior", value="numbers that are negative or not finite", must="be at least 0"
-        )
-    if abs(values.sum() - 1) > 1e-9:
-        raise InvalidParameter(
-            parameter="prior", value=float(values.sum()), must="sum to 1", hint="divide it by its sum first"
-        )
-    return np.asarray(values / values.sum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,10 +121,7 @@ def optimal_finite(
     exact_delta = exact_parameter("delta", delta, positive=False)
     if not 0 <= exact_delta < 1:
         raise InvalidParameter(parameter="delta", value=delta, must="lie in [0, 1)")
-    if exact_epsilon > 600:
-        raise InvalidParameter(
-            parameter="epsilon", value=epsilon, must="be at most 600", hint="publish the count itself"
-        )
+    epsilon_level(epsilon)
     criterion_parameter(criterion)
     what = as_loss(loss)
     if what.table is None:
