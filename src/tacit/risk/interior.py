@@ -133,12 +133,15 @@ class Program:
             self.base = kernel.law(rows, np.array([n // 2]))[:, 0] * (n // 2 - rows)
 
     def by_row(self, values: Array) -> Array:
+        """The sum over the pairs of each count."""
         return np.bincount(self.pairs.row, values, self.size[0]).astype(np.float64)
 
     def by_column(self, values: Array) -> Array:
+        """The sum over the pairs of each output."""
         return np.bincount(self.pairs.column, values, self.size[1]).astype(np.float64)
 
     def distances(self, h: Array) -> Array:
+        """u = h - x (or n - h - x in the mirror half), pair by pair."""
         return np.asarray(self.pairs.sign * h[self.pairs.column] + self.pairs.offset)
 
     def risks(self, h: Array, a: Array, u: Array) -> Array:
@@ -168,6 +171,7 @@ class Program:
         return State(h, t, a, above, below, slack, level / above, level / below, prior)
 
     def solve(self, given: tuple[Array, Array] | None, tolerance: float, gap: float) -> Solution:
+        """Steps until the gap is small, or until the arithmetic gives out."""
         from tacit.risk.newton import newton_system
 
         state, steps = self.start(given, gap), 0
@@ -216,9 +220,11 @@ class State:
     prior: Array
 
     def complementarity(self) -> float:
+        """The gap between the primal and the dual value, for a feasible point."""
         return float(self.up @ self.above + self.down @ self.below + self.prior @ self.slack)
 
     def complementarity_after(self, move: State, primal: float, dual: float) -> float:
+        """The same after a move, without making it."""
         total = self.complementarity()
         for value, dvalue, price, dprice in (
             (self.above, move.above, self.up, move.up),
@@ -238,6 +244,7 @@ class State:
         return min(1.0, primal * BACK_OFF), min(1.0, dual * BACK_OFF)
 
     def moved(self, move: State, primal: float, dual: float) -> State:
+        """The point after a move."""
         return State(
             self.h + primal * move.h,
             self.t + primal * move.t,

@@ -62,7 +62,7 @@ def count_packing(n: int, epsilon: float) -> float:
 
 
 def hall_count(n: int, epsilon: float) -> float:
-    """e^-2 / epsilon, for epsilon < 2 and n >= 6/epsilon (theorem `count-packing`: Hall's Prop. 2.3.1, repaired)."""
+    """e^-2 / epsilon, for epsilon < 2 and n >= 6/epsilon (theorem `count-rate`: Hall's Prop. 2.3.1, repaired)."""
     return SAFE * math.exp(-2) / epsilon if epsilon < 2 and n * epsilon >= 6 else 0.0
 
 
@@ -99,7 +99,7 @@ def histogram_pairs(cells: int, n: int, epsilon: float, neighbours: Neighbours) 
     """
     most = cells // 2 if neighbours is Neighbours.REPLACE_ONE else cells
     each = 2 if neighbours is Neighbours.REPLACE_ONE else 1
-    # R*(m)/m falls with m, so as many parts as there are rows for; the rows left over lengthen some of them.
+    # Any split is valid; as many parts as there are rows for is best, and the rows left over lengthen some.
     parts = min(most, n)
     short, longer = divmod(n, parts)
     total = (parts - longer) * exact_count(short, epsilon)
@@ -136,7 +136,7 @@ def sparse_product(cells: int, occupied: int, n: int, epsilon: float) -> float:
 def sparse_packing(cells: int, occupied: int, n: int, epsilon: float) -> float:
     """Subsets of s cells that pairwise differ in at least k, each cell t rows: t k (1 - e^(epsilon s t)/N).
 
-    N by the Gilbert-Varshamov count; theorem `packing`, `sparse-packing`. Source: Hall 2012, Prop. 2.4.4, repaired.
+    N by the Gilbert-Varshamov count; theorem `sparse-packing`. Source: Hall 2012, Prop. 2.4.4, repaired.
     """
     best = 0.0
     for s in _sizes(min(occupied - 1, n, cells - 1)):
@@ -205,7 +205,7 @@ def bounds(
         found = {
             "optimal-count-remap": exact_count(n, e),
             "count-packing": count_packing(n, e),
-            "count-packing-hall": hall_count(n, e),
+            "count-rate": hall_count(n, e),
         }
     elif problem == "histogram":
         p = integer_parameter("cells", cells, least=2)

@@ -33,6 +33,7 @@ class Remap:
 
     @classmethod
     def of(cls, h: Array) -> Remap:
+        """The nearest heights with 32 bits after the point."""
         return cls(heights=tuple(round(v * UNIT) for v in h.tolist()))
 
     def floats(self, n: int) -> Array:

@@ -2,7 +2,7 @@
 
 With h increasing, row x of the derivative is + for y >= k(x) and - below, and q^|x-y| splits into
     U_i = sum_{y >= i} q^(y-i) c_y dh_y,      V_i = sum_{y < i} q^(i-y) c_y dh_y,
-so that row x needs three filter values only (theorem `optimal-count-remap` says why h is increasing):
+so that row x needs three filter values only (that h increases is a matter of speed, not of truth):
     k >= x:  2 q^(k-x) U_k - U_x - V_x,       k < x:  U_x + V_x - 2 q^(x-k) V_k.
 The mirror half contributes -q^(n-x-y) c_y, of rank one. Near the kinks the pairs of the interior point
 method correct these slopes. All of it is one sparse system with two dense borders.
@@ -70,6 +70,7 @@ class Structured:
         self.ones = self.near(np.ones(self.columns))
 
     def near(self, values: Array) -> Array:
+        """The settled slopes of the near half, applied to h."""
         return np.asarray(self.select @ self._filter.solve(self.feed @ values))
 
     def risks(self, h: Array) -> Array:
@@ -79,10 +80,12 @@ class Structured:
         return np.asarray(self.near(h) - x * self.ones + mirror)
 
     def transposed(self, prior: Array) -> Array:
+        """The settled slopes of both halves, transposed, applied to a prior."""
         back = self.feed.T @ self._filter.solve(self.select.T @ prior, trans="T")
         return np.asarray(back - self.u * (self.v @ prior))
 
     def inside(self, h: Array) -> bool:
+        """Whether no kink has left its window."""
         return bool(np.abs(h - self.centre).max() <= WINDOW)
 
     def pairs(self) -> Pairs:
@@ -105,6 +108,7 @@ class Structured:
         return Pairs(rows[heavy], columns[heavy], sign[heavy], offset[heavy], law[heavy], settled[heavy])
 
     def system(self, pairs: Pairs, slopes: Array, curvature: Array, inverse_w: Array) -> Bordered:
+        """The linear system with these slopes of the pairs on top of the settled ones."""
         return Bordered(self, pairs, slopes, curvature, inverse_w)
 
 
