@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tacit.risk.finite import OptimalFinite, optimal_finite
     from tacit.risk.losses import Loss
     from tacit.risk.lower import LowerBound, bound, bounds, uniform_count
-    from tacit.risk.price import (
+    from tacit.risk.prices import (
         Decomposition,
         Price,
         curve,
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 _HOME: dict[str, str] = {
     "Certificate": "certificate",
-    "Decomposition": "price",
+    "Decomposition": "prices",
     "Equalizer": "body",
     "Loss": "losses",
     "LowerBound": "lower",
     "OptimalCount": "count",
     "OptimalFinite": "finite",
-    "Price": "price",
+    "Price": "prices",
     "bound": "lower",
     "bounds": "lower",
-    "curve": "price",
-    "decompose": "price",
+    "curve": "prices",
+    "decompose": "prices",
     "equalizer": "body",
-    "expected_errors": "price",
+    "expected_errors": "prices",
     "optimal_count": "count",
     "optimal_finite": "finite",
-    "price": "price",
+    "price": "prices",
     "risk_body": "body",
-    "sampling_error": "price",
+    "sampling_error": "prices",
     "uniform_count": "lower",
 }
 

@@ -42,8 +42,7 @@ def private_matrix(matrix: Array, edges: Edges, epsilon: Fraction, delta: Fracti
         rows = _raise_to_private(rows, edges, factor)
         rows = _level(rows, factor, refuge)
     else:
-        for row in rows:
-            row[int(np.argmax(row))] += whole - sum(row)
+        rows = [_to_total(row, whole, refuge) for row in rows]
         rows = _mix(rows, edges, factor, delta, refuge, whole)
     _check(rows, edges, factor, delta)
     return tuple(tuple(row) for row in rows)
@@ -74,10 +73,18 @@ def _level(rows: list[list[int]], factor: Fraction, refuge: int) -> list[list[in
     sums = [sum(row) for row in rows]
     spread = max(sums) - min(sums)
     room = -(-spread * factor.denominator // (factor.numerator - factor.denominator)) if spread else 0
-    total = max(sums) + room
+    total = max(max(sums) + room, 1)
     for row, own in zip(rows, sums, strict=True):
         row[refuge] += total - own
     return rows
+
+
+def _to_total(row: list[int], whole: int, refuge: int) -> list[int]:
+    """The row scaled down to at most the total; what is missing goes to its largest entry."""
+    own = sum(row)
+    scaled = [v * whole // own for v in row] if own else row
+    scaled[max(range(len(row)), key=lambda r: scaled[r]) if own else refuge] += whole - sum(scaled)
+    return scaled
 
 
 def _mix(

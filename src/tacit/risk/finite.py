@@ -143,8 +143,22 @@ def optimal_finite(
         weights = np.full(states, 1 / states) if prior is None else prior_parameter(prior, states)
     answer = solve_program(table, edges, float(exact_epsilon), float(exact_delta), weights)
     refuge = int(np.argmin(table.max(axis=0)))
-    rows = private_matrix(answer.matrix, edges, exact_epsilon, exact_delta, refuge)
-    return _with_certificate(rows, edges, epsilon, delta, what, criterion, answer.prior, answer.lower_bound)
+    # A delta below the solver's accuracy is better served by a matrix that needs none.
+    levels = [exact_delta, Fraction(0)] if exact_delta > 0 else [exact_delta]
+    found = [
+        _with_certificate(
+            private_matrix(answer.matrix, edges, exact_epsilon, level, refuge),
+            edges,
+            epsilon,
+            delta,
+            what,
+            criterion,
+            answer.prior,
+            answer.lower_bound,
+        )
+        for level in levels
+    ]
+    return min(found, key=lambda mechanism: mechanism.certificate.risk)
 
 
 def _with_certificate(

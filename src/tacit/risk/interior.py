@@ -30,8 +30,8 @@ SMALLEST_LEVEL = 40
 LARGEST_DENSE = 300
 START_GAP = 0.001
 COARSE_TOLERANCE = 1e-5
-# Pairs with less weight than this change no digit of any risk.
-NEGLIGIBLE = 1e-22
+# All pairs that are left out together change the risk by less than this share of it.
+NEGLIGIBLE = 1e-9
 MOST_STEPS = 120
 ROUNDS = 4
 BACK_OFF = 0.98
@@ -177,11 +177,12 @@ class Program:
         state, steps = self.start(given, gap), 0
         count = 2 * self.pairs.row.size + self.size[0]
         for _ in range(MOST_STEPS):
-            if state.complementarity() < 0.5 * tolerance * state.t and abs(1 - state.prior.sum()) < 1e-9:
+            newton = newton_system(self, state)
+            if newton.error() < 0.5 * tolerance * state.t:
                 break
             try:
                 with np.errstate(all="ignore"):
-                    moved = newton_system(self, state).step(count)
+                    moved = newton.step(count)
             except (np.linalg.LinAlgError, RuntimeError):
                 break
             if not np.isfinite(moved.t) or not np.isfinite(moved.h).all():
@@ -191,10 +192,16 @@ class Program:
         return Solution(h=np.clip(state.h, 0, self.n), prior=prior / prior.sum(), steps=steps)
 
 
+def lightest(kernel: GeometricKernel) -> float:
+    """The weight below which pairs may be left out: n^2 of them, each at most n away, are NEGLIGIBLE."""
+    return NEGLIGIBLE * min(1.0, 1 / float(np.sinh(kernel.epsilon))) / kernel.n**2
+
+
 def all_pairs(kernel: GeometricKernel, rows: np.ndarray, columns: np.ndarray) -> Pairs:
     """Every pair that weighs anything: y itself, and its mirror image n - y."""
     near, far = kernel.law(rows, columns), kernel.law(rows, kernel.n - columns)
-    a, b = np.nonzero(near > NEGLIGIBLE), np.nonzero(far > NEGLIGIBLE)
+    least = lightest(kernel)
+    a, b = np.nonzero(near > least), np.nonzero(far > least)
     return Pairs(
         row=np.concatenate([a[0], b[0]]),
         column=np.concatenate([a[1], b[1]]),

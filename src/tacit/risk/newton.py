@@ -33,6 +33,8 @@ def newton_system(program: Program, now: State) -> Newton:
 class Newton:
     """The linearised conditions at one point."""
 
+    solver: _Solver
+
     def __init__(self, program: Program, now: State) -> None:
         self.program, self.now = program, now
         pairs = program.pairs
@@ -49,10 +51,18 @@ class Newton:
         self.stiff_up, self.stiff_down = now.up / now.above, now.down / now.below
         self.stiff = self.stiff_up + self.stiff_down
         self.tilt = (self.stiff_up - self.stiff_down) / self.stiff
+
+    def error(self) -> float:
+        """What is left of the gap and of the conditions on risks and prior, in the unit of the risk."""
+        return max(self.now.complementarity(), float(np.abs(self.r_slack).max()), abs(self.r_t) * self.now.t)
+
+    def factorise(self) -> _Solver:
+        """The linear system at this point, ready to be solved."""
+        program, now, pairs = self.program, self.now, self.program.pairs
         slopes = pairs.law * pairs.sign * (self.tilt - pairs.settled)
         curvature = program.by_column(4 * self.stiff_up * self.stiff_down / self.stiff)
         inverse_w = now.slack / now.prior + program.by_row(pairs.law * pairs.law / self.stiff)
-        self.solver: _Solver = (
+        return (
             Dense(program, slopes, curvature, inverse_w)
             if program.far is None
             else program.far.system(pairs, slopes, curvature, inverse_w)
@@ -61,6 +71,7 @@ class Newton:
     def step(self, count: int) -> State:
         """One predictor and one corrector step with the same factorised system."""
         now = self.now
+        self.solver = self.factorise()
         mean = now.complementarity() / count
         trial = self.direction(-now.up * now.above, -now.down * now.below, -now.prior * now.slack)
         later = now.complementarity_after(trial, *now.reach(trial)) / count

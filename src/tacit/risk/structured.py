@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.risk.interior import NEGLIGIBLE, Pairs, Program
+from tacit.risk.interior import Pairs, Program, lightest
 from tacit.risk.kernel import Array, GeometricKernel
 
 __all__ = ["Structured", "structured_program"]
@@ -103,7 +103,7 @@ class Structured:
         place = np.where(sign > 0, columns, self.n - columns)
         law = self.c[columns] * self.kernel.powers[np.abs(rows - place)]
         settled = np.where(sign > 0, np.where(self.centre[columns] >= rows, 1.0, -1.0), 1.0)
-        heavy = law > NEGLIGIBLE
+        heavy = law > lightest(self.kernel)
         offset = np.where(sign > 0, -rows.astype(float), self.n - rows.astype(float))
         return Pairs(rows[heavy], columns[heavy], sign[heavy], offset[heavy], law[heavy], settled[heavy])
 
