@@ -4,6 +4,10 @@
     ├── InvalidInput               the request is malformed: nothing was computed, nothing spent   (exit 2)
     │   ├── InvalidParameter       a number outside its domain: NaN, negative, delta > 1, order <= 1
     │   ├── EmptyComposition       a composition, plan or grid with nothing in it
+    │   ├── LedgerError            the ledger cannot be used as it is: absent, read-only, full, unreachable
+    │   │   ├── LedgerCorrupt      an entry was changed, removed, moved or cut off, or the file is damaged
+    │   │   ├── LedgerLocked       another process held the ledger for longer than the wait
+    │   │   └── LedgerVersion      the ledger was written by a newer version of tacit
     │   ├── UnknownName            a word that is not in the closed list it was looked up in
     │   └── UnitMismatch           two guarantees about different units, or a unit used as another
     └── Refused                    well-formed, and the answer is no                               (exit 1)
@@ -26,6 +30,10 @@ __all__ = [
     "EmptyComposition",
     "InvalidInput",
     "InvalidParameter",
+    "LedgerCorrupt",
+    "LedgerError",
+    "LedgerLocked",
+    "LedgerVersion",
     "NoLaw",
     "NotCertified",
     "Refused",
@@ -68,6 +76,27 @@ class EmptyComposition(InvalidInput):
     def __init__(self, *, what: str, hint: str = "") -> None:
         self.what = what
         super().__init__(f"{what} is empty", hint=hint or "give at least one member")
+
+
+class LedgerError(InvalidInput):
+    """The ledger cannot be used as it is. Nothing was answered; a charge is spent only where the text says so."""
+
+    def __init__(self, *, ledger: str, reason: str, hint: str = "") -> None:
+        self.ledger = ledger
+        self.reason = reason
+        super().__init__(f"the ledger {ledger} {reason}", hint=hint)
+
+
+class LedgerCorrupt(LedgerError):
+    """The ledger is not what was written: an entry was changed, removed, moved or cut off."""
+
+
+class LedgerLocked(LedgerError):
+    """Another process held the ledger for longer than the wait."""
+
+
+class LedgerVersion(LedgerError):
+    """The ledger was written in a format that this version does not know."""
 
 
 class UnknownName(InvalidInput):

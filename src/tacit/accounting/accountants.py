@@ -41,6 +41,9 @@ __all__ = ["ACCOUNTANTS", "Account", "account", "bound_of", "profile_of"]
 
 Counted = Sequence[tuple[Simple, int]]
 
+TOLERANCE = 4e-4
+"""The width that is asked of the grid; what comes back is certified whatever it is."""
+
 ENOUGH = 1e-3
 """A certified enclosure this narrow is not improved upon."""
 
@@ -80,9 +83,7 @@ def _losses(parts: Counted, neighbours: Neighbours) -> Profile:
 def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianBound | None:
     if not all(isinstance(e, Gaussian) for e, _ in parts):
         return None
-    squared = sum(
-        (n / Fraction(e.noise_multiplier) ** 2 for e, n in parts if isinstance(e, Gaussian)), Fraction(0)
-    )
+    squared = sum((n * e.squared for e, n in parts if isinstance(e, Gaussian)), Fraction(0))
     return GaussianBound(mu=upper(lambda: ball(squared).sqrt()))
 
 
@@ -201,7 +202,9 @@ def _read_losses(
 
 def _read(bound: Bound, level: float, at_delta: bool) -> Interval:
     if isinstance(bound, Profile):
-        return bound.epsilon_between(level) if at_delta else bound.delta_between(level)
+        if at_delta:
+            return bound.epsilon_between(level, tolerance=TOLERANCE)
+        return bound.delta_between(level, tolerance=TOLERANCE)
     high = bound._epsilon_at(level) if at_delta else bound._delta_at(level)
     return Interval(low=0.0, high=high)
 

@@ -7,6 +7,7 @@ import typer
 import tacit
 from tacit.cli.account import account, calibrate
 from tacit.cli.demo import demo
+from tacit.cli.ledger import ledger
 from tacit.cli.optimal import optimal
 from tacit.cli.reproduce import reproduce
 
@@ -37,5 +38,6 @@ def root(
 app.command(name="account")(account)
 app.command(name="calibrate")(calibrate)
 app.command(name="demo")(demo)
+app.add_typer(ledger, name="ledger")
 app.add_typer(optimal, name="optimal")
 app.command(name="reproduce")(reproduce)

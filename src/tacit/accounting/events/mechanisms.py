@@ -55,9 +55,16 @@ class Gaussian(Simple):
         """1 / noise_multiplier, rounded up."""
         return upper(lambda: 1 / ball(self.noise_multiplier))
 
+    @property
+    def squared(self) -> Fraction:
+        """mu^2 as a binary fraction of 256 digits, rounded up: sums of many stay short."""
+        exact = 1 / Fraction(self.noise_multiplier) ** 2
+        digits = max(0, 256 + exact.denominator.bit_length() - exact.numerator.bit_length())
+        return Fraction(-(-(exact.numerator << digits) // exact.denominator), 1 << digits)
+
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """One symmetric pair of normal distributions, with the exact rational mu^2."""
-        return both_orders(GaussianPair(squared=1 / Fraction(self.noise_multiplier) ** 2))
+        """One symmetric pair of normal distributions, kept by its mu^2."""
+        return both_orders(GaussianPair(squared=self.squared))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,14 +59,14 @@ class Profile(Bound):
         """The certified upper end of the inverse curve at this delta."""
         return self._epsilon_at(delta)
 
-    def delta_between(self, epsilon: float) -> Interval:
-        """The certified enclosure [low, high] of the curve at this epsilon."""
-        ends = [d.delta(epsilon) for d in self.directions]
+    def delta_between(self, epsilon: float, *, tolerance: float = 2e-4) -> Interval:
+        """The certified enclosure [low, high] of the curve at this epsilon; `tolerance` is relative."""
+        ends = [d.delta(epsilon, tolerance=tolerance) for d in self.directions]
         return Interval(low=max(i.low for i in ends), high=max(i.high for i in ends))
 
-    def epsilon_between(self, delta: float) -> Interval:
-        """The certified enclosure [low, high] of the inverse curve at this delta."""
-        ends = [d.epsilon(delta) for d in self.directions]
+    def epsilon_between(self, delta: float, *, tolerance: float = 2e-4) -> Interval:
+        """The certified enclosure [low, high] of the inverse curve at this delta, about as wide as `tolerance`."""
+        ends = [d.epsilon(delta, tolerance=tolerance) for d in self.directions]
         return Interval(low=max(i.low for i in ends), high=max(i.high for i in ends))
 
     def _delta(self, epsilon: float) -> float:

@@ -6,7 +6,6 @@ from tacit.guarantees.losses.continuous import (
     ExponentialPair,
     GaussianPair,
     LaplacePair,
-    MixturePair,
 )
 from tacit.guarantees.losses.curves import ConcentratedPair, RenyiPair
 from tacit.guarantees.losses.derived import GroupPair, MaximumPair, ProductPair, WithoutReplacementPair
@@ -18,6 +17,7 @@ from tacit.guarantees.losses.discrete import (
     StaircasePair,
 )
 from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
+from tacit.guarantees.losses.mixture import MixturePair
 from tacit.guarantees.losses.pair import Pair, SwappedPair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.losses.sampled import PoissonSampledPair

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter
+from tacit.guarantees.balls import ball as exact_ball
 from tacit.guarantees.rounding import bracket
 
 __all__ = ["bracket", "exact_ball", "positive_ball", "require"]
-
-
-def exact_ball(value: float | int | Fraction) -> Any:
-    """The ball of an exact rational, at the working precision."""
-    from flint import arb, fmpq
-
-    if isinstance(value, Fraction):
-        return arb(fmpq(value.numerator, value.denominator))
-    return arb(value)
 
 
 def require(ok: bool, *, parameter: str, value: object, must: str, hint: str = "") -> None:

@@ -14,7 +14,7 @@ from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, re
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw
 from tacit.guarantees.losses.pair import Pair
-from tacit.guarantees.rounding import Interval
+from tacit.guarantees.rounding import Interval, down
 
 __all__ = [
     "ApproximatePair",
@@ -44,6 +44,13 @@ class _Atoms(Pair):
     def atoms(self) -> list[tuple[Any, Any]]:
         """(loss, P-mass) of each atom as balls, losses ascending."""
         raise NotImplementedError
+
+    @property
+    def top_mass(self) -> float:
+        from flint import ctx
+
+        with ctx.workprec(96):
+            return max(0.0, down(self.atoms()[-1][1]))
 
     def curve(self, t: Any) -> Any:
         total, log = exact_ball(Fraction(self.infinite_mass.low)), t.log()
@@ -153,6 +160,11 @@ class FinitePair(_Atoms):
 
     def atoms(self) -> list[tuple[Any, Any]]:
         return [(exact_ball(a / b).log(), exact_ball(a)) for a, b in self._finite()]
+
+    @property
+    def top_mass(self) -> float:
+        rows = self._finite()
+        return down(rows[-1][0]) if rows else 0.0
 
     def curve(self, t: Any) -> Any:
         total = exact_ball(0)
@@ -322,13 +334,17 @@ class DiscreteLaplacePair(_Atoms):
             parameter="sensitivity",
             value=self.sensitivity,
             must="be at most a million",
-            hint="for a finer grid the continuous Laplace pair with the same epsilon dominates",
+            hint="for a finer grid the continuous Laplace pair with epsilon + 2 ln cosh(rate/2) dominates",
         )
 
     @property
     def largest_loss(self) -> Interval:
         exact = Fraction(self.rate) * self.sensitivity
         return bracket(lambda: exact_ball(exact), what="a loss")
+
+    @property
+    def top_mass(self) -> float:
+        return 1 / (1 + math.exp(-self.rate)) * (1 - 4 * UNIT)
 
     @property
     def atom_count(self) -> int:

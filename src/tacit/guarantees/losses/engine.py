@@ -10,19 +10,19 @@ order in the step, so that grids stay small.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.guarantees.losses.batch import batch_law, envelope, kind
-from tacit.guarantees.losses.curves import CurveLaw
-from tacit.guarantees.losses.grid import Gridded, chord_masses, gridded
-from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw, TailLaw
+from tacit.guarantees.losses.grid import gridded
+from tacit.guarantees.losses.laws import UNIT, AtomicLaw
 from tacit.guarantees.losses.moments import LogMoments, log_one_minus, row_moments, tilted
-from tacit.guarantees.losses.pair import FloatArray, Pair
-from tacit.guarantees.losses.transform import Composed, Piece, compose, dead_beyond
+from tacit.guarantees.losses.pair import Pair
+from tacit.guarantees.losses.sketch import doubt, sketch, window
+from tacit.guarantees.losses.solved import Solved, chord
+from tacit.guarantees.losses.transform import Piece, compose, dead_beyond
 from tacit.guarantees.rounding import Interval
 
 __all__ = ["Engine"]
@@ -34,84 +34,6 @@ _TOTAL_CELLS = 12_000_000
 _CHUNK = 2_000_000
 _ROWS = 128
 _SAMPLE = 48
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Solved:
-    """A composition around one target, with the error accounts that both curves need."""
-
-    composed: Composed
-    slack: float
-    infinite_high: float
-    infinite_low: float
-    log_gain: float
-    doubtful: float
-    spread: float
-    """s: the standard deviation that bounds the gridding factor M."""
-    deviation: float
-    """Square root of the bound on the variance of M."""
-    exact: bool
-
-    def _between(self, epsilon: float, end: int) -> float:
-        step = self.composed.step
-        node = math.floor(epsilon / step)
-        share = min(max(math.expm1(epsilon - node * step) / math.expm1(step), 0.0), 1.0)
-        left = self.composed.finite_part(node)[end]
-        right = self.composed.finite_part(node + 1)[end]
-        mixed = left + share * (right - left)
-        # Rounding of the interpolation itself, against whichever side is being certified.
-        return mixed * (1 + 1e-14) if end == 1 else mixed * (1 - 1e-14)
-
-    def finite_above(self, epsilon: float) -> float:
-        """Upper bound on the finite part of the true curve."""
-        cut = max(0.0, self.infinite_high - self.infinite_low)
-        return min(1.0, self._between(epsilon - self.slack, 1) + cut)
-
-    def above(self, epsilon: float) -> float:
-        """Upper bound on the true curve at e^epsilon."""
-        return min(1.0, (self._between(epsilon - self.slack, 1) + self.infinite_high) * (1 + 1e-15))
-
-    def below(self, epsilon: float, reach: float) -> float:
-        """Lower bound on the true curve at e^epsilon, with chords of `reach` standard deviations."""
-        if not self.exact:
-            return 0.0
-        floor = max(self.infinite_low, -math.expm1(min(epsilon, 0.0)) * (1 - 1e-15), 0.0) + 0.0
-        s, c = self.spread, reach
-        if s <= 0 or c / s <= 2 or self.log_gain > 0.5:
-            return floor
-        node = math.floor((epsilon + self.log_gain) / self.composed.step)
-        doubt = self.composed.weigh(self.doubtful, node)
-        seen = (self._between(epsilon + self.log_gain, 0) - doubt) * math.exp(-self.log_gain)
-        if seen <= 0:
-            return floor
-        # All in units of T = e^epsilon: t0 = e^(-cs), t1 = e^(cs) and so on.
-        left, right = -math.expm1(-c * s), math.expm1(c * s)
-        a0, a1 = self.deviation / 2 / left, self.deviation / 2 / right
-        if a0 + a1 >= 0.9:
-            return floor
-        far = math.sqrt(2 * (math.log(1e9) - math.log(seen)))
-        bump_left, bump_right = _chernoff_call(c, s), _chernoff_put(c, s)
-        t00, t000 = math.exp(-far * s), math.exp(-(far + 1) * s)
-        rest = bump_left * self.finite_above(epsilon - (far + 1) * s) / (t00 - t000)
-        above_left = self.finite_above(epsilon - c * s)
-        rest += bump_right * above_left / left
-        rest += math.exp(far * s) * _chernoff_call(far, s) if far > c else bump_left
-        value = seen - a0 * above_left - a1 * self.finite_above(epsilon + c * s) - rest * (1 + 1e-12)
-        return max(floor, value / (1 - a0 - a1) * (1 - 1e-13) + self.infinite_low)
-
-
-def _chernoff_call(c: float, s: float) -> float:
-    """Bound on E(uM - 1)_+ for u = e^(-cs), as E M^r <= e^(r(r-1)s^2/2): (x-1)_+ <= x^r (r-1)^(r-1)/r^r."""
-    r = max(0.5 + c / s, 1.0 + 1e-9)
-    shape = (r - 1) * math.log(r - 1) - r * math.log(r)
-    return math.exp(-r * c * s + r * (r - 1) * s * s / 2 + shape) * (1 + 1e-9)
-
-
-def _chernoff_put(c: float, s: float) -> float:
-    """Bound on E(1 - uM)_+ for u = e^(cs): (1-x)_+ <= x^(-r) r^r/(r+1)^(r+1)."""
-    r = max(c / s - 0.5, 1e-9)
-    shape = r * math.log(r) - (r + 1) * math.log(r + 1)
-    return math.exp(-r * c * s + r * (r + 1) * s * s / 2 + shape) * (1 + 1e-9)
 
 
 class Engine:
@@ -166,7 +88,7 @@ class Engine:
             factor = number / len(chosen)
             rows = []
             for i in chosen:
-                losses, masses = _sketch(self.parts[i][0].law(), right, 1e-10 / self.total)
+                losses, masses = sketch(self.parts[i][0].law(), right, 1e-10 / self.total)
                 rows.append((losses, masses, self.parts[i][1] * factor))
             self._rough[right] = LogMoments(rows)
         return self._rough[right]
@@ -215,7 +137,7 @@ class Engine:
 
     # -- one grid --------------------------------------------------------------------------------
 
-    def _solve(self, step: float, tilt: float, epsilon: float, delta: float) -> _Solved:
+    def _solve(self, step: float, tilt: float, epsilon: float, delta: float) -> Solved:
         """Grid every part, tilt, bound the window, multiply."""
         right, left = max(delta * 1e-8 / self.total, 1e-305), 1e-11 / self.total
         spread = math.sqrt(self.total) * step / 2
@@ -268,25 +190,26 @@ class Engine:
                 ends[0] += grid.start * int(number)
                 ends[1] += (grid.start + count - 1) * int(number)
                 if self.exact:
-                    gain, doubt = _doubt(
+                    gain, mass = doubt(
                         grid,
                         tilted(grid.cell_masses, losses[1:], tilt, log_a),
                         tilted(grid.bottom[:, None], losses[:1], tilt, log_a)[:, 0],
                         counts,
                     )
-                    log_gain, doubtful = log_gain + gain, doubtful + doubt
+                    log_gain, doubtful = log_gain + gain, doubtful + mass
         far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * spread
-        window, outside = _window(shifts, rises, step, epsilon, epsilon - far, (ends[0], ends[1]))
-        band = dead_beyond(pieces, step, max(2.0 * (window[1] - window[0]), 1e5 * min(len(self.parts), 300)))
-        if window[1] - window[0] > (_MOST_NODES if band is None else _MOST_BANDED):
+        around, outside = window(shifts, rises, step, epsilon, epsilon - far, (ends[0], ends[1]))
+        nodes_needed = around[1] - around[0]
+        band = dead_beyond(pieces, step, max(2.0 * nodes_needed, 1e5 * min(len(self.parts), 300)))
+        if nodes_needed > (_MOST_NODES if band is None else _MOST_BANDED):
             raise NotCertified(
                 what="a composed guarantee",
                 reason=f"its losses spread too far for a grid of step {step:g}",
                 hint="the Rényi and concentrated accountants give an upper end of any size",
             )
-        composed = compose(pieces, step, tilt, (log_scale, scale_error), window, outside, band)
+        composed = compose(pieces, step, tilt, (log_scale, scale_error), around, outside, band)
         variance = math.expm1(2 * self.total * math.log(math.cosh(step / 2))) if spread < 5 else math.inf
-        return _Solved(
+        return Solved(
             composed=composed,
             slack=slack * (1 + 1e-9),
             infinite_high=min(1.0, -math.expm1(log_kept_high) * (1 + 1e-12)),
@@ -395,7 +318,7 @@ class Engine:
             return self._coarse(lambda s: self._read(self._solve(s, tilt, epsilon, delta), epsilon), step)
         return best
 
-    def _try(self, step: float, tilt: float, epsilon: float, delta: float) -> _Solved | None:
+    def _try(self, step: float, tilt: float, epsilon: float, delta: float) -> Solved | None:
         try:
             return self._solve(step, tilt, epsilon, delta)
         except NotCertified:
@@ -416,15 +339,15 @@ class Engine:
         assert last is not None
         raise last
 
-    def _reach(self, solved: _Solved, epsilon: float) -> float:
+    def _reach(self, solved: Solved, epsilon: float) -> float:
         return max((3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0), key=lambda c: solved.below(epsilon, c))
 
-    def _read(self, solved: _Solved, epsilon: float) -> Interval:
+    def _read(self, solved: Solved, epsilon: float) -> Interval:
         high = solved.above(epsilon)
         low = solved.below(epsilon, self._reach(solved, epsilon)) if self.exact else 0.0
         return Interval(low=min(low, high), high=high)
 
-    def _invert(self, solved: _Solved, delta: float, guess: float) -> Interval:
+    def _invert(self, solved: Solved, delta: float, guess: float) -> Interval:
         composed = solved.composed
         step = composed.step
         bottom, top = composed.base, composed.base + composed.size
@@ -439,7 +362,7 @@ class Engine:
                     top = middle
                 else:
                     bottom = middle
-            high = _chord(solved, bottom, top, delta)
+            high = chord(solved, bottom, top, delta)
         if high <= 0:
             return Interval(low=0.0, high=0.0)
         if not self.exact:
@@ -461,73 +384,3 @@ class Engine:
             else:
                 bad = centre
         return Interval(low=max(0.0, min(good, high)), high=high)
-
-
-def _chord(solved: _Solved, bottom: int, top: int, delta: float) -> float:
-    """Where the chord between two nodes crosses delta: the curve is convex in e^epsilon, hence below it."""
-    step = solved.composed.step
-    left, right = solved.above(bottom * step), solved.above(top * step)
-    if not left > delta >= right:
-        return top * step
-    share = (left - delta) / (left - right)
-    value = bottom * step + math.log1p(share * math.expm1(step))
-    return min(value * (1 + 4e-16) + 1e-300 + 1e-15 * abs(value), top * step)
-
-
-def _sketch(law: LossLaw, right: float, left: float) -> tuple[FloatArray, FloatArray]:
-    """Losses and P-masses of a coarse version of the law, fine near 0: only says where to look."""
-    if isinstance(law, AtomicLaw) and law.losses.shape[1] <= 4096:
-        return law.losses[0], np.maximum(law.p[0], 1e-300)
-    low, high = law.extent(right, left)
-    reach = max(abs(low), abs(high), 1e-300)
-    scales = reach * np.concatenate([np.geomspace(1e-8, 1.0, 400), np.linspace(0.0, 1.0, 200)])
-    edges = np.unique(np.concatenate([-scales, scales, [low, high]]))
-    # An atom may sit on the lowest edge: begin just below it.
-    edges = np.concatenate([[low - 1e-9 * reach], edges[(edges >= low) & (edges <= high)]])
-    if isinstance(law, TailLaw):
-        cells = law.cells(edges[None, :])
-        p, q = np.maximum(cells.p[0], 1e-300), np.maximum(cells.q[0], 1e-300)
-        # The merged cell's loss lies between its edges, wherever round-off puts it.
-        return np.clip(np.log(p) - np.log(q), edges[:-1], edges[1:]), p / p.sum()
-    if isinstance(law, CurveLaw):
-        masses = np.maximum(chord_masses(edges, law.values(edges))[0], 1e-300)
-        return edges, masses / masses.sum()
-    step = (high - low + 1e-12) / 4000
-    grid = gridded(law, step, low, high)
-    masses = np.maximum(grid.masses[0], 1e-300)
-    return np.arange(grid.start, grid.start + len(masses), dtype=np.float64) * step, masses / masses.sum()
-
-
-def _window(
-    shifts: list[float],
-    rises: FloatArray,
-    step: float,
-    epsilon: float,
-    reach: float,
-    support: tuple[int, int],
-) -> tuple[tuple[int, int], float]:
-    """Nodes outside which the tilted mass is below 1e-14 on each side: Chernoff, at the best shift."""
-    goal = math.log(1e14)
-    high = min((rise + goal) / shift for shift, rise in zip(shifts, rises, strict=True) if shift > 0)
-    low = max((rise + goal) / shift for shift, rise in zip(shifts, rises, strict=True) if shift < 0)
-    first = max(math.floor(min(low, reach) / step) - 2, support[0] - 2)
-    last = min(math.ceil(max(high, epsilon + 8 * step) / step) + 2, support[1] + 2)
-    return (first, max(last, first + 8)), 2.1e-14
-
-
-def _doubt(grid: Gridded, cells: FloatArray, bottoms: FloatArray, counts: FloatArray) -> tuple[float, float]:
-    """(ln K, tilted mass in doubt): per row, relative excess is traded against doubted mass."""
-    rows = len(counts)
-    best = np.full(rows, np.inf)
-    gain, doubt = np.zeros(rows), np.zeros(rows)
-    worst = np.max(grid.kappa, axis=1)
-    for threshold in (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 1e-2):
-        safe = grid.kappa <= threshold
-        kappa = np.max(np.where(safe, grid.kappa, 0.0), axis=1)
-        mass = np.sum(np.where(safe, 0.0, cells), axis=1)
-        better = kappa + mass < best
-        best = np.where(better, kappa + mass, best)
-        gain, doubt = np.where(better, kappa, gain), np.where(better, mass, doubt)
-        if bool(np.all(worst <= threshold)):
-            break
-    return float(counts @ gain), float(counts @ (doubt * (1 + 1e-6) + bottoms))

@@ -71,6 +71,11 @@ class Pair(ABC):
         return Interval(low=-top.high, high=-top.low)
 
     @property
+    def top_mass(self) -> float:
+        """A lower bound on the P-mass that sits exactly at the largest loss."""
+        return 0.0
+
+    @property
     def infinite_mass(self) -> Interval:
         """Enclosure of P(dP/dQ = infinity), the limit of the curve."""
         return Interval(low=0.0, high=0.0)

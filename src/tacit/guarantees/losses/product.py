@@ -159,10 +159,26 @@ class Product:
         pair, listed = self._single(), self._listed()
         if pair is not None:
             found = _invert(pair, delta)
+        elif listed is not None:
+            found = listed.epsilon(delta)
         else:
-            found = listed.epsilon(delta) if listed is not None else _epsilon(self, delta, tolerance)
+            found = self._at_the_top(delta, top) or _epsilon(self, delta, tolerance)
         high = min(found.high, max(top.high, 0.0))
         return Interval(low=min(found.low, high), high=high)
+
+    def _at_the_top(self, delta: float, top: Interval) -> Interval | None:
+        """Where delta is far below the mass M of all largest losses together: h(e^e) >= M (1 - e^(e - top))."""
+        if not self.exact or math.isinf(top.high) or not all(p.exact_in_products for p, _ in self.pairs):
+            return None
+        masses = [(pair.top_mass, n) for pair, n in self.pairs]
+        if any(mass <= 0 for mass, _ in masses):
+            return None
+        log_mass = math.fsum(n * math.log(mass) for mass, n in masses)
+        log_share = math.log(delta) - log_mass * (1 + 1e-12)
+        if log_share > math.log(1e-5 * max(min(top.high, 1.0), 1e-300)):
+            return None
+        low = top.low - 1.01 * math.exp(log_share + 1e-9)
+        return Interval(low=max(0.0, low * (1 - 2.0**-52)), high=max(top.high, 0.0))
 
     def renyi(self, order: float) -> float:
         """The sum of the parts' Rényi bounds, rounded up once."""

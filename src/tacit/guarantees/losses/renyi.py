@@ -14,7 +14,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tacit.guarantees.losses.balls import bracket, exact_ball
-from tacit.guarantees.losses.continuous import GaussianPair, MixturePair, check_order
+from tacit.guarantees.losses.continuous import GaussianPair, check_order
+from tacit.guarantees.losses.mixture import MixturePair
 from tacit.guarantees.losses.pair import Pair
 
 if TYPE_CHECKING:

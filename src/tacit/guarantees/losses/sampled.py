@@ -88,6 +88,10 @@ class PoissonSampledPair(Pair):
         return self._map(self.pair.smallest_loss)
 
     @property
+    def top_mass(self) -> float:
+        return self.rate * self.pair.top_mass * (1 - 2.0**-52)
+
+    @property
     def infinite_mass(self) -> Interval:
         inner, rate = self.pair.infinite_mass, Fraction(self.rate)
         if inner.high == 0:

@@ -1,0 +1,33 @@
+"""What was spent: reserve, run, commit, in one SQLite file or a PostgreSQL database.
+
+Read in this order: `entries.py` (what is kept), `budget.py` (running totals and checks), `chain.py` (how the
+entries hang together), `store.py` (where they lie), `ledger.py` (the three of them as one), `verify.py`.
+"""
+
+from tacit.ledger.budget import ChargeCheck, Limit, filtered, recount, running_total
+from tacit.ledger.chain import Problem, Verification
+from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket
+from tacit.ledger.export import export, overview
+from tacit.ledger.header import FORMAT
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.verify import verify_ledger
+
+__all__ = [
+    "FORMAT",
+    "Charge",
+    "ChargeCheck",
+    "Entry",
+    "Ledger",
+    "Limit",
+    "Problem",
+    "Recorded",
+    "Request",
+    "Ticket",
+    "Verification",
+    "export",
+    "filtered",
+    "overview",
+    "recount",
+    "running_total",
+    "verify_ledger",
+]

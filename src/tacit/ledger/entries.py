@@ -1,0 +1,220 @@
+"""What the ledger keeps: requests with their price, entries in a chain, tickets, recorded answers.
+
+An entry is never changed. A charge is one entry (`reserve`); what became of it is another (`commit` with
+the digest of the answer, or `failed`); a sub-budget is a third kind (`share`). Each entry carries the digest
+of the one before it, and the first that of the header.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tacit.errors import InvalidParameter, TacitError
+from tacit.guarantees import Guarantee
+from tacit.guarantees.record import from_record, to_record
+from tacit.ledger.canonical import canonical, plain, sha256
+
+__all__ = ["KINDS", "Charge", "Entry", "Recorded", "Request", "Ticket", "exact_amounts", "text"]
+
+KINDS = ("reserve", "commit", "failed", "share")
+
+
+def text(parameter: str, value: object, *, longest: int = 500) -> str:
+    """A short, printable, non-empty name."""
+    if not isinstance(value, str) or not value or len(value) > longest or not value.isprintable():
+        raise InvalidParameter(
+            parameter=parameter,
+            value=value if isinstance(value, str) and len(value) <= 80 else type(value).__name__,
+            must=f"be a printable text of 1 to {longest} characters",
+        )
+    return value
+
+
+def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) -> dict[str, Fraction]:
+    """The rational numbers that a guarantee's floats stand for, where the caller knows them.
+
+    A float is the binary number that it is: five times 0.2 is more than 1. Who calibrated to the fraction
+    1/5 may say so; it must round to the float that the guarantee states.
+    """
+    stated = guarantee.bound.parameters
+    found: dict[str, Fraction] = {}
+    for name, value in (exact or {}).items():
+        known = stated.get(name)
+        if not isinstance(known, float) or isinstance(value, bool) or not isinstance(value, Fraction | int):
+            raise InvalidParameter(
+                parameter="exact", value=name, must="give fractions for the numbers of the bound"
+            )
+        # Guarantees round fractions up, callers to nearest: both neighbours of the float will do.
+        if not (
+            math.isfinite(known)
+            and max(0, math.nextafter(known, -1)) <= value <= math.nextafter(known, math.inf)
+        ):
+            raise InvalidParameter(parameter="exact", value=str(value), must=f"round to {name} = {known!r}")
+        found[name] = Fraction(value)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question with its price, before it is paid.
+
+    `key` says which question it is: the same key with the same data digest is answered from the record.
+    `event` is what will be run, as plain data that the accounting room writes and reads.
+    `charge` is the price in the budget's own kind, unit and condition; `exact` its numbers as fractions,
+    where the mechanism is calibrated to those and not to the floats.
+    """
+
+    key: str
+    plan_digest: str
+    data_digest: str
+    analyst: str
+    event: Mapping[str, Any]
+    charge: Guarantee
+    exact: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("key", "plan_digest", "data_digest", "analyst"):
+            text(name, getattr(self, name))
+        if self.analyst == "*":
+            raise InvalidParameter(parameter="analyst", value="*", must="be somebody's name")
+        if not isinstance(self.event, dict):
+            raise InvalidParameter(parameter="event", value=type(self.event).__name__, must="be a dictionary")
+        if not isinstance(self.charge, Guarantee):
+            raise InvalidParameter(parameter="charge", value=self.charge, must="be a guarantee")
+        object.__setattr__(self, "event", plain(self.event, what="event"))
+        object.__setattr__(self, "exact", exact_amounts(self.charge, self.exact))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """A durable charge: what an accountant folds over."""
+
+    sequence: int
+    time: str
+    analyst: str
+    key: str
+    plan_digest: str
+    event: Mapping[str, Any]
+    guarantee: Guarantee
+    exact: Mapping[str, Fraction]
+    data_mark: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """The right to run one request: its charge is durable. `digest` names the entry, for a certificate."""
+
+    sequence: int
+    digest: str
+    ledger: str
+    request: Request = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """An answer from the record: nothing was charged now; `charge` is what was paid at the time."""
+
+    sequence: int
+    answer: Any
+    charge: Charge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One link of the chain: the text that was hashed, its digest, and what the text says."""
+
+    sequence: int
+    digest: str
+    content: str = field(repr=False)
+    body: Mapping[str, Any]
+
+    @classmethod
+    def new(cls, *, sequence: int, previous: str, time: str, kind: str, **body: Any) -> Entry:
+        """The next link after `previous`."""
+        content = canonical({"sequence": sequence, "previous": previous, "time": time, "kind": kind, **body})
+        return cls(sequence=sequence, digest=sha256(content), content=content, body=json.loads(content))
+
+    @property
+    def kind(self) -> str:
+        """reserve, commit, failed or share."""
+        return str(self.body["kind"])
+
+    @property
+    def closes(self) -> int | None:
+        """The reservation that a commit or a failure belongs to."""
+        return int(self.body["reserve"]) if self.kind in ("commit", "failed") else None
+
+    def charge(self) -> Charge:
+        """The charge of a `reserve` entry."""
+        body = self.body
+        return Charge(
+            sequence=self.sequence,
+            time=body["time"],
+            analyst=body["analyst"],
+            key=body["request"],
+            plan_digest=body["plan"],
+            event=body["event"],
+            guarantee=from_record(body["charge"]),
+            exact={k: Fraction(v) for k, v in body["exact"].items()},
+            data_mark=body["data"],
+        )
+
+
+def reserve_body(request: Request, data_mark: str) -> dict[str, Any]:
+    """What a `reserve` entry says."""
+    return {
+        "analyst": request.analyst,
+        "request": request.key,
+        "plan": request.plan_digest,
+        "data": data_mark,
+        "event": request.event,
+        "charge": to_record(request.charge),
+        "exact": {k: str(v) for k, v in request.exact.items()},
+    }
+
+
+def _readable(entry: Entry) -> None:
+    """Raise unless every part of the entry can be used."""
+    body = entry.body
+    if entry.kind == "reserve":
+        entry.charge()
+    elif entry.kind == "share":
+        from_record(body["share"])
+    elif entry.kind == "commit":
+        answer = body["answer"]
+        if set(answer) != {"kind", "sha256", "size"} or answer["kind"] not in ("json", "bytes"):
+            raise ValueError
+    if entry.closes is not None and not isinstance(body["reserve"], int):
+        raise ValueError
+
+
+_FIELDS: dict[str, set[str]] = {
+    "reserve": {"analyst", "request", "plan", "data", "event", "charge", "exact"},
+    "commit": {"reserve", "answer"},
+    "failed": {"reserve"},
+    "share": {"analyst", "share"},
+}
+_COMMON = {"sequence", "previous", "time", "kind"}
+
+
+def read_entry(*, sequence: int, digest: str, content: str) -> tuple[Entry | None, str]:
+    """An entry as it lies in the store, or None with what is wrong with it in itself."""
+    if not isinstance(content, str) or not content.isascii() or sha256(content) != digest:
+        return None, "was edited: its content does not have the digest that was recorded"
+    try:
+        body = json.loads(content)
+        kind = body["kind"]
+        if canonical(body) != content or set(body) != _COMMON | _FIELDS[kind]:
+            raise ValueError
+        entry = Entry(sequence=sequence, digest=digest, content=content, body=body)
+        _readable(entry)
+    except (ValueError, KeyError, TypeError, ZeroDivisionError, TacitError):
+        return None, "cannot be read"
+    if body["sequence"] != sequence:
+        return None, f"was moved: it was written as entry {body['sequence']}"
+    return entry, ""

@@ -1,0 +1,298 @@
+"""Where a ledger lies: one SQLite file, or one schema of a PostgreSQL database, through SQLAlchemy Core.
+
+    tacit_ledger    one row: the header, the secret, and the head (how many entries, the last digest, its MAC)
+    tacit_entries   the chain: sequence, digest, content; rows are inserted and never changed
+    tacit_answers   the answers, beside the chain so that reading it stays cheap; the chain has their digests
+
+Writers take turns from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, a lock
+on the header's row on PostgreSQL. A transaction that has ended is on the disk: rollback journal with
+synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL (docs/decisions/0008-ledger-storage.md).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.pool import NullPool, QueuePool
+
+from tacit.errors import InvalidParameter, LedgerError
+from tacit.guarantees.checks import positive
+from tacit.ledger.told import told
+
+__all__ = ["ANSWERS", "ENTRIES", "HEADER", "Store"]
+
+APPLICATION_ID = 0x74616374  # "tact" in the header of the SQLite file
+_CREATION_LOCK = 0x7461636974  # of PostgreSQL's advisory locks
+
+_METADATA = sa.MetaData()
+HEADER = sa.Table(
+    "tacit_ledger",
+    _METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("format", sa.Integer, nullable=False),
+    sa.Column("header", sa.Text, nullable=False),
+    sa.Column("secret", sa.LargeBinary, nullable=False),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("mac", sa.Text, nullable=False),
+    sa.CheckConstraint("id = 1"),
+)
+ENTRIES = sa.Table(
+    "tacit_entries",
+    _METADATA,
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("content", sa.Text, nullable=False),
+)
+ANSWERS = sa.Table(
+    "tacit_answers",
+    _METADATA,
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+
+class Store:
+    """Transactions on one ledger; knows tables and locks, and nothing of what the entries mean."""
+
+    def __init__(self, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> None:
+        self.path, self._url = _place(where)
+        self.wait_seconds = positive("wait_seconds", wait_seconds)
+        self.name = str(self.path) if self.path else _shown(self._url)
+        self._owner, self._lock = os.getpid(), threading.RLock()
+        self._engine = self._new_engine()
+
+    @property
+    def is_file(self) -> bool:
+        """SQLite, and not a server."""
+        return self.path is not None
+
+    # --- creation ------------------------------------------------------------------------------------
+    def create(self, row: dict[str, Any]) -> None:
+        """Make the tables with this header row, whole or not at all; refuse to touch an existing ledger."""
+        if self.path is None:
+            with self.writing(fresh=True) as connection:
+                self._build(connection, row)
+            return
+        try:
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}-", suffix=".new")
+        except OSError as problem:
+            raise _cannot_create(self.name, problem) from None
+        os.close(handle)
+        partial = Path(name)
+        try:
+            draft = Store(partial, wait_seconds=self.wait_seconds)
+            draft.name = self.name
+            with draft.writing(fresh=True) as connection:
+                self._build(connection, row)
+            _publish(partial, self.path)
+        except OSError as problem:
+            raise _cannot_create(self.name, problem) from None
+        finally:
+            for leftover in (partial, Path(f"{partial}-journal")):
+                with suppress(OSError):
+                    leftover.unlink(missing_ok=True)
+
+    def _build(self, connection: Connection, row: dict[str, Any]) -> None:
+        if self.is_file:
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.exec_driver_sql(f"PRAGMA user_version = {row['format']}")
+        elif sa.inspect(connection).has_table(HEADER.name):
+            raise _exists(self.name)
+        _METADATA.create_all(connection)
+        connection.execute(sa.insert(HEADER).values(id=1, **row))
+
+    def exists(self) -> bool:
+        """Is there anything at this place? A file of any kind, or the header's table."""
+        if self.path is not None:
+            return os.path.exists(self.path)
+        with self.reading() as connection:
+            return sa.inspect(connection).has_table(HEADER.name)
+
+    # --- transactions --------------------------------------------------------------------------------
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the ledger and writes nothing."""
+        with self._connected(write=False) as connection:
+            if not self.is_file:
+                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield connection
+
+    @contextmanager
+    def writing(self, *, fresh: bool = False) -> Iterator[Connection]:
+        """A transaction that nobody else writes in; durable when this block has ended without an error."""
+        with self._connected(write=True) as connection:
+            connection.begin()  # now, and not with the first statement: the lock comes before any reading
+            if not self.is_file:
+                milliseconds = max(1, int(self.wait_seconds * 1000))
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+                if fresh:
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
+                else:
+                    connection.execute(sa.select(HEADER.c.id).with_for_update())
+            yield connection
+            with told(self.name, committing=True):
+                connection.commit()
+
+    @contextmanager
+    def _connected(self, *, write: bool) -> Iterator[Connection]:
+        self._after_fork()
+        with self._lock, told(self.name), self._engine.connect() as connection:
+            yield connection.execution_options(tacit_write=write)
+
+    def check_format(self, connection: Connection) -> None:
+        """Refuse an SQLite file that is somebody else's."""
+        if not self.is_file:
+            return
+        found = connection.exec_driver_sql("PRAGMA application_id").scalar()
+        if found != APPLICATION_ID:
+            raise LedgerError(
+                ledger=self.name,
+                reason="is not a ledger",
+                hint="give the file or the URL that a ledger was created with",
+            )
+
+    def damage(self, connection: Connection) -> str:
+        """What the database itself finds wrong with its file; empty if nothing."""
+        if not self.is_file:
+            return ""
+        try:
+            result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+        except (exc.DBAPIError, sqlite3.Error):
+            result = "unreadable"
+        return "" if result == "ok" else "the database file is damaged"
+
+    # --- engines -------------------------------------------------------------------------------------
+    def _new_engine(self) -> Engine:
+        if self.path is not None:
+            # Each transaction opens the file anew: a file that was put in its place is noticed, not ignored.
+            engine = sa.create_engine("sqlite+pysqlite://", creator=self._open_file, poolclass=NullPool)
+            event.listen(engine, "begin", _begin)
+            return engine
+        try:
+            return sa.create_engine(
+                self._url, poolclass=QueuePool, pool_size=1, max_overflow=1, pool_pre_ping=True
+            )
+        except ModuleNotFoundError:
+            raise LedgerError(
+                ledger=self.name,
+                reason="needs the PostgreSQL driver",
+                hint="install tacit with the extra `postgres`",
+            ) from None
+
+    def _open_file(self) -> sqlite3.Connection:
+        with suppress(PermissionError):  # SQLite will say that it cannot open it
+            if self.path is not None and not self.path.exists():
+                raise LedgerError(
+                    ledger=self.name, reason="does not exist", hint="check its name, or create it"
+                )
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode=rw",
+            uri=True,
+            timeout=self.wait_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        for setting in (
+            "synchronous = EXTRA",
+            "fullfsync = ON",
+            "trusted_schema = OFF",
+            "cell_size_check = ON",
+        ):
+            connection.execute(f"PRAGMA {setting}")
+        return connection
+
+    def close(self) -> None:
+        """Give connections back. The next transaction opens them anew."""
+        if self._owner == os.getpid():
+            self._engine.dispose()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_engine"):
+            self.close()
+
+    def _after_fork(self) -> None:
+        if self._owner != os.getpid():
+            # A child must not speak on its parent's connection, nor wait for a thread that it does not have.
+            self._engine.dispose(close=False)
+            self._owner, self._lock = os.getpid(), threading.RLock()
+
+
+def _begin(connection: Connection) -> None:
+    write = connection.get_execution_options().get("tacit_write", True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _publish(partial: Path, path: Path) -> None:
+    """Give a finished file its name, unless something has that name already."""
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        raise _exists(str(path)) from None
+    except OSError:
+        # No hard links here: claim the name first, then move onto the claim.
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            raise _exists(str(path)) from None
+        partial.replace(path)
+    with suppress(OSError):  # folders cannot be opened everywhere
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _place(where: str | os.PathLike[str]) -> tuple[Path | None, URL]:
+    """A path for SQLite, or a URL for PostgreSQL."""
+    text = os.fspath(where)
+    if not isinstance(text, str) or not text or "\0" in text or text == ":memory:":
+        raise InvalidParameter(
+            parameter="ledger",
+            value=where,
+            must="be a file's path or a URL",
+            hint="a ledger outlives a process",
+        )
+    if "://" not in text:
+        return Path(text).expanduser().absolute(), URL.create("sqlite")
+    try:
+        url = make_url(text)
+    except (exc.ArgumentError, ValueError):
+        raise InvalidParameter(
+            parameter="ledger", value="a URL", must="be written like postgresql://user@host/database"
+        ) from None
+    kind = url.get_backend_name()
+    if kind == "sqlite" and url.database and url.database != ":memory:":
+        return Path(url.database).absolute(), url
+    if kind in ("postgresql", "postgres"):
+        return None, url.set(drivername="postgresql+psycopg")
+    raise InvalidParameter(
+        parameter="ledger", value=kind, must="be a path, or a URL of postgresql or sqlite with a file"
+    )
+
+
+def _shown(url: URL) -> str:
+    host = url.host or "local socket"
+    return f"postgresql {host}/{url.database or ''}"
+
+
+def _exists(name: str) -> LedgerError:
+    return LedgerError(ledger=name, reason="exists already", hint="open it, or give the new one another name")
+
+
+def _cannot_create(name: str, problem: OSError) -> LedgerError:
+    reason = (problem.strerror or "it cannot be written there").lower()
+    return LedgerError(ledger=name, reason=f"cannot be created: {reason}", hint="choose another place")

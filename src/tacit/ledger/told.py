@@ -1,0 +1,85 @@
+"""What a database says when it fails, in one sentence of ours each: no values, no passwords, no tracebacks."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import exc
+
+from tacit.errors import LedgerCorrupt, LedgerError, LedgerLocked
+
+__all__ = ["IN_DOUBT", "as_ledger_error", "told"]
+
+IN_DOUBT = "the charge may have been recorded, and then it stands: see `tacit ledger show`"
+
+_LOCKED = (LedgerLocked, "is in use by another process", "try again, or wait longer with wait_seconds")
+_READ_ONLY = (LedgerError, "is read-only", "nothing can be charged here; make it writable first")
+_FULL = (LedgerError, "cannot grow: the disk is full", "make room; nothing was charged")
+_ABSENT = (LedgerError, "cannot be opened", "check that it exists and that you may read it")
+_NO_LEDGER = (LedgerError, "is not a ledger", "give the file or the URL that a ledger was created with")
+_DAMAGED = (
+    LedgerCorrupt,
+    "is damaged",
+    "restore it from a backup; what was charged since then stays charged",
+)
+_IO = (LedgerError, "could not be read or written", "check the disk")
+_LOST = (LedgerError, "cannot be reached", "check that the server runs and lets you in")
+
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_CANTOPEN: _ABSENT,
+    sqlite3.SQLITE_PERM: _ABSENT,
+    sqlite3.SQLITE_NOTADB: _NO_LEDGER,
+    sqlite3.SQLITE_ERROR: _NO_LEDGER,  # no such table, no such column
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_CONSTRAINT: _DAMAGED,  # the next sequence number is taken already
+    sqlite3.SQLITE_IOERR: _IO,
+}
+_POSTGRES = {
+    "55P03": _LOCKED,
+    "57014": _LOCKED,
+    "40001": _LOCKED,
+    "40P01": _LOCKED,
+    "25006": _READ_ONLY,
+    "42501": (
+        LedgerError,
+        "cannot be used: the server does not allow it",
+        "ask for the right to write to it",
+    ),
+    "53100": _FULL,
+    "42P01": _NO_LEDGER,
+    "42703": _NO_LEDGER,
+    "23505": _DAMAGED,
+    "XX001": _DAMAGED,
+    "XX002": _DAMAGED,
+}
+
+
+def as_ledger_error(problem: BaseException, name: str, *, committing: bool = False) -> LedgerError:
+    """The error of ours for one of the driver's; the driver's own text is not repeated."""
+    original = getattr(problem, "orig", None) or problem
+    if isinstance(original, sqlite3.Error):
+        code = getattr(original, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        kind, reason, hint = _SQLITE.get(code, _IO)
+        settled = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
+    else:
+        state = getattr(original, "sqlstate", None)
+        kind, reason, hint = _POSTGRES.get(state or "", _LOST)
+        settled = state is not None
+    return kind(ledger=name, reason=reason, hint=IN_DOUBT if committing and not settled else hint)
+
+
+@contextmanager
+def told(name: str, *, committing: bool = False) -> Iterator[None]:
+    """Turn the database's errors into ours."""
+    try:
+        yield
+    except (exc.DBAPIError, sqlite3.Error) as problem:
+        raise as_ledger_error(problem, name, committing=committing) from None
+    except exc.SQLAlchemyError:
+        raise LedgerError(ledger=name, reason=_LOST[1], hint=_LOST[2]) from None
