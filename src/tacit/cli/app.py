@@ -8,6 +8,8 @@ import tacit
 from tacit.cli.account import account, calibrate
 from tacit.cli.demo import demo
 from tacit.cli.ledger import ledger
+from tacit.cli.optimal import optimal
+from tacit.cli.reproduce import reproduce
 
 __all__ = ["app"]
 
@@ -37,3 +39,5 @@ app.command(name="account")(account)
 app.command(name="calibrate")(calibrate)
 app.command(name="demo")(demo)
 app.add_typer(ledger, name="ledger")
+app.add_typer(optimal, name="optimal")
+app.command(name="reproduce")(reproduce)

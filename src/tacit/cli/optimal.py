@@ -1,0 +1,162 @@
+"""`tacit optimal`: the best mechanism there is for a count, with the proof that it is."""
+
+from __future__ import annotations
+
+import json as json_library
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tacit.cli.output import print_json, write_whole
+from tacit.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from tacit.risk.certificate import Certificate
+    from tacit.risk.count import OptimalCount
+    from tacit.risk.finite import OptimalFinite
+    from tacit.risk.losses import Loss
+
+__all__ = ["optimal"]
+
+optimal = typer.Typer(
+    name="optimal",
+    help="Mechanisms that no private mechanism can beat, with their certificates.",
+    no_args_is_help=True,
+)
+
+
+@optimal.callback()
+def _root() -> None:
+    """Mechanisms that no private mechanism can beat, with their certificates."""
+
+
+@optimal.command(name="count")
+def count(
+    n: int = typer.Option(..., "--n", help="The largest possible count; public."),
+    epsilon: float = typer.Option(..., "--epsilon", help="The privacy loss allowed."),
+    delta: float = typer.Option(
+        0.0, "--delta", help="Above 0: (epsilon, delta), by the full linear program."
+    ),
+    loss: str = typer.Option(
+        "absolute", "--loss", help="absolute, squared, zero-one, or a CSV or JSON file."
+    ),
+    criterion: str = typer.Option("minimax", "--criterion", help="minimax, or bayes for a prior."),
+    prior: str = typer.Option("", "--prior", help="For bayes: a CSV or JSON file; uniform if left out."),
+    out: Path | None = typer.Option(
+        None, "--out", help="Write the mechanism, ready to be run, to this JSON file."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+) -> None:
+    """The best mechanism for a count on 0..n, its risk, and what no mechanism can go below."""
+    from tacit.risk.losses import LOSSES, as_loss
+    from tacit.risk.parameters import criterion_parameter, epsilon_level, range_parameter
+    from tacit.risk.solve import is_compact, solve_compact
+
+    range_parameter(n)
+    epsilon_level(epsilon)
+    criterion_parameter(criterion)
+    what = as_loss(loss if loss in LOSSES else _numbers(loss, "loss"))
+    what.fit(n)
+    given = _row(_numbers(prior, "prior")) if prior else None
+    made: OptimalCount | OptimalFinite | None = None
+    if out is None and delta == 0 and is_compact(what, criterion):
+        certificate = solve_compact(n, epsilon, what, criterion, given)[1]
+    else:
+        from tacit.risk.count import optimal_count
+
+        made = optimal_count(n=n, epsilon=epsilon, loss=what, criterion=criterion, prior=given, delta=delta)
+        certificate = made.certificate
+    told: dict[str, Any] = {
+        "n": n,
+        "epsilon": epsilon,
+        "delta": delta,
+        "loss": loss,
+        "criterion": criterion,
+        "method": certificate.method,
+        "risk": certificate.risk,
+        "lower_bound": certificate.lower_bound,
+        "gap": certificate.gap,
+        "solved": certificate.solved,
+        "truncated_geometric": _plain(what, certificate, n, epsilon),
+        "theorem": certificate.theorem,
+    }
+    if out is not None and made is not None:
+        whole = {**told, "mechanism": made.noise_law, "prior": certificate.prior.tolist()}
+        write_whole(out, lambda path: _write(path, whole))
+        told["out"] = str(out)
+    if json:
+        print_json(told)
+        return
+    _say(told)
+
+
+def _plain(loss: Loss, certificate: Certificate, n: int, epsilon: float) -> float | None:
+    """The risk of the truncated geometric for the same loss, where its outputs are the loss's."""
+    import numpy as np
+
+    from tacit.risk.certificate import height_risks
+    from tacit.risk.kernel import GeometricKernel
+    from tacit.risk.remap import truncated_geometric_risk
+
+    if loss.table is not None and loss.table.shape[1] != n + 1:
+        return None
+    if certificate.criterion == "minimax":
+        return truncated_geometric_risk(n, epsilon, loss)
+    risks = height_risks(GeometricKernel(n=n, epsilon=epsilon), loss, np.arange(n + 1.0))
+    return float(risks @ certificate.prior)
+
+
+def _say(told: dict[str, Any]) -> None:
+    worst = "worst expected loss" if told["criterion"] == "minimax" else "expected loss under the prior"
+    level = f"epsilon = {told['epsilon']:g}" + (f", delta = {told['delta']:g}" if told["delta"] else "")
+    print(f"A count on 0..{told['n']}, {level}, {told['loss']} loss, {told['criterion']}.")
+    print(f"  {worst:<34}{told['risk']:.6g}")
+    print(f"  {'no private mechanism goes below':<34}{told['lower_bound']:.6g}")
+    print(f"  {'gap':<34}{told['gap']:.2g}")
+    if told["truncated_geometric"] is not None:
+        print(f"  {'the truncated geometric has':<34}{told['truncated_geometric']:.6g}")
+    print(f"  {'method':<34}{told['method']}")
+    if not told["solved"]:
+        print(
+            "The solver stopped early: the mechanism is private and may be this gap away from the best one."
+        )
+    if "out" in told:
+        print(f"The mechanism is in {told['out']}")
+
+
+def _write(path: Path, whole: dict[str, Any]) -> None:
+    path.write_text(json_library.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def _numbers(name: str, parameter: str) -> Any:
+    """A matrix (or a list) of numbers from a CSV or JSON file."""
+    path = Path(name)
+    hint = (
+        "give absolute, squared or zero-one, or a file"
+        if parameter == "loss"
+        else "one number for each count"
+    )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidParameter(
+            parameter=parameter, value=name, must="be a known name or a file that can be read", hint=hint
+        ) from None
+    try:
+        if path.suffix == ".json":
+            return json_library.loads(text)
+        lines = [line for line in text.splitlines() if line.strip()]
+        return [[float(cell) for cell in line.split(",")] for line in lines]
+    except ValueError:
+        raise InvalidParameter(
+            parameter=parameter, value=name, must="hold numbers only, separated by commas", hint=hint
+        ) from None
+
+
+def _row(values: Any) -> Any:
+    """A prior written as one row, or as one number a line."""
+    if isinstance(values, list) and values and all(isinstance(v, list) for v in values):
+        return values[0] if len(values) == 1 else [math.nan if len(v) != 1 else v[0] for v in values]
+    return values

@@ -1,0 +1,25 @@
+"""The sources' figures and tables, drawn again with our numbers beside theirs: one module each."""
+
+from __future__ import annotations
+
+import importlib
+
+from tacit.errors import UnknownName
+from tacit.reproduce.base import Made, Reproduction
+
+__all__ = ["REPRODUCTIONS", "Made", "Reproduction", "reproduction"]
+
+# name -> module; a module has one `Reproduction` called HERE, and is loaded when it is asked for.
+REPRODUCTIONS: dict[str, str] = {
+    "hall-2.1": "tacit.reproduce.hall_2_1",
+    "hall-2.2": "tacit.reproduce.hall_2_2",
+}
+
+
+def reproduction(name: str) -> Reproduction:
+    """The reproduction with this name."""
+    if name not in REPRODUCTIONS:
+        raise UnknownName(what="reproduction", name=name, known=REPRODUCTIONS)
+    here = importlib.import_module(REPRODUCTIONS[name]).HERE
+    assert isinstance(here, Reproduction)
+    return here

@@ -1,0 +1,82 @@
+"""What a reproduction is: a picture, a table of numbers, and what differs from the source and why."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["ACCENT", "INK", "MUTED", "SHADE", "Made", "Reproduction", "label", "style"]
+
+INK = "#1f2a37"
+MUTED = "#6b7280"
+ACCENT = "#0f6cbd"
+SHADE = "#dbe9f6"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What one run computed: the table, and sentences about what it shows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[float | str, ...], ...]
+    notes: tuple[str, ...]
+    draw: Callable[[], Figure] | None = None
+
+    def write_table(self, path: Path) -> None:
+        """The numbers, at full precision."""
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(self.columns)
+            writer.writerows(self.rows)
+
+    def write_picture(self, path: Path) -> None:
+        """PNG or SVG, by the path's ending; an SVG is the same file every time."""
+        assert self.draw is not None
+        with style():
+            figure = self.draw()
+            figure.savefig(
+                path, dpi=150, facecolor="white", metadata={"Date": None} if path.suffix == ".svg" else None
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """One figure or table of a source."""
+
+    name: str
+    title: str
+    source: str
+    make: Callable[[], Made]
+
+
+def label(axes: Any, title: str, x: str, y: str) -> None:
+    """Title, axis names and a quiet grid."""
+    axes.set_title(title, color=INK, fontsize=11, loc="left")
+    axes.set_xlabel(x, color=INK)
+    axes.set_ylabel(y, color=INK)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(colors=INK)
+    axes.grid(color="#e5e7eb", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def style() -> Any:
+    """One look for all figures; names in SVG files do not depend on the time of day."""
+    import matplotlib as mpl
+
+    return mpl.rc_context(
+        {"font.size": 10, "font.family": "DejaVu Sans", "axes.edgecolor": MUTED, "svg.hashsalt": "tacit"}
+    )
+
+
+def spread(low: float, high: float, count: int) -> Sequence[float]:
+    """Points from low to high, evenly spaced in their logarithm, ends exact."""
+    ratio = (high / low) ** (1 / (count - 1))
+    return [low, *(low * ratio**i for i in range(1, count - 1)), high]

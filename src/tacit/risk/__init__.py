@@ -1,0 +1,80 @@
+"""Risk: optimal counts, what no mechanism can go below, and the price of privacy.
+
+Names are loaded when they are first used: the solver alone needs numpy and nothing heavier.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.risk.body import Equalizer, equalizer, risk_body
+    from tacit.risk.certificate import Certificate
+    from tacit.risk.count import OptimalCount, optimal_count
+    from tacit.risk.finite import OptimalFinite, optimal_finite
+    from tacit.risk.losses import Loss
+    from tacit.risk.lower import LowerBound, bound, bounds, uniform_count
+    from tacit.risk.prices import (
+        Decomposition,
+        Price,
+        curve,
+        decompose,
+        expected_errors,
+        price,
+        sampling_error,
+    )
+
+_HOME: dict[str, str] = {
+    "Certificate": "certificate",
+    "Decomposition": "prices",
+    "Equalizer": "body",
+    "Loss": "losses",
+    "LowerBound": "lower",
+    "OptimalCount": "count",
+    "OptimalFinite": "finite",
+    "Price": "prices",
+    "bound": "lower",
+    "bounds": "lower",
+    "curve": "prices",
+    "decompose": "prices",
+    "equalizer": "body",
+    "expected_errors": "prices",
+    "optimal_count": "count",
+    "optimal_finite": "finite",
+    "price": "prices",
+    "risk_body": "body",
+    "sampling_error": "prices",
+    "uniform_count": "lower",
+}
+
+__all__ = [
+    "Certificate",
+    "Decomposition",
+    "Equalizer",
+    "Loss",
+    "LowerBound",
+    "OptimalCount",
+    "OptimalFinite",
+    "Price",
+    "bound",
+    "bounds",
+    "curve",
+    "decompose",
+    "equalizer",
+    "expected_errors",
+    "optimal_count",
+    "optimal_finite",
+    "price",
+    "risk_body",
+    "sampling_error",
+    "uniform_count",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"tacit.risk.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'tacit.risk' has no attribute {name!r}")

@@ -1,0 +1,307 @@
+"""What no private mechanism can go below, for counts, histograms and margins: valid and not vacuous.
+
+Every function returns a number that is certainly below the worst expected L1 error of every epsilon-private
+mechanism for its problem. Floats are rounded down by a relative 1e-9 where they come from closed formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tacit.errors import InvalidParameter, UnknownName
+from tacit.guarantees import Neighbours
+from tacit.mechanisms.base import epsilon_parameter
+from tacit.noise.balls import Exact, integer_parameter
+
+__all__ = ["PROBLEMS", "LowerBound", "bound", "bounds", "uniform_count"]
+
+PROBLEMS = ("count", "histogram", "margins", "sparse-histogram")
+SAFE = 1 - 1e-9
+LONGEST_COUNT = 2_000
+LARGEST = 500.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowerBound:
+    """A value below the worst expected error of every private mechanism; its name is that of its theorem."""
+
+    value: float
+    name: str
+    assumptions: str = "pure epsilon, replace-one neighbours, worst case over the data"
+
+
+# --- counts ---------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def exact_count(n: int, epsilon: float) -> float:
+    """The minimax risk of a count under absolute loss, from below (theorem `optimal-count-remap`).
+
+    It grows with n, because a mechanism for a long range is one for a short range; so a long range may be cut.
+    """
+    from tacit.risk.losses import Loss
+    from tacit.risk.remap import minimax_remap
+
+    if n < 1:
+        return 0.0
+    cut = min(n, LONGEST_COUNT, math.ceil(max(40.0, 150 / epsilon**2)))
+    return minimax_remap(cut, epsilon, Loss(name="absolute"), 1e-7)[1].lower_bound
+
+
+def count_packing(n: int, epsilon: float) -> float:
+    """max over steps t of t/(e^(epsilon t) + 2), 2t <= n, and of (t/2)/(e^(epsilon t) + 1), t <= n.
+
+    Theorem `count-packing`: three counts t apart, or two.
+    """
+    three = _best_step(lambda t: t / (math.exp(epsilon * t) + 2), n // 2, epsilon)
+    two = _best_step(lambda t: t / 2 / (math.exp(epsilon * t) + 1), n, epsilon)
+    return SAFE * max(three, two)
+
+
+def hall_count(n: int, epsilon: float) -> float:
+    """e^-2 / epsilon, for epsilon < 2 and n >= 6/epsilon (theorem `count-rate`: Hall's Prop. 2.3.1, repaired)."""
+    return SAFE * math.exp(-2) / epsilon if epsilon < 2 and n * epsilon >= 6 else 0.0
+
+
+def uniform_count(*, n: int, epsilon: Exact, worst_error: float, delta: float = 0.0) -> float:
+    """The error at *every* count, for a mechanism whose worst error is at most `worst_error`.
+
+    max over t <= ceil(n/2) of (t/2) [e^(-epsilon t) (1 - 2 worst/t) - delta (1 - e^(-epsilon t))/(e^epsilon - 1)].
+    Theorem `uniform-count`. Source: Hall 2012, Prop. 2.3.2; Hall, Rinaldo, Wasserman, Prop. 3.2 and its remark.
+    """
+    n = integer_parameter("n", n, least=1)
+    e = _level(epsilon)
+    if not (math.isfinite(worst_error) and worst_error >= 0):
+        raise InvalidParameter(
+            parameter="worst_error", value=worst_error, must="be a finite number of at least 0"
+        )
+    if not 0 <= delta < 1:
+        raise InvalidParameter(parameter="delta", value=delta, must="lie in [0, 1)")
+
+    def value(t: int) -> float:
+        keep = math.exp(-e * t)
+        return t / 2 * (keep * (1 - 2 * worst_error / t) - delta * -math.expm1(-e * t) / math.expm1(e))
+
+    top = (n + 1) // 2
+    return max(0.0, SAFE * max(value(t) for t in _steps(top, e, least=math.ceil(2 * worst_error))))
+
+
+# --- histograms -----------------------------------------------------------------------------------------
+
+
+def histogram_pairs(cells: int, n: int, epsilon: float, neighbours: Neighbours) -> float:
+    """Cells in pairs, each with a least favourable count of its own: 2 sum over the pairs of R*(n_j, epsilon).
+
+    Theorem `histogram-pairs`. Under add-or-remove neighbours every cell is a count of its own.
+    """
+    most = cells // 2 if neighbours is Neighbours.REPLACE_ONE else cells
+    each = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+    # Any split is valid; as many parts as there are rows for is best, and the rows left over lengthen some.
+    parts = min(most, n)
+    short, longer = divmod(n, parts)
+    total = (parts - longer) * exact_count(short, epsilon)
+    return SAFE * each * (total + (longer * exact_count(short + 1, epsilon) if longer else 0.0))
+
+
+def histogram_assouad(cells: int, n: int, epsilon: float) -> float:
+    """max over steps t of d t/(1 + e^(epsilon t)), d = min(cells - 1, n/t): theorem `histogram-assouad`.
+
+    Source: Hall, Rinaldo, Wasserman, Prop. 3.1, with the affinity of pure privacy, 2/(1 + e^(epsilon t)).
+    """
+    return SAFE * _best_step(lambda t: min(cells - 1, n // t) * t / (1 + math.exp(epsilon * t)), n, epsilon)
+
+
+def sparse_product(cells: int, occupied: int, n: int, epsilon: float) -> float:
+    """max over s < occupied groups of g cells and heights t of s t (1 - e^(epsilon t)/g)/(1 - 1/g), s t <= n.
+
+    One cell of each group holds t rows: theorem `sparse-product`.
+    """
+    best = 0.0
+    for groups in _sizes(min(occupied - 1, n)):
+        g = (cells - 1) // groups
+        if g < 2:
+            continue
+        top = min(n // groups, math.floor(math.log(g) / epsilon))
+
+        def value(t: int, groups: int = groups, g: int = g) -> float:
+            return groups * t * (1 - math.exp(epsilon * t) / g) / (1 - 1 / g)
+
+        best = max([best, *(value(t) for t in _near_all(top))])
+    return SAFE * best
+
+
+def sparse_packing(cells: int, occupied: int, n: int, epsilon: float) -> float:
+    """Subsets of s cells that pairwise differ in at least k, each cell t rows: t k (1 - e^(epsilon s t)/N).
+
+    N by the Gilbert-Varshamov count; theorem `sparse-packing`. Source: Hall 2012, Prop. 2.4.4, repaired.
+    """
+    best = 0.0
+    for s in _sizes(min(occupied - 1, n, cells - 1)):
+        for k in _sizes(s):
+            log_n = _log_subsets(cells - 1, s, k)
+            top = min(n // s, math.floor(log_n / (epsilon * s)))
+            for t in _near_all(top):
+                best = max(best, t * k * -math.expm1(min(0.0, epsilon * s * t - log_n)))
+    return SAFE * best
+
+
+# --- margins --------------------------------------------------------------------------------------------
+
+
+def margins_counts(attributes: int, n: int, epsilon: float) -> float:
+    """Every margin is a count of its own: k R*(n, epsilon) (theorem `margins-counts`)."""
+    return SAFE * attributes * exact_count(n, epsilon)
+
+
+def margins_cube(attributes: int, n: int, epsilon: float) -> float:
+    """t rows at one unknown corner of the cube: t times the mean distance in a ball of e^(-epsilon t) 2^k corners.
+
+    Theorem `margins-cube`. Source: Hall 2012, Prop. 2.4.5, with his constant made explicit.
+    """
+    k = attributes
+    logs = [_log_choose(k, i) - k * math.log(2) for i in range(k + 1)]
+
+    def value(t: int) -> float:
+        left, mean = 1.0, 0.0
+        for i, weight in enumerate(logs):
+            mass = min(left, math.exp(min(0.0, weight + epsilon * t)))
+            mean += i * mass
+            left -= mass
+            if left <= 0:
+                break
+        return t * mean
+
+    top = min(n, math.ceil(k * math.log(2) / epsilon))
+    return SAFE * max(value(t) for t in _near_all(top))
+
+
+# --- all together ---------------------------------------------------------------------------------------
+
+
+def bounds(
+    problem: str,
+    *,
+    n: int,
+    epsilon: Exact,
+    cells: int = 2,
+    occupied: int | None = None,
+    attributes: int = 1,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+) -> tuple[LowerBound, ...]:
+    """Every lower bound for the problem, largest first.
+
+    n is the number of rows (public; its largest value under add-or-remove neighbours), `cells` the number of
+    cells, `occupied` how many of them may be other than 0, `attributes` the number of binary attributes.
+    """
+    if problem not in PROBLEMS:
+        raise UnknownName(what="problem", name=str(problem), known=PROBLEMS)
+    n = integer_parameter("n", n, least=1)
+    e = _level(epsilon)
+    found: dict[str, float] = {}
+    if problem == "count":
+        found = {
+            "optimal-count-remap": exact_count(n, e),
+            "count-packing": count_packing(n, e),
+            "count-rate": hall_count(n, e),
+        }
+    elif problem == "histogram":
+        p = integer_parameter("cells", cells, least=2)
+        found = {
+            "histogram-pairs": histogram_pairs(p, n, e, neighbours),
+            "histogram-assouad": histogram_assouad(p, n, e),
+        }
+    elif problem == "sparse-histogram":
+        p = integer_parameter("cells", cells, least=2)
+        q = integer_parameter("occupied", occupied, least=1)
+        if q > p:
+            raise InvalidParameter(parameter="occupied", value=q, must=f"be at most cells = {p}")
+        found = {
+            "sparse-product": sparse_product(p, q, n, e),
+            "sparse-packing": sparse_packing(p, q, n, e),
+            "histogram-pairs": histogram_pairs(q, n, e, neighbours) if q >= 2 else 0.0,
+        }
+    else:
+        k = integer_parameter("attributes", attributes, least=1)
+        found = {"margins-counts": margins_counts(k, n, e), "margins-cube": margins_cube(k, n, e)}
+    ranked = sorted(found.items(), key=lambda item: -item[1])
+    said = f"pure epsilon, {neighbours.value} neighbours, worst case over the data"
+    return tuple(LowerBound(value=max(0.0, value), name=name, assumptions=said) for name, value in ranked)
+
+
+def bound(
+    problem: str,
+    *,
+    n: int,
+    epsilon: Exact,
+    cells: int = 2,
+    occupied: int | None = None,
+    attributes: int = 1,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+) -> LowerBound:
+    """The largest valid lower bound for the problem, with the name of its theorem."""
+    return bounds(
+        problem,
+        n=n,
+        epsilon=epsilon,
+        cells=cells,
+        occupied=occupied,
+        attributes=attributes,
+        neighbours=neighbours,
+    )[0]
+
+
+# --- helpers --------------------------------------------------------------------------------------------
+
+
+def _level(epsilon: Exact) -> float:
+    value = float(epsilon_parameter(epsilon))
+    if value > LARGEST:
+        raise InvalidParameter(parameter="epsilon", value=epsilon, must=f"be at most {LARGEST:g}")
+    return value
+
+
+def _best_step(value: Callable[[int], float], top: int, epsilon: float) -> float:
+    return max((value(t) for t in _steps(top, epsilon)), default=0.0)
+
+
+def _steps(top: int, epsilon: float, least: int = 1) -> Iterator[int]:
+    """Integers up to `top` among which the best step is, or nearly: all small ones, then ever coarser ones."""
+    last = max(1, min(top, math.ceil(least + 40 / epsilon)))
+    yield from _near_all(last)
+    if 1 <= least <= last:
+        yield least
+
+
+def _near_all(top: int) -> Iterator[int]:
+    """1..top, in steps that grow once there are more than a thousand."""
+    t = 1
+    while t <= top:
+        yield t
+        t += max(1, t // 256)
+    if top >= 1:
+        yield top
+
+
+def _sizes(top: int) -> Iterator[int]:
+    """1..top, in steps of a tenth once they are large."""
+    t = 1
+    while t <= top:
+        yield t
+        t += max(1, t // 10)
+    if top >= 1:
+        yield top
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _log_subsets(cells: int, s: int, k: int) -> float:
+    """ln of C(cells, s) / #{subsets that share more than s-k cells with a given one}, rounded down."""
+    logs = [_log_choose(s, i) + _log_choose(cells - s, i) for i in range(min(k, cells - s + 1, s + 1))]
+    most = max(logs)
+    ball = most + math.log(sum(math.exp(v - most) for v in logs))
+    return max(0.0, (_log_choose(cells, s) - ball) - 1e-9 * (1 + abs(_log_choose(cells, s))))

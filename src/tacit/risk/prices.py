@@ -1,0 +1,169 @@
+"""The price of privacy: the expected error of each mechanism, beside what no mechanism can go below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.guarantees import Neighbours
+from tacit.guarantees.balls import ball, upper
+from tacit.mechanisms.base import epsilon_parameter
+from tacit.noise.balls import Exact, integer_parameter
+from tacit.risk.lower import PROBLEMS, LowerBound, bound
+
+__all__ = ["Decomposition", "Price", "curve", "decompose", "expected_errors", "price", "sampling_error"]
+
+
+def expected_errors(
+    problem: str,
+    *,
+    n: int,
+    epsilon: Exact,
+    cells: int = 2,
+    occupied: int | None = None,
+    attributes: int = 1,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+) -> dict[str, float]:
+    """The worst expected L1 error of each mechanism for the problem, in closed form, rounded up.
+
+    Counts: geometric 1/sinh(e), Laplace 1/e, and the truncated geometric. Histograms of p cells: discrete
+    Laplace p/sinh(e/2) (one row replaced moves two cells; p/sinh(e) under add-or-remove). Sparse ones: the
+    threshold rule's (2q+1)/e (ln p + 1), Hall 2012, Prop. 2.4.3. Margins: k counts at e/k each, k/sinh(e/k).
+    """
+    if problem not in PROBLEMS:
+        raise UnknownName(what="problem", name=str(problem), known=PROBLEMS)
+    e = epsilon_parameter(epsilon)
+    n = integer_parameter("n", n, least=1)
+    touched = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+
+    def noise(coordinates: int, share: Any) -> float:
+        return upper(lambda: coordinates / ball(share).sinh())
+
+    if problem == "count":
+        from tacit.mechanisms.geometric import TruncatedGeometric
+
+        return {
+            "geometric": noise(1, e),
+            "laplace": upper(lambda: 1 / ball(e)),
+            "truncated geometric": TruncatedGeometric(epsilon=e, low=0, high=n).expected_error(),
+        }
+    if problem == "margins":
+        k = integer_parameter("attributes", attributes, least=1)
+        return {"geometric": noise(k, e / k), "laplace": upper(lambda: k * k / ball(e))}
+    p = integer_parameter("cells", cells, least=2)
+    found = {
+        "geometric": noise(p, e / touched),
+        "laplace": upper(lambda: p * touched / ball(e)),
+        # Saying n/p everywhere is at most 2n(1 - 1/p) away from any histogram of n rows.
+        "constant": upper(lambda: 2 * n * (1 - 1 / ball(p))),
+    }
+    if problem == "sparse-histogram":
+        q = integer_parameter("occupied", occupied, least=1)
+        found["threshold"] = upper(lambda: (2 * q + 1) / ball(e) * (ball(p).log() + 1))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """Error of the mechanism used, what no mechanism can go below, and their ratio (1 is the best there is)."""
+
+    mechanism: str
+    error: float
+    lower_bound: LowerBound
+
+    @property
+    def ratio(self) -> float:
+        """How many times the smallest possible error is paid, at most; infinity where nothing is known."""
+        return self.error / self.lower_bound.value if self.lower_bound.value > 0 else math.inf
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """For plans, certificates and reports: plain JSON values."""
+        return {
+            "mechanism": self.mechanism,
+            "error": self.error,
+            "lower_bound": self.lower_bound.value,
+            "lower_bound_theorem": self.lower_bound.name,
+            "assumptions": self.lower_bound.assumptions,
+            "ratio": self.ratio if math.isfinite(self.ratio) else None,
+        }
+
+
+def price(problem: str, *, mechanism: str | None = None, error: float | None = None, **about: Any) -> Price:
+    """The price of one mechanism for the problem: of the named one, of the given error, or of the best known.
+
+    `about` is what `bound` and `expected_errors` take: n, epsilon, cells, occupied, attributes, neighbours.
+    """
+    floor = bound(problem, **about)
+    if error is not None:
+        if not (math.isfinite(error) and error > 0):
+            raise InvalidParameter(parameter="error", value=error, must="be a finite number above 0")
+        return Price(mechanism=mechanism or "given", error=error, lower_bound=floor)
+    known = expected_errors(problem, **about)
+    name = mechanism if mechanism is not None else min(known, key=lambda m: known[m])
+    if name not in known:
+        raise UnknownName(what="mechanism", name=name, known=known)
+    return Price(mechanism=name, error=known[name], lower_bound=floor)
+
+
+def curve(problem: str, epsilons: Iterable[float], **about: Any) -> list[tuple[float, Price]]:
+    """The price at each epsilon: what a risk-utility plot draws."""
+    points = [(float(e), price(problem, epsilon=e, **about)) for e in epsilons]
+    if not points:
+        raise EmptyComposition(what="epsilons")
+    return points
+
+
+# --- privacy against sampling --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decomposition:
+    """Error as an estimate of the population: at most the privacy error plus the sampling error.
+
+    Theorem `risk-decomposition`. Source: Hall 2012, section 2.1.1.
+    """
+
+    privacy: float
+    sampling: float
+
+    @property
+    def total(self) -> float:
+        """An upper bound of the error against the population, by the triangle inequality."""
+        return self.privacy + self.sampling
+
+    @property
+    def benign(self) -> bool:
+        """Whether privacy adds no more error than the sample already has."""
+        return self.privacy <= self.sampling
+
+
+def decompose(*, privacy: float, sampling: float) -> Decomposition:
+    """Both errors must be in one unit and one metric."""
+    for name, value in (("privacy", privacy), ("sampling", sampling)):
+        if not (math.isfinite(value) and value >= 0):
+            raise InvalidParameter(parameter=name, value=value, must="be a finite number of at least 0")
+    return Decomposition(privacy=privacy, sampling=sampling)
+
+
+def sampling_error(*, n: int, share: float | None = None) -> float:
+    """E |X/n - p| for n independent draws, exactly (de Moivre); without a share the bound 1/(2 sqrt(n)).
+
+    E |X - np| = 2 m C(n, m) p^m (1-p)^(n-m+1) with m = floor(np) + 1.
+    """
+    n = integer_parameter("n", n, least=1)
+    if share is None:
+        return 0.5 / math.sqrt(n)
+    if not 0 <= share <= 1:
+        raise InvalidParameter(parameter="share", value=share, must="lie in [0, 1]")
+    if share in (0.0, 1.0):
+        return 0.0
+    m = math.floor(n * share) + 1
+    if m > n:
+        m = n
+    log = math.lgamma(n + 1) - math.lgamma(m + 1) - math.lgamma(n - m + 1)
+    log += m * math.log(share) + (n - m + 1) * math.log1p(-share)
+    return 2 * m * math.exp(log) / n

@@ -1,0 +1,245 @@
+"""The minimax remap for any convex loss: a linear program over the cells around each h(y), by interior points.
+
+h(y) = r_0 + sum_k w_k (r_{k+1} - r_k) with 0 <= w_k <= 1 over breakpoints r_0 < r_1 < ... that are close
+together near the present h(y) and twice as far apart with each step away from it. The loss between
+breakpoints is linear, which is never below the convex loss, so every iterate is a mechanism; the cells are
+laid anew around the new h(y) until the certified gap is small. Privacy does not depend on any of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.risk.kernel import Array, GeometricKernel
+from tacit.risk.losses import Loss
+
+__all__ = ["convex_minimax"]
+
+ROUNDS = 12
+COARSEST = 60
+COARSE_TOLERANCE = 1e-4
+NEAR = 4
+MOST_STEPS = 80
+BACK_OFF = 0.98
+
+
+def convex_minimax(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Array, Array]:
+    """h on 0..n and the prior on 0..n, for a convex loss."""
+    kernel = GeometricKernel(n=n, epsilon=epsilon)
+    h, reach = np.arange(n + 1, dtype=float), n
+    if loss.table is None and n > COARSEST:
+        coarse = n // 3 + (n - n // 3) % 2
+        below, _ = convex_minimax(coarse, epsilon * n / coarse, loss, COARSE_TOLERANCE)
+        h = np.interp(np.arange(n + 1) * coarse / n, np.arange(coarse + 1), below) * n / coarse
+        reach = NEAR
+    prior = np.full(n + 1, 1 / (n + 1))
+    best = np.inf
+    for _ in range(ROUNDS):
+        cells = _Cells(kernel, loss, h, reach)
+        weights, part, value = _box_minimax(cells.columns, cells.base, tolerance)
+        moved = cells.heights(weights)
+        if value < best:
+            h, prior = moved, cells.whole(part)
+        done = best - value < 0.1 * tolerance * abs(value) and cells.settled(moved)
+        best = min(best, value)
+        if done:
+            break
+    return h, prior
+
+
+class _Cells:
+    """The columns of the program: for each output y, the increments of the risks over each cell.
+
+    A symmetric loss is folded: counts up to n/2, outputs below n/2, h(n-y) = n - h(y).
+    """
+
+    def __init__(self, kernel: GeometricKernel, loss: Loss, h: Array, reach: int) -> None:
+        n = kernel.n
+        steps = [0, 1]
+        while steps[-1] < reach:
+            steps.append(2 * steps[-1])
+        offsets = np.array([-s for s in steps[:0:-1]] + steps)
+        self.n, self.folded = n, loss.is_symmetric()
+        outputs = np.arange((n + 1) // 2 if self.folded else n + 1)
+        x = np.arange(n // 2 + 1 if self.folded else n + 1)
+        column = x[:, None]
+        self.centre = np.rint(h[outputs]).astype(np.int64)
+        points = np.clip(self.centre[:, None] + offsets, 0, n)
+        self.first = points[:, 0]
+        length = np.diff(points, axis=1)
+        self.output, cell = np.nonzero(length)
+        self.size = length[self.output, cell]
+        low, high = points[self.output, cell], points[self.output, cell + 1]
+        law = kernel.law(x, outputs)
+        self.columns = law[:, self.output] * (loss.at(column, high) - loss.at(column, low))
+        self.base = (law * loss.at(column, self.first)).sum(axis=1)
+        if self.folded:
+            law = kernel.law(x, n - outputs)
+            self.columns += law[:, self.output] * (loss.at(column, n - high) - loss.at(column, n - low))
+            self.base += (law * loss.at(column, n - self.first)).sum(axis=1)
+            if n % 2 == 0:
+                self.base += kernel.law(x, np.array([n // 2]))[:, 0] * loss.at(x, n // 2)
+
+    def half_heights(self, weights: Array) -> Array:
+        return np.asarray(self.first + np.bincount(self.output, weights * self.size, self.first.size))
+
+    def heights(self, weights: Array) -> Array:
+        h = self.half_heights(weights)
+        if not self.folded:
+            return h
+        middle = [self.n / 2] if self.n % 2 == 0 else []
+        return np.concatenate([h, middle, self.n - h[::-1]])
+
+    def whole(self, part: Array) -> Array:
+        """The prior on 0..n."""
+        if not self.folded:
+            return part
+        prior = np.zeros(self.n + 1)
+        prior[: part.size] += part / 2
+        prior[self.n + 1 - part.size :] += part[::-1] / 2
+        return prior
+
+    def settled(self, h: Array) -> bool:
+        return bool(np.abs(h[: self.centre.size] - self.centre).max() <= 1.0)
+
+
+def _box_minimax(columns: Array, base: Array, tolerance: float) -> tuple[Array, Array, float]:
+    """minimise max_x (base + columns w)_x over 0 <= w <= 1; w, the multipliers (a prior) and the value."""
+    scale = max(float(base.max()), float(np.abs(columns).max(initial=0.0)), 1e-300)
+    now = _Point.first(columns / scale, base / scale)
+    with np.errstate(all="ignore"):
+        for _ in range(MOST_STEPS):
+            if now.done(tolerance):
+                break
+            moved = now.step()
+            if moved is None:
+                break
+            now = moved
+    prior = np.maximum(now.prior, 0)
+    return np.clip(now.w, 0, 1), prior / prior.sum(), now.t * scale
+
+
+@dataclass(slots=True)
+class _Point:
+    """w and room = 1 - w with their multipliers low and high; t, slack = t - b - a w with the prior."""
+
+    a: Array
+    b: Array
+    w: Array
+    room: Array
+    low: Array
+    high: Array
+    t: float
+    slack: Array
+    prior: Array
+
+    @classmethod
+    def first(cls, a: Array, b: Array) -> _Point:
+        rows, size = a.shape
+        half = np.full(size, 0.5)
+        level = np.full(size, 0.5 * float(np.abs(a).sum() / max(size, 1)) / rows + 1e-3)
+        risk = b + a @ half
+        t = float(risk.max()) + 0.1
+        return cls(a, b, half, half.copy(), level, level.copy(), t, t - risk, np.full(rows, 1 / rows))
+
+    def gap(self) -> float:
+        return float(self.low @ self.w + self.high @ self.room + self.prior @ self.slack)
+
+    def slope(self) -> Array:
+        return np.asarray(self.a.T @ self.prior - self.low + self.high)
+
+    def done(self, tolerance: float) -> bool:
+        small = self.gap() < 0.3 * tolerance * max(abs(self.t), 1e-12) and abs(1 - self.prior.sum()) < 1e-9
+        feasible = np.abs(self.residual()).max() < 0.3 * tolerance * max(abs(self.t), 1e-12)
+        return small and bool(feasible) and bool(np.abs(self.slope()).max(initial=0.0) < 1e-9)
+
+    def residual(self) -> Array:
+        return np.asarray(self.slack - (self.t - self.b - self.a @ self.w))
+
+    def step(self) -> _Point | None:
+        """One predictor and one corrector step; None where the system cannot be solved any more."""
+        rows, size = self.a.shape
+        theta = 1 / (self.low / self.w + self.high / self.room)
+        schur = (self.a * theta) @ self.a.T
+        schur[np.diag_indices(rows)] += self.slack / self.prior
+        schur[np.diag_indices(rows)] *= 1 + 1e-13
+        try:
+            inverse: Array = np.asarray(np.linalg.inv(schur), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            return None
+        mean = self.gap() / (rows + 2 * size)
+        trial = self.direction(
+            theta, schur, inverse, -self.low * self.w, -self.high * self.room, -self.prior * self.slack
+        )
+        p, d = self.reach(trial)
+        later = self.moved(trial, p, d).gap() / (rows + 2 * size)
+        target = mean * min(1.0, max(later / mean, 0.0)) ** 3
+        move = self.direction(
+            theta,
+            schur,
+            inverse,
+            target - self.low * self.w - trial.low * trial.w,
+            target - self.high * self.room - trial.high * trial.room,
+            target - self.prior * self.slack - trial.prior * trial.slack,
+        )
+        p, d = self.reach(move)
+        moved = self.moved(move, p, d)
+        return moved if np.isfinite(moved.t) and np.isfinite(moved.prior).all() else None
+
+    def direction(
+        self, theta: Array, schur: Array, inverse: Array, c_low: Array, c_high: Array, c_slack: Array
+    ) -> _Point:
+        """dlow = (c_low - low dw)/w and so on; (a theta a' + slack/prior) dprior = ... - dt."""
+        g = -self.slope() + c_low / self.w - c_high / self.room
+        part = _refined(schur, inverse, self.a @ (theta * g) + self.residual() + c_slack / self.prior)
+        ones = _refined(schur, inverse, np.ones(self.b.size))
+        dt = float((part.sum() - (1 - self.prior.sum())) / ones.sum())
+        dprior = part - dt * ones
+        dw = theta * (g - self.a.T @ dprior)
+        return _Point(
+            self.a,
+            self.b,
+            dw,
+            -dw,
+            (c_low - self.low * dw) / self.w,
+            (c_high + self.high * dw) / self.room,
+            dt,
+            (c_slack - self.slack * dprior) / self.prior,
+            dprior,
+        )
+
+    def reach(self, move: _Point) -> tuple[float, float]:
+        p = min(_reach(self.w, move.w), _reach(self.room, move.room), _reach(self.slack, move.slack))
+        d = min(_reach(self.low, move.low), _reach(self.high, move.high), _reach(self.prior, move.prior))
+        return min(1.0, BACK_OFF * p), min(1.0, BACK_OFF * d)
+
+    def moved(self, move: _Point, p: float, d: float) -> _Point:
+        return _Point(
+            self.a,
+            self.b,
+            self.w + p * move.w,
+            self.room + p * move.room,
+            self.low + d * move.low,
+            self.high + d * move.high,
+            self.t + p * move.t,
+            self.slack + p * move.slack,
+            self.prior + d * move.prior,
+        )
+
+
+def _refined(matrix: Array, inverse: Array, right: Array) -> Array:
+    """The solution by the inverse, with the digits that it loses given back by two corrections."""
+    x = inverse @ right
+    for _ in range(2):
+        x = x + inverse @ (right - matrix @ x)
+    return np.asarray(x)
+
+
+def _reach(values: npt.NDArray[np.float64], move: npt.NDArray[np.float64]) -> float:
+    if values.size == 0:
+        return 2.0
+    worst = float((move / values).min())
+    return 2.0 if worst >= -0.5 else -1.0 / worst
