@@ -97,7 +97,9 @@ class UnknownName(InvalidInput):
 class UnknownColumn(UnknownName):
     """A column that is not declared in the schema, or not in the table."""
 
-    def __init__(self, *, column: str, known: Iterable[str], where: str = "the schema", hint: str = "") -> None:
+    def __init__(
+        self, *, column: str, known: Iterable[str], where: str = "the schema", hint: str = ""
+    ) -> None:
         self.column = column
         super().__init__(what=f"column (not in {where})", name=column, known=known, hint=hint)
 

@@ -6,8 +6,21 @@ from tacit.sources.aggregates import Aggregate
 from tacit.sources.axes import MAX_CELLS, Axis, bins
 from tacit.sources.expressions import Expression, parse
 from tacit.sources.query import Cells, Request, run
-from tacit.sources.schema import Category, Column, Date, Flag, Integer, Measured, Number, Schema
-from tacit.sources.schema import category, date, flag, integer, number
+from tacit.sources.schema import (
+    Category,
+    Column,
+    Date,
+    Flag,
+    Integer,
+    Measured,
+    Number,
+    Schema,
+    category,
+    date,
+    flag,
+    integer,
+    number,
+)
 from tacit.sources.tables import Table, open_table
 
 __all__ = [

@@ -6,7 +6,7 @@ on that row alone: this is what the sensitivity of a grouped statistic rests on.
 
 from __future__ import annotations
 
-import bisect
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -123,16 +123,17 @@ class Cut(Axis):
     def labels(self) -> tuple[Any, ...]:
         if self.count == self.levels:
             return tuple(self.values.label(self.values.lowest + k) for k in range(self.count))
+        firsts = [self.first_step(k) for k in range(self.count + 1)]
+        # A number's bin ends where the next one starts; of integers and days the last one is named.
+        back = 0 if isinstance(self.values, Number) else 1
+        lasts = [min(f - back, self.values.highest) for f in firsts[1:]]
         return tuple(
-            (self.values.label(self.first_step(k)), self.values.label(self.first_step(k + 1) - 1))
-            if not isinstance(self.values, Number)
-            else (self.values.label(self.first_step(k)), self.values.label(min(self.first_step(k + 1), self.values.highest)))
-            for k in range(self.count)
+            (self.values.label(a), self.values.label(b)) for a, b in zip(firsts, lasts, strict=False)
         )
 
     @property
     def always(self) -> bool:
-        return not self.values.may_be_missing and self.values.outside == "clamp"
+        return not self.values.may_be_missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,13 +158,7 @@ class Bins(Axis):
     @property
     def always(self) -> bool:
         covers = self.steps[0] <= self.values.lowest and self.steps[-1] > self.values.highest
-        return covers and not self.values.may_be_missing and self.values.outside == "clamp"
-
-    def key_of(self, step: int) -> int | None:
-        """The bin of a step."""
-        if not self.steps[0] <= step < self.steps[-1]:
-            return None
-        return bisect.bisect_right(self.steps, step) - 1
+        return covers and not self.values.may_be_missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +230,7 @@ def _binned(by: Binned, column: Measured) -> Axis:
         raise EmptyComposition(what="the list of bins", hint="give at least two edges")
     exact = [column.steps_of(e) for e in by.edges]
     steps = [math.ceil(e) for e in exact]
-    if any(b <= a for a, b in zip(steps, steps[1:], strict=False)):
+    if any(b <= a for a, b in itertools.pairwise(steps)):
         raise InvalidParameter(
             parameter="edges", value=by.edges[:6], must="increase by at least a step of the grid",
             hint=f"the grid's spacing is {column.spacing}",

@@ -33,7 +33,10 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
         return table.relation
     if key is None:
         raise InvalidParameter(
-            parameter="key", value=None, must="be the curator's secret", hint="people need contribution bounding"
+            parameter="key",
+            value=None,
+            must="be the curator's secret",
+            hint="people need contribution bounding",
         )
     _check_key(key)
     limited = bool(axes) and unit.groups is not None and unit.groups < unit.at_most
@@ -42,7 +45,9 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
         table.bounded[key, ()] = _keep(_first_rows(table, key, unit.at_most), table)
     if limited and place not in table.bounded:
         assert unit.groups is not None
-        table.bounded[place] = _keep(_first_groups(table, table.bounded[key, ()], axes, key, unit.groups), table)
+        table.bounded[place] = _keep(
+            _first_groups(table, table.bounded[key, ()], axes, key, unit.groups), table
+        )
     return table.bounded[place]
 
 

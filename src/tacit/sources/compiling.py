@@ -49,7 +49,9 @@ def check_types(table: Any, schema: Schema) -> None:
 class Reader:
     """Reads declared columns of one engine table."""
 
-    def __init__(self, table: Any, schema: Schema, *, person: str | None = None, engine: str = "duckdb") -> None:
+    def __init__(
+        self, table: Any, schema: Schema, *, person: str | None = None, engine: str = "duckdb"
+    ) -> None:
         self.table = table
         self.schema = schema
         self.person = person
@@ -75,7 +77,7 @@ class Reader:
             return x.try_cast("date") if dtype.is_string() else x.cast("date")
         if isinstance(column, Integer) and dtype.is_integer():
             return x
-        return _not_nan(_real(x))
+        return _real(x)
 
     def _flag(self, x: Any) -> Any:
         import ibis
@@ -96,7 +98,7 @@ class Reader:
             if column.values is not None:
                 x = ibis.ifelse(x.isin(column.values), x, ibis.null(x.type()))
             return x if column.missing is None else x.fill_null(column.missing)
-        if isinstance(column, Measured) and column.bounded and not isinstance(column, Flag):
+        if isinstance(column, Measured) and not isinstance(column, Flag):
             x = self._clamped(column, x)
         missing = getattr(column, "missing", None)
         if missing is None:
@@ -106,14 +108,19 @@ class Reader:
     def _clamped(self, column: Measured, x: Any) -> Any:
         import ibis
 
+        floating, nothing = x.type().is_floating(), ibis.null(x.type())
+        # Engines order NaN above all numbers, or nowhere: it is taken out before any comparison.
+        no_number = [(x.isnan(), nothing)] if floating else []
+        if not column.bounded:
+            return ibis.cases(*no_number, else_=x) if floating else x
         low, high = column.low, column.high  # type: ignore[attr-defined]
-        if isinstance(column, Number) or x.type().is_floating():
+        if floating:
             low, high = float(low), float(high)
         elif isinstance(column, Date):
             low, high = ibis.literal(low), ibis.literal(high)
         if column.outside == "clamp":
-            return ibis.cases((x > high, high), (x < low, low), else_=x)
-        return ibis.ifelse((x >= low) & (x <= high), x, ibis.null(x.type()))
+            return ibis.cases(*no_number, (x > high, high), (x < low, low), else_=x)
+        return ibis.cases(*no_number, ((x >= low) & (x <= high), x), else_=nothing)
 
     def steps(self, name: str) -> Any:
         """The declared value in steps of its grid, an integer; null where missing."""
@@ -156,7 +163,9 @@ class Reader:
         if isinstance(axis, Bins):
             steps = self.steps(axis.column).cast("int64")
             branches = [(steps >= edge, k) for k, edge in reversed(list(enumerate(axis.steps[:-1])))]
-            return ibis.cases((steps >= axis.steps[-1], ibis.null("int64")), *branches, else_=ibis.null("int64"))
+            return ibis.cases(
+                (steps >= axis.steps[-1], ibis.null("int64")), *branches, else_=ibis.null("int64")
+            )
         if isinstance(axis, Magnitudes):
             return self._magnitude(axis)
         column = self.schema[axis.column]
@@ -167,10 +176,12 @@ class Reader:
     def _magnitude(self, axis: Magnitudes) -> Any:
         import ibis
 
-        x = self.stored(axis.column).cast("float64")
+        x = self.clean(axis.column).cast("float64")
         ceiling = 2.0 ** (axis.highest_power - 1)
         size = x.abs()
-        power = ibis.cases((size >= ceiling, ceiling), else_=ibis.greatest(size, 2.0 ** (axis.lowest_power - 1)))
+        power = ibis.cases(
+            (size >= ceiling, ceiling), else_=ibis.greatest(size, 2.0 ** (axis.lowest_power - 1))
+        )
         k = (power.log2().floor().cast("int64") - (axis.lowest_power - 1)).clip(0, axis.half)
         return axis.half + ibis.cases((x < 0, -k), (x >= 0, k), else_=ibis.null("int64"))
 
@@ -234,10 +245,14 @@ class Reader:
     def aggregate(self, aggregate: agg.Aggregate) -> Any:
         """One integer for each cell."""
         if isinstance(aggregate, agg.Rows):
-            if aggregate.where is None and len(aggregate.present) == 1:
-                name = aggregate.present[0]
-                if self.schema[name].may_be_missing:
-                    return self.clean(name).count()
+            present = [n for n in aggregate.present if self.schema[n].may_be_missing]
+            if (
+                aggregate.where is None
+                and len(present) == 1
+                and isinstance(self.schema[present[0]], Measured)
+            ):
+                # The same expression as in the column's sum, which the engine then computes once.
+                return self.offset(present[0]).count()
             return self.table.count(where=self.mask(aggregate))
         if isinstance(aggregate, agg.People):
             assert self.person is not None
@@ -259,9 +274,3 @@ def _real(x: Any) -> Any:
     if dtype.is_floating():
         return x.cast("float64")
     return x.try_cast("float64") if dtype.is_string() else x.cast("float64")
-
-
-def _not_nan(x: Any) -> Any:
-    import ibis
-
-    return ibis.ifelse(x.isnan(), ibis.null("float64"), x)

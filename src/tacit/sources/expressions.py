@@ -121,7 +121,10 @@ class Compare(Expression):
         column = schema[self.column]
         if self.operator not in ("=", "!=") and isinstance(column, Category | Flag):
             raise WrongType(
-                column=self.column, found=column.kind, wanted="something with an order", hint="use =, != or in"
+                column=self.column,
+                found=column.kind,
+                wanted="something with an order",
+                hint="use =, != or in",
             )
         check_value(self.column, column, self.value)
 
@@ -209,7 +212,7 @@ def parse(text: str | Expression) -> Expression:
     if isinstance(text, Expression):
         return text
     if not isinstance(text, str):
-        raise InvalidParameter(parameter="where", value=text, must="be text", hint="for example \"age >= 18\"")
+        raise InvalidParameter(parameter="where", value=text, must="be text", hint='for example "age >= 18"')
     if len(text) > LONGEST:
         raise BadExpression(text=text, position=LONGEST, problem=f"it is longer than {LONGEST:,} characters")
     if "\0" in text:
@@ -229,7 +232,12 @@ def check_value(name: str, column: Column, value: Value) -> None:
     else:
         good, wanted = isinstance(value, int | float) and not isinstance(value, bool), "a number"
     if not good:
-        raise WrongType(column=name, found=column.kind, wanted=f"something comparable with {value!r}", hint=f"compare it with {wanted}")
+        raise WrongType(
+            column=name,
+            found=column.kind,
+            wanted=f"something comparable with {value!r}",
+            hint=f"compare it with {wanted}",
+        )
     if isinstance(column, Category) and column.values is not None and value not in column.values:
         raise UnknownName(what=f"category of {name}", name=str(value), known=map(str, column.values))
 

@@ -62,7 +62,9 @@ def run(table: Table, requests: Sequence[Request], *, key: bytes | None = None) 
         cell_count(request.axes)
         if any(isinstance(a, People) for a in request.aggregates) and table.person is None:
             raise UnitMismatch(
-                left="a count of people", right=str(table.unit), hint="protect=people(...) says who a person is"
+                left="a count of people",
+                right=str(table.unit),
+                hint="protect=people(...) says who a person is",
             )
     out: dict[int, Cells] = {}
     for relation, group in _passes(table, requests, key):
@@ -118,7 +120,11 @@ def _batches(query: Any, engine: str) -> Any:
     # As Ibis does, but through DuckDB's lasting name for it.
     backend._run_pre_execute_hooks(query)
     relation = backend.con.sql(backend.compile(query))
-    return relation.to_arrow_reader(BATCH) if hasattr(relation, "to_arrow_reader") else query.to_pyarrow_batches()
+    return (
+        relation.to_arrow_reader(BATCH)
+        if hasattr(relation, "to_arrow_reader")
+        else query.to_pyarrow_batches()
+    )
 
 
 class _Collector:
@@ -130,7 +136,9 @@ class _Collector:
         self.columns = columns
         self.shape = tuple(a.size or 0 for a in request.axes)
         self.size = math.prod(self.shape) if request.known else 0
-        self.sums: dict[Aggregate, Integers] = {a: np.zeros(self.size, dtype=np.int64) for a in request.aggregates}
+        self.sums: dict[Aggregate, Integers] = {
+            a: np.zeros(self.size, dtype=np.int64) for a in request.aggregates
+        }
         self.open: list[Any] = []
 
     def add(self, batch: Any) -> None:
@@ -159,7 +167,9 @@ class _Collector:
         table = pa.Table.from_batches(self.open) if self.open else None
         if table is None:
             empty = {a: np.zeros(0, dtype=np.int64) for a in self.request.aggregates}
-            return Cells(request=self.request, values=empty, keys=tuple(np.zeros(0, object) for _ in self.request.axes))
+            return Cells(
+                request=self.request, values=empty, keys=tuple(np.zeros(0, object) for _ in self.request.axes)
+            )
         valid = np.ones(table.num_rows, dtype=bool)
         keys = []
         for axis in self.request.axes:
@@ -173,7 +183,10 @@ class _Collector:
                 labels[:] = list(axis.labels)
                 keys.append(labels[here])
                 valid &= good
-        values = {a: _integers(table.column(self.columns[a]).combine_chunks())[valid] for a in self.request.aggregates}
+        values = {
+            a: _integers(table.column(self.columns[a]).combine_chunks())[valid]
+            for a in self.request.aggregates
+        }
         return Cells(request=self.request, values=values, keys=tuple(k[valid] for k in keys))
 
 
@@ -213,7 +226,9 @@ def _added(total: Integers, index: npt.NDArray[np.int64], values: Integers) -> I
     if not len(values):
         return total
     if values.dtype != object and total.dtype != object:
-        top = int(np.abs(total, where=total != np.iinfo(np.int64).min, out=np.zeros_like(total)).max(initial=0))
+        top = int(
+            np.abs(total, where=total != np.iinfo(np.int64).min, out=np.zeros_like(total)).max(initial=0)
+        )
         most = max(abs(int(values.max())), abs(int(values.min())))
         if top + most * len(values) < 1 << 62:
             np.add.at(total, index, values)

@@ -18,7 +18,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
-from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, UnknownColumn, UnknownName, WrongType
+from tacit.errors import (
+    EmptyComposition,
+    InvalidParameter,
+    MissingBounds,
+    UnknownColumn,
+    UnknownName,
+    WrongType,
+)
 
 __all__ = [
     "Category",
@@ -140,7 +147,12 @@ class Number(Measured):
         if self.highest <= self.lowest:
             _bad("spacing", str(self.grid), "be finer than high - low", "choose a smaller power of two")
         if max(abs(self.lowest), abs(self.highest)) >= EXACT:
-            _bad("spacing", str(self.grid), f"leave bounds below 2^{EXACT.bit_length() - 1} steps", "choose a coarser grid")
+            _bad(
+                "spacing",
+                str(self.grid),
+                f"leave bounds below 2^{EXACT.bit_length() - 1} steps",
+                "choose a coarser grid",
+            )
         if self.missing is not None:
             object.__setattr__(self, "missing", _inside("missing", self.missing, low, high))
 
@@ -197,7 +209,12 @@ class Integer(Measured):
                 _bad("missing", self.missing, "come with bounds", "declare integer(low, high, missing=...)")
             return
         if max(abs(self.low), abs(self.high)) >= EXACT:
-            _bad("bounds", (self.low, self.high), f"stay below 2^{EXACT.bit_length() - 1}", "declare the range that matters")
+            _bad(
+                "bounds",
+                (self.low, self.high),
+                f"stay below 2^{EXACT.bit_length() - 1}",
+                "declare the range that matters",
+            )
         if self.missing is not None:
             _whole("missing", self.missing)
             _inside("missing", self.missing, self.low, self.high)
@@ -334,10 +351,17 @@ class Category(Column):
             return
         values = tuple(self.values)
         if not values:
-            raise EmptyComposition(what="the list of categories", hint="name them, or say category() for unknown keys")
+            raise EmptyComposition(
+                what="the list of categories", hint="name them, or say category() for unknown keys"
+            )
         kinds = {type(v) for v in values}
         if kinds not in ({str}, {int}):
-            _bad("values", values[:5], "be all words or all whole numbers", 'for example category(["CA", "NY"])')
+            _bad(
+                "values",
+                values[:5],
+                "be all words or all whole numbers",
+                'for example category(["CA", "NY"])',
+            )
         if len(set(values)) != len(values):
             _bad("values", values[:5], "be different from each other", "name each category once")
         object.__setattr__(self, "values", values)
@@ -418,7 +442,12 @@ class Schema(Mapping[str, Column]):
 
     def __init__(self, columns: Mapping[str, Column]) -> None:
         if not isinstance(columns, Mapping):
-            _bad("schema", type(columns).__name__, "map column names to declarations", "{'age': number(0, 120)}")
+            _bad(
+                "schema",
+                type(columns).__name__,
+                "map column names to declarations",
+                "{'age': number(0, 120)}",
+            )
         for name, column in columns.items():
             if not isinstance(name, str) or not name:
                 _bad("schema", name, "have column names as keys", "{'age': number(0, 120)}")
@@ -482,7 +511,9 @@ def _finite(name: str, value: object) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InvalidParameter(parameter=name, value=value, must="be finite", hint="declare the range that matters")
+        raise InvalidParameter(
+            parameter=name, value=value, must="be finite", hint="declare the range that matters"
+        )
     return number
 
 

@@ -13,10 +13,11 @@ import json
 import os
 import tempfile
 import weakref
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from tacit.errors import BadData, InvalidParameter, UnknownColumn
+from tacit.errors import BadData, InvalidParameter, TacitError, UnknownColumn
 from tacit.guarantees import People, Unit
 from tacit.sources import digests
 from tacit.sources.compiling import Reader, check_types
@@ -27,13 +28,21 @@ __all__ = ["Table", "open_table"]
 PARQUET = (".parquet", ".pq", ".parq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 MEMORY = "1GB"
+T = TypeVar("T")
 
 
 class Table:
     """A table in an engine, as declared: what may be asked of it, and for whom it is protected."""
 
     def __init__(
-        self, relation: Any, *, schema: Schema, unit: Unit, source: str, files: tuple[Path, ...] = (), close: Any = None
+        self,
+        relation: Any,
+        *,
+        schema: Schema,
+        unit: Unit,
+        source: str,
+        files: tuple[Path, ...] = (),
+        close: Any = None,
     ) -> None:
         self.schema = schema
         self.unit = unit
@@ -57,7 +66,10 @@ class Table:
     def reader(self, relation: Any | None = None) -> Reader:
         """Reads the declared columns of the whole table, or of a bounded one."""
         return Reader(
-            self.relation if relation is None else relation, self.schema, person=self.person, engine=self.engine
+            self.relation if relation is None else relation,
+            self.schema,
+            person=self.person,
+            engine=self.engine,
         )
 
     def digest(self, key: bytes) -> str:
@@ -96,7 +108,13 @@ def open_table(data: Any, *, schema: Schema | dict[str, Any], unit: Unit, memory
         return _open_path(os.fspath(data), schema, unit, memory)
     kind = type(data).__module__.partition(".")[0]
     if kind == "ibis":
-        return _guard(lambda: Table(data, schema=schema, unit=unit, source="the Ibis table"), "the Ibis table")
+        name = "the Ibis table"
+        return _quiet(
+            lambda: Table(data, schema=schema, unit=unit, source=name),
+            name,
+            "cannot be read",
+            "check that its engine is connected",
+        )
     if kind in ("pandas", "polars", "pyarrow"):
         return _open_frame(data, kind, schema, unit, memory)
     raise InvalidParameter(
@@ -145,7 +163,9 @@ def _open_path(text: str, schema: Schema, unit: Unit, memory: str) -> Table:
     try:
         if lower.endswith(PARQUET):
             hint = "is it another kind of file, or was it cut off? write it again as Parquet"
-            relation = _quiet(lambda: connection.read_parquet(paths), text, "is not a readable Parquet file", hint)
+            relation = _quiet(
+                lambda: connection.read_parquet(paths), text, "is not a readable Parquet file", hint
+            )
         else:
             relation = _read_csv(connection, paths, text, schema, unit)
         return Table(relation, schema=schema, unit=unit, source=text, files=files, close=close)
@@ -157,7 +177,13 @@ def _open_path(text: str, schema: Schema, unit: Unit, memory: str) -> Table:
 def _read_csv(connection: Any, paths: list[str], text: str, schema: Schema, unit: Unit) -> Any:
     """All cells as text, once; then the declared types, by casts that give null where they fail."""
     hint = "every line must have as many fields as the header, in UTF-8, quotes closed; mend the file and try again"
-    options = {"header": True, "all_varchar": True, "strict_mode": True, "null_padding": False, "ignore_errors": False}
+    options = {
+        "header": True,
+        "all_varchar": True,
+        "strict_mode": True,
+        "null_padding": False,
+        "ignore_errors": False,
+    }
     if ".tsv" in paths[0].lower():
         options["delim"] = "\t"  # type: ignore[assignment]
     problem = "is not a readable CSV file: its lines do not all have the same fields"
@@ -212,23 +238,16 @@ def _open_frame(data: Any, kind: str, schema: Schema, unit: Unit, memory: str) -
         raise
 
 
-def _quiet(action: Any, source: str, problem: str, hint: str) -> Any:
+def _quiet(action: Callable[[], T], source: str, problem: str, hint: str) -> T:
     """Engines quote the offending line or value in their errors: none of that text is passed on."""
-    from tacit.errors import TacitError
-
-    failed = False
     try:
         return action()
     except TacitError:
         raise
     except Exception:
-        failed = True
-    assert failed
+        # Raised below, outside the handler: not even the traceback's context keeps the engine's words.
+        pass
     raise BadData(source=source, problem=problem, hint=hint)
-
-
-def _guard(action: Any, source: str) -> Any:
-    return _quiet(action, source, "cannot be read", "check that its engine is connected")
 
 
 def _check_key(key: bytes) -> None:
