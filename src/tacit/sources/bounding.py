@@ -59,7 +59,7 @@ def _keep(relation: Any, table: Table) -> Any:
         if table.engine != "duckdb":
             return relation.cache()
         backend, name = relation.get_backend(), f"__tacit_{secrets.token_hex(8)}"
-        table.on_close(lambda: backend.drop_table(name, force=True))
+        table.on_close(lambda: backend.con.execute(f"DROP TABLE IF EXISTS {name}"))
         return backend.create_table(name, relation, temp=True)
 
     return _quiet(hold, table.source, "could not be bounded in the engine", hint)

@@ -139,13 +139,14 @@ class Reader:
         rounded = scaled if self.engine == "duckdb" else (scaled + 0.5).floor()
         return rounded.cast("int32" if small else "int64")
 
-    def offset(self, name: str) -> Any:
-        """value - lowest in steps: an integer from 0 to width."""
+    def offset(self, name: str, *, wide: bool = False) -> Any:
+        """value - lowest in steps: an integer from 0 to width, in 32 bits where they suffice."""
         column = self.schema.measured(name)
         steps = self.steps(name)
-        if column.lowest == 0:
+        if column.lowest == 0 and not wide:
             return steps
-        wide = max(abs(column.lowest), abs(column.highest), column.width) >= SMALL
+        # Ibis and the engine infer different widths for differences; this cast fixes it beforehand.
+        wide = wide or max(abs(column.lowest), abs(column.highest), column.width) >= SMALL
         return steps.cast("int64" if wide else "int32") - column.lowest
 
     def key(self, axis: Axis, *, declared: bool = True) -> Any:
@@ -258,11 +259,9 @@ class Reader:
             assert self.person is not None
             return self.table[self.person].nunique(where=self.mask(aggregate))
         assert isinstance(aggregate, agg.Steps | agg.Squares)
-        x = self.offset(aggregate.column)
-        width = self.schema.measured(aggregate.column).width
-        if isinstance(aggregate, agg.Squares):
-            x = x.cast("int64")
-            x, width = x * x, width * width
+        square = isinstance(aggregate, agg.Squares)
+        x = self.offset(aggregate.column, wide=square)
+        x = x * x if square else x
         if self.engine != "duckdb":
             # Elsewhere a sum of 64-bit integers may wrap around; DuckDB's is 128 bits wide.
             x = x.cast("decimal(38, 0)")

@@ -8,7 +8,7 @@ is one row for each cell; keys that were not declared are dropped batch by batch
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,26 +105,28 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
 
     hint = "check that the file is whole and that there is space on disk"
     problem = "could not be read by the engine"
-    batches = _quiet(lambda: iter(_batches(query, table.engine)), table.source, problem, hint)
+    batches = _quiet(_batches(query, table.engine), table.source, problem, hint)
     while (batch := _quiet(lambda: next(batches, None), table.source, problem, hint)) is not None:
         for result in results:
             result.add(batch)
     return [r.cells() for r in results]
 
 
-def _batches(query: Any, engine: str) -> Any:
-    """The result in Arrow batches."""
+def _batches(query: Any, engine: str) -> Callable[[], Iterator[Any]]:
+    """A call that runs the query and gives its result in Arrow batches."""
     if engine != "duckdb":
-        return query.to_pyarrow_batches()
+        return lambda: iter(query.to_pyarrow_batches())
     backend = query.get_backend()
-    # As Ibis does, but through DuckDB's lasting name for it.
-    backend._run_pre_execute_hooks(query)
-    relation = backend.con.sql(backend.compile(query))
-    return (
-        relation.to_arrow_reader(BATCH)
-        if hasattr(relation, "to_arrow_reader")
-        else query.to_pyarrow_batches()
-    )
+    text = backend.compile(query)
+
+    def start() -> Iterator[Any]:
+        # As Ibis does, but through DuckDB's lasting name for it.
+        backend._run_pre_execute_hooks(query)
+        relation = backend.con.sql(text)
+        newer = hasattr(relation, "to_arrow_reader")
+        return iter(relation.to_arrow_reader(BATCH) if newer else query.to_pyarrow_batches())
+
+    return start
 
 
 class _Collector:

@@ -219,8 +219,12 @@ def _open_frame(data: Any, kind: str, schema: Schema, unit: Unit, memory: str) -
     def to_arrow() -> Any:
         part = data.select(wanted) if kind in ("polars", "pyarrow") else data[wanted]
         if kind == "pandas":
-            return pyarrow.Table.from_pandas(part, preserve_index=False)
-        return part.to_arrow() if kind == "polars" else part
+            part = pyarrow.Table.from_pandas(part, preserve_index=False)
+        elif kind == "polars":
+            part = part.to_arrow()
+        # A column without any value has no type; as text it can be declared as anything.
+        text, null = pyarrow.string(), pyarrow.null()
+        return part.cast(pyarrow.schema([(f.name, text if f.type == null else f.type) for f in part.schema]))
 
     hint = "give every column one type"
     arrow = _quiet(to_arrow, source, "has a column of mixed or unknown types", hint)
