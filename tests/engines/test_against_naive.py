@@ -8,27 +8,45 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.naive import parts
 
 import tacit.statistics as ask
+from support.naive import parts
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, bins, category, date, flag, integer, number, open_table
 
 KEY = b"an ordinary secret of the tests."
 TYPES = [
-    ("id", pa.int64()), ("state", pa.string()), ("ward", pa.int32()), ("age", pa.int64()),
-    ("cost", pa.float64()), ("visits", pa.int16()), ("sick", pa.bool_()), ("day", pa.date32()),
-]  # fmt: skip
-PLAIN = Schema({
-    "state": category(["CA", "NY", "TX"]), "ward": category([1, 2, 7]), "age": integer(0, 99),
-    "cost": number(-50, 1000), "visits": integer(1, 20), "sick": flag(), "day": date("2020-01-01", "2020-03-31"),
-})  # fmt: skip
-FILLED = Schema({
-    "state": category(["CA", "NY", "TX"], missing="TX"), "ward": category([1, 2, 7], missing=7),
-    "age": integer(10, 60, missing=30), "cost": number(0, 100, spacing=0.5, missing=12.25, outside="missing"),
-    "visits": integer(1, 5, outside="missing"), "sick": flag(missing=True),
-    "day": date("2020-01-15", "2020-03-01", missing="2020-02-01"),
-})  # fmt: skip
+    ("id", pa.int64()),
+    ("state", pa.string()),
+    ("ward", pa.int32()),
+    ("age", pa.int64()),
+    ("cost", pa.float64()),
+    ("visits", pa.int16()),
+    ("sick", pa.bool_()),
+    ("day", pa.date32()),
+]
+PLAIN = Schema(
+    {
+        "state": category(["CA", "NY", "TX"]),
+        "ward": category([1, 2, 7]),
+        "age": integer(0, 99),
+        "cost": number(-50, 1000),
+        "visits": integer(1, 20),
+        "sick": flag(),
+        "day": date("2020-01-01", "2020-03-31"),
+    }
+)
+FILLED = Schema(
+    {
+        "state": category(["CA", "NY", "TX"], missing="TX"),
+        "ward": category([1, 2, 7], missing=7),
+        "age": integer(10, 60, missing=30),
+        "cost": number(0, 100, spacing=0.5, missing=12.25, outside="missing"),
+        "visits": integer(1, 5, outside="missing"),
+        "sick": flag(missing=True),
+        "day": date("2020-01-15", "2020-03-01", missing="2020-02-01"),
+    }
+)
 STATISTICS = [
     ask.count(),
     ask.count(by="state"),
@@ -114,7 +132,10 @@ def test_people_are_bounded_and_counted(handed_over):
     data = sample(300)
     unit = people("id", at_most=2)
     with open_table(handed_over(data, TYPES), schema=PLAIN, unit=unit) as table:
-        questions = [s.on(PLAIN, unit) for s in [ask.count(), ask.count(of="people"), ask.count(by="state", of="people")]]
+        questions = [
+            s.on(PLAIN, unit)
+            for s in [ask.count(), ask.count(of="people"), ask.count(by="state", of="people")]
+        ]
         total, persons, by_state = (q["count"] for q in ask.read(table, questions, key=KEY))
     held = {}
     for r in data:

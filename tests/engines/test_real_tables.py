@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from support.shared import shared
 
 import tacit.statistics as ask
+from support.shared import shared
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, flag, integer, number, open_table
 from tacit.sources.bounding import bounded_relation
@@ -18,11 +18,16 @@ KEY = b"an ordinary secret of the tests."
 def adult():
     path = shared("data/adult/adult_raw.csv")
     frame = pd.read_csv(path)
-    schema = Schema({
-        "age": integer(18, 80), "education": category(sorted(frame["education"].unique())),
-        "sex": category(["Female", "Male"]), "hours-per-week": number(0, 80), "workclass": category(["Private", "State-gov"]),
-        "capital-gain": number(0, 20_000, spacing=1),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "age": integer(18, 80),
+            "education": category(sorted(frame["education"].unique())),
+            "sex": category(["Female", "Male"]),
+            "hours-per-week": number(0, 80),
+            "workclass": category(["Private", "State-gov"]),
+            "capital-gain": number(0, 20_000, spacing=1),
+        }
+    )
     return path, frame, schema
 
 
@@ -53,7 +58,9 @@ def test_adult_by_rows():
     assert private == ((frame["workclass"] == "Private") & (frame["age"] >= 40)).sum()
     assert other == (~frame["workclass"].isin(["Private", "State-gov"])).sum()
     clamped = frame.assign(
-        gain=frame["capital-gain"].clip(0, 20_000), hours=frame["hours-per-week"].clip(0, 80), years=frame["age"].clip(18, 80)
+        gain=frame["capital-gain"].clip(0, 20_000),
+        hours=frame["hours-per-week"].clip(0, 80),
+        years=frame["age"].clip(18, 80),
     )
     by_sex = clamped.groupby("sex")
     assert (gain == by_sex["gain"].sum().to_numpy()).all()
@@ -69,10 +76,20 @@ def test_adult_by_rows():
 @pytest.mark.parametrize(
     ("file", "person", "columns", "at_most"),
     [
-        ("randhie_panel", "zper", {"mdvis": integer(0, 50), "income": number(0, 30_000), "female": flag()}, 3),
+        (
+            "randhie_panel",
+            "zper",
+            {"mdvis": integer(0, 50), "income": number(0, 30_000), "female": flag()},
+            3,
+        ),
         ("nlswork", "idcode", {"ln_wage": number(0, 4), "hours": number(0, 80), "union": flag()}, 5),
         ("rwm5yr", "id", {"docvis": integer(0, 60), "hhninc": number(0, 20), "female": flag()}, 2),
-        ("nycflights13_flights", "tailnum", {"dep_delay": number(-30, 240), "origin": category(["EWR", "JFK", "LGA"])}, 40),
+        (
+            "nycflights13_flights",
+            "tailnum",
+            {"dep_delay": number(-30, 240), "origin": category(["EWR", "JFK", "LGA"])},
+            40,
+        ),
     ],
 )
 def test_people_keep_at_most_m_rows_of_their_own(file, person, columns, at_most):
@@ -84,8 +101,8 @@ def test_people_keep_at_most_m_rows_of_their_own(file, person, columns, at_most)
     with open_table(path, schema=schema, unit=unit) as table:
         questions = [s.on(schema, unit) for s in statistics]
         read = ask.read(table, questions, key=KEY)
-        kept = bounded_relation(table, key=KEY).to_pandas()
-        again = bounded_relation(table, key=KEY).to_pandas()
+        kept = pd.DataFrame(bounded_relation(table, key=KEY).to_pyarrow().to_pylist())
+        again = pd.DataFrame(bounded_relation(table, key=KEY).to_pyarrow().to_pylist())
     assert len(kept) == len(again)
     sizes = frame[person].value_counts()
     assert read[0]["count"] == sizes.clip(upper=at_most).sum() == len(kept)
@@ -93,7 +110,9 @@ def test_people_keep_at_most_m_rows_of_their_own(file, person, columns, at_most)
     assert (kept[person].value_counts().sort_index() == sizes.clip(upper=at_most).sort_index()).all()
     names = [person, *columns]
     original = frame[names].value_counts(dropna=False)
-    assert (kept[names].value_counts(dropna=False) - original).max() <= 0, "every kept row is a row of the table"
+    assert (kept[names].value_counts(dropna=False) - original).max() <= 0, (
+        "every kept row is a row of the table"
+    )
     column = schema.measured(first)
     clamped = kept[first].dropna().clip(float(column.low), float(column.high))
     steps = np.rint(clamped / float(column.spacing)).astype("int64")

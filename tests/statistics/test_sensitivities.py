@@ -7,24 +7,28 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.naive import key, parts
 
 import tacit.statistics as ask
+from support.naive import key, parts
 from tacit.guarantees import group_of, people, rows
 from tacit.sources import Schema, bins, category, flag, integer, number
 
-GAPS = Schema({
-    "state": category(["a", "b"]),
-    "age": integer(-1, 2),
-    "cost": number(0, 1, spacing=0.25),
-    "sick": flag(),
-})  # fmt: skip
-FULL = Schema({
-    "state": category(["a", "b"], missing="a"),
-    "age": integer(-1, 2, missing=0),
-    "cost": number(0, 1, spacing=0.25, missing=0.5),
-    "sick": flag(missing=False),
-})  # fmt: skip
+GAPS = Schema(
+    {
+        "state": category(["a", "b"]),
+        "age": integer(-1, 2),
+        "cost": number(0, 1, spacing=0.25),
+        "sick": flag(),
+    }
+)
+FULL = Schema(
+    {
+        "state": category(["a", "b"], missing="a"),
+        "age": integer(-1, 2, missing=0),
+        "cost": number(0, 1, spacing=0.25, missing=0.5),
+        "sick": flag(missing=False),
+    }
+)
 THREE = Schema({**GAPS, "state": category(["a", "b", "c"])})
 ONE = Schema({**FULL, "state": category(["a"], missing="a")})
 
@@ -32,7 +36,14 @@ ROWS = [
     {"state": s, "age": a, "cost": c, "sick": f}
     for s, (a, c, f) in itertools.product(
         ["a", "b", None],
-        [(-9, 0.0, True), (0, 0.3, False), (2, 1.0, True), (7, -4.0, False), (None, 0.6, True), (1, None, None)],
+        [
+            (-9, 0.0, True),
+            (0, 0.3, False),
+            (2, 1.0, True),
+            (7, -4.0, False),
+            (None, 0.6, True),
+            (1, None, None),
+        ],
     )
 ]
 ROWS.append({"state": "c", "age": 2, "cost": 1.0, "sick": True})
@@ -62,7 +73,7 @@ STATISTICS = {
     "quantiles by": ask.quantiles("cost", at=[0.25, 0.75], by="state", resolution=3),
     "margins": ask.margins(["state", "sick"]),
     "margins of pairs": ask.margins(["state", "sick", bins("age", 2)], order=2),
-}  # fmt: skip
+}
 
 
 def units_of(unit, question, domain):
@@ -170,11 +181,14 @@ def test_rank_scores_move_as_claimed():
         worst = {"add-or-remove": Fraction(0), "replace-one": Fraction(0)}
         for sample in itertools.chain.from_iterable(itertools.product(values, repeat=k) for k in range(5)):
             for t in (0, 1, 2, 3):
+
                 def score(s, t=t, q=q):
                     return abs(sum(v < t for v in s) - q * len(s))
 
                 for new in values:
-                    worst["add-or-remove"] = max(worst["add-or-remove"], abs(score((*sample, new)) - score(sample)))
+                    worst["add-or-remove"] = max(
+                        worst["add-or-remove"], abs(score((*sample, new)) - score(sample))
+                    )
                     for i in range(len(sample)):
                         swapped = (*sample[:i], new, *sample[i + 1 :])
                         worst["replace-one"] = max(worst["replace-one"], abs(score(swapped) - score(sample)))

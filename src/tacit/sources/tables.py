@@ -8,7 +8,9 @@ its columns get the declared types by casts that cannot fail. Only declared colu
 from __future__ import annotations
 
 import contextlib
+import csv
 import glob
+import gzip
 import json
 import os
 import tempfile
@@ -177,16 +179,16 @@ def _open_path(text: str, schema: Schema, unit: Unit, memory: str) -> Table:
 def _read_csv(connection: Any, paths: list[str], text: str, schema: Schema, unit: Unit) -> Any:
     """All cells as text, once; then the declared types, by casts that give null where they fail."""
     hint = "every line must have as many fields as the header, in UTF-8, quotes closed; mend the file and try again"
-    options = {
-        "header": True,
-        "all_varchar": True,
-        "strict_mode": True,
-        "null_padding": False,
-        "ignore_errors": False,
-    }
-    if ".tsv" in paths[0].lower():
-        options["delim"] = "\t"  # type: ignore[assignment]
     problem = "is not a readable CSV file: its lines do not all have the same fields"
+    mark = "\t" if ".tsv" in paths[0].lower() else ","
+    names = _quiet(
+        lambda: _header(paths[0], mark), text, "is not a readable CSV file: it has no header", hint
+    )
+    # Nothing is guessed from the lines: neither marks nor types.
+    options: dict[str, Any] = {
+        "auto_detect": False, "columns": dict.fromkeys(names, "VARCHAR"), "delim": mark, "quote": '"', "escape": '"',
+        "header": True, "strict_mode": True, "null_padding": False, "ignore_errors": False,
+    }  # fmt: skip
 
     def load() -> Any:
         raw = connection.read_csv(paths, **options)
@@ -201,6 +203,16 @@ def _read_csv(connection: Any, paths: list[str], text: str, schema: Schema, unit
         return connection.create_table("__tacit_csv", raw.select(**typed), temp=True)
 
     return _quiet(load, text, problem, hint)
+
+
+def _header(path: str, mark: str) -> list[str]:
+    """The column names: the first line of the file."""
+    opened: Any = gzip.open if path.lower().endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        names = next(csv.reader(file, delimiter=mark))
+    if not names or len(set(names)) != len(names) or not all(names):
+        raise ValueError
+    return names
 
 
 def _open_frame(data: Any, kind: str, schema: Schema, unit: Unit, memory: str) -> Table:

@@ -36,6 +36,8 @@ By = str | Binned | Sequence[str | Binned] | None
 
 def by_columns(by: By) -> tuple[str | Binned, ...]:
     """`by=` as a tuple of different columns."""
+    if not isinstance(by, str | Binned | Sequence | None):
+        raise InvalidParameter(parameter="by", value=by, must="name columns", hint='by="state" or by=[...]')
     entries = () if by is None else (by,) if isinstance(by, str | Binned) else tuple(by)
     names = [e.column if isinstance(e, Binned) else e for e in entries]
     if len(set(map(str, names))) != len(names):
