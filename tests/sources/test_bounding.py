@@ -9,10 +9,10 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
+from support.bounded import kept_rows
 from tacit.errors import InvalidParameter
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, integer, open_table
-from tacit.sources.axes import axes_of
 from tacit.sources.bounding import bounded_relation
 
 KEY = b"0123456789abcdef-secret"
@@ -27,7 +27,7 @@ def table_of(data):
 
 def kept(data, unit, *, key=KEY, by=()):
     with open_table(table_of(data), schema=SCHEMA, unit=unit) as table:
-        found = bounded_relation(table, axes_of(by, SCHEMA), key=key).to_pyarrow().to_pylist()
+        found = kept_rows(table, key, by)
     return Counter((r["id"], r["group"], r["x"]) for r in found)
 
 

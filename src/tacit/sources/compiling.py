@@ -50,12 +50,20 @@ class Reader:
     """Reads declared columns of one engine table."""
 
     def __init__(
-        self, table: Any, schema: Schema, *, person: str | None = None, engine: str = "duckdb"
+        self,
+        table: Any,
+        schema: Schema,
+        *,
+        person: str | None = None,
+        engine: str = "duckdb",
+        coded: frozenset[str] = frozenset(),
     ) -> None:
         self.table = table
         self.schema = schema
         self.person = person
         self.engine = engine
+        self.coded = coded
+        """Categories that the table holds as places in their list, clean already."""
 
     def stored(self, name: str) -> Any:
         """The column in the engine type that its declaration wants; null where it cannot be read as such."""
@@ -93,6 +101,8 @@ class Reader:
         """The declared value before rounding: clamped or missing, replaced where that was declared."""
         import ibis
 
+        if name in self.coded:
+            return self.table[name]
         column, x = self.schema[name], self.stored(name)
         if isinstance(column, Category):
             if column.values is not None:
@@ -170,7 +180,12 @@ class Reader:
         if isinstance(axis, Magnitudes):
             return self._magnitude(axis)
         column = self.schema[axis.column]
-        if isinstance(axis, Listed) and column.may_be_missing and not declared:
+        if (
+            isinstance(axis, Listed)
+            and column.may_be_missing
+            and not declared
+            and axis.column not in self.coded
+        ):
             return self.stored(axis.column)
         return self.clean(axis.column)
 
@@ -226,6 +241,8 @@ class Reader:
         import ibis
 
         column = self.schema[name]
+        if name in self.coded and isinstance(column, Category) and column.values is not None:
+            return list(column.values).index(value)
         if isinstance(column, Date):
             return ibis.literal(datetime.date.fromisoformat(value))
         if isinstance(column, Number) or (isinstance(value, int) and abs(value) >= 1 << 62):

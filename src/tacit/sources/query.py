@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tacit.errors import UnitMismatch
 from tacit.sources.aggregates import Aggregate, People
 from tacit.sources.axes import Axis, Listed, Open, cell_count
-from tacit.sources.bounding import bounded_relation
+from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.tables import Table, _quiet
 
 __all__ = ["Cells", "Request", "run"]
@@ -94,14 +94,15 @@ def _passes(table: Table, requests: Sequence[Request], key: bytes | None) -> lis
 
 
 def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cells]:
-    reader = table.reader(relation)
+    reader = reader_of(table, relation)
     axes = list(dict.fromkeys(a for r in requests for a in r.axes))
     wanted = list(dict.fromkeys(a for r in requests for a in r.aggregates))
     measures = {f"v{i}": reader.aggregate(a) for i, a in enumerate(wanted)}
     names = {axis: f"k{i}" for i, axis in enumerate(axes)}
     keys = {names[a]: reader.key(a, declared=False) for a in axes}
     query = relation.group_by(**keys).aggregate(**measures) if axes else relation.aggregate(**measures)
-    results = [_Collector(r, names, {a: f"v{i}" for i, a in enumerate(wanted)}) for r in requests]
+    columns = {a: f"v{i}" for i, a in enumerate(wanted)}
+    results = [_Collector(r, names, columns, reader.coded) for r in requests]
 
     hint = "check that the file is whole and that there is space on disk"
     problem = "could not be read by the engine"
@@ -132,7 +133,10 @@ def _batches(query: Any, engine: str) -> Callable[[], Iterator[Any]]:
 class _Collector:
     """Adds up batches of engine rows into the cells of one request."""
 
-    def __init__(self, request: Request, names: dict[Axis, str], columns: dict[Aggregate, str]) -> None:
+    def __init__(
+        self, request: Request, names: dict[Axis, str], columns: dict[Aggregate, str], coded: frozenset[str]
+    ) -> None:
+        self.coded = coded
         self.request = request
         self.names = names
         self.columns = columns
@@ -150,7 +154,7 @@ class _Collector:
         index = np.zeros(batch.num_rows, dtype=np.int64)
         valid = np.ones(batch.num_rows, dtype=bool)
         for axis in self.request.axes:
-            here, good = _positions(axis, batch.column(self.names[axis]))
+            here, good = _positions(axis, batch.column(self.names[axis]), coded=axis.column in self.coded)
             index = index * (axis.size or 0) + here
             valid &= good
         for aggregate in self.request.aggregates:
@@ -180,7 +184,7 @@ class _Collector:
                 keys.append(np.asarray(column.to_numpy(zero_copy_only=False), dtype=object))
                 valid &= np.asarray(column.is_valid())
             else:
-                here, good = _positions(axis, column)
+                here, good = _positions(axis, column, coded=axis.column in self.coded)
                 labels = np.empty(len(axis.labels), dtype=object)
                 labels[:] = list(axis.labels)
                 keys.append(labels[here])
@@ -192,12 +196,14 @@ class _Collector:
         return Cells(request=self.request, values=values, keys=tuple(k[valid] for k in keys))
 
 
-def _positions(axis: Axis, column: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _positions(
+    axis: Axis, column: Any, *, coded: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Where on the axis each key lies, and whether it lies on it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if isinstance(axis, Listed):
+    if isinstance(axis, Listed) and not coded:
         words = isinstance(axis.values[0], str)
         target = pa.string() if words else pa.float64()
         labels = pa.array([v if words else float(v) for v in axis.values], type=target)

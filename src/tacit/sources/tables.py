@@ -65,15 +65,6 @@ class Table:
             self._stack.callback(close)
         self._finalize = weakref.finalize(self, _close, self._stack)
 
-    def reader(self, relation: Any | None = None) -> Reader:
-        """Reads the declared columns of the whole table, or of a bounded one."""
-        return Reader(
-            self.relation if relation is None else relation,
-            self.schema,
-            person=self.person,
-            engine=self.engine,
-        )
-
     def digest(self, key: bytes) -> str:
         """A keyed digest of the data under this schema; see `tacit.sources.digests` for what it covers."""
         _check_key(key)
