@@ -9,7 +9,13 @@
     │   │   ├── LedgerLocked       another process held the ledger for longer than the wait
     │   │   └── LedgerVersion      the ledger was written by a newer version of tacit
     │   ├── UnknownName            a word that is not in the closed list it was looked up in
-    │   └── UnitMismatch           two guarantees about different units, or a unit used as another
+    │   │   └── UnknownColumn      a column that the schema does not declare, or the table does not have
+    │   ├── UnitMismatch           two guarantees about different units, or a unit used as another
+    │   ├── BadData                a table that cannot be read as what it was said to be
+    │   ├── BadExpression          a filter outside the closed language of `where=`
+    │   ├── MissingBounds          a statistic of a number whose bounds were not declared
+    │   ├── TooManyCells           a grid of groups that is too large to be released
+    │   └── WrongType              a column used as, or stored as, something else than it was declared
     └── Refused                    well-formed, and the answer is no                               (exit 1)
         ├── BudgetExceeded         what was asked does not fit in what is left
         ├── NoLaw                  no theorem gives the step that was asked for
@@ -26,6 +32,8 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 __all__ = [
+    "BadData",
+    "BadExpression",
     "BudgetExceeded",
     "EmptyComposition",
     "InvalidInput",
@@ -34,12 +42,16 @@ __all__ = [
     "LedgerError",
     "LedgerLocked",
     "LedgerVersion",
+    "MissingBounds",
     "NoLaw",
     "NotCertified",
     "Refused",
     "TacitError",
+    "TooManyCells",
     "UnitMismatch",
+    "UnknownColumn",
     "UnknownName",
+    "WrongType",
 ]
 
 
@@ -111,6 +123,71 @@ class UnknownName(InvalidInput):
         shown = ", ".join(self.known[:24]) + (", ..." if len(self.known) > 24 else "")
         default = f"did you mean {self.nearest!r}?" if near else f"known: {shown}"
         super().__init__(f"unknown {what} {name!r}", hint=hint or default)
+
+
+class UnknownColumn(UnknownName):
+    """A column that is not declared in the schema, or not in the table."""
+
+    def __init__(
+        self, *, column: str, known: Iterable[str], where: str = "the schema", hint: str = ""
+    ) -> None:
+        self.column = column
+        super().__init__(what=f"column (not in {where})", name=column, known=known, hint=hint)
+
+
+class BadData(InvalidInput):
+    """A table cannot be read. The text names the file and what is wrong, never what stands in it."""
+
+    def __init__(self, *, source: str, problem: str, hint: str = "") -> None:
+        self.source = source
+        self.problem = problem
+        super().__init__(f"{source} {problem}", hint=hint)
+
+
+class BadExpression(InvalidInput):
+    """A filter is outside the closed language; the text says where, in what the caller typed."""
+
+    def __init__(self, *, text: str, position: int, problem: str, hint: str = "") -> None:
+        self.text = text
+        self.position = position
+        self.problem = problem
+        shown = text if len(text) <= 80 else text[:77] + "..."
+        super().__init__(f"the filter {shown!r} is wrong at character {position + 1}: {problem}", hint=hint)
+
+
+class MissingBounds(InvalidInput):
+    """A statistic of a number needs declared bounds; they are never read from the data."""
+
+    def __init__(self, *, column: str, hint: str = "") -> None:
+        self.column = column
+        super().__init__(
+            f"column {column!r} has no bounds",
+            hint=hint
+            or "declare number(low, high); bounds are never read from the data,"
+            f" or release rough bounds with tacit.bounds({column!r}, epsilon=...)",
+        )
+
+
+class TooManyCells(InvalidInput):
+    """The declared keys span more groups than can be released one by one."""
+
+    def __init__(self, *, cells: int, limit: int, hint: str = "") -> None:
+        self.cells = cells
+        self.limit = limit
+        super().__init__(
+            f"the declared keys span {cells:,} groups, the limit is {limit:,}",
+            hint=hint or "group by fewer columns or coarser bins, or leave the keys undeclared: category()",
+        )
+
+
+class WrongType(InvalidInput):
+    """A column is used as, or stored as, something else than it was declared."""
+
+    def __init__(self, *, column: str, found: str, wanted: str, hint: str = "") -> None:
+        self.column = column
+        self.found = found
+        self.wanted = wanted
+        super().__init__(f"column {column!r} is {found}, where {wanted} is needed", hint=hint)
 
 
 class UnitMismatch(InvalidInput):

@@ -1,0 +1,51 @@
+"""The only code that sees rows: declared schemas, filters, contribution bounding, and aggregates in the engine."""
+
+from __future__ import annotations
+
+from tacit.sources.aggregates import Aggregate
+from tacit.sources.axes import MAX_CELLS, Axis, bins
+from tacit.sources.expressions import Expression, parse
+from tacit.sources.query import Cells, Request, run
+from tacit.sources.schema import (
+    Category,
+    Column,
+    Date,
+    Flag,
+    Integer,
+    Measured,
+    Number,
+    Schema,
+    category,
+    date,
+    flag,
+    integer,
+    number,
+)
+from tacit.sources.tables import Table, open_table
+
+__all__ = [
+    "MAX_CELLS",
+    "Aggregate",
+    "Axis",
+    "Category",
+    "Cells",
+    "Column",
+    "Date",
+    "Expression",
+    "Flag",
+    "Integer",
+    "Measured",
+    "Number",
+    "Request",
+    "Schema",
+    "Table",
+    "bins",
+    "category",
+    "date",
+    "flag",
+    "integer",
+    "number",
+    "open_table",
+    "parse",
+    "run",
+]

@@ -1,0 +1,257 @@
+"""Axes of a release: the public set of keys along one column, and the key of each row.
+
+A row has at most one key on an axis (none where its value is missing or outside the keys), and the key depends
+on that row alone: this is what the sensitivity of a grouped statistic rests on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, TooManyCells, WrongType
+from tacit.sources.schema import Category, Flag, Integer, Measured, Number, Schema
+
+__all__ = [
+    "MAX_CELLS",
+    "Axis",
+    "Bins",
+    "Cut",
+    "Listed",
+    "Magnitudes",
+    "Open",
+    "axes_of",
+    "bins",
+    "cell_count",
+]
+
+MAX_CELLS = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """The keys along one column."""
+
+    column: str
+
+    @property
+    def size(self) -> int | None:
+        """How many keys there are; None where they are not known in advance."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The keys, for people, in order."""
+        raise NotImplementedError
+
+    @property
+    def always(self) -> bool:
+        """Has every row a key?"""
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed(Axis):
+    """The declared values of a category."""
+
+    values: tuple[str, ...] | tuple[int, ...]
+    complete: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return self.values
+
+    @property
+    def always(self) -> bool:
+        return self.complete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open(Axis):
+    """Keys that are not known in advance: they must be selected privately."""
+
+    @property
+    def size(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(Axis):
+    """`count` nearly equal ranges of steps: key floor((s - lowest) * count / levels) for a value of s steps.
+
+    count = levels gives each value its own key (integers, flags, days). Exact in doubles, since
+    levels * count < 2^52.
+    """
+
+    values: Measured
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.count > self.levels:
+            raise InvalidParameter(
+                parameter="bins", value=self.count, must=f"lie between 1 and {self.levels:,}",
+                hint="a bin is at least one step of the grid wide",
+            )  # fmt: skip
+        if self.count != self.levels and self.count * self.levels >= 1 << 52:
+            raise InvalidParameter(
+                parameter="bins", value=self.count, must="be fewer on a grid this fine",
+                hint="declare a coarser spacing",
+            )  # fmt: skip
+
+    @property
+    def levels(self) -> int:
+        """How many values the column can take."""
+        return self.values.width + 1
+
+    @property
+    def size(self) -> int:
+        return self.count
+
+    def first_step(self, key: int) -> int:
+        """The lowest step with this key; `count` gives the first step behind the last bin."""
+        return self.values.lowest - (-key * self.levels // self.count)
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        if self.count == self.levels:
+            return tuple(self.values.label(self.values.lowest + k) for k in range(self.count))
+        firsts = [self.first_step(k) for k in range(self.count + 1)]
+        # A number's bin ends where the next one starts; of integers and days the last one is named.
+        back = 0 if isinstance(self.values, Number) else 1
+        lasts = [min(f - back, self.values.highest) for f in firsts[1:]]
+        return tuple(
+            (self.values.label(a), self.values.label(b)) for a, b in zip(firsts, lasts, strict=False)
+        )
+
+    @property
+    def always(self) -> bool:
+        return not self.values.may_be_missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bins(Axis):
+    """Ranges between given edges: [e0, e1), [e1, e2), ..., the last one with its upper edge.
+
+    A value is rounded to the grid first; edges are kept as the first step that is not below them.
+    """
+
+    values: Measured
+    edges: tuple[Any, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return tuple(zip(self.edges, self.edges[1:], strict=False))
+
+    @property
+    def always(self) -> bool:
+        covers = self.steps[0] <= self.values.lowest and self.steps[-1] > self.values.highest
+        return covers and not self.values.may_be_missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Magnitudes(Axis):
+    """Signed powers of two, for rough bounds of a number: ..., [-2, -1), (-least, least), [1, 2), [2, 4), ...
+
+    Key 0 is the middle, key k > 0 holds [2^(lowest_power + k - 1), 2^(lowest_power + k)), -k its mirror image.
+    """
+
+    lowest_power: int = -20
+    highest_power: int = 60
+
+    @property
+    def half(self) -> int:
+        """How many keys there are on each side of the middle."""
+        return self.highest_power - self.lowest_power
+
+    @property
+    def size(self) -> int:
+        return 2 * self.half + 1
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        up = [(2.0**p, 2.0 ** (p + 1)) for p in range(self.lowest_power, self.highest_power)]
+        down = [(-b, -a) for a, b in reversed(up)]
+        return (*down, (-(2.0**self.lowest_power), 2.0**self.lowest_power), *up)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binned:
+    """A column and the bins to group it by, as the caller wrote them."""
+
+    column: str
+    edges: int | tuple[Any, ...]
+
+
+def bins(column: str, edges: int | Iterable[Any]) -> Binned:
+    """Group by ranges of a number or date: a count of equal bins, or the edges, in order."""
+    if isinstance(edges, bool) or (not isinstance(edges, int) and isinstance(edges, str)):
+        raise InvalidParameter(parameter="edges", value=edges, must="be a number of bins or a list of edges")
+    return Binned(column=column, edges=edges if isinstance(edges, int) else tuple(edges))
+
+
+def axis_of(by: str | Binned, schema: Schema) -> Axis:
+    """The axis of one entry of `by=`."""
+    if isinstance(by, Binned):
+        return _binned(by, schema.measured(by.column))
+    if not isinstance(by, str):
+        raise InvalidParameter(parameter="by", value=by, must="name columns", hint='by="state" or by=[...]')
+    column = schema[by]
+    if isinstance(column, Category):
+        if column.values is None:
+            return Open(column=by)
+        return Listed(column=by, values=column.values, complete=not column.may_be_missing)
+    if isinstance(column, Flag | Integer):
+        if not column.bounded:
+            raise MissingBounds(column=by)
+        return Cut(column=by, values=column, count=column.width + 1)
+    raise WrongType(
+        column=by, found=column.kind, wanted="a column with keys",
+        hint=f'group it in ranges: by=tacit.bins("{by}", [...])',
+    )  # fmt: skip
+
+
+def _binned(by: Binned, column: Measured) -> Axis:
+    if isinstance(by.edges, int):
+        return Cut(column=by.column, values=column, count=by.edges)
+    if len(by.edges) < 2:
+        raise EmptyComposition(what="the list of bins", hint="give at least two edges")
+    exact = [column.steps_of(e) for e in by.edges]
+    steps = [math.ceil(e) for e in exact]
+    if any(b <= a for a, b in itertools.pairwise(steps)):
+        raise InvalidParameter(
+            parameter="edges", value=by.edges[:6], must="increase by at least a step of the grid",
+            hint=f"the grid's spacing is {column.spacing}",
+        )  # fmt: skip
+    last = exact[-1] + 1 if exact[-1].denominator == 1 else Fraction(steps[-1])
+    return Bins(column=by.column, values=column, edges=by.edges, steps=(*steps[:-1], int(last)))
+
+
+def axes_of(by: Sequence[str | Binned], schema: Schema) -> tuple[Axis, ...]:
+    """The axes of `by=`; an error where they span too many cells."""
+    axes = tuple(axis_of(b, schema) for b in by)
+    cell_count(axes)
+    return axes
+
+
+def cell_count(axes: Sequence[Axis]) -> int | None:
+    """How many cells the axes span; None where keys are not known in advance."""
+    sizes = [a.size for a in axes]
+    if any(s is None for s in sizes):
+        return None
+    cells = math.prod(s for s in sizes if s is not None)
+    if cells > MAX_CELLS:
+        raise TooManyCells(cells=cells, limit=MAX_CELLS)
+    return cells

@@ -1,0 +1,176 @@
+"""At most m rows of each person, and at most g groups, chosen in the engine by a keyed hash.
+
+The rows of a person are put in the order of a hash of (key, row), equal hashes in the order of the rows' values,
+and the first m are kept. What is kept of one person is a function of that person's rows and the key alone, whoever
+else is in the table: two tables that differ in one person differ, after bounding, in that person's at most m rows
+and nowhere else (docs/theory/keyed-bounding.md). Rows without a person are not used. The bound holds for any key;
+that it is secret keeps people from choosing which of their rows count.
+
+The bounded rows are kept in the engine and serve every later question. In DuckDB declared categories are kept as
+small numbers, which makes the sort narrow and later questions fast.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from tacit.errors import InvalidParameter
+from tacit.guarantees import People
+from tacit.sources.axes import Axis
+from tacit.sources.compiling import Reader
+from tacit.sources.digests import row_hash, words
+from tacit.sources.schema import Category
+from tacit.sources.tables import Table, _check_key, _quiet
+
+__all__ = ["bounded_relation", "reader_of"]
+
+HASH, RANK = "__tacit_hash", "__tacit_rank"
+
+
+def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | None = None) -> Any:
+    """The engine table that a question grouped by these axes may read: bounded once, then reused."""
+    unit = table.unit
+    if not isinstance(unit, People):
+        return table.relation
+    if key is None:
+        raise InvalidParameter(
+            parameter="key",
+            value=None,
+            must="be the curator's secret",
+            hint="people need contribution bounding",
+        )
+    _check_key(key)
+    limited = bool(axes) and unit.groups is not None and unit.groups < unit.at_most
+    place = (key, tuple(axes) if limited else ())
+    hint = "check the free space on disk, or give more memory"
+    problem = "could not be bounded in the engine"
+    if (key, ()) not in table.bounded:
+        rows = _first_rows_in_duckdb if table.engine == "duckdb" else _first_rows
+        table.bounded[key, ()] = _quiet(lambda: rows(table, key, unit.at_most), table.source, problem, hint)
+    if place not in table.bounded:
+        assert unit.groups is not None
+        groups = unit.groups
+        chosen = _first_groups(table, table.bounded[key, ()], axes, key, groups)
+        table.bounded[place] = _quiet(lambda: _kept(table, chosen), table.source, problem, hint)
+    return table.bounded[place]
+
+
+def reader_of(table: Table, relation: Any) -> Reader:
+    """A reader that knows which categories the relation holds as numbers."""
+    coded = _coded(table) if relation is not table.relation and table.engine == "duckdb" else frozenset()
+    return Reader(relation, table.schema, person=table.person, engine=table.engine, coded=coded)
+
+
+def _coded(table: Table) -> frozenset[str]:
+    """Declared lists of words; not the person's own column, whose values tell people apart."""
+    return frozenset(
+        name
+        for name, column in table.schema.items()
+        if isinstance(column, Category)
+        and column.values is not None
+        and column.of_words
+        and name != table.person
+    )
+
+
+def _kept(table: Table, relation: Any) -> Any:
+    """The rows, computed once and held by the engine until the table is closed."""
+    if table.engine != "duckdb":
+        return relation.cache()
+    backend, name = relation.get_backend(), _new_table(table, relation.get_backend())
+    backend.con.execute(f"CREATE TEMP TABLE {name} AS {backend.compile(relation)}")
+    return backend.table(name)
+
+
+def _new_table(table: Table, backend: Any) -> str:
+    name = f"__tacit_{secrets.token_hex(8)}"
+    table.on_close(lambda: backend.con.execute(f"DROP TABLE IF EXISTS {name}"))
+    return name
+
+
+def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
+    """One sort by (person, hash) with narrow rows; the few ties at the limit are settled by the rows' values.
+
+    The rank filter stands in a CASE because DuckDB otherwise turns it into one heap for each person, which is many
+    times slower and needs many times the memory.
+    """
+    assert table.person is not None
+    backend = table.relation.get_backend()
+    backend._run_pre_execute_hooks(table.relation)
+    coded, columns = _coded(table), sorted(table.columns)
+    seed = words(key, "tacit bounding", 1)[0]
+    person, listed = _name(table.person), ", ".join(map(_name, columns))
+    hashed = f"hash({seed}::BIGINT, {listed})"
+    values = ", ".join(f"{_code(table, c) if c in coded else _name(c)} AS {_name(c)}" for c in columns)
+    source = f"SELECT {values} FROM ({backend.compile(table.relation)}) WHERE {person} IS NOT NULL"
+    name = _new_table(table, backend)
+
+    def first(function: str, order: str, rows: str) -> str:
+        rank = f"{function}() OVER (PARTITION BY {person} ORDER BY {order})"
+        ranked = f"SELECT {listed}, {rank} AS {RANK} FROM (SELECT *, {hashed} AS {HASH} FROM ({rows}))"
+        return f"SELECT {listed} FROM ({ranked}) WHERE CASE WHEN {RANK} <= {at_most} THEN TRUE ELSE FALSE END"
+
+    run = backend.con.execute
+    # rank() keeps all rows that tie for the last place: equal rows, or different rows with equal hashes.
+    run(f"CREATE TEMP TABLE {name} AS {first('rank', HASH, source)}")
+    crowded = _new_table(table, backend)
+    crowds = f"SELECT {person} FROM {name} GROUP BY {person} HAVING count(*) > {at_most}"
+    settled = first("row_number", f"{HASH}, {listed}", f"SELECT * FROM {name} WHERE {person} IN ({crowds})")
+    run(f"CREATE TEMP TABLE {crowded} AS {settled}")
+    run(f"DELETE FROM {name} WHERE {person} IN (SELECT {person} FROM {crowded})")
+    run(f"INSERT INTO {name} SELECT {listed} FROM {crowded}")
+    run(f"DROP TABLE {crowded}")
+    return backend.table(name)
+
+
+def _code(table: Table, name: str) -> str:
+    """A declared category as its place in the list; null where it is missing."""
+    column = table.schema[name]
+    assert isinstance(column, Category)
+    assert column.values is not None
+    values = ", ".join("'" + str(v).replace("'", "''") + "'" for v in column.values)
+    stored = _name(name) if table.relation[name].type().is_string() else f"CAST({_name(name)} AS VARCHAR)"
+    code = f"enum_code(TRY_CAST({stored} AS ENUM({values})))"
+    return (
+        code if column.missing is None else f"coalesce({code}, {list(column.values).index(column.missing)})"
+    )
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _first_rows(table: Table, key: bytes, at_most: int) -> Any:
+    """The same in any engine that Ibis speaks to: ordered by the hash, then by the values."""
+    import ibis
+
+    assert table.person is not None
+    columns = sorted(table.columns)
+    source = table.relation
+    # The hash is a column of its own before the window orders by it.
+    hashed = source.filter(source[table.person].notnull()).mutate(
+        **{HASH: row_hash(source, columns, words(key, "tacit bounding", 1)[0], engine=table.engine)}
+    )
+    rank = ibis.row_number().over(group_by=table.person, order_by=[HASH, *columns])
+    ranked = hashed.mutate(**{RANK: rank})
+    return _kept(table, ranked.filter(ranked[RANK] < at_most).select(*table.columns))
+
+
+def _first_groups(table: Table, relation: Any, axes: Sequence[Axis], key: bytes, groups: int) -> Any:
+    """Of each person only the rows in the first `groups` cells, in the order of a keyed hash of the cell."""
+    import ibis
+
+    assert table.person is not None
+    reader = reader_of(table, relation)
+    names = [f"__tacit_k{i}" for i in range(len(axes))]
+    keyed = relation.mutate(**{n: reader.key(a) for n, a in zip(names, axes, strict=True)})
+    for name in names:
+        keyed = keyed.filter(keyed[name].notnull())
+    seed = words(key, "tacit groups", 1)[0]
+    hashed = keyed.mutate(**{HASH: row_hash(keyed, [table.person, *names], seed, engine=table.engine)})
+    # The cell itself breaks ties, so that equal hashes of two cells cannot let a third one in.
+    rank = ibis.dense_rank().over(group_by=table.person, order_by=[HASH, *names])
+    ranked = hashed.mutate(**{RANK: rank})
+    return ranked.filter(ibis.ifelse(ranked[RANK] < groups, True, False)).select(*table.columns)

@@ -1,0 +1,265 @@
+"""Opening a table: Parquet, CSV, pandas, Polars, Arrow or any Ibis table, each as a table of an engine.
+
+Rows stay in the engine. DuckDB runs in the process, with a limit on memory and a private folder for what does
+not fit. A CSV is read once, as text, when it is opened, so that a broken line is found before anything is spent;
+its columns get the declared types by casts that cannot fail. Only declared columns (and the person's) are read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import glob
+import gzip
+import json
+import os
+import tempfile
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tacit.errors import BadData, InvalidParameter, TacitError, UnknownColumn
+from tacit.guarantees import People, Unit
+from tacit.sources import digests
+from tacit.sources.compiling import Reader, check_types
+from tacit.sources.schema import Schema
+
+__all__ = ["Table", "open_table"]
+
+PARQUET = (".parquet", ".pq", ".parq")
+TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+MEMORY = "1GB"
+T = TypeVar("T")
+
+
+class Table:
+    """A table in an engine, as declared: what may be asked of it, and for whom it is protected."""
+
+    def __init__(
+        self,
+        relation: Any,
+        *,
+        schema: Schema,
+        unit: Unit,
+        source: str,
+        files: tuple[Path, ...] = (),
+        close: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.unit = unit
+        self.source = source
+        self.engine: str = relation.get_backend().name
+        self.person = unit.column if isinstance(unit, People) else None
+        self.columns = tuple(dict.fromkeys([*schema, *([self.person] if self.person else [])]))
+        self._files = files
+        self._digests: dict[bytes, str] = {}
+        self.bounded: dict[Any, Any] = {}
+        for name in self.columns:
+            if name not in relation.columns:
+                raise UnknownColumn(column=name, known=relation.columns, where=source)
+        self.relation = relation.select(*self.columns)
+        check_types(self.relation, schema)
+        self._stack = contextlib.ExitStack()
+        if close:
+            self._stack.callback(close)
+        self._finalize = weakref.finalize(self, _close, self._stack)
+
+    def digest(self, key: bytes) -> str:
+        """A keyed digest of the data under this schema; see `tacit.sources.digests` for what it covers."""
+        _check_key(key)
+        if key not in self._digests or self._files:
+            declared = json.dumps(self.schema.describe(), sort_keys=True, default=str)
+            if self._files:
+                self._digests[key] = digests.of_files(self._files, key, declared)
+            else:
+                self._digests[key] = digests.of_table(
+                    self.relation, self.columns, key, declared, engine=self.engine
+                )
+        return self._digests[key]
+
+    def on_close(self, action: Any) -> None:
+        """Runs when the table is closed, the last one first."""
+        self._stack.callback(action)
+
+    def close(self) -> None:
+        """Drops what was kept in the engine and on disk."""
+        self.bounded.clear()
+        self._finalize()
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_table(data: Any, *, schema: Schema | dict[str, Any], unit: Unit, memory: str = MEMORY) -> Table:
+    """The table behind a path, a frame or an Ibis expression. `memory` limits DuckDB; the rest goes to disk."""
+    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    if isinstance(data, str | os.PathLike):
+        return _open_path(os.fspath(data), schema, unit, memory)
+    kind = type(data).__module__.partition(".")[0]
+    if kind == "ibis":
+        name = "the Ibis table"
+        return _quiet(
+            lambda: Table(data, schema=schema, unit=unit, source=name),
+            name,
+            "cannot be read",
+            "check that its engine is connected",
+        )
+    if kind in ("pandas", "polars", "pyarrow"):
+        return _open_frame(data, kind, schema, unit, memory)
+    raise InvalidParameter(
+        parameter="data", value=type(data).__name__, must="be a path, a DataFrame, an Arrow table or an Ibis table",
+        hint='for example "survey.parquet"',
+    )  # fmt: skip
+
+
+def _close(stack: contextlib.ExitStack) -> None:
+    with contextlib.suppress(Exception):
+        stack.close()
+
+
+def _connect(memory: str) -> tuple[Any, Any]:
+    import ibis
+
+    folder = tempfile.TemporaryDirectory(prefix="tacit-", ignore_cleanup_errors=True)
+    connection = ibis.duckdb.connect(
+        ":memory:",
+        memory_limit=memory,
+        temp_directory=folder.name,
+        preserve_insertion_order=False,
+        autoinstall_known_extensions=False,
+    )
+
+    def close() -> None:
+        with contextlib.suppress(Exception):
+            connection.disconnect()
+        folder.cleanup()
+
+    return connection, close
+
+
+def _open_path(text: str, schema: Schema, unit: Unit, memory: str) -> Table:
+    paths = sorted(glob.glob(text)) if glob.has_magic(text) and not Path(text).exists() else [text]
+    files = tuple(Path(p) for p in paths)
+    if not files or not all(p.is_file() for p in files):
+        raise BadData(source=text, problem="is not there", hint="give the path of a Parquet or CSV file")
+    lower = paths[0].lower()
+    if not lower.endswith((*PARQUET, *TEXT)):
+        raise BadData(source=text, problem="has no known ending", hint="name it .parquet or .csv")
+    for path in files:
+        if not os.access(path, os.R_OK):
+            raise BadData(source=text, problem="cannot be opened", hint="check its permissions")
+    connection, close = _connect(memory)
+    try:
+        if lower.endswith(PARQUET):
+            hint = "is it another kind of file, or was it cut off? write it again as Parquet"
+            relation = _quiet(
+                lambda: connection.read_parquet(paths), text, "is not a readable Parquet file", hint
+            )
+        else:
+            relation = _read_csv(connection, paths, text, schema, unit)
+        return Table(relation, schema=schema, unit=unit, source=text, files=files, close=close)
+    except BaseException:
+        close()
+        raise
+
+
+def _read_csv(connection: Any, paths: list[str], text: str, schema: Schema, unit: Unit) -> Any:
+    """All cells as text, once; then the declared types, by casts that give null where they fail."""
+    hint = "every line must have as many fields as the header, in UTF-8, quotes closed; mend the file and try again"
+    problem = "is not a readable CSV file: its lines do not all have the same fields"
+    mark = "\t" if ".tsv" in paths[0].lower() else ","
+    names = _quiet(
+        lambda: _header(paths[0], mark), text, "is not a readable CSV file: it has no header", hint
+    )
+    # Nothing is guessed from the lines: neither marks nor types.
+    options: dict[str, Any] = {
+        "auto_detect": False, "columns": dict.fromkeys(names, "VARCHAR"), "delim": mark, "quote": '"', "escape": '"',
+        "header": True, "strict_mode": True, "null_padding": False, "ignore_errors": False,
+    }  # fmt: skip
+
+    def load() -> Any:
+        raw = connection.read_csv(paths, **options)
+        person = [unit.column] if isinstance(unit, People) else []
+        for name in (*schema, *person):
+            if name not in raw.columns:
+                raise UnknownColumn(column=name, known=raw.columns, where=text)
+        reader = Reader(raw, schema)
+        typed = {name: reader.stored(name) for name in schema}
+        typed.update({name: raw[name] for name in person if name not in schema})
+        # The whole file is parsed here, so that no broken line can stop a release halfway.
+        return connection.create_table("__tacit_csv", raw.select(**typed), temp=True)
+
+    return _quiet(load, text, problem, hint)
+
+
+def _header(path: str, mark: str) -> list[str]:
+    """The column names: the first line of the file."""
+    opened: Any = gzip.open if path.lower().endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        names = next(csv.reader(file, delimiter=mark))
+    if not names or len(set(names)) != len(names) or not all(names):
+        raise ValueError
+    return names
+
+
+def _open_frame(data: Any, kind: str, schema: Schema, unit: Unit, memory: str) -> Table:
+    import pyarrow
+
+    source = f"the {kind} table"
+    if hasattr(data, "collect") and kind == "polars":
+        data = _quiet(data.collect, source, "could not be computed", "collect it first")
+    names = list(data.column_names if kind == "pyarrow" else data.columns)
+    wanted = [*schema, *([unit.column] if isinstance(unit, People) else [])]
+    for name in wanted:
+        if name not in names:
+            raise UnknownColumn(column=name, known=map(str, names), where=source)
+    wanted = list(dict.fromkeys(wanted))
+
+    def to_arrow() -> Any:
+        part = data.select(wanted) if kind in ("polars", "pyarrow") else data[wanted]
+        if kind == "pandas":
+            part = pyarrow.Table.from_pandas(part, preserve_index=False)
+        elif kind == "polars":
+            part = part.to_arrow()
+        # A column without any value has no type; as text it can be declared as anything.
+        text, null = pyarrow.string(), pyarrow.null()
+        return part.cast(pyarrow.schema([(f.name, text if f.type == null else f.type) for f in part.schema]))
+
+    hint = "give every column one type"
+    arrow = _quiet(to_arrow, source, "has a column of mixed or unknown types", hint)
+    connection, close = _connect(memory)
+    try:
+
+        def register() -> Any:
+            connection.con.register("__tacit_frame", arrow)
+            return connection.table("__tacit_frame")
+
+        relation = _quiet(register, source, "cannot be read", hint)
+        return Table(relation, schema=schema, unit=unit, source=source, close=close)
+    except BaseException:
+        close()
+        raise
+
+
+def _quiet(action: Callable[[], T], source: str, problem: str, hint: str) -> T:
+    """Engines quote the offending line or value in their errors: none of that text is passed on."""
+    try:
+        return action()
+    except TacitError:
+        raise
+    except Exception:
+        # Raised below, outside the handler: not even the traceback's context keeps the engine's words.
+        pass
+    raise BadData(source=source, problem=problem, hint=hint)
+
+
+def _check_key(key: bytes) -> None:
+    if not isinstance(key, bytes) or len(key) < 16:
+        raise InvalidParameter(
+            parameter="key", value=f"{type(key).__name__} of length {len(key) if hasattr(key, '__len__') else '?'}",
+            must="be at least 16 secret bytes", hint="secrets.token_bytes(32), kept with the ledger",
+        )  # fmt: skip

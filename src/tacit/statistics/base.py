@@ -1,0 +1,221 @@
+"""What is asked (a statistic), and what that means for a declared table and unit (a question).
+
+A statistic is a frozen object that knows no data. `statistic.on(schema, unit)` checks it against the schema and
+gives the question: which integers the engine adds up, which vectors of integers get noise, how far one unit can
+move them, and how the statistic is made of them. Nothing here reads a row, and nothing imports the engine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter, UnitMismatch
+from tacit.guarantees import GroupOf, People, Unit
+from tacit.sources.aggregates import Aggregate
+from tacit.sources.aggregates import People as CountPeople
+from tacit.sources.aggregates import Rows as CountRows
+from tacit.sources.axes import Axis, Binned, Open, axes_of, cell_count
+from tacit.sources.expressions import Expression, parse
+from tacit.sources.query import Cells, Request
+from tacit.sources.schema import Schema
+from tacit.statistics.forms import Form, Parts, Reals
+from tacit.statistics.movement import Movement, subsets
+
+__all__ = ["Part", "Question", "Statistic", "by_columns", "filter_of", "integer_map", "is_people"]
+
+Integers = npt.NDArray[Any]
+By = str | Binned | Sequence[str | Binned] | None
+
+
+def by_columns(by: By) -> tuple[str | Binned, ...]:
+    """`by=` as a tuple of different columns."""
+    if not isinstance(by, str | Binned | Sequence | None):
+        raise InvalidParameter(parameter="by", value=by, must="name columns", hint='by="state" or by=[...]')
+    entries = () if by is None else (by,) if isinstance(by, str | Binned) else tuple(by)
+    names = [e.column if isinstance(e, Binned) else e for e in entries]
+    if len(set(map(str, names))) != len(names):
+        raise InvalidParameter(parameter="by", value=names, must="name different columns")
+    return entries
+
+
+def filter_of(where: str | Expression | None) -> Expression | None:
+    """`where=` as a tree."""
+    return None if where is None else parse(where)
+
+
+def is_people(unit: Unit) -> bool:
+    """Is the unit a person (or several)?"""
+    return isinstance(unit.of if isinstance(unit, GroupOf) else unit, People)
+
+
+def integer_map(values: Any, factor: int = 1, plus: Any = None) -> Integers:
+    """factor * values + plus without overflow: 64-bit integers where they suffice, Python's otherwise."""
+    arrays = [np.asarray(values)] + ([np.asarray(plus)] if plus is not None else [])
+    most = sum(max((abs(int(a.max())), abs(int(a.min())))) if a.size else 0 for a in arrays)
+    if any(a.dtype == object for a in arrays) or most * max(abs(factor), 1) >= 1 << 62:
+        arrays = [a.astype(object) for a in arrays]
+    out = arrays[0] * factor
+    return np.asarray(out + arrays[1] if len(arrays) > 1 else out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One vector of integers that is released with noise: its name, its cells, and what a step of it is worth.
+
+    `exact` marks a part that no unit can move under the declared relation: it is public and gets no noise.
+    """
+
+    name: str
+    spacing: Fraction = Fraction(1)
+    axes: tuple[Axis, ...] = ()
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A statistic on a declared table: what to add up, how far a unit can move it, what to make of it."""
+
+    statistic: Statistic
+    schema: Schema
+    unit: Unit
+    axes: tuple[Axis, ...]
+    requests: tuple[Request, ...]
+    parts: tuple[Part, ...]
+    movement: Movement
+    movements: Mapping[str, Movement]
+    form: Form | None
+    support: Aggregate | None = None
+    support_movement: Movement | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> int | None:
+        """How many cells; None where the keys are unknown."""
+        return cell_count(self.axes)
+
+    @property
+    def known_keys(self) -> bool:
+        """Are all keys known in advance?"""
+        return self.support is None
+
+    def integers(self, cells: Sequence[Cells]) -> dict[str, Integers]:
+        """The true parts, exactly, from the engine's aggregates. PRIVATE: to be given to a mechanism only."""
+        return self.statistic.integers(self, cells)
+
+    def assemble(self, noisy: Parts) -> Reals:
+        """The statistic from noisy parts (post-processing)."""
+        return self.statistic.assemble(self, noisy)
+
+    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+        """The range of the statistic while every part lies between low and high."""
+        if self.form is None:
+            raise InvalidParameter(
+                parameter="statistic", value=self.statistic.kind, must="be a function of its parts with a known range",
+                hint="the error of a selected quantile is one of rank: ask the mechanism",
+            )  # fmt: skip
+        return self.form.enclose(low, high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic(ABC):
+    """Something that can be asked, grouped by columns and restricted by a filter."""
+
+    kind: ClassVar[str] = "statistic"
+
+    by: tuple[str | Binned, ...] = ()
+    where: Expression | None = None
+
+    @abstractmethod
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        """The question for a declared table; every error of names, types and bounds appears here."""
+
+    @abstractmethod
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+        """The released parts as exact integer combinations of the aggregates."""
+
+    def assemble(self, question: Question, noisy: Parts) -> Reals:
+        """The statistic from noisy parts."""
+        assert question.form is not None
+        return question.form.value(noisy)
+
+    def aggregates(self, schema: Schema, unit: Unit) -> tuple[Request, ...]:
+        """What the engine adds up."""
+        return self.on(schema, unit).requests
+
+    def sensitivity(self, unit: Unit, schema: Schema) -> Movement:
+        """How far one unit can move the released integers, all parts together, in grid steps."""
+        return self.on(schema, unit).movement
+
+    def describe(self) -> dict[str, Any]:
+        """The statistic as plain values, for plans and certificates."""
+        out: dict[str, Any] = {"kind": self.kind}
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if name == "by":
+                out["by"] = [
+                    b if isinstance(b, str) else {"column": b.column, "edges": _plain(b.edges)}
+                    for b in self.by
+                ]
+            elif isinstance(value, Expression):
+                out[name] = str(value)
+            else:
+                out[name] = _plain(value)
+        return out
+
+    def _frame(self, schema: Schema, unit: Unit, columns: tuple[str, ...]) -> Frame:
+        """What all statistics share: axes, filter, and whether a row may count nowhere."""
+        if self.where is not None:
+            self.where.check(schema)
+        axes = axes_of(self.by, schema)
+        absent = (
+            self.where is not None
+            or any(schema[c].may_be_missing for c in columns)
+            or not all(a.always for a in axes)
+        )
+        support, movement = None, None
+        if any(isinstance(a, Open) for a in axes):
+            people = is_people(unit)
+            support = (CountPeople if people else CountRows)(where=self.where)
+            movement = subsets(unit, cells=None)
+        return Frame(axes=axes, absent=absent, cells=cell_count(axes), support=support, movement=movement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Axes and filter of a statistic, checked."""
+
+    axes: tuple[Axis, ...]
+    absent: bool
+    cells: int | None
+    support: Aggregate | None
+    movement: Movement | None
+
+    def request(self, *aggregates: Aggregate) -> tuple[Request, ...]:
+        """One request, with the support of unknown keys where they are."""
+        wanted = (*aggregates, *([self.support] if self.support else []))
+        return (Request(axes=self.axes, aggregates=tuple(dict.fromkeys(wanted))),)
+
+
+def people_only(unit: Unit) -> None:
+    """A count of people needs to know who a person is."""
+    if not is_people(unit):
+        raise UnitMismatch(
+            left="a count of people",
+            right=str(unit),
+            hint='protect=people("person_id", ...) says who a person is',
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)

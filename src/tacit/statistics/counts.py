@@ -1,0 +1,225 @@
+"""Counts: of rows, of people, over bins, over several columns, and the margins of a table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.guarantees import Unit
+from tacit.sources.aggregates import People, Rows
+from tacit.sources.axes import Binned, Magnitudes, axis_of, bins
+from tacit.sources.expressions import Expression
+from tacit.sources.query import Cells, Request
+from tacit.sources.schema import Integer, Number, Schema
+from tacit.statistics.base import (
+    By,
+    Frame,
+    Integers,
+    Part,
+    Question,
+    Statistic,
+    by_columns,
+    filter_of,
+    people_only,
+)
+from tacit.statistics.forms import Linear, Parts, Reals
+from tacit.statistics.movement import boxes, stacked, subsets
+
+__all__ = ["Bounds", "Count", "Margins", "bounds", "contingency", "count", "histogram", "margins"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(Statistic):
+    """How many rows, or people, there are in each cell.
+
+    Rows: a row adds 1 to at most one cell. Add-or-remove: m in L1, L2 and Linf for a unit of m rows (all of them in
+    one cell). Replace-one: 2m, sqrt(2) m, m with two cells or more; m, m, m with one cell where a row may count
+    nowhere; 0 with one cell where it may not: then the number of rows is public.
+    People: a person adds 1 to each of at most t = min(rows, groups, cells) cells. Add-or-remove: t, sqrt(t), 1.
+    Replace-one: s, sqrt(s), 1 with s = min(2t, cells).
+    """
+
+    kind: ClassVar[str] = "count"
+
+    of: Literal["rows", "people"] = "rows"
+
+    def __post_init__(self) -> None:
+        if self.of not in ("rows", "people"):
+            raise UnknownName(what="thing to count", name=str(self.of), known=("rows", "people"))
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        frame = self._frame(schema, unit, ())
+        if self.of == "people":
+            people_only(unit)
+            movement = subsets(unit, cells=frame.cells)
+        else:
+            movement = boxes([(1, 1)], unit, cells=frame.cells, absent=frame.absent)
+        return Question(
+            statistic=self,
+            schema=schema,
+            unit=unit,
+            axes=frame.axes,
+            requests=frame.request(self._aggregate()),
+            parts=(Part(name="count", axes=frame.axes, exact=movement.none),),
+            movement=movement,
+            movements={"count": movement},
+            form=Linear(part="count"),
+            support=frame.support,
+            support_movement=frame.movement,
+        )
+
+    def _aggregate(self) -> Rows | People:
+        return (People if self.of == "people" else Rows)(where=self.where)
+
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+        return {"count": cells[0].values[self._aggregate()]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margins(Statistic):
+    """All tables of `order` of the named columns: each row is counted once in each of k tables.
+
+    The tables are one vector. A unit of m rows: add-or-remove m k, m sqrt(k), m in L1, L2, Linf; replace-one
+    2 m k, m sqrt(2 k), m, attained by rows that differ in every column. Noise in L2 therefore grows like sqrt(k).
+    """
+
+    kind: ClassVar[str] = "margins"
+
+    columns: tuple[str | Binned, ...]
+    order: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise EmptyComposition(what="the list of columns", hint="name at least one")
+        if (
+            isinstance(self.order, bool)
+            or not isinstance(self.order, int)
+            or not 1 <= self.order <= len(self.columns)
+        ):
+            raise InvalidParameter(
+                parameter="order", value=self.order, must=f"lie between 1 and {len(self.columns)}",
+                hint="1 counts each column, 2 each pair of columns",
+            )  # fmt: skip
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        if self.by:
+            raise InvalidParameter(
+                parameter="by", value=self.by, must="be empty for margins", hint="name it as a column"
+            )
+        self._frame(schema, unit, ())
+        axes = [axis_of(c, schema) for c in self.columns]
+        for axis in axes:
+            if axis.size is None or axis.size < 2:
+                raise InvalidParameter(
+                    parameter="columns", value=axis.column, must="have at least two known keys",
+                    hint="declare category([...])",
+                )  # fmt: skip
+        subsets_of = list(itertools.combinations(axes, self.order))
+        requests: list[Request] = []
+        parts: list[Part] = []
+        for group in subsets_of:
+            frame = Frame(axes=group, absent=True, cells=None, support=None, movement=None)
+            requests.extend(frame.request(Rows(where=self.where)))
+            parts.append(Part(name=" x ".join(a.column for a in group), axes=group))
+        _limit(subsets_of)
+        movement, one = stacked(len(parts), unit), stacked(1, unit)
+        return Question(
+            statistic=self, schema=schema, unit=unit, axes=(), requests=tuple(requests), parts=tuple(parts),
+            movement=movement, movements={p.name: one for p in parts}, form=None,
+        )  # fmt: skip
+
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+        rows = Rows(where=self.where)
+        return {p.name: c.values[rows] for p, c in zip(question.parts, cells, strict=True)}
+
+    def assemble(self, question: Question, noisy: Parts) -> Reals:
+        """All tables, one after the other, as one vector of counts."""
+        return np.concatenate([np.asarray(noisy[p.name]).astype(np.float64).ravel() for p in question.parts])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds(Statistic):
+    """How many values lie in each signed power-of-two range: rough bounds of a number that has none declared.
+
+    A histogram over 161 public ranges; a row is counted in at most one. Sensitivity as for Count.
+    """
+
+    kind: ClassVar[str] = "bounds"
+
+    column: str
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        self._frame(schema, unit, ())
+        if not isinstance(schema[self.column], Number | Integer):
+            schema.measured(self.column)
+            raise InvalidParameter(
+                parameter="column", value=self.column, must="be a number", hint="declare number()"
+            )
+        axis = Magnitudes(column=self.column)
+        movement = boxes([(1, 1)], unit, cells=axis.size, absent=True)
+        return Question(
+            statistic=self, schema=schema, unit=unit, axes=(axis,),
+            requests=(Request(axes=(axis,), aggregates=(Rows(where=self.where),)),),
+            parts=(Part(name="count", axes=(axis,)),), movement=movement, movements={"count": movement},
+            form=Linear(part="count"),
+        )  # fmt: skip
+
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+        return {"count": cells[0].values[Rows(where=self.where)]}
+
+
+def count(
+    *, by: By = None, where: str | Expression | None = None, of: Literal["rows", "people"] = "rows"
+) -> Count:
+    """How many rows (or, with of="people", different people) there are, in each group."""
+    return Count(by=by_columns(by), where=filter_of(where), of=of)
+
+
+def histogram(
+    column: str,
+    bins: int | Iterable[Any] | None = None,
+    *,
+    by: By = None,
+    where: str | Expression | None = None,
+) -> Count:
+    """How many rows fall into each bin of a number or date, or on each key of a category."""
+    entry: str | Binned = column if bins is None else _bins(column, bins)
+    return Count(by=(*by_columns(by), entry), where=filter_of(where))
+
+
+def contingency(columns: Sequence[str | Binned], *, where: str | Expression | None = None) -> Count:
+    """How many rows there are for each combination of keys; its margins are sums of it, at no further price."""
+    entries = by_columns(columns)
+    if not entries:
+        raise EmptyComposition(what="the list of columns", hint="name at least one")
+    return Count(by=entries, where=filter_of(where))
+
+
+def margins(
+    columns: Sequence[str | Binned], *, order: int = 1, where: str | Expression | None = None
+) -> Margins:
+    """All one-way (order=1), two-way (order=2), ... tables of these columns, released together."""
+    return Margins(columns=by_columns(columns), order=order, where=filter_of(where))
+
+
+def bounds(column: str, *, where: str | Expression | None = None) -> Bounds:
+    """Rough bounds of a number: the counts from which a range that holds most of the values can be read off."""
+    return Bounds(column=column, where=filter_of(where))
+
+
+_bins = bins
+
+
+def _limit(groups: Sequence[Sequence[Any]]) -> None:
+    from tacit.errors import TooManyCells
+    from tacit.sources.axes import MAX_CELLS
+
+    cells = sum(math.prod(a.size for a in group) for group in groups)
+    if cells > MAX_CELLS:
+        raise TooManyCells(cells=cells, limit=MAX_CELLS)

@@ -1,0 +1,103 @@
+"""What is kept of one person does not depend on anybody else, and is never more than declared."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from support.bounded import kept_rows
+from tacit.errors import InvalidParameter
+from tacit.guarantees import people, rows
+from tacit.sources import Schema, category, integer, open_table
+from tacit.sources.bounding import bounded_relation
+
+KEY = b"0123456789abcdef-secret"
+SCHEMA = Schema({"group": category(["a", "b", "c", "d"]), "x": integer(0, 9)})
+
+
+def table_of(data):
+    return pa.Table.from_pylist(
+        data, schema=pa.schema([("id", pa.string()), ("group", pa.string()), ("x", pa.int64())])
+    )
+
+
+def kept(data, unit, *, key=KEY, by=()):
+    with open_table(table_of(data), schema=SCHEMA, unit=unit) as table:
+        found = kept_rows(table, key, by)
+    return Counter((r["id"], r["group"], r["x"]) for r in found)
+
+
+def person(name, n, seed):
+    rng = random.Random(f"{name}{seed}")
+    return [{"id": name, "group": rng.choice("abcdz"), "x": rng.randrange(4)} for _ in range(n)]
+
+
+CROWD = [r for i in range(60) for r in person(f"p{i}", i % 9, 1)]
+
+
+@pytest.mark.parametrize("by", [(), ("group",)])
+def test_adding_removing_or_replacing_a_person_changes_nobody_else(by):
+    unit = people("id", at_most=4, groups=2)
+    base = kept(CROWD, unit, by=by)
+    rng = random.Random(3)
+    for trial in range(6):
+        extra = person("new", rng.randrange(1, 12), trial)
+        mixed = [*CROWD, *extra]
+        rng.shuffle(mixed)
+        bigger = kept(mixed, unit, by=by)
+        assert Counter({k: n for k, n in bigger.items() if k[0] != "new"}) == base
+        alone = kept(extra, unit, by=by)
+        assert Counter({k: n for k, n in bigger.items() if k[0] == "new"}) == alone
+    smaller = kept([r for r in CROWD if r["id"] != "p8"], unit, by=by)
+    assert smaller == Counter({k: n for k, n in base.items() if k[0] != "p8"})
+
+
+def test_never_more_rows_or_groups_than_declared_and_never_fewer_than_possible():
+    found = kept(CROWD, people("id", at_most=3))
+    given = Counter(r["id"] for r in CROWD)
+    sizes = Counter()
+    for (name, _, _), n in found.items():
+        sizes[name] += n
+    assert sizes == Counter({name: min(3, n) for name, n in given.items()})
+    grouped = kept(CROWD, people("id", at_most=5, groups=2), by=("group",))
+    for name, entries in itertools.groupby(sorted(grouped), key=lambda k: k[0]):
+        groups = {g for _, g, _ in entries}
+        assert len(groups) <= 2, name
+        assert groups <= set("abcd"), "rows without a group take no place"
+
+
+def test_equal_rows_are_kept_up_to_the_limit():
+    same = [{"id": "p", "group": "a", "x": 1}] * 10
+    assert kept(same, people("id", at_most=4)) == Counter({("p", "a", 1): 4})
+
+
+def test_rows_without_a_person_are_not_used():
+    data = [{"id": None, "group": "a", "x": 1}, {"id": "p", "group": "a", "x": 1}]
+    assert kept(data, people("id", at_most=4)) == Counter({("p", "a", 1): 1})
+
+
+def test_another_key_chooses_other_rows():
+    unit = people("id", at_most=1)
+    first, second = kept(CROWD, unit), kept(CROWD, unit, key=b"another secret of 24 byt")
+    assert first != second
+    assert first == kept(list(reversed(CROWD)), unit), "the order of rows does not matter"
+
+
+def test_a_person_needs_a_key_and_rows_do_not():
+    with open_table(table_of(CROWD), schema=SCHEMA, unit=people("id", at_most=1)) as table:
+        with pytest.raises(InvalidParameter, match="secret"):
+            bounded_relation(table)
+        with pytest.raises(InvalidParameter, match="16 secret bytes"):
+            bounded_relation(table, key=b"short")
+    with open_table(table_of(CROWD), schema=SCHEMA, unit=rows()) as table:
+        assert bounded_relation(table) is table.relation
+
+
+def test_bounding_is_done_once():
+    with open_table(table_of(CROWD), schema=SCHEMA, unit=people("id", at_most=2)) as table:
+        assert bounded_relation(table, key=KEY) is bounded_relation(table, key=KEY)
+        assert len(table.bounded) == 1

@@ -1,0 +1,197 @@
+"""Every claimed sensitivity, held against all neighbours of all tiny tables: never above, and attained."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import tacit.statistics as ask
+from support.naive import key, parts
+from tacit.guarantees import group_of, people, rows
+from tacit.sources import Schema, bins, category, flag, integer, number
+
+GAPS = Schema(
+    {
+        "state": category(["a", "b"]),
+        "age": integer(-1, 2),
+        "cost": number(0, 1, spacing=0.25),
+        "sick": flag(),
+    }
+)
+FULL = Schema(
+    {
+        "state": category(["a", "b"], missing="a"),
+        "age": integer(-1, 2, missing=0),
+        "cost": number(0, 1, spacing=0.25, missing=0.5),
+        "sick": flag(missing=False),
+    }
+)
+THREE = Schema({**GAPS, "state": category(["a", "b", "c"])})
+ONE = Schema({**FULL, "state": category(["a"], missing="a")})
+
+ROWS = [
+    {"state": s, "age": a, "cost": c, "sick": f}
+    for s, (a, c, f) in itertools.product(
+        ["a", "b", None],
+        [
+            (-9, 0.0, True),
+            (0, 0.3, False),
+            (2, 1.0, True),
+            (7, -4.0, False),
+            (None, 0.6, True),
+            (1, None, None),
+        ],
+    )
+]
+ROWS.append({"state": "c", "age": 2, "cost": 1.0, "sick": True})
+
+STATISTICS = {
+    "count": ask.count(),
+    "count where": ask.count(where="age >= 1"),
+    "count by": ask.count(by="state"),
+    "count by two": ask.count(by=["state", "sick"]),
+    "histogram": ask.histogram("age", [-1, 1, 2]),
+    "histogram of equal bins": ask.histogram("cost", 2),
+    "contingency": ask.contingency(["state", bins("age", 2)]),
+    "sum": ask.sum("age"),
+    "sum by": ask.sum("age", by="state"),
+    "sum of real": ask.sum("cost", by="state", where="sick"),
+    "mean": ask.mean("age"),
+    "mean by": ask.mean("cost", by="state"),
+    "mean where": ask.mean("cost", where="age > 0"),
+    "variance": ask.variance("age"),
+    "variance by": ask.variance("cost", by="state"),
+    "deviation": ask.standard_deviation("age", by="state"),
+    "proportion": ask.proportion("sick"),
+    "proportion by": ask.proportion("age > 0 or sick", by="state"),
+    "ratio": ask.ratio("cost", "age"),
+    "ratio by": ask.ratio("cost", "age", by="state"),
+    "quantiles": ask.quantiles("age", at=[0.5]),
+    "quantiles by": ask.quantiles("cost", at=[0.25, 0.75], by="state", resolution=3),
+    "margins": ask.margins(["state", "sick"]),
+    "margins of pairs": ask.margins(["state", "sick", bins("age", 2)], order=2),
+}
+
+
+def units_of(unit, question, domain):
+    """All data that one unit may have: one row, or at most m rows in at most g groups."""
+    base = getattr(unit, "of", unit)
+    if not hasattr(base, "at_most"):
+        return [[r] for r in domain]
+    found = []
+    for size in range(base.at_most + 1):
+        for chosen in itertools.combinations_with_replacement(domain, size):
+            mine = [{**r, "id": "me"} for r in chosen]
+            if base.groups is not None and question.axes:
+                cells = {tuple(key(a, question.schema, r) for a in question.axes) for r in mine}
+                if len({c for c in cells if None not in c}) > base.groups:
+                    continue
+            found.append(mine)
+    return found
+
+
+def moves(question, unit, domain=ROWS):
+    """Largest moves of the stacked parts over all neighbours: L1, L2 squared, Linf; jointly and part by part."""
+    base = getattr(unit, "of", unit)
+    others = [[], [{**ROWS[0], "id": "other"}], [{**ROWS[2], "id": "other"}, {**ROWS[4], "id": "third"}]]
+    best: dict[str, list[int]] = {}
+    for rest in others:
+        found = [parts(question, rest + mine, "id") for mine in units_of(unit, question, domain)]
+        ground = parts(question, rest, "id")
+        cells = {p.name: sorted({c for f in [*found, ground] for c in f[p.name]}) for p in question.parts}
+
+        def vector(f, names, cells=cells):
+            return np.array([f[n].get(c, 0) for n in names for c in cells[n]], dtype=np.int64)
+
+        for label, names in [("", list(cells)), *((n, [n]) for n in cells)]:
+            table = np.unique(np.array([vector(f, names) for f in found]), axis=0)
+            if base.neighbours == "replace-one":
+                differences = (table[:, None, :] - table[None, :, :]).reshape(-1, table.shape[1])
+            else:
+                differences = table - vector(ground, names)
+            size = np.abs(differences)
+            here = [int(x.max(initial=0)) for x in (size.sum(1), (size**2).sum(1), size)]
+            best[label] = [max(a, b) for a, b in zip(best.get(label, [0, 0, 0]), here, strict=True)]
+    return best
+
+
+UNITS = {
+    "rows": rows(),
+    "rows replaced": rows(neighbours="replace-one"),
+    "people": people("id", at_most=2),
+    "people replaced": people("id", at_most=2, neighbours="replace-one"),
+}
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
+@pytest.mark.parametrize("schema", [GAPS, FULL], ids=["gaps", "full"])
+@pytest.mark.parametrize("name", STATISTICS)
+def test_moves_are_never_above_the_claim_and_attain_it(name, schema, unit):
+    question = STATISTICS[name].on(schema, unit)
+    seen = moves(question, unit)
+    claimed = question.movement
+    assert seen[""] == [claimed.l1, claimed.l2_squared, claimed.linf]
+    for part in question.parts:
+        single = question.movements[part.name]
+        assert seen[part.name] == [single.l1, single.l2_squared, single.linf], part.name
+        assert part.exact == single.none
+    assert STATISTICS[name].sensitivity(unit, schema) == claimed
+
+
+@pytest.mark.parametrize("neighbours", ["add-or-remove", "replace-one"])
+@pytest.mark.parametrize(("at_most", "groups"), [(1, None), (2, None), (2, 1), (3, 2)])
+@pytest.mark.parametrize("schema", [ONE, GAPS, THREE], ids=["one key", "two keys", "three keys"])
+def test_people_are_counted_once_in_each_of_few_groups(schema, at_most, groups, neighbours):
+    unit = people("id", at_most=at_most, groups=groups, neighbours=neighbours)
+    for statistic in (ask.count(of="people", by="state"), ask.count(of="people")):
+        question = statistic.on(schema, unit)
+        seen = moves(question, unit, [r for r in ROWS if r["age"] == 2])
+        m = question.movement
+        assert seen["count"] == [m.l1, m.l2_squared, m.linf]
+
+
+def test_one_cell_that_every_row_is_in_is_public_when_rows_are_replaced():
+    replaced = rows(neighbours="replace-one")
+    assert ask.count().on(FULL, replaced).movement.none
+    assert ask.count(by="state").on(ONE, replaced).movement.none
+    assert not ask.count(by="state").on(FULL, replaced).movement.none
+    assert not ask.count().on(FULL, rows()).movement.none
+    mean = ask.mean("age").on(FULL, replaced)
+    assert [p.name for p in mean.parts] == ["above", "rows"]
+    assert mean.movement.l1 == 3
+    assert [p.name for p in ask.mean("age").on(GAPS, replaced).parts] == ["above", "below"]
+
+
+def test_groups_of_units_multiply():
+    two = group_of(rows(), size=2)
+    one = ask.mean("age", by="state").on(GAPS, rows()).movement
+    both = ask.mean("age", by="state").on(GAPS, two).movement
+    assert (both.l1, both.l2_squared, both.linf) == (2 * one.l1, 4 * one.l2_squared, 2 * one.linf)
+
+
+def test_rank_scores_move_as_claimed():
+    """Enumerated: how far |below(t) - q n| moves, over all thresholds and neighbours of tiny samples."""
+    from tacit.statistics.quantiles import rank_sensitivity
+
+    values = [0, 1, 2]
+    for q in (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)):
+        worst = {"add-or-remove": Fraction(0), "replace-one": Fraction(0)}
+        for sample in itertools.chain.from_iterable(itertools.product(values, repeat=k) for k in range(5)):
+            for t in (0, 1, 2, 3):
+
+                def score(s, t=t, q=q):
+                    return abs(sum(v < t for v in s) - q * len(s))
+
+                for new in values:
+                    worst["add-or-remove"] = max(
+                        worst["add-or-remove"], abs(score((*sample, new)) - score(sample))
+                    )
+                    for i in range(len(sample)):
+                        swapped = (*sample[:i], new, *sample[i + 1 :])
+                        worst["replace-one"] = max(worst["replace-one"], abs(score(swapped) - score(sample)))
+        for neighbours, seen in worst.items():
+            assert seen == rank_sensitivity(q, rows(neighbours=neighbours))
+            assert 3 * seen == rank_sensitivity(q, people("id", at_most=3, neighbours=neighbours))
