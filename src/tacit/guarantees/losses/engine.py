@@ -356,12 +356,16 @@ class Engine:
         else:
             if solved.above((bottom + 1) * step) <= delta:
                 bottom = min(bottom, 0) - 1
+            # The guess is good: look around it first, four times as far each time.
+            near, jump = math.floor(guess / step), 8
             while top - bottom > 1:
-                middle = (bottom + top) // 2
+                guided = bottom < near < top and jump < top - bottom
+                middle = near if guided else (bottom + top) // 2
                 if solved.above(middle * step) <= delta:
-                    top = middle
+                    top, near = middle, middle - jump
                 else:
-                    bottom = middle
+                    bottom, near = middle, middle + jump
+                jump *= 4
             high = chord(solved, bottom, top, delta)
         if high <= 0:
             return Interval(low=0.0, high=0.0)

@@ -92,7 +92,8 @@ class Composed:
             return 0.0, 0.0
         if self._modulus < 0:
             self._modulus = 2 * float(np.sum(np.abs(self.coefficients)))
-        if self._table is None and len(self.frequencies) > 20000:
+        # The inverse table costs a kernel over the window, the sums over frequencies about eight times their number.
+        if self._table is None and 8 * len(self.frequencies) > self.size:
             self._table = self._inverse()
         lead = first - node
         weight = min(float(terms), 1.0 / max(-math.expm1(-self.tilt * self.step), 1e-300))

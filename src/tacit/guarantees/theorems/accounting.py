@@ -19,3 +19,26 @@ register(
     "Rogers, Roth, Ullman, Vadhan 2016 for the question; the example is on the page",
     "none: it is a counterexample",
 )
+register(
+    "grid-from-below",
+    "The curve of a composition on a grid of losses, which is above the true one, also bounds it from below, with "
+    "an error of second order in the step.",
+    "proved on the page; connect-the-dots itself is Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022",
+    "every pair is put on one grid by connect-the-dots",
+    Standing.SHARPER,
+)
+register(
+    "dead-frequencies",
+    "Fourier coefficients of a composed loss are negligible beyond a band that is known without computing them.",
+    "proved on the page",
+    "losses on a grid, tilted",
+    Standing.SHARPER,
+)
+register(
+    "bounded-range-pair",
+    "The least curve above all mechanisms whose losses lie in an interval of length epsilon: "
+    "(1 - sqrt(t e^-epsilon))^2/(1 - e^-epsilon).",
+    "Dong, Durfee, Rogers 2020 for the class; the curve is proved on the page",
+    "the exponential mechanism is one of them",
+    Standing.SHARPER,
+)
