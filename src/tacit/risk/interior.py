@@ -29,6 +29,9 @@ __all__ = ["Pairs", "Solution", "absolute_minimax", "unfold"]
 SMALLEST_LEVEL = 40
 LARGEST_DENSE = 300
 START_GAP = 0.001
+START_GAP_LONG = 0.0001
+# The certified gap comes out ten times smaller than what the steps aim at.
+LONG, LONG_TOLERANCE = 3_000, 5e-7
 COARSE_TOLERANCE = 1e-5
 # All pairs that are left out together change the risk by less than this share of it.
 NEGLIGIBLE = 1e-9
@@ -75,7 +78,8 @@ def _windowed(n: int, epsilon: float, start: tuple[Array, Array], tolerance: flo
     """Solve near the kinks, move the windows to where the kinks went, and again until they stay."""
     from tacit.risk.structured import structured_program
 
-    gap, steps = START_GAP, 0
+    gap, steps = START_GAP_LONG, 0
+    tolerance = max(tolerance, LONG_TOLERANCE) if n > LONG else tolerance
     for _ in range(ROUNDS):
         program = structured_program(n, epsilon, start[0])
         solution = program.solve(start, tolerance, gap)

@@ -43,9 +43,9 @@ def convex_minimax(n: int, epsilon: float, loss: Loss, tolerance: float) -> tupl
         moved = cells.heights(weights)
         if value < best:
             h, prior = moved, cells.whole(part)
-        done = best - value < 0.1 * tolerance * abs(value) and cells.settled(moved)
         best = min(best, value)
-        if done:
+        # Inside cells of length 1 the loss is exact, and what is best nearby is best for a convex loss.
+        if cells.settled(moved):
             break
     return h, prior
 
