@@ -101,3 +101,27 @@ def test_bounding_is_done_once():
     with open_table(table_of(CROWD), schema=SCHEMA, unit=people("id", at_most=2)) as table:
         assert bounded_relation(table, key=KEY) is bounded_relation(table, key=KEY)
         assert len(table.bounded) == 1
+
+
+def test_a_file_that_changes_is_bounded_anew(tmp_path):
+    import pyarrow.parquet
+
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(table_of(CROWD), path)
+    with open_table(path, schema=SCHEMA, unit=people("id", at_most=2)) as table:
+        before = len(kept_rows(table, KEY))
+        pyarrow.parquet.write_table(table_of(CROWD[: len(CROWD) // 2]), path)
+        assert len(kept_rows(table, KEY)) < before
+
+
+def test_different_rows_with_equal_hashes_are_settled_by_value():
+    """With a hash that is the same for all rows, the lowest rows by value are kept, whatever their order."""
+    data = [{"id": "p", "group": g, "x": x} for g in "abc" for x in range(3)]
+    with open_table(table_of(data), schema=SCHEMA, unit=people("id", at_most=4)) as table:
+        connection = table.relation.get_backend().con
+        connection.execute("create macro hash(a, b, c, d) as 7")
+        first = sorted((r["group"], r["x"]) for r in kept_rows(table, KEY))
+    with open_table(table_of(data[::-1]), schema=SCHEMA, unit=people("id", at_most=4)) as table:
+        table.relation.get_backend().con.execute("create macro hash(a, b, c, d) as 7")
+        second = sorted((r["group"], r["x"]) for r in kept_rows(table, KEY))
+    assert first == second == [("a", 0), ("a", 1), ("a", 2), ("b", 0)]

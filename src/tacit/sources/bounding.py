@@ -43,16 +43,18 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
         )
     _check_key(key)
     limited = bool(axes) and unit.groups is not None and unit.groups < unit.at_most
-    place = (key, tuple(axes) if limited else ())
+    # Rows that were kept serve as long as the files are what they were.
+    all_rows = (table.stamp(), key, ())
+    place = (*all_rows[:2], tuple(axes)) if limited else all_rows
     hint = "check the free space on disk, or give more memory"
     problem = "could not be bounded in the engine"
-    if (key, ()) not in table.bounded:
+    if all_rows not in table.bounded:
         rows = _first_rows_in_duckdb if table.engine == "duckdb" else _first_rows
-        table.bounded[key, ()] = _quiet(lambda: rows(table, key, unit.at_most), table.source, problem, hint)
+        table.bounded[all_rows] = _quiet(lambda: rows(table, key, unit.at_most), table.source, problem, hint)
     if place not in table.bounded:
         assert unit.groups is not None
         groups = unit.groups
-        chosen = _first_groups(table, table.bounded[key, ()], axes, key, groups)
+        chosen = _first_groups(table, table.bounded[all_rows], axes, key, groups)
         table.bounded[place] = _quiet(lambda: _kept(table, chosen), table.source, problem, hint)
     return table.bounded[place]
 
@@ -115,13 +117,18 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
     run = backend.con.execute
     # rank() keeps all rows that tie for the last place: equal rows, or different rows with equal hashes.
     run(f"CREATE TEMP TABLE {name} AS {first('rank', HASH, source)}")
-    crowded = _new_table(table, backend)
-    crowds = f"SELECT {person} FROM {name} GROUP BY {person} HAVING count(*) > {at_most}"
-    settled = first("row_number", f"{HASH}, {listed}", f"SELECT * FROM {name} WHERE {person} IN ({crowds})")
-    run(f"CREATE TEMP TABLE {crowded} AS {settled}")
-    run(f"DELETE FROM {name} WHERE {person} IN (SELECT {person} FROM {crowded})")
-    run(f"INSERT INTO {name} SELECT {listed} FROM {crowded}")
-    run(f"DROP TABLE {crowded}")
+    crowds, settled = _new_table(table, backend), _new_table(table, backend)
+    run(
+        f"CREATE TEMP TABLE {crowds} AS SELECT {person} FROM {name} GROUP BY {person} HAVING count(*) > {at_most}"
+    )
+    if run(f"SELECT count(*) FROM {crowds}").fetchone()[0]:
+        among = f"{person} IN (SELECT {person} FROM {crowds})"
+        chosen = first("row_number", f"{HASH}, {listed}", f"SELECT * FROM {name} WHERE {among}")
+        run(f"CREATE TEMP TABLE {settled} AS {chosen}")
+        run(f"DELETE FROM {name} WHERE {among}")
+        run(f"INSERT INTO {name} SELECT {listed} FROM {settled}")
+        run(f"DROP TABLE {settled}")
+    run(f"DROP TABLE {crowds}")
     return backend.table(name)
 
 

@@ -65,6 +65,11 @@ class Table:
             self._stack.callback(close)
         self._finalize = weakref.finalize(self, _close, self._stack)
 
+    def stamp(self) -> tuple[tuple[int, int], ...]:
+        """Size and time of the files that are read in place."""
+        found = [path.stat() for path in self._files if path.exists()]
+        return tuple((s.st_size, s.st_mtime_ns) for s in found)
+
     def digest(self, key: bytes) -> str:
         """A keyed digest of the data under this schema; see `tacit.sources.digests` for what it covers."""
         _check_key(key)
@@ -161,6 +166,7 @@ def _open_path(text: str, schema: Schema, unit: Unit, memory: str) -> Table:
             )
         else:
             relation = _read_csv(connection, paths, text, schema, unit)
+            files = ()  # what was loaded is what is asked, whatever becomes of the file
         return Table(relation, schema=schema, unit=unit, source=text, files=files, close=close)
     except BaseException:
         close()

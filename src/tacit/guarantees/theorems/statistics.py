@@ -1,0 +1,35 @@
+"""The theorems of sources and statistics: how far one unit can move an answer."""
+
+from __future__ import annotations
+
+from tacit.guarantees.theorems.register import Standing, register
+
+register(
+    "contribution-polytopes",
+    "The largest move of a sum over rows between neighbours is reached at extreme points of what one row can add, "
+    "times the rows of a unit.",
+    "Dwork, McSherry, Nissim, Smith 2006 for L1; the table is worked out on the page",
+    "what a row adds depends on that row and on public declarations alone",
+    Standing.SHARPER,
+)
+register(
+    "keyed-bounding",
+    "Keeping of each person the first m rows in the order of a keyed hash changes nobody else's rows.",
+    "Wilson et al. 2020 sample; the deterministic form is proved on the page",
+    "the order is total up to equal rows",
+)
+register(
+    "rank-score",
+    "The rank score |#{values < t} - q n| moves by at most m max(q, 1-q) under add-or-remove, and m under replace-one.",
+    "Smith 2011 for the mechanism",
+    "public thresholds; at most m rows for each unit",
+    Standing.SHARPER,
+)
+register(
+    "shares-of-a-total",
+    "Means and variances as shares of a total that every row has alike: the stacked parts move as one row of a "
+    "histogram does.",
+    "proved on the page; Bernstein 1912 for the partition of unity",
+    "values are clamped and rounded to a grid record by record",
+    Standing.SHARPER,
+)
