@@ -11,6 +11,7 @@ import pytest
 
 import tacit.statistics as ask
 from support.naive import parts
+from tacit.errors import BadData
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, bins, category, date, flag, integer, number, open_table
 
@@ -162,3 +163,22 @@ def test_unknown_keys_come_with_their_support(handed_over):
     above = question.integers(cells)["above"]
     expected = parts(question, data)["above"]
     assert {(k[0], bool(k[1])): v for k, v in expected.items()} == dict(zip(found, above, strict=True))
+
+
+def test_another_engine_gives_the_same_integers_or_a_clear_no():
+    """Ibis on Polars: the portable forms of casts, rounding and sums. It has no windows, so people are refused."""
+    import ibis
+
+    data = sample(300)
+    relation = ibis.polars.connect().create_table("t", pa.Table.from_pylist(data, schema=pa.schema(TYPES)))
+    questions = [s.on(PLAIN, rows()) for s in STATISTICS]
+    with open_table(relation, schema=PLAIN, unit=rows()) as table:
+        assert table.engine == "polars"
+        for question, seen in zip(questions, ask.read(table, questions), strict=True):
+            check(question, seen, data)
+    unit = people("id", at_most=2)
+    with (
+        open_table(relation, schema=PLAIN, unit=unit) as table,
+        pytest.raises(BadData, match="could not be bounded"),
+    ):
+        ask.read(table, [ask.count().on(PLAIN, unit)], key=KEY)
