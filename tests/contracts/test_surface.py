@@ -25,7 +25,7 @@ FILES = sorted(SRC.rglob("*.py"))
 HEAVY = ("numpy", "scipy", "flint", "matplotlib", "typer")
 MOST_LINES = 400
 # Past the limit for now: each with its own ceiling, so that it can only shrink.
-LONGER: dict[str, int] = {"sources/expressions.py": 480, "sources/schema.py": 580}
+LONGER: dict[str, int] = {}
 
 
 def named(path: Path) -> str:

@@ -12,7 +12,7 @@ import pytest
 from support.bounded import kept_rows
 from tacit.errors import InvalidParameter
 from tacit.guarantees import people, rows
-from tacit.sources import Schema, category, integer, open_table
+from tacit.sources import Schema, bounding, category, integer, open_table
 from tacit.sources.bounding import bounded_relation
 
 KEY = b"0123456789abcdef-secret"
@@ -39,8 +39,10 @@ def person(name, n, seed):
 CROWD = [r for i in range(60) for r in person(f"p{i}", i % 9, 1)]
 
 
+@pytest.mark.parametrize("narrow", [0, 100])
 @pytest.mark.parametrize("by", [(), ("group",)])
-def test_adding_removing_or_replacing_a_person_changes_nobody_else(by):
+def test_adding_removing_or_replacing_a_person_changes_nobody_else(by, narrow, monkeypatch):
+    monkeypatch.setattr(bounding, "NARROW", narrow)
     unit = people("id", at_most=4, groups=2)
     base = kept(CROWD, unit, by=by)
     rng = random.Random(3)
@@ -114,8 +116,10 @@ def test_a_file_that_changes_is_bounded_anew(tmp_path):
         assert len(kept_rows(table, KEY)) < before
 
 
-def test_different_rows_with_equal_hashes_are_settled_by_value():
+@pytest.mark.parametrize("narrow", [0, 100])
+def test_different_rows_with_equal_hashes_are_settled_by_value(narrow, monkeypatch):
     """With a hash that is the same for all rows, the lowest rows by value are kept, whatever their order."""
+    monkeypatch.setattr(bounding, "NARROW", narrow)
     data = [{"id": "p", "group": g, "x": x} for g in "abc" for x in range(3)]
     with open_table(table_of(data), schema=SCHEMA, unit=people("id", at_most=4)) as table:
         connection = table.relation.get_backend().con

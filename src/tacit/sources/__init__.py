@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tacit.sources.aggregates import Aggregate
 from tacit.sources.axes import MAX_CELLS, Axis, bins
-from tacit.sources.expressions import Expression, parse
+from tacit.sources.expressions import Expression
+from tacit.sources.parsing import parse
 from tacit.sources.query import Cells, Request, run
 from tacit.sources.schema import (
     Category,

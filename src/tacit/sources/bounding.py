@@ -17,22 +17,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees import People
 from tacit.sources.axes import Axis
 from tacit.sources.compiling import Reader
 from tacit.sources.digests import row_hash, words
 from tacit.sources.schema import Category
-from tacit.sources.tables import Table, _check_key, _quiet
+from tacit.sources.tables import Table, _check_key, _quiet, people_of
 
 __all__ = ["bounded_relation", "reader_of"]
 
 HASH, RANK = "__tacit_hash", "__tacit_rank"
+NARROW = 8
 
 
 def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | None = None) -> Any:
     """The engine table that a question grouped by these axes may read: bounded once, then reused."""
-    unit = table.unit
-    if not isinstance(unit, People):
+    unit = people_of(table.unit)
+    if unit is None:
         return table.relation
     if key is None:
         raise InvalidParameter(
@@ -93,7 +93,10 @@ def _new_table(table: Table, backend: Any) -> str:
 
 
 def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
-    """One sort by (person, hash) with narrow rows; the few ties at the limit are settled by the rows' values.
+    """One sort by (person, hash) with narrow rows; ties at the limit are settled by the rows' values.
+
+    Where the values are a few bytes they are part of the sort, since then equal rows are common; where they are
+    wide, ties are few, and a second sort of the people concerned is cheaper than a wide one of all.
 
     The rank filter stands in a CASE because DuckDB otherwise turns it into one heap for each person, which is many
     times slower and needs many times the memory.
@@ -115,6 +118,9 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
         return f"SELECT {listed} FROM ({ranked}) WHERE CASE WHEN {RANK} <= {at_most} THEN TRUE ELSE FALSE END"
 
     run = backend.con.execute
+    if _key_bytes(table, coded) <= NARROW:
+        run(f"CREATE TEMP TABLE {name} AS {first('row_number', f'{HASH}, {listed}', source)}")
+        return backend.table(name)
     # rank() keeps all rows that tie for the last place: equal rows, or different rows with equal hashes.
     run(f"CREATE TEMP TABLE {name} AS {first('rank', HASH, source)}")
     crowds, settled = _new_table(table, backend), _new_table(table, backend)
@@ -130,6 +136,19 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
         run(f"DROP TABLE {settled}")
     run(f"DROP TABLE {crowds}")
     return backend.table(name)
+
+
+def _key_bytes(table: Table, coded: frozenset[str]) -> int:
+    """How much wider the sort becomes if values settle ties at once: a few bytes for flags and short lists."""
+    width = 0
+    for name in table.schema:
+        dtype = table.relation[name].type()
+        fixed = dtype.is_boolean() or dtype.is_integer() or dtype.is_floating() or dtype.is_date()
+        if name != table.person:
+            width += (
+                2 if name in coded else getattr(dtype, "nbytes", 4 if dtype.is_date() else 1) if fixed else 32
+            )
+    return width
 
 
 def _code(table: Table, name: str) -> str:

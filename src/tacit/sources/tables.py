@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.errors import BadData, InvalidParameter, TacitError, UnknownColumn
-from tacit.guarantees import People, Unit
+from tacit.guarantees import GroupOf, People, Unit
 from tacit.sources import digests
 from tacit.sources.compiling import Reader, check_types
 from tacit.sources.schema import Schema
@@ -31,6 +31,12 @@ PARQUET = (".parquet", ".pq", ".parq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 MEMORY = "1GB"
 T = TypeVar("T")
+
+
+def people_of(unit: Unit) -> People | None:
+    """The person whom a unit protects, alone or with others; None where rows are protected."""
+    base = unit.of if isinstance(unit, GroupOf) else unit
+    return base if isinstance(base, People) else None
 
 
 class Table:
@@ -50,7 +56,8 @@ class Table:
         self.unit = unit
         self.source = source
         self.engine: str = relation.get_backend().name
-        self.person = unit.column if isinstance(unit, People) else None
+        whose = people_of(unit)
+        self.person = whose.column if whose else None
         self.columns = tuple(dict.fromkeys([*schema, *([self.person] if self.person else [])]))
         self._files = files
         self._digests: dict[bytes, str] = {}
@@ -189,7 +196,8 @@ def _read_csv(connection: Any, paths: list[str], text: str, schema: Schema, unit
 
     def load() -> Any:
         raw = connection.read_csv(paths, **options)
-        person = [unit.column] if isinstance(unit, People) else []
+        whose = people_of(unit)
+        person = [whose.column] if whose else []
         for name in (*schema, *person):
             if name not in raw.columns:
                 raise UnknownColumn(column=name, known=raw.columns, where=text)
@@ -219,7 +227,8 @@ def _open_frame(data: Any, kind: str, schema: Schema, unit: Unit, memory: str) -
     if hasattr(data, "collect") and kind == "polars":
         data = _quiet(data.collect, source, "could not be computed", "collect it first")
     names = list(data.column_names if kind == "pyarrow" else data.columns)
-    wanted = [*schema, *([unit.column] if isinstance(unit, People) else [])]
+    whose = people_of(unit)
+    wanted = [*schema, *([whose.column] if whose else [])]
     for name in wanted:
         if name not in names:
             raise UnknownColumn(column=name, known=map(str, names), where=source)

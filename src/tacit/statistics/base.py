@@ -22,7 +22,8 @@ from tacit.sources.aggregates import Aggregate
 from tacit.sources.aggregates import People as CountPeople
 from tacit.sources.aggregates import Rows as CountRows
 from tacit.sources.axes import Axis, Binned, Open, axes_of, cell_count
-from tacit.sources.expressions import Expression, parse
+from tacit.sources.expressions import Expression
+from tacit.sources.parsing import parse
 from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Schema
 from tacit.statistics.forms import Form, Parts, Reals

@@ -9,8 +9,8 @@ and to the variance's parts the Bernstein polynomials of degree two
     squares_below += (w - u)^2,   products += 2 u (w - u),   squares_above += u^2        (sum: w^2 for every row).
 
 Each row spreads the same total over the parts, so the sensitivity is that of a histogram (see `movement.simplex`),
-and the statistic is a function of shares: mean = low + w above / (above + below). Against a noisy sum divided by a
-noisy count, Laplace noise of the same price has less error at every mean, and much less away from the middle.
+and the statistic is a function of shares: mean = low + w above / (above + below). Against a centred noisy sum
+divided by a noisy count, with the price split evenly, Laplace noise of the same price has half the variance.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Unit
 from tacit.sources.aggregates import Rows, Squares, Steps
-from tacit.sources.expressions import And, Expression, Not, parse
+from tacit.sources.expressions import And, Expression, Not
+from tacit.sources.parsing import parse
 from tacit.sources.query import Cells
 from tacit.sources.schema import Schema
 from tacit.statistics.base import (
