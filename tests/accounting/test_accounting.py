@@ -133,6 +133,14 @@ def test_many_repetitions_and_many_events() -> None:
     assert found.high == pytest.approx(tacit.Gaussian(mu=mu).epsilon(1e-6), rel=0.02)
 
 
+def test_many_concentrated_events_are_one() -> None:
+    events = [e.Concentrated(rho=float(x)) for x in np.linspace(1e-6, 1e-4, 10_000)]
+    total = tacit.compose(*[tacit.Concentrated(rho=x.rho) for x in events])
+    assert account(events, delta=1e-6).epsilon.high == pytest.approx(total._epsilon_at(1e-6), rel=1e-9)
+    both = account([*events, e.Laplace(epsilon=0.1)], delta=1e-6).epsilon.high
+    assert total._epsilon_at(1e-6) <= both <= total._epsilon_at(1e-6) + 0.1 + 1e-3
+
+
 def test_extremes() -> None:
     assert (
         account(e.Repeated(event=e.Gaussian(noise_multiplier=1e6), times=10**9), delta=1e-6).epsilon.high < 1

@@ -69,7 +69,10 @@ def profile_of(events: Event | Sequence[Event], *, neighbours: str | Neighbours)
 def _losses(parts: Counted, neighbours: Neighbours) -> Profile:
     removal: list[tuple[Pair, int]] = []
     addition: list[tuple[Pair, int]] = []
-    for event, count in parts:
+    # Rhos add (theorem `compose-concentrated`), and the curve of the sum is below the product of the curves.
+    rho = sum_up(Fraction(e.rho) * n for e, n in parts if isinstance(e, Concentrated))
+    merged: Counted = [(Concentrated(rho=rho), 1)] if rho > 0 else []
+    for event, count in [*(p for p in parts if not isinstance(p[0], Concentrated)), *merged]:
         pairs = event.pairs(neighbours)
         if pairs is not None:
             removal.append((pairs[0], count))
