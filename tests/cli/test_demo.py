@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit
 from tacit.cli import main
 from tacit.guarantees import Approximate, Guarantee, Pure, rows
 from tacit.guarantees.record import from_record
@@ -163,3 +164,16 @@ def test_an_earlier_picture_survives_bad_input(tmp_path: Path, capsys: pytest.Ca
     assert main(["demo", "--out", str(tmp_path), "--delta", "2"]) == 2
     assert picture.read_bytes() == b"an earlier picture"
     assert "delta must" in capsys.readouterr().err
+
+
+def test_the_belief_panel_pays_for_both_sides() -> None:
+    """Odds leave the band upwards or downwards: each side has half of the probability that is named."""
+    from tacit.report.figures import _working_epsilon
+
+    guarantee = tacit.Guarantee(bound=tacit.Gaussian(mu=1.0), unit=tacit.rows())
+    loss, note = _working_epsilon(guarantee)
+    # the loss is N(1/2, 1) under the truth: both tails beyond the band, exactly
+    upper = 0.5 * math.erfc((loss - 0.5) / math.sqrt(2))
+    lower = 0.5 * math.erfc((loss + 0.5) / math.sqrt(2))
+    assert "1e-05" in note
+    assert upper + lower <= 1e-5

@@ -376,6 +376,13 @@ def test_explanations_are_sentences_with_numbers_rounded_against_us() -> None:
     assert "1e-06" in approximate
 
 
+def test_no_words_are_stronger_than_a_large_epsilon() -> None:
+    text = promise(tacit.Pure(epsilon=1000)).explain()
+    assert "e^1e+03 times" in text  # not a float that is smaller than e^1000
+    assert "100%" in text
+    assert "almost the same" not in text
+
+
 def test_conditions_are_never_hidden() -> None:
     text = random(tacit.Pure(epsilon=1), 0.05).explain()
     assert "random differential privacy, not differential privacy" in text

@@ -30,7 +30,7 @@ def _sentences(bound: Bound, unit: Unit, condition: Condition) -> list[str]:
         if unit.neighbours is Neighbours.REPLACE_ONE
         else "had been added or left out"
     )
-    what = f"What is published would look almost the same if the data of {unit.noun} {change}"
+    what = f"What is published would change only within limits if the data of {unit.noun} {change}"
     first = f"{what}: {_loss(bound)}."
     guess = meaning.best_guess(bound)
     power = meaning.power(bound, 0.05)
@@ -45,14 +45,14 @@ def _sentences(bound: Bound, unit: Unit, condition: Condition) -> list[str]:
 def _loss(bound: Bound) -> str:
     epsilon = bound._epsilon(0.0)
     if math.isfinite(epsilon):
-        return f"no outcome becomes more than {_up(math.exp(min(epsilon, 700)))} times as likely ({bound})"
+        return f"no outcome becomes more than {_factor(epsilon)} times as likely ({bound})"
     stated = (
         float(bound.delta) if isinstance(bound, Pointwise) else max(_READING_DELTA, bound._delta(math.inf))
     )
     epsilon = bound._epsilon(stated)
     if math.isinf(epsilon):
         return f"no useful factor holds for the likelihood of outcomes ({bound})"
-    reach = f"{_up(math.exp(min(epsilon, 700)))} times as likely"
+    reach = f"{_factor(epsilon)} times as likely"
     if isinstance(bound, Pointwise):
         return f"except with probability {stated:.2g}, no outcome becomes more than {reach} ({bound})"
     return f"no event becomes more than {reach}, give or take a probability of {stated:.2g} ({bound})"
@@ -70,7 +70,7 @@ def _belief(bound: Bound) -> str:
     reached = meaning.incentive(bound, delta=max(_READING_DELTA, bound._delta(math.inf)))
     return (
         f"Taking part multiplies the expected harm from the publication, of whatever kind, by at most "
-        f"{_up(reached.factor)}, plus {reached.addend:.2g} of the worst harm imaginable."
+        f"{_factor(bound._epsilon(reached.addend))}, plus {reached.addend:.2g} of the worst harm imaginable."
     )
 
 
@@ -88,7 +88,7 @@ def _coupled_sentences(bound: Bound, unit: Unit, condition: Condition) -> list[s
     priv = unit.priv if isinstance(unit, Coupled) else f"the data of {unit.noun}"
     alt = unit.alt if isinstance(unit, Coupled) else "the table without them"
     first = (
-        f"What is published tells about {priv} hardly more than could be told from {alt}: {_loss(bound)}, "
+        f"What is published tells about {priv} only within limits more than could be told from {alt}: {_loss(bound)}, "
         f"compared with an imitation made from {alt} alone."
     )
     second = "This is not differential privacy: " + (
@@ -97,6 +97,11 @@ def _coupled_sentences(bound: Bound, unit: Unit, condition: Condition) -> list[s
         else "it protects only what is named here."
     )
     return [first, second, "Two such releases together have no guarantee, unless their theorem says so."]
+
+
+def _factor(epsilon: float) -> str:
+    """e^epsilon, rounded up; as a power where it is beyond the floats."""
+    return _up(math.exp(epsilon)) if epsilon <= 700 else f"e^{_up(epsilon)}"
 
 
 def _percent(value: float) -> str:

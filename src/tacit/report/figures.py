@@ -140,11 +140,12 @@ def _working_epsilon(guarantee: Guarantee) -> tuple[float, str]:
         return min(pure, 50.0), f"whatever comes out\n(a loss of at most {pure:.3g})"
     level = 10 * max(1e-6, guarantee.delta(math.inf))
     try:
-        bound = convert(guarantee.bound, Pointwise, delta=min(0.5, level))
+        # Half for beliefs that rise too far, half for those that fall too far.
+        bound = convert(guarantee.bound, Pointwise, delta=min(0.5, level) / 2)
     except NoLaw:
         return 50.0, "no bound on beliefs\nat so large a delta"
     epsilon = float(bound.epsilon)
-    share = float(bound.delta)
+    share = 2 * float(bound.delta)
     return min(epsilon, 50.0), f"except with probability {share:.2g}\n(a loss of at most {_up3(epsilon)})"
 
 
