@@ -7,8 +7,10 @@ import typer
 import tacit
 from tacit.cli.account import account, calibrate
 from tacit.cli.demo import demo
+from tacit.cli.explain import explain
 from tacit.cli.ledger import ledger
 from tacit.cli.optimal import optimal
+from tacit.cli.plans import plan, release
 from tacit.cli.reproduce import reproduce
 
 __all__ = ["app"]
@@ -38,6 +40,9 @@ def root(
 app.command(name="account")(account)
 app.command(name="calibrate")(calibrate)
 app.command(name="demo")(demo)
+app.command(name="explain")(explain)
 app.add_typer(ledger, name="ledger")
 app.add_typer(optimal, name="optimal")
+app.command(name="plan")(plan)
+app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tacit.guarantees import Guarantee, Profile
 
-__all__ = ["draw_curve", "draw_guarantee"]
+__all__ = ["draw_curve", "draw_guarantee", "draw_meaning"]
 
 INK = "#1f2a37"
 MUTED = "#6b7280"
@@ -36,6 +36,19 @@ def draw_guarantee(guarantee: Guarantee, path: Path) -> None:
         draw_profile(axes[0], guarantee)
         draw_power(axes[1], guarantee)
         draw_posterior(axes[2], guarantee)
+        figure.savefig(path, dpi=150, facecolor="white")
+
+
+def draw_meaning(guarantee: Guarantee, path: Path) -> None:
+    """Two panels: the power of the best test about one unit, and beliefs before and after."""
+    with _style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(9.2, 4.6), layout="constrained")
+        axes = figure.subplots(1, 2)
+        figure.suptitle(f"What {guarantee.bound} means", color=INK, fontsize=13)
+        draw_power(axes[0], guarantee)
+        draw_posterior(axes[1], guarantee)
         figure.savefig(path, dpi=150, facecolor="white")
 
 
