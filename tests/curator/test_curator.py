@@ -251,3 +251,59 @@ def test_answers_survive_the_ledger() -> None:
             assert np.shape(other.parts[name]) == np.shape(values)
     with pytest.raises(InvalidParameter, match="format"):
         decode(b'{"format":99}\n')
+
+
+def test_a_declared_sampling_model_widens_the_interval_to_the_population(make: Any) -> None:
+    """300 tables drawn from a known population: the interval holds the population's share and mean."""
+    random = np.random.default_rng(7)
+    truth, hits, wider = 0.3, [0, 0], True
+    import pyarrow as pa
+
+    curator = make(
+        tacit.Pure(epsilon=1000.0),
+        protect=tacit.rows(),
+        data=pa.table({"x": [0.0]}),
+        schema={"x": tacit.number(0, 1)},
+    )
+    plan = curator.preview(
+        [
+            tacit.ask(tacit.proportion("x > 0.5"), epsilon=0.2, sampling=True, name="share"),
+            tacit.ask(tacit.mean("x"), epsilon=0.2, sampling=True, name="mean"),
+            tacit.ask(tacit.mean("x"), epsilon=0.2, name="noise only"),
+        ]
+    )
+    from tacit.curator.sampling import population
+    from tacit.sources import open_table
+    from tacit.statistics import read
+
+    for i in range(60):
+        x = np.where(random.random(500) < truth, 0.9, 0.1)
+        table = open_table(pa.table({"x": x}), schema=curator.schema, unit=curator.unit)
+        integers = read(table, [r.question for r in plan.releases])
+        for j, (r, true) in enumerate(zip(plan.releases[:2], (truth, 0.1 + 0.8 * truth), strict=True)):
+            parts = {}
+            for block in r.treatment.blocks:
+                parts |= block.release(integers[j], source=SeededSource(seed=i))
+            found = population(r.question, r.treatment, Noisy(parts=parts), Fraction(95, 100))
+            inner = r.treatment.read(r.question, Noisy(parts=parts), Fraction(95, 100))
+            hits[j] += bool(found.low <= true <= found.high)
+            wider &= bool(found.low <= inner.low and inner.high <= found.high)
+        table.close()
+    assert min(hits) >= 57
+    assert wider
+    with pytest.raises(InvalidParameter, match="one row"):
+        make().preview(tacit.ask(tacit.mean("income"), epsilon=0.1, sampling=True))
+    with pytest.raises(InvalidParameter, match="mean or a proportion"):
+        curator.preview(tacit.ask(tacit.count(), epsilon=0.1, sampling=True))
+
+
+def test_consistent_margins_agree(make: Any) -> None:
+    curator = make(tacit.Pure(epsilon=1.0))
+    answer = curator.release(
+        tacit.margins(["state", "age", "insured"], order=2), epsilon=0.5, consistent=True
+    )
+    table = answer.table
+    by_age = table[table.state == "all"].groupby("age")["value"].sum()
+    also = table[table.insured == "all"].groupby("age")["value"].sum()
+    assert (by_age == also).all()
+    assert (table["value"] >= 0).all()

@@ -31,6 +31,7 @@ class Ask:
     confidence: Fraction = CONFIDENCE
     consistent: bool = False
     rows: int | None = None
+    sampling: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
@@ -55,6 +56,7 @@ class Ask:
             "statistic": self.statistic.describe(),
             "confidence": str(self.confidence),
             "consistent": self.consistent,
+            "sampling": self.sampling,
         }
 
 
@@ -66,11 +68,13 @@ def ask(
     interval: Number = 0.95,
     consistent: bool = False,
     rows: int | None = None,
+    sampling: bool = False,
     **paid: Any,
 ) -> Ask:
     """A statistic for a plan: `ask(count(by="state"), name="by state", weight=2)`, or with a price of its own.
 
     `interval` is the confidence of the intervals, `rows` a public guess at the rows of a cell, for expected errors.
+    `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means and proportions speak about that.
     """
     return Ask(
         statistic=statistic,
@@ -79,5 +83,6 @@ def ask(
         confidence=decimal("interval", interval, most=1),
         consistent=bool(consistent),
         rows=rows,
+        sampling=bool(sampling),
         price=price(**paid) if paid else None,
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from tacit.accounting.codec import to_record
 from tacit.curator.plan import Plan, Planned
+from tacit.curator.sampling import DECLARED
 
 __all__ = ["FORMAT", "NOT_COVERED", "certify"]
 
@@ -22,6 +23,8 @@ NOT_COVERED = (
     "rows of a person beyond the declared limit, which were not used",
     "the difference between the people in the table and those whom it stands for (sampling error)",
 )
+SAMPLE = "the statistic of the declared, clamped and bounded data, each cell by itself"
+POPULATION = "the population's value, each cell by itself, if the declaration is true"
 PACKAGES = ("numpy", "duckdb", "ibis-framework", "python-flint", "cryptography", "pyspark")
 
 
@@ -64,8 +67,9 @@ def certify(
         "computational": COMPUTATIONAL,
         "intervals": {
             "confidence": float(planned.ask.confidence),
-            "cover": "the statistic of the declared, clamped and bounded data, each cell by itself",
-            "do_not_cover": list(NOT_COVERED),
+            "cover": POPULATION if planned.ask.sampling else SAMPLE,
+            "do_not_cover": list(NOT_COVERED[:2] if planned.ask.sampling else NOT_COVERED),
+            "declared": [DECLARED] if planned.ask.sampling else [],
         },
         "error": planned.expected.record,
         "price_of_privacy": planned.expected.floor_record,

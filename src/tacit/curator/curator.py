@@ -22,6 +22,7 @@ from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import exact_numbers, price
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Release, Releases
+from tacit.curator.sampling import population
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
@@ -178,14 +179,15 @@ class Curator:
             return self._releases(plan, decode(outcome.answer), entry, table, replayed=True)
         try:
             answers = self._read(plan, table)
-            entry = {"id": ledger.id, "sequence": outcome.sequence, "time": _now(), "digest": outcome.digest}
-            releases = self._releases(plan, answers, entry, table, replayed=False)
+            recorded = encode(answers)
         except BaseException:
             with contextlib.suppress(TacitError):
                 ledger.fail(outcome)
             raise
-        ledger.commit(outcome, encode(answers))
-        return releases
+        # From here on the answer is on record: whatever fails below can be had again, free.
+        ledger.commit(outcome, recorded)
+        entry = {"id": ledger.id, "sequence": outcome.sequence, "time": _now(), "digest": outcome.digest}
+        return self._releases(plan, answers, entry, table, replayed=False)
 
     def _read(self, plan: Plan, table: Table) -> list[Noisy]:
         """True numbers exist between these two lines, and nowhere else."""
@@ -204,7 +206,10 @@ class Curator:
         publishable = self._source is None or self._source.publishable
         found = []
         for planned, noisy in zip(plan.releases, answers, strict=True):
-            estimate = planned.treatment.read(planned.question, noisy, planned.ask.confidence)
+            if planned.ask.sampling:
+                estimate = population(planned.question, planned.treatment, noisy, planned.ask.confidence)
+            else:
+                estimate = planned.treatment.read(planned.question, noisy, planned.ask.confidence)
             if planned.ask.consistent:
                 estimate = finish(planned.question, planned.treatment, noisy, estimate)
             certificate = certify(

@@ -44,7 +44,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 TABLES = ("budget", "data", "ledger", "protect", "release", "schema", "spend")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
-FINISH = ("consistent", "interval", "name", "rows", "weight")
+FINISH = ("consistent", "interval", "name", "rows", "sampling", "weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from typing import Any
 from tacit.accounting import events
 from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
+from tacit.curator import sampling
 from tacit.curator.asks import Ask
 from tacit.curator.charges import Charged, charge
 from tacit.curator.errors import Expected, expected
@@ -109,6 +110,8 @@ def make_plan(
     prices = _prices(asks, questions, total)
     releases = []
     for a, question, price in zip(asks, questions, prices, strict=True):
+        if a.sampling:
+            sampling.check(question, unit)
         treatment = treat(question, price, cells=question.cells, budget=budget)
         releases.append(
             Planned(

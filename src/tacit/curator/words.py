@@ -84,7 +84,12 @@ def _foot(release: Release) -> list[str]:
     )
     left = f"spent so far: {release.spent}; left: {release.remaining}"
     level = float(release.planned.ask.confidence)
-    return [*more, f"intervals: {level:.0%}, for the noise only", price, left]
+    about = (
+        "for the population, if the rows are independent draws"
+        if release.planned.ask.sampling
+        else "for the noise only"
+    )
+    return [*more, f"intervals: {level:.0%}, {about}", price, left]
 
 
 def release_text(release: Release) -> str:
