@@ -12,7 +12,7 @@ from tacit.curator.treatments import Noisy
 from tacit.sources.axes import Axis
 from tacit.statistics.base import Question
 
-__all__ = ["key_columns", "label"]
+__all__ = ["key_columns", "label", "raw_keys"]
 
 ALL = "all"
 
@@ -29,10 +29,15 @@ def _short(value: Any) -> str:
 
 
 def key_columns(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
-    """One column for each key; none for a statistic of the whole table."""
+    """One column for each key, for people; none for a statistic of the whole table."""
+    return {name: [label(v) for v in column] for name, column in raw_keys(question, noisy).items()}
+
+
+def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
+    """The same with ranges as pairs."""
     if noisy.keys is not None:
         names = [a.column for a in question.axes]
-        return {n: [label(v) for v in column] for n, column in zip(names, noisy.keys, strict=True)}
+        return {n: list(column) for n, column in zip(names, noisy.keys, strict=True)}
     if question.statistic.kind == "margins":
         return _margins(question)
     columns = _product(question.axes)
@@ -49,7 +54,7 @@ def _product(axes: Sequence[Axis]) -> dict[str, list[Any]]:
     out: dict[str, list[Any]] = {}
     for i, axis in enumerate(axes):
         inner, outer = math.prod(sizes[i + 1 :]), math.prod(sizes[:i])
-        labels = [label(v) for v in axis.labels]
+        labels = list(axis.labels)
         out[axis.column] = [v for v in labels for _ in range(inner)] * outer
     return out
 

@@ -139,7 +139,8 @@ footer{color:var(--muted);font-size:.85rem;padding-bottom:3rem}
 _NARROW = """
 @media(max-width:760px){.split{grid-template-columns:minmax(0,1fr)}
 .card{padding:1.1rem 1rem;border-radius:10px}
-main,.top,footer{padding-left:.8rem;padding-right:.8rem}.glance .wide{display:none}.flagged{white-space:normal;margin-right:0}}
+main,.top,footer{padding-left:.8rem;padding-right:.8rem}
+.glance .wide{display:none}.flagged{white-space:normal;margin-right:0}}
 """
 _PRINT = """
 @page{margin:15mm 14mm}
