@@ -89,7 +89,11 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
             )
         except TacitError:
             continue
-        parts.append(BudgetPart(release=release.name, amount=_amount(own.bound, lead), words=str(own.bound)))
+        parts.append(
+            BudgetPart(
+                release=release.name.replace(" ", "-"), amount=_amount(own.bound, lead), words=str(own.bound)
+            )
+        )
     return BudgetView(
         kind=lead, total=total, spent=spent, remaining=left, total_words=str(budget.bound),
         spent_words=str(last.spent), remaining_words=str(last.remaining), earlier=max(0.0, spent - paid),
