@@ -111,8 +111,9 @@ def free(out: Path) -> None:
 
 
 def write_release(
-    out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, **about: Any
-) -> list[Path]:
+    out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
+    title: str = "", truth: dict[str, list[float]] | None = None,
+) -> list[Path]:  # fmt: skip
     """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
     import pyarrow.parquet
 
@@ -129,7 +130,7 @@ def write_release(
                 pyarrow.parquet.write_table(one.to_arrow(), folder / "values" / f"{stem}.parquet")
                 (folder / "certificates" / f"{stem}.json").write_text(one.to_json() + "\n", encoding="utf-8")
             shutil.copyfile(file.path, folder / "plan.toml")
-            page = report_of(plan, releases, budget=budget, title=file.path.stem, **about)
+            page = report_of(plan, releases, budget=budget, title=title or file.path.stem, truth=truth)
             (folder / "report.html").write_text(page, encoding="utf-8")
             folder.chmod(0o755)
             if out.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.curator.keys import treat_keys
 from tacit.curator.prices import Price
 from tacit.curator.ranks import treat_ranks
 from tacit.curator.treatments import Treatment, treat
@@ -13,6 +14,8 @@ __all__ = ["choose"]
 
 def choose(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
     """The treatment of a question at this price; `budget` says what is cheap."""
+    if not question.known_keys:
+        return treat_keys(question, price)
     if question.statistic.kind == "quantiles":
         return treat_ranks(question, price)
     return treat(question, price, cells=question.cells, budget=budget)

@@ -65,8 +65,10 @@ class Release:
     def _days(self, values: Any) -> Any:
         """Means and quantiles of dates as dates, rounded to the day; other values as they are."""
         statistic: Any = self.planned.question.statistic
-        column = self.planned.question.schema.get(getattr(statistic, "column", ""))
-        if statistic.kind not in ("mean", "quantiles") or not isinstance(column, Date):
+        if statistic.kind not in ("mean", "quantiles"):
+            return values
+        column = self.planned.question.schema[statistic.column]
+        if not isinstance(column, Date):
             return values
         return [column.label(round(v)) if np.isfinite(v) else None for v in values]
 
