@@ -10,6 +10,7 @@ from tacit.cli.demo import demo
 from tacit.cli.ledger import ledger
 from tacit.cli.optimal import optimal
 from tacit.cli.reproduce import reproduce
+from tacit.cli.twin import twin
 
 __all__ = ["app"]
 
@@ -41,3 +42,4 @@ app.command(name="demo")(demo)
 app.add_typer(ledger, name="ledger")
 app.add_typer(optimal, name="optimal")
 app.command(name="reproduce")(reproduce)
+app.command(name="twin")(twin)
