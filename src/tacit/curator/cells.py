@@ -40,6 +40,8 @@ def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
         return {n: list(column) for n, column in zip(names, noisy.keys, strict=True)}
     if question.statistic.kind == "margins":
         return _margins(question)
+    if question.statistic.kind == "bounds":
+        return {"bound": ["low", "high"]}
     columns = _product(question.axes)
     shares = getattr(question.statistic, "at", None)
     if question.statistic.kind == "quantiles" and shares is not None:
