@@ -49,6 +49,10 @@ def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
     return columns
 
 
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(label(value))
+
+
 def _product(axes: Sequence[Axis]) -> dict[str, list[Any]]:
     sizes = [a.size or 0 for a in axes]
     out: dict[str, list[Any]] = {}
@@ -67,5 +71,6 @@ def _margins(question: Question) -> dict[str, list[Any]]:
         columns = _product(part.axes)
         size = math.prod(a.size or 0 for a in part.axes)
         for name in names:
-            out[name].extend(columns.get(name, [ALL] * size))
+            # Beside "all" a key is a word too: a column has one type.
+            out[name].extend(_word(v) for v in columns.get(name, [ALL] * size))
     return out

@@ -148,8 +148,8 @@ def groups_of(question: Question) -> list[Group]:
     if not noisy:
         return []
     m, moves = question.movement, [(p.name, question.movements[p.name]) for p in noisy]
-    joint = [(tuple(p.name for p in noisy), int(m.l1), int(m.l2_squared))]
-    apart = [((name,), int(x.l1), int(x.l2_squared)) for name, x in moves]
+    joint: list[Group] = [(tuple(p.name for p in noisy), int(m.l1), int(m.l2_squared))]
+    apart: list[Group] = [((name,), int(x.l1), int(x.l2_squared)) for name, x in moves]
     if len({p.spacing for p in noisy}) > 1:
         return apart
     # One vector has noise of size l1 on every part, separate ones k l1_i each: the smaller one, on average of logs.
