@@ -13,7 +13,8 @@ from tacit.cli import main
 
 PLAN = """
 [protect]
-people = "who"
+unit = "people"
+column = "who"
 
 [schema.age]
 kind = "number"

@@ -106,9 +106,5 @@ def read_tables(path: Path) -> dict[str, Any]:
 def _protected(plan: dict[str, Any]) -> str:
     """The column that says who a person is, where a plan's [protect] names one."""
     protect = plan.get("protect")
-    if not isinstance(protect, dict):
-        return ""
-    for word in ("people", "person", "id", "column"):
-        if isinstance(protect.get(word), str):
-            return str(protect[word])
-    return ""
+    column = protect.get("column") if isinstance(protect, dict) else None
+    return column if isinstance(column, str) else ""
