@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,13 @@ def count_passing(law: Law, cells: int, least: int, source: Source) -> int:
     """How many of `cells` independent draws are at least `least`: binomial, exactly."""
     if cells == 0:
         return 0
-    chance = law.survival_real(least)
-    return int(Binomial(trials=cells, probability_of_one=chance).sample(source=source))
+    return int(_passing(law, cells, least).sample(source=source))
+
+
+@lru_cache(maxsize=64)
+def _passing(law: Law, cells: int, least: int) -> Binomial:
+    """Kept, since its tables serve every later release of the same kind."""
+    return Binomial(trials=cells, probability_of_one=law.survival_real(least))
 
 
 def passing_noise(law: Law, count: int, least: int, source: Source) -> Integers:
