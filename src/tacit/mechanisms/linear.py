@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -18,17 +17,13 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, UnknownName
-from tacit.guarantees import Bound, Neighbours, Pure
-from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import sum_up, up
-from tacit.mechanisms.base import epsilon_parameter
+from tacit.guarantees import Bound, Neighbours
+from tacit.mechanisms.budgets import Budget, block_mechanism, composed_bound
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
-from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.shapes import Gauge
 from tacit.mechanisms.strategies import Noise, Strategy, optimised, total_error, variance_of
 from tacit.mechanisms.workloads import (
@@ -51,6 +46,7 @@ Error = Literal["squared", "absolute"]
 BRANCHINGS = (2, 4, 8, 16)
 MOST_CELLS = 512
 MOST_SHAPED = 1024
+MOST_REPLACED = 100
 # Moves whose hull is found in about a second, by dimension.
 HULL_POINTS = {1: 4000, 2: 400, 3: 120, 4: 40, 5: 12, 6: 12}
 
@@ -137,36 +133,14 @@ def choose(
             what="the choice of a strategy", reason=f"{workload.cells:,} cells are too many for dense matrices",
             hint="use RangeTree for ranges, margin_errors for margins, or add up adjacent cells",
         )  # fmt: skip
-    budget = _Budget.of(epsilon, delta)
+    budget = Budget.of(epsilon, delta)
     found = list(_candidates(workload, budget, ordered))
     found += _shaped(workload, budget)
     found.sort(key=lambda c: c.squared if error == "squared" else c.absolute)
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Budget:
-    """epsilon alone (Laplace), or with a delta: then Gaussian noise with a total mu is possible too."""
-
-    epsilon: Fraction
-    delta: float | None
-    mu: Fraction
-
-    @classmethod
-    def of(cls, epsilon: Exact, delta: Exact | None) -> _Budget:
-        target = epsilon_parameter(epsilon)
-        if delta is None:
-            return cls(epsilon=target, delta=None, mu=Fraction(0))
-        from tacit.mechanisms.calibrate import greatest
-        from tacit.mechanisms.gaussian import delta_parameter
-
-        limit = delta_parameter(delta)
-        goal = -up(-target)
-        mu = greatest(lambda m: GaussianBound(mu=up(m)).delta(goal) <= limit, Fraction(1 << 10))
-        return cls(epsilon=target, delta=limit, mu=mu)
-
-
-def _candidates(workload: Workload, budget: _Budget, ordered: bool) -> Iterator[Candidate]:
+def _candidates(workload: Workload, budget: Budget, ordered: bool) -> Iterator[Candidate]:
     cells = np.eye(workload.cells, dtype=np.int64)
     groups = disjoint_blocks(workload.matrix)
     plans: list[tuple[str, list[Matrix], bool]] = [
@@ -189,7 +163,7 @@ def _candidates(workload: Workload, budget: _Budget, ordered: bool) -> Iterator[
 
 
 def _noisy(
-    name: str, workload: Workload, blocks: list[Matrix], budget: _Budget, weighted: bool, gaussian: bool
+    name: str, workload: Workload, blocks: list[Matrix], budget: Budget, weighted: bool, gaussian: bool
 ) -> Candidate | None:
     moved = [workload.sensitivities(b)[1 if gaussian else 0] for b in blocks]
     free = np.array([m > 0 for m in moved])
@@ -205,20 +179,9 @@ def _noisy(
     exact = iter(shares_of(shares[free]))
     mechanisms: list[Laplace | RoundedGaussian | None] = []
     for block, move in zip(blocks, moved, strict=True):
-        mechanisms.append(_mechanism(len(block), move, next(exact), budget, gaussian) if move else None)
+        mechanisms.append(block_mechanism(len(block), move, next(exact), budget, gaussian) if move else None)
     law = "Gaussian" if gaussian else "Laplace"
     return _finish(f"{law} {name}", workload, blocks, mechanisms)
-
-
-def _mechanism(
-    size: int, move: int, share: Fraction, budget: _Budget, gaussian: bool
-) -> Laplace | RoundedGaussian:
-    if not gaussian:
-        return Laplace.for_epsilon(epsilon=budget.epsilon * share, sensitivity=L1(move))
-    # mu_l^2 = share mu^2, so that the squares add up to mu^2.
-    target = budget.mu**2 * share
-    std = Fraction(upper(lambda: (ball(move) / ball(target)).sqrt()))
-    return RoundedGaussian(sensitivity=L2.root(move), noise_std=std, dimension=size)
 
 
 def _finish(
@@ -234,27 +197,18 @@ def _finish(
     squared, absolute = total_error(solve, strategy, mechanisms)
     return Candidate(
         name=name, workload=workload, strategy=strategy, mechanisms=tuple(mechanisms),
-        bound=_bound(mechanisms), squared=squared, absolute=absolute, _solve=solve,
+        bound=composed_bound(mechanisms), squared=squared, absolute=absolute, _solve=solve,
     )  # fmt: skip
 
 
-def _bound(mechanisms: Sequence[Noise | None]) -> Bound:
-    """Pure epsilons add; the squares of mu add (theorems compose-pure, compose-gaussian)."""
-    bounds = [m.bound for m in mechanisms if m is not None]
-    if len(bounds) == 1:
-        return bounds[0]
-    if all(isinstance(b, Pure) for b in bounds):
-        return Pure(epsilon=sum_up([float(b.epsilon) for b in bounds if isinstance(b, Pure)]))
-    mus = [b.mu for b in bounds if isinstance(b, GaussianBound)]
-    return GaussianBound(mu=upper(lambda: sum((ball(m) ** 2 for m in mus), ball(0)).sqrt()))
-
-
-def _shaped(workload: Workload, budget: _Budget) -> Iterator[Candidate]:
+def _shaped(workload: Workload, budget: Budget) -> Iterator[Candidate]:
     """K-norm noise on independent queries that determine the others."""
     if workload.queries * workload.cells > 1 << 20:
         return
     rows = independent_rows(workload.matrix)
     base = workload.matrix[rows]
+    if workload.neighbours is Neighbours.REPLACE_ONE and len(np.unique(base.T, axis=0)) > MOST_REPLACED:
+        return
     moves = workload.moves(base)
     moves = moves[moves.any(axis=1)]
     d = len(rows)
