@@ -32,10 +32,10 @@ def found(question, cells) -> dict[tuple[int, ...], int]:
 
 
 @pytest.mark.parametrize("schema", [PLAIN, FILLED], ids=["plain", "filled"])
-def test_occupied_cells(handed_over, schema) -> None:
+def test_occupied_cells(opened, schema) -> None:
     data = sample(400)
     questions = [s.on(schema, rows()) for s in STATISTICS]
-    with open_table(handed_over(data, TYPES), schema=schema, unit=rows()) as table:
+    with opened(data, TYPES, schema=schema, unit=rows()) as table:
         for question, cells in zip(questions, ask.read_cells(table, questions), strict=True):
             assert found(question, cells) == parts(question, data)["count"], question.statistic
             assert question.integers(cells)["count"].sum() == sum(parts(question, data)["count"].values())
@@ -54,11 +54,11 @@ def test_dense_and_sparse_questions_side_by_side() -> None:
     assert found(sparse, answers[2]) == found(sparse, answers[1])
 
 
-def test_people_are_bounded_first(handed_over) -> None:
+def test_people_are_bounded_first(opened) -> None:
     data = sample(300)
     unit = people("id", at_most=2, groups=1)
     questions = [ask.sparse_histogram(["state", "age"], of=of).on(PLAIN, unit) for of in ("rows", "people")]
-    with open_table(handed_over(data, TYPES), schema=PLAIN, unit=unit) as table:
+    with opened(data, TYPES, schema=PLAIN, unit=unit) as table:
         by_rows, by_people = (
             found(q, c) for q, c in zip(questions, ask.read_cells(table, questions, key=KEY), strict=True)
         )
