@@ -163,6 +163,9 @@ def test_the_form_is_chosen_by_the_support_it_needs():
     assert isinstance(many, GaussianSelection)
     assert many.support_for(0.5) < 0.5 * OptimalSelection(epsilon=1, delta=1e-6, keys=30).support_for(0.5)
     assert isinstance(many.event, events.Approximate)
+    crowd = partition_selection(epsilon=0.1, delta=1e-9, keys=10_000)
+    assert isinstance(crowd, GaussianSelection)
+    assert crowd.bound.delta <= 1e-9
     assert "threshold" in many.method
     assert "optimal" in few.method
     for m in (few, many):

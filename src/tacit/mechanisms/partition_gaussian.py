@@ -80,14 +80,15 @@ class GaussianSelection(PartitionSelection):
         target, limit = epsilon_parameter(rho, "rho"), selection_delta(delta)
         shape: dict[str, Any] = {"keys": keys, "replaced": replaced, "group": group}
         probe = cls(noise_std=1, threshold=1, **shape)
-        square = Fraction(probe.moved * probe.group**2) / (2 * target)
+        # A hair more noise, so that what is rounded up on the way to a bound stays within the target.
+        square = Fraction(probe.moved * probe.group**2) / (2 * target) * (1 + Fraction(1, 1 << 40))
         std = Fraction(upper(lambda: ball(square).sqrt()))
         first = _threshold(probe, float(std), float(limit))
         return cls(noise_std=std, threshold=first, **shape)._raised(lambda m: Fraction(m.new) <= limit)
 
     def _raised(self, meets: Any) -> GaussianSelection:
         """The least threshold near this one that is certified."""
-        t = max(self.threshold - 2, 1)
+        t = max(self.threshold - 1, 1)
         for _ in range(MOST_TRIES):
             found = replace(self, threshold=t)
             if meets(found):
@@ -244,13 +245,19 @@ class GaussianSelection(PartitionSelection):
 
 
 def _best_mu(epsilon: float, delta: float) -> float:
-    """The largest mu with delta(epsilon) <= delta, about."""
+    """About the largest mu with delta(epsilon) <= delta, in floats."""
+    from scipy.special import ndtr
+
     low, high = 0.0, 1.0
-    while GaussianBound(mu=high).delta(epsilon) <= delta:
+
+    def meets(mu: float) -> bool:
+        return bool(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu) <= delta)
+
+    while meets(high):
         high *= 2
-    for _ in range(40):
+    for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if GaussianBound(mu=middle).delta(epsilon) <= delta else (low, middle)
+        low, high = (middle, high) if meets(middle) else (low, middle)
     return low
 
 
@@ -286,8 +293,12 @@ def partition_selection(
         return GaussianSelection.for_rho(rho=rho, delta=delta, **shape)
     if epsilon is None:
         raise InvalidParameter(parameter="epsilon", value=None, must="be given, or rho", hint="the price")
+    moved = integer_parameter("keys", keys, least=1) * integer_parameter("group", group, least=1)
+    if moved * (2 if replaced else 1) > MOST_NEW:
+        # So many keys one by one need a support of thousands, and a long law.
+        return GaussianSelection.for_target(epsilon=epsilon, delta=delta, **shape)
     best = OptimalSelection(epsilon=epsilon, delta=delta, **shape)
-    if keys * group * (2 if replaced else 1) == 1:
+    if moved == 1 and not replaced:
         return best
     normal = GaussianSelection.for_target(epsilon=epsilon, delta=delta, **shape)
     if normal.support_for(HALF) >= best.support_for(HALF):

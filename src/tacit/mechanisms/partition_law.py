@@ -28,6 +28,7 @@ SPARE = Fraction(1, 1 << 104)
 LEAST_DELTA = Fraction(1, 1 << 90)
 MOST_STEPS = 1 << 21
 TRIALS = 48
+MOST_SPLIT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,8 @@ def split(epsilon: Fraction, delta: Fraction, keys: int) -> tuple[Fraction, Frac
     if keys == 1:
         return epsilon, delta
     best = (math.inf, Fraction(0), Fraction(0))
-    for factor in np.geomspace(1.0, float(keys), TRIALS):
+    # Beyond some hundred keys the search is long and the Gaussian form far better: the plain split will do.
+    for factor in np.geomspace(1.0, float(keys), TRIALS if keys <= MOST_SPLIT else 1):
         one = epsilon / keys if factor == 1.0 else Fraction(down(epsilon / keys * Fraction(factor)))
         rest = response_delta(one, keys, epsilon)
         if rest >= float(delta):
