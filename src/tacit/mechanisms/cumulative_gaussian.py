@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -195,10 +196,8 @@ class CumulativeGaussian(Cumulative):
         self, tail: float, *, share: Fraction | None = None, near: Floats | None = None
     ) -> Floats:
         """The normal quantile of |w| noise_std, and half a step of rounding in every coordinate."""
-        from scipy.special import ndtri
-
         euclid, absolute = self._weights(share)
-        out = -float(ndtri(tail)) * (1 + 1e-12) * float(self.noise_std) * euclid + absolute / 2
+        out = -NormalDist().inv_cdf(tail) * (1 + 1e-12) * float(self.noise_std) * euclid + absolute / 2
         out[0] = 0.0
         return np.asarray(out)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ TRIALS = 24
 MOST_TRIES = 64
 MOST_NEW = 256
 HALF = Fraction(1, 2)
+
+# scipy.special takes longer to import than all searches here take to run.
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+def _normal(x: Any) -> Any:
+    """The normal distribution function, for searches; what is claimed is certified by balls."""
+    return _erfc(-np.asarray(x) / math.sqrt(2)) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,18 +164,16 @@ class GaussianSelection(PartitionSelection):
 
     def _lowest(self, noise_std: float, epsilon: float, limit: float) -> int:
         """About the lowest threshold with delta(epsilon) <= limit for this noise, in floats; certified later."""
-        from scipy.special import ndtr
-
         new, moved = (np.array(x, dtype=np.float64) for x in zip(*self._cases(), strict=True))
         mu = np.maximum(self.group * np.sqrt(moved) / noise_std, 1e-9)
 
         def meets(threshold: int) -> bool:
             supports = np.arange(1, self.group + 1)
-            p = np.minimum(ndtr(-(threshold - supports - 0.5) / noise_std), 1 - 1e-12)
+            p = np.minimum(_normal(-(threshold - supports - 0.5) / noise_std), 1 - 1e-12)
             rate = float((-np.log1p(-p) / supports).max())
             shift = epsilon - rate * (self.keys * self.group - new)
             b = -np.expm1(-rate * new)
-            rest = ndtr(mu / 2 - shift / mu) - np.exp(shift) * ndtr(-mu / 2 - shift / mu)
+            rest = _normal(mu / 2 - shift / mu) - np.exp(shift) * _normal(-mu / 2 - shift / mu)
             return bool((b + (1 - b) * np.maximum(rest, 0.0)).max() <= limit)
 
         high = 2
@@ -238,20 +245,18 @@ class GaussianSelection(PartitionSelection):
         return np.asarray(add_exact(supports, noise) >= self.threshold).astype(np.bool_), noise
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        from scipy.special import ndtri
-
         tail = float((1 - confidence_level(confidence)) / 2)
-        return math.ceil(-float(ndtri(tail)) * float(self.noise_std) - 0.5 + 1e-9)
+        return math.ceil(-NormalDist().inv_cdf(tail) * float(self.noise_std) - 0.5 + 1e-9)
 
 
 def _best_mu(epsilon: float, delta: float) -> float:
     """About the largest mu with delta(epsilon) <= delta, in floats."""
-    from scipy.special import ndtr
-
     low, high = 0.0, 1.0
 
     def meets(mu: float) -> bool:
-        return bool(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu) <= delta)
+        return bool(
+            _normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * _normal(-mu / 2 - epsilon / mu) <= delta
+        )
 
     while meets(high):
         high *= 2
@@ -263,10 +268,8 @@ def _best_mu(epsilon: float, delta: float) -> float:
 
 def _threshold(shape: GaussianSelection, noise_std: float, limit: float) -> int:
     """About the threshold at which new keys have this probability."""
-    from scipy.special import ndtri
-
     one = -math.expm1(math.log1p(-limit) / shape.keys)
-    return max(1, math.ceil(shape.group + HALF + noise_std * -float(ndtri(one))))
+    return max(1, math.ceil(shape.group + HALF + noise_std * -NormalDist().inv_cdf(one)))
 
 
 def partition_selection(
