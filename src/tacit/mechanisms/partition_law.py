@@ -25,7 +25,8 @@ BITS = 128
 ONE = 1 << BITS
 FACTOR_BITS = 192
 SPARE = Fraction(1, 1 << 104)
-LEAST_DELTA = Fraction(1, 1 << 90)
+LEAST_DELTA = Fraction(1, 1 << 72)
+MOST_EPSILON = Fraction(16)
 MOST_STEPS = 1 << 21
 TRIALS = 48
 MOST_SPLIT = 512
@@ -96,15 +97,16 @@ def key_law(epsilon: Fraction, delta: Fraction) -> KeyLaw:
     """pi(1), pi(2), ... up to 1, every step rounded down, and checked as a law of counts.
 
     The steps pi(n) - pi(n-1) are a law of noise whose excess over e^epsilon times its neighbour, to either side, adds
-    up to delta at most (theorem `partition-selection`); the rounding is paid from 2^-104, and the sums are checked.
+    up to delta at most (theorem `partition-selection`); the rounding is paid from 2^-104 e^epsilon, and the sums are checked.
     """
     if delta < LEAST_DELTA:
         raise InvalidParameter(
-            parameter="delta", value=float(delta), must="be at least 2^-90 for each key",
+            parameter="delta", value=float(delta), must="be at least 2^-72 for each key",
             hint="no key would ever be named; fewer keys a unit, or a larger delta",
         )  # fmt: skip
-    grow, fall = _factors(epsilon)
-    step = math.floor((delta - SPARE) * ONE)
+    # A smaller epsilon is safe, and beyond 16 the rounding of one step would be felt in the next.
+    grow, fall = _factors(min(epsilon, MOST_EPSILON))
+    step = math.floor((delta - SPARE * Fraction(grow, 1 << FACTOR_BITS)) * ONE)
     reached: list[int] = []
     p = 0
     while p < ONE:
