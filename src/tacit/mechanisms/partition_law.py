@@ -97,7 +97,7 @@ def key_law(epsilon: Fraction, delta: Fraction) -> KeyLaw:
     """pi(1), pi(2), ... up to 1, every step rounded down, and checked as a law of counts.
 
     The steps pi(n) - pi(n-1) are a law of noise whose excess over e^epsilon times its neighbour, to either side, adds
-    up to delta at most (theorem `partition-selection`); the rounding is paid from 2^-104 e^epsilon, and the sums are checked.
+    up to delta at most (theorem `partition-selection`); rounding is paid from 2^-104 e^epsilon, the sums are checked.
     """
     if delta < LEAST_DELTA:
         raise InvalidParameter(
