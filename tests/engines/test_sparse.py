@@ -98,7 +98,7 @@ def test_domains_beyond_every_machine_word(columns) -> None:
     assert large <= set(shown) or columns == 200
 
 
-def test_long_lists_are_matched_outside_the_engine(handed_over) -> None:
+def test_long_lists_are_matched_outside_the_engine(opened) -> None:
     """Lists of more values than a CASE should have, of words and of numbers."""
     rng = random.Random(5)
     words, numbers = [f"w{i}" for i in range(300)], list(range(0, 900, 3))
@@ -115,16 +115,16 @@ def test_long_lists_are_matched_outside_the_engine(handed_over) -> None:
         {"word": category(words), "code": category(numbers), "n": integer(0, 2, outside="missing")}
     )
     question = ask.sparse_histogram(["n", "word", "code", "n"][:3]).on(schema, rows())
-    with open_table(handed_over(data, types), schema=schema, unit=rows()) as table:
+    with opened(data, types, schema=schema, unit=rows()) as table:
         cells = ask.read_cells(table, [question])[0]
     assert found(question, cells) == parts(question, data)["count"]
 
 
 @pytest.mark.parametrize("empty", ["no rows", "all missing"])
-def test_nothing_to_count(handed_over, empty) -> None:
+def test_nothing_to_count(opened, empty) -> None:
     data = [] if empty == "no rows" else [dict.fromkeys([n for n, _ in TYPES]) for _ in range(5)]
     questions = [s.on(PLAIN, rows()) for s in STATISTICS]
-    with open_table(handed_over(data, TYPES), schema=PLAIN, unit=rows()) as table:
+    with opened(data, TYPES, schema=PLAIN, unit=rows()) as table:
         for question, cells in zip(questions, ask.read_cells(table, questions), strict=True):
             keys, counts = question.occupied(cells)
             assert keys.size == counts.size == 0
