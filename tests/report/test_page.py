@@ -350,7 +350,8 @@ def test_what_cannot_be_shown_rightly_is_refused(make: Any, word: str) -> None:
 def test_each_release_gets_the_picture_that_fits_its_kind() -> None:
     assert {r.name: fitting(r) for r in releases()} == {
         "visits": "number", "by-region": "bars", "income": "bars", "age-quantiles": "curve", "age": "histogram",
-        "weeks": "curve", "region-age": "heatmap", "three": "multiples", "codes": "bars", "stay": "bars",
+        "weeks": "curve", "region-age": "heatmap", "three": "multiples", "margins": "multiples",
+        "codes": "bars", "stay": "bars",
     }  # fmt: skip
 
 
@@ -363,6 +364,24 @@ def test_beyond_forty_cells_the_largest_are_shown_and_the_rest_is_counted(page: 
     wide = [cell((f"a{i}", f"b{j}"), i * j, 2) for i in range(30) for j in range(30)]
     big = draw(release("x", "count", "X", wide, columns=("a", "b")))
     assert (big.kind, len(big.cells)) == ("table", 40)
+
+
+def test_margins_are_one_picture_a_table(nodes: list[Node]) -> None:
+    article = next(n for n in nodes if n.attributes.get("id") == "release-margins")
+    pictures = [n for n in article.walk() if "picture" in n.attributes.get("class", "").split()]
+    names = [p.first("title") for p in pictures]
+    assert [n.words() for n in names if n is not None] == ["By region", "By sex and insured", "All together"]
+    assert ["bars" in p.attributes["class"] for p in pictures] == [True, False, True]
+    assert "Margins" in article.words()
+
+
+def test_a_cell_too_noisy_to_use_does_not_squeeze_the_others() -> None:
+    from tacit.report.pictures.scale import span_of
+
+    good = [cell((k,), 100 + k, 5) for k in range(5)]
+    wild = Cell(keys=("wild",), value=90_000.0, low=-math.inf, high=math.inf, flag=NOISY)
+    assert span_of([*good, wild])[1] < 250
+    assert span_of([wild])[1] >= 90_000
 
 
 def test_the_quality_rule_is_what_it_says() -> None:
