@@ -23,6 +23,8 @@ MOST_HEAT = 400
 MOST_POINTS = 400
 MOST_FACETS = 6
 ALL = "all"
+SMALL = 38.0
+"""The share of a small picture's width that the names of rows take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +147,7 @@ def _multiples(id: str, view: ReleaseView, cells: Sequence[Cell]) -> Markup:
         ]
         words = f"{view.columns[facet]}: {key_words(key)}"
         names = (view.columns[rest[0]], view.columns[rest[1]])
-        picture = heat_map(f"{id}-{n}", words, describe(view, part), turned, names, span=span)
+        picture = heat_map(f"{id}-{n}", words, describe(view, part), turned, names, span=span, labels=SMALL)
         made.append(tag("div", tag("h3", words), picture))
     return tag("div", made, class_="multiples")
 
@@ -174,7 +176,7 @@ def _tables(id: str, view: ReleaseView) -> Markup:
         ]  # fmt: skip
         told = describe(view, cells)
         if len(used) == 2 and len(cells) <= MOST_HEAT:
-            picture = heat_map(f"{id}-{n}", title, told, turned, (names[0], names[1]))
+            picture = heat_map(f"{id}-{n}", title, told, turned, (names[0], names[1]), labels=SMALL)
         else:
             picture = bars(f"{id}-{n}", title, told, largest(turned))
         made.append(tag("div", tag("h3", title), picture))
