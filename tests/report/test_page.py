@@ -10,6 +10,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -271,6 +272,18 @@ def only(*views: ReleaseView, **more: Any) -> ReportView:
         "releases": views, "synthetic": True,
     }  # fmt: skip
     return ReportView(**(facts | more))
+
+
+def test_any_name_can_be_linked_to() -> None:
+    odd = ["a b", "a_b", "a-b", 'x"/)#?%<', "größe", "A_20_b"]
+    text = report_html(only(*(release(name, "count", name, [cell((), 5, 1)]) for name in odd)))
+    found = parsed(text).walk()
+    ids = [n.attributes["id"] for n in found if "id" in n.attributes]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[\w-]+", i, re.A) for i in ids)
+    hrefs = {n.attributes["href"] for n in found if n.tag == "a"}
+    assert {unquote(h) for h in hrefs} >= {f"certificates/{name}.json" for name in odd}
+    assert all(re.fullmatch(r"#?[\w./%~-]+", h, re.A) for h in hrefs)
 
 
 def test_no_text_becomes_markup() -> None:

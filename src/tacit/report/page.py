@@ -10,7 +10,7 @@ from pathlib import Path
 from tacit.guarantees import theorem
 from tacit.guarantees.theorems import Standing
 from tacit.report.budget import budget_section
-from tacit.report.markup import Markup, join, tag
+from tacit.report.markup import Markup, file_link, join, tag
 from tacit.report.numbers import three
 from tacit.report.releases import (
     TRUTH_WORDS,
@@ -167,9 +167,7 @@ def _notes(view: ReportView) -> Markup | None:
     if view.notes:
         parts += [tag("h2", "Notes", id="notes"), tag("ul", [tag("li", n) for n in view.notes])]
     if view.files:
-        listed = [
-            tag("li", tag("a", tag("code", name), href=name), f" — {words}") for name, words in view.files
-        ]
+        listed = [tag("li", file_link(name), f" — {words}") for name, words in view.files]
         parts += [tag("h2", "Files"), tag("ul", listed)]
     return tag("section", parts, class_="card")
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from tacit.report.legend import legend
-from tacit.report.markup import Markup, join, tag
+from tacit.report.markup import Markup, file_link, ident, join, tag
 from tacit.report.numbers import figures, key_words, percent, three
 from tacit.report.pictures.choose import Drawn, draw
 from tacit.report.quality import ABSENT, CARE, NOISY
@@ -19,7 +19,7 @@ TRUTH_WORDS = "synthetic: the truth is shown only because this survey is public 
 
 def anchor(name: str) -> str:
     """The id of a release's section."""
-    return f"release-{name}"
+    return f"release-{ident(name)}"
 
 
 def heading_words(title: str) -> str:
@@ -29,7 +29,7 @@ def heading_words(title: str) -> str:
 
 def certificate_link(view: ReleaseView) -> Markup:
     """The file that certifies the release's numbers."""
-    return tag("a", tag("code", view.certificate), href=view.certificate)
+    return file_link(view.certificate)
 
 
 def release_section(view: ReleaseView, number: int, count: int) -> Markup:
@@ -114,7 +114,7 @@ def _facts(view: ReleaseView) -> Markup:
         entries.append(("Rests on", join(*_between(links))))
     entries.append(("Certificate", certificate_link(view)))
     if view.values:
-        entries.append(("All values", tag("a", tag("code", view.values), href=view.values)))
+        entries.append(("All values", file_link(view.values)))
     rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in entries]
     return tag("dl", rows, class_="facts")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tacit.report.markup import Markup, tag
+from tacit.report.markup import Markup, ident, tag
 from tacit.report.numbers import figures, key_place, key_words, three
 from tacit.report.pictures.bars import bars
 from tacit.report.pictures.curve import curve, histogram
@@ -80,7 +80,7 @@ def draw(view: ReleaseView) -> Drawn:
     cells = view.cells
     if kind == "table" or (kind == "bars" and len(cells) > MOST_CELLS):
         cells = largest(cells)
-    id = f"picture-{view.name}"
+    id = f"picture-{ident(view.name)}"
     name = f"{view.title}: {_kind_words(kind)}"
     told = describe(view, cells)
     made: Markup | None = None
