@@ -10,6 +10,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -273,6 +274,18 @@ def only(*views: ReleaseView, **more: Any) -> ReportView:
     return ReportView(**(facts | more))
 
 
+def test_any_name_can_be_linked_to() -> None:
+    odd = ["a b", "a_b", "a-b", 'x"/)#?%<', "größe", "A_20_b"]
+    text = report_html(only(*(release(name, "count", name, [cell((), 5, 1)]) for name in odd)))
+    found = parsed(text).walk()
+    ids = [n.attributes["id"] for n in found if "id" in n.attributes]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[\w-]+", i, re.A) for i in ids)
+    hrefs = {n.attributes["href"] for n in found if n.tag == "a"}
+    assert {unquote(h) for h in hrefs} >= {f"certificates/{name}.json" for name in odd}
+    assert all(re.fullmatch(r"#?[\w./%~-]+", h, re.A) for h in hrefs)
+
+
 def test_no_text_becomes_markup() -> None:
     nasty = "<script>alert(1)</script> & \"quotes\" 'and' ]]> -->"
     view = release(
@@ -350,7 +363,8 @@ def test_what_cannot_be_shown_rightly_is_refused(make: Any, word: str) -> None:
 def test_each_release_gets_the_picture_that_fits_its_kind() -> None:
     assert {r.name: fitting(r) for r in releases()} == {
         "visits": "number", "by-region": "bars", "income": "bars", "age-quantiles": "curve", "age": "histogram",
-        "weeks": "curve", "region-age": "heatmap", "three": "multiples", "codes": "bars", "stay": "bars",
+        "weeks": "curve", "region-age": "heatmap", "three": "multiples", "margins": "multiples",
+        "codes": "bars", "stay": "bars",
     }  # fmt: skip
 
 
@@ -363,6 +377,24 @@ def test_beyond_forty_cells_the_largest_are_shown_and_the_rest_is_counted(page: 
     wide = [cell((f"a{i}", f"b{j}"), i * j, 2) for i in range(30) for j in range(30)]
     big = draw(release("x", "count", "X", wide, columns=("a", "b")))
     assert (big.kind, len(big.cells)) == ("table", 40)
+
+
+def test_margins_are_one_picture_a_table(nodes: list[Node]) -> None:
+    article = next(n for n in nodes if n.attributes.get("id") == "release-margins")
+    pictures = [n for n in article.walk() if "picture" in n.attributes.get("class", "").split()]
+    names = [p.first("title") for p in pictures]
+    assert [n.words() for n in names if n is not None] == ["By region", "By sex and insured", "All together"]
+    assert ["bars" in p.attributes["class"] for p in pictures] == [True, False, True]
+    assert "Margins" in article.words()
+
+
+def test_a_cell_too_noisy_to_use_does_not_squeeze_the_others() -> None:
+    from tacit.report.pictures.scale import span_of
+
+    good = [cell((k,), 100 + k, 5) for k in range(5)]
+    wild = Cell(keys=("wild",), value=90_000.0, low=-math.inf, high=math.inf, flag=NOISY)
+    assert span_of([*good, wild])[1] < 250
+    assert span_of([wild])[1] >= 90_000
 
 
 def test_the_quality_rule_is_what_it_says() -> None:

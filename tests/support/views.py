@@ -96,6 +96,14 @@ def releases() -> tuple[ReleaseView, ...]:
         for m, s in enumerate(("female", "male"))
         for n, i in enumerate((True, False))
     ]
+    margins = [
+        cell((r, "all", "all"), round(6_000 * (1.4 + wave(k))), 240, wave(k)) for k, r in enumerate(REGIONS)
+    ]
+    margins += [
+        cell(("all", s, i), 31_000 + 900 * k, 240)
+        for k, (s, i) in enumerate((s, i) for s in ("female", "male") for i in ("yes", "no"))
+    ]
+    margins += [cell(("all", "all", "all"), 128_000, 240)]
     many = [cell((f"J{k:03d}",), round(8000 / (k + 1) ** 1.1), 95, wave(k)) for k in range(90)]
     absent = [cell(("rare",), None, 0), cell(("common",), 41.25, 2.5), cell(("scarce",), -3.5, 17)]
     spread = "a spread has no smallest possible error that is known"
@@ -104,13 +112,14 @@ def releases() -> tuple[ReleaseView, ...]:
         release("by-region", "count", "People by region", regions, columns=("region",), measure="people"),
         release("income", "mean", "Mean income by region", income, columns=("region",), measure="EUR a year"),
         release(
-            "age-quantiles", "quantile", "Quantiles of age", quantiles, columns=("share of people",), picture="curve",
+            "age-quantiles", "quantile", "Quantiles of age", quantiles, columns=("share of people",),
             rule=QualityRule(of=120), measure="years", ratio=None, ratio_reason=spread, lower_bound=None,
         ),
         release("age", "histogram", "Visits by age", ages, columns=("age",), measure="visits"),
         release("weeks", "count", "Visits by week", days, columns=("week",), measure="visits"),
         release("region-age", "margins", "Visits by region and age group", table, columns=("region", "age group")),
         release("three", "margins", "Region, sex and insurance", three_way, columns=("region", "sex", "insured")),
+        release("margins", "margins", "margins", margins, columns=("region", "sex", "insured"), measure="rows"),
         release("codes", "count", "Visits by diagnosis", many, columns=("diagnosis",), measure="visits"),
         release("stay", "mean", "Length of stay by rarity", absent, columns=("rarity",), measure="days"),
     )  # fmt: skip

@@ -6,7 +6,7 @@ import math
 
 from tacit.report.markup import Markup, join, picture, tag
 from tacit.report.numbers import percent, three
-from tacit.report.releases import anchor, certificate_link
+from tacit.report.releases import anchor, certificate_link, heading_words
 from tacit.report.view import BudgetView, ReportView
 
 __all__ = ["budget_bar", "budget_section"]
@@ -98,7 +98,9 @@ def _parts(view: ReportView) -> Markup | None:
         rows.append(
             tag(
                 "tr",
-                tag("th", tag("a", release.title, href=f"#{anchor(part.release)}"), scope="row"),
+                tag(
+                    "th", tag("a", heading_words(release.title), href=f"#{anchor(part.release)}"), scope="row"
+                ),
                 tag("td", part.words, class_="num"),
                 tag("td", percent(share), class_="n num"),
                 tag("td", certificate_link(release), class_="wide"),
@@ -120,4 +122,4 @@ def _parts(view: ReportView) -> Markup | None:
             class_="quiet-words",
         )
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows), class_="glance")
-    return tag("details", tag("summary", f"What each of the {len(rows)} releases took"), note, table)
+    return tag("details", tag("summary", "What each release took"), note, table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from tacit.curator.cells import raw_keys
 from tacit.curator.charges import charge
 from tacit.errors import TacitError
 from tacit.guarantees import Bound, Guarantee
+from tacit.report.numbers import three
 from tacit.report.page import report_html
 from tacit.report.quality import QualityRule
 from tacit.report.view import BudgetPart, BudgetView, Cell, ReleaseView, ReportView
@@ -82,10 +84,12 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
     total, spent, left = (_amount(b, lead) for b in (budget.bound, last.spent, last.remaining))
     paid = 0.0 if last.replayed else _amount(plan.charge.bound, lead)
     parts = []
+    # Each release alone is read at the delta that the whole plan was charged at, so that the prices compare.
+    delta = plan.charged.exact.get("delta")
     for release in releases:
         try:
             own = charge(
-                [release.planned.treatment], budget.bound, neighbours=plan.unit.neighbours, delta=None
+                [release.planned.treatment], budget.bound, neighbours=plan.unit.neighbours, delta=delta
             )
         except TacitError:
             continue
@@ -97,13 +101,19 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
     return BudgetView(
         kind=lead, total=total, spent=spent, remaining=left, total_words=str(budget.bound),
         spent_words=str(last.spent), remaining_words=str(last.remaining), earlier=max(0.0, spent - paid),
-        parts=tuple(parts), meaning=tuple(_sentences(budget.explain())),
+        parts=tuple(parts), meaning=_meaning(budget),
     )  # fmt: skip
 
 
 def _amount(bound: Bound, lead: str) -> float:
     value = bound.parameters.get(lead, 0.0)
     return float(value) if isinstance(value, float | int) and math.isfinite(value) else 0.0
+
+
+@functools.lru_cache(maxsize=64)
+def _meaning(guarantee: Guarantee) -> tuple[str, ...]:
+    """Releases of one plan often have one price: its sentences are worked out once."""
+    return tuple(_sentences(guarantee.explain()))
 
 
 def _sentences(text: str) -> list[str]:
@@ -137,7 +147,7 @@ def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
         price=str(release.guarantee.bound),
         measure={"count": statistic.get("of", "rows"), "margins": "rows"}.get(statistic["kind"], ""),
         confidence=float(planned.ask.confidence),
-        meaning=tuple(_sentences(release.guarantee.explain())),
+        meaning=_meaning(release.guarantee),
         assumptions=_assumptions(said),
         mechanism=_mechanism(said),
         theorems=tuple(said["theorems"]),
@@ -153,7 +163,7 @@ def _cell(
     keys: tuple[Any, ...], value: float, low: float, high: float, *, rule: QualityRule, truth: float | None
 ) -> Cell:
     shown = value if math.isfinite(value) else None
-    known = math.isfinite(low) and math.isfinite(high)
+    known = not (math.isnan(low) or math.isnan(high))
     flag = rule.flag(shown, low if known else None, high if known else None)
     if shown is not None and not known:
         flag = "noisy"
@@ -203,7 +213,7 @@ def _assumptions(said: Mapping[str, Any]) -> tuple[str, ...]:
     for name, column in said["schema"].items():
         low, high = column.get("low"), column.get("high")
         if low is not None and high is not None:
-            found.append(f"{name} is declared to lie between {low} and {high}; other values are "
+            found.append(f"{name} is declared to lie between {_end(low)} and {_end(high)}; other values are "
                          f"{'clamped' if column.get('outside') == 'clamp' else 'counted as missing'}.")  # fmt: skip
     return tuple(found)
 
@@ -219,7 +229,11 @@ def _mechanism(said: Mapping[str, Any]) -> str:
     )
 
 
+def _end(value: Any) -> str:
+    return f"{value:,.10g}" if isinstance(value, int | float) else str(value)
+
+
 def _decimal(text: str) -> str:
     from fractions import Fraction
 
-    return f"{float(Fraction(text)):.4g}"
+    return three(float(Fraction(text)))

@@ -23,6 +23,7 @@ def legend(id: str, marks: Sequence[str], confidence: float) -> Markup | None:
         "empty": "no value",
         "truth": "the truth (synthetic data)",
         "truth-line": "the truth (synthetic data)",
+        "truth-below": "the truth (synthetic data)",
     }
     entries = [tag("li", _sample(id, mark, words[mark]), words[mark]) for mark in marks]
     return tag("ul", entries, class_="legend") if entries else None
@@ -43,5 +44,6 @@ def _sample(id: str, mark: str, words: str) -> Markup:
         "empty": tag("rect", x=1, y=2, width=18, height=10, class_="empty"),
         "truth": tag("path", d="M10 1.5 15.5 7 10 12.5 4.5 7Z", class_="truth"),
         "truth-line": tag("path", d="M0 7H20", class_="truth-line"),
+        "truth-below": tag("path", d="M10 3 15 10.5 5 10.5Z", class_="truth-below"),
     }
     return tag("svg", tag("title", f"Mark: {words}"), tag("desc", words), shapes[mark], role="img")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
-__all__ = ["Markup", "join", "picture", "tag"]
+__all__ = ["Markup", "file_link", "ident", "join", "picture", "tag"]
 
 VOID = frozenset({"br", "hr", "meta", "link", "img", "col"})
 
@@ -46,6 +48,16 @@ def join(*children: Any) -> Markup:
         else:
             parts.append(escape(str(child), quote=False))
     return Markup("".join(parts))
+
+
+def ident(name: str) -> str:
+    """A name as part of an id: different names stay different, and nothing in it needs quoting."""
+    return re.sub(r"[^A-Za-z0-9-]", lambda odd: f"_{ord(odd[0]):x}_", name)
+
+
+def file_link(name: str) -> Markup:
+    """A link to a file beside the page, which may have any name."""
+    return tag("a", tag("code", name), href=quote(name, safe="/"))
 
 
 def picture(id: str, title: str, description: str, height: float, *children: Any, class_: str = "") -> Markup:

@@ -10,9 +10,16 @@ from pathlib import Path
 from tacit.guarantees import theorem
 from tacit.guarantees.theorems import Standing
 from tacit.report.budget import budget_section
-from tacit.report.markup import Markup, join, tag
+from tacit.report.markup import Markup, file_link, join, tag
 from tacit.report.numbers import three
-from tacit.report.releases import TRUTH_WORDS, anchor, flag_pill, release_section
+from tacit.report.releases import (
+    TRUTH_WORDS,
+    anchor,
+    flag_pill,
+    heading_words,
+    release_section,
+    typical_width,
+)
 from tacit.report.style import style_sheet
 from tacit.report.view import ReleaseView, ReportView
 
@@ -76,7 +83,7 @@ def _glance(view: ReportView) -> Markup | None:
     if not view.releases:
         return None
     heads = [tag("th", words, scope="col") for words in ("Release", "Price")]
-    heads += [tag("th", "Expected error", scope="col", class_="n wide")]
+    heads += [tag("th", "Typical interval", scope="col", class_="n wide")]
     heads += [tag("th", "Times the best possible", scope="col", class_="n wide")]
     heads += [tag("th", "Quality", scope="col")]
     rows = [_glance_row(r) for r in view.releases]
@@ -94,7 +101,8 @@ def _glance(view: ReportView) -> Markup | None:
 
 
 def _glance_row(view: ReleaseView) -> Markup:
-    error = three(view.expected_error) if view.expected_error is not None else "see the certificate"
+    width = typical_width(view)
+    interval = "none" if width is None else f"±\u00a0{three(width)}"
     ratio = three(view.ratio) if view.ratio is not None else "not known"
     pills = [
         tag("span", flag_pill(view, id), f" {n:,} of {len(view.cells):,}", class_="flagged")
@@ -102,9 +110,9 @@ def _glance_row(view: ReleaseView) -> Markup:
     ]
     return tag(
         "tr",
-        tag("th", tag("a", view.title, href=f"#{anchor(view.name)}"), scope="row"),
+        tag("th", tag("a", heading_words(view.title), href=f"#{anchor(view.name)}"), scope="row"),
         tag("td", view.price, class_="num price"),
-        tag("td", error, class_="n num wide"),
+        tag("td", interval, class_="n num wide"),
         tag("td", ratio, class_="n num wide"),
         tag("td", pills or "all cells good"),
         data_certificate=view.certificate,
@@ -124,7 +132,9 @@ def _methods(view: ReportView) -> Markup | None:
         }[known.standing]
         used = [r for r in view.releases if id in r.theorems]
         links = [
-            join(tag("a", r.title, href=f"#{anchor(r.name)}"), "; " if r is not used[-1] else "")
+            join(
+                tag("a", heading_words(r.title), href=f"#{anchor(r.name)}"), "; " if r is not used[-1] else ""
+            )
             for r in used
         ]
         parts.append(
@@ -157,9 +167,7 @@ def _notes(view: ReportView) -> Markup | None:
     if view.notes:
         parts += [tag("h2", "Notes", id="notes"), tag("ul", [tag("li", n) for n in view.notes])]
     if view.files:
-        listed = [
-            tag("li", tag("a", tag("code", name), href=name), f" — {words}") for name, words in view.files
-        ]
+        listed = [tag("li", file_link(name), f" — {words}") for name, words in view.files]
         parts += [tag("h2", "Files"), tag("ul", listed)]
     return tag("section", parts, class_="card")
 

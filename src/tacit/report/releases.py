@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 from tacit.report.legend import legend
-from tacit.report.markup import Markup, join, tag
+from tacit.report.markup import Markup, file_link, ident, join, tag
 from tacit.report.numbers import figures, key_words, percent, three
 from tacit.report.pictures.choose import Drawn, draw
 from tacit.report.quality import ABSENT, CARE, NOISY
 from tacit.report.view import Cell, ReleaseView
 
-__all__ = ["anchor", "certificate_link", "flag_pill", "release_section"]
+__all__ = ["anchor", "certificate_link", "flag_pill", "heading_words", "release_section", "typical_width"]
 
 TRUTH_WORDS = "synthetic: the truth is shown only because this survey is public and made up"
 
 
 def anchor(name: str) -> str:
     """The id of a release's section."""
-    return f"release-{name}"
+    return f"release-{ident(name)}"
+
+
+def heading_words(title: str) -> str:
+    """A title with a capital; names such as pH keep theirs."""
+    return title[:1].upper() + title[1:] if title[1:2].islower() else title
 
 
 def certificate_link(view: ReleaseView) -> Markup:
     """The file that certifies the release's numbers."""
-    return tag("a", tag("code", view.certificate), href=view.certificate)
+    return file_link(view.certificate)
 
 
 def release_section(view: ReleaseView, number: int, count: int) -> Markup:
@@ -35,7 +41,7 @@ def release_section(view: ReleaseView, number: int, count: int) -> Markup:
         tag(
             "header",
             tag("p", f"{number} of {count} · {view.kind}", class_="kicker"),
-            tag("h2", view.title, id=heading),
+            tag("h2", heading_words(view.title), id=heading),
             tag("p", view.question, class_="question"),
         ),
         tag("div", tag("div", _figure(view, drawn), _quality(view)), _facts(view), class_="split"),
@@ -86,8 +92,12 @@ def _more(view: ReleaseView, drawn: Drawn) -> str:
 
 def _facts(view: ReleaseView) -> Markup:
     entries: list[tuple[str, Markup | str]] = [("Price", tag("span", view.price, class_="strong num"))]
+    width = typical_width(view)
+    if width is not None:
+        words = f"±\u00a0{three(width)}" + (" (median over the cells)" if len(view.cells) > 1 else "")
+        entries.append((f"Interval at {percent(view.confidence)}", tag("span", words, class_="num")))
     if view.expected_error is not None:
-        entries.append(("Expected error", tag("span", f"± {three(view.expected_error)}", class_="num")))
+        entries.append(("Expected error", tag("span", f"±\u00a0{three(view.expected_error)}", class_="num")))
     if view.lower_bound is not None:
         bound = tag("span", three(view.lower_bound), class_="num")
         entries.append(("No private mechanism can go below", bound))
@@ -104,9 +114,15 @@ def _facts(view: ReleaseView) -> Markup:
         entries.append(("Rests on", join(*_between(links))))
     entries.append(("Certificate", certificate_link(view)))
     if view.values:
-        entries.append(("All values", tag("a", tag("code", view.values), href=view.values)))
+        entries.append(("All values", file_link(view.values)))
     rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in entries]
     return tag("dl", rows, class_="facts")
+
+
+def typical_width(view: ReleaseView) -> float | None:
+    """The median half-width of the intervals; None where there are none."""
+    halves = [(c.high - c.low) / 2 for c in view.cells if c.low is not None and c.high is not None]
+    return statistics.median(halves) if halves else None
 
 
 def _words(view: ReleaseView) -> Markup:

@@ -61,8 +61,8 @@ overflow-wrap:anywhere}
 margin:1rem 0}
 .banner strong{color:var(--truth)}
 .question{color:var(--muted);margin:.2rem 0 1rem;max-width:46rem}
-.three{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:0 1.5rem;margin-top:.8rem}
-.three>div{border-top:0}
+.facts.three{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:0 1.5rem;margin-top:.8rem}
+.facts.three>div{border-top:0}
 .split{display:grid;grid-template-columns:minmax(0,1.55fr) minmax(0,1fr);gap:1rem 2rem;align-items:start}
 figure{margin:0;min-width:0}
 figcaption{font-size:.85rem;color:var(--muted);margin-top:.6rem}
@@ -130,6 +130,7 @@ footer{color:var(--muted);font-size:.85rem;padding-bottom:3rem}
 .dot{fill:var(--bar);stroke:var(--card);stroke-width:1.5}
 .dot.noisy{fill:var(--noisy-ground);stroke:var(--noisy-ink)}
 .truth{fill:none;stroke:var(--truth);stroke-width:2}
+.truth-below{fill:var(--truth)}
 .truth-rim{fill:none;stroke:var(--card);stroke-width:5}
 .truth-line{fill:none;stroke:var(--truth);stroke-width:2.2;stroke-dasharray:5 3;vector-effect:non-scaling-stroke}
 .spent{fill:var(--spent)}.spent-b{fill:var(--spent-b)}.earlier{fill:var(--earlier)}

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from tacit.report.markup import Markup, picture, tag
 from tacit.report.numbers import figures, key_words
-from tacit.report.pictures.scale import Scale, diamond, fill_of, hatching, span_of
+from tacit.report.pictures.scale import Scale, fill_of, hatching, pointer, span_of
 from tacit.report.view import Cell
 
 __all__ = ["bars"]
 
-ROW = 40
+ROW = 42
 BAR_TOP = 21
 BAR = 11
 
@@ -58,7 +58,7 @@ def _row(id: str, cell: Cell, top: float, scale: Scale) -> Markup:
     if cell.low is not None and cell.high is not None:
         parts += whisker(scale, cell.low, cell.high, top + BAR_TOP + BAR / 2)
     if cell.truth is not None:
-        parts.append(diamond(scale.percent(cell.truth), top + BAR_TOP + BAR / 2))
+        parts.append(pointer(scale.percent(cell.truth), top + BAR_TOP + BAR + 0.5))
     return tag("g", *parts)
 
 

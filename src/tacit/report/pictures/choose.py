@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tacit.report.markup import Markup, tag
+from tacit.report.markup import Markup, ident, tag
 from tacit.report.numbers import figures, key_place, key_words, three
 from tacit.report.pictures.bars import bars
 from tacit.report.pictures.curve import curve, histogram
@@ -22,6 +22,9 @@ MOST_CELLS = 40
 MOST_HEAT = 400
 MOST_POINTS = 400
 MOST_FACETS = 6
+ALL = "all"
+SMALL = 38.0
+"""The share of a small picture's width that the names of rows take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ def fitting(view: ReleaseView) -> Picture:
             wanted = "auto"
         if wanted == "histogram" and len(cells) > MOST_POINTS:
             wanted = "auto"
+        if wanted == "auto" and view.kind.startswith("quantile") and placed and some and len(cells) > 2:
+            return "curve"
         if wanted != "auto":
             return wanted
         if placed and ranges and 1 < len(cells) <= 80:
@@ -59,6 +64,8 @@ def fitting(view: ReleaseView) -> Picture:
         return "bars"
     if view.picture == "table":
         return "table"
+    if _margins(view) and len(cells) <= MOST_HEAT:
+        return "multiples"
     if keys == 2:
         down, across = axes_of_table(cells)
         few = min(len(down), len(across)) <= 16
@@ -73,7 +80,7 @@ def draw(view: ReleaseView) -> Drawn:
     cells = view.cells
     if kind == "table" or (kind == "bars" and len(cells) > MOST_CELLS):
         cells = largest(cells)
-    id = f"picture-{view.name}"
+    id = f"picture-{ident(view.name)}"
     name = f"{view.title}: {_kind_words(kind)}"
     told = describe(view, cells)
     made: Markup | None = None
@@ -88,8 +95,8 @@ def draw(view: ReleaseView) -> Drawn:
     elif kind == "heatmap":
         made = heat_map(id, name, told, cells, (view.columns[0], view.columns[1]))
     elif kind == "multiples":
-        made = _multiples(id, view, cells)
-    return Drawn(kind=kind, markup=made, cells=tuple(cells), marks=_marks(kind, cells))
+        made = _tables(id, view) if _margins(view) else _multiples(id, view, cells)
+    return Drawn(kind=kind, markup=made, cells=tuple(cells), marks=_marks(kind, cells, tables=_margins(view)))
 
 
 def largest(cells: Sequence[Cell], most: int = MOST_CELLS) -> tuple[Cell, ...]:
@@ -140,8 +147,39 @@ def _multiples(id: str, view: ReleaseView, cells: Sequence[Cell]) -> Markup:
         ]
         words = f"{view.columns[facet]}: {key_words(key)}"
         names = (view.columns[rest[0]], view.columns[rest[1]])
-        picture = heat_map(f"{id}-{n}", words, describe(view, part), turned, names, span=span)
+        picture = heat_map(f"{id}-{n}", words, describe(view, part), turned, names, span=span, labels=SMALL)
         made.append(tag("div", tag("h3", words), picture))
+    return tag("div", made, class_="multiples")
+
+
+def _margins(view: ReleaseView) -> bool:
+    """Are these several tables in one, a column that a table does not have being told as `all`?"""
+    return view.kind == "margins" and any(ALL in c.keys for c in view.cells)
+
+
+def _tables(id: str, view: ReleaseView) -> Markup:
+    """One picture for each table: bars for one column, a heat map for two, words for the rest."""
+    groups: dict[tuple[int, ...], list[Cell]] = {}
+    for cell in view.cells:
+        used = tuple(k for k, key in enumerate(cell.keys) if key != ALL)
+        groups.setdefault(used, []).append(cell)
+    made = []
+    for n, (used, cells) in enumerate(groups.items()):
+        names = [view.columns[k] for k in used]
+        title = f"By {' and '.join(names)}" if names else "All together"
+        turned = [
+            Cell(
+                keys=tuple(c.keys[k] for k in used),
+                value=c.value, low=c.low, high=c.high, flag=c.flag, truth=c.truth,
+            )
+            for c in cells
+        ]  # fmt: skip
+        told = describe(view, cells)
+        if len(used) == 2 and len(cells) <= MOST_HEAT:
+            picture = heat_map(f"{id}-{n}", title, told, turned, (names[0], names[1]), labels=SMALL)
+        else:
+            picture = bars(f"{id}-{n}", title, told, largest(turned))
+        made.append(tag("div", tag("h3", title), picture))
     return tag("div", made, class_="multiples")
 
 
@@ -155,20 +193,19 @@ def _kind_words(kind: Picture) -> str:
     }.get(kind, "a table")
 
 
-def _marks(kind: Picture, cells: Sequence[Cell]) -> tuple[str, ...]:
-    marks = []
-    if kind != "table":
-        marks.append(
-            {"number": "dot", "curve": "line", "heatmap": "heat", "multiples": "heat"}.get(kind, "bar")
-        )
-    if kind in ("number", "bars", "histogram", "curve") and any(c.low is not None for c in cells):
+def _marks(kind: Picture, cells: Sequence[Cell], *, tables: bool = False) -> tuple[str, ...]:
+    if kind == "table":
+        return ()
+    first = {"number": "dot", "curve": "line", "heatmap": "heat", "multiples": "bar" if tables else "heat"}
+    marks = [first.get(kind, "bar")]
+    lines = tables or kind in ("number", "bars", "histogram", "curve")
+    if lines and any(c.low is not None for c in cells):
         marks.append("band" if kind == "curve" else "whisker")
-    if kind in ("bars", "histogram", "heatmap", "multiples") and any(c.flag == NOISY for c in cells):
+    if kind not in ("number", "curve") and any(c.flag == NOISY for c in cells):
         marks.append("hatch")
     if kind in ("heatmap", "multiples") and any(c.flag == ABSENT for c in cells):
         marks.append("empty")
-    if kind in ("number", "bars", "histogram", "curve") and any(c.truth is not None for c in cells):
-        marks.append(
-            "truth-line" if kind == "histogram" or (kind == "curve" and len(cells) > 40) else "truth"
-        )
+    if lines and any(c.truth is not None for c in cells):
+        few = kind == "curve" and len(cells) <= 40
+        marks.append("truth" if few else "truth-line" if kind in ("histogram", "curve") else "truth-below")
     return tuple(marks)

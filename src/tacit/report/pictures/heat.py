@@ -31,6 +31,7 @@ def heat_map(
     columns: tuple[str, str],
     *,
     span: tuple[float, float] | None = None,
+    labels: float = LABELS,
 ) -> Markup:
     """A rectangle a cell; the longer side runs down, so that it can be read on a phone."""
     down, across = axes_of_table(cells)
@@ -40,24 +41,24 @@ def heat_map(
         down, across, names = across, down, (columns[1], columns[0])
         place = {(c.keys[1], c.keys[0]): c for c in cells}
     low, high = span or value_span(cells)
-    width = (100 - LABELS) / len(across)
+    width = (100 - labels) / len(across)
     steep = any(len(key_words(k)) * len(across) > 34 for k in across)
     head = HEAD + 16 + (max(len(key_words(k)) for k in across) * 4 if steep else 0)
     numbers = len(across) <= 7
     parts = [hatching(f"{id}-hatch")]
     parts.append(tag("text", f"{names[0]} ↓", x=0, y=head - 8, class_="axis-name"))
-    parts.append(tag("text", f"{names[1]} →", x=f"{LABELS}%", y=13, class_="axis-name"))
+    parts.append(tag("text", f"{names[1]} →", x=f"{labels}%", y=13, class_="axis-name"))
     for k, key in enumerate(across):
-        parts.append(_column_name(key_words(key), LABELS + (k + 0.5) * width, head - 8, steep))
+        parts.append(_column_name(key_words(key), labels + (k + 0.5) * width, head - 8, steep))
     for r, row in enumerate(down):
         top = head + r * CELL
         parts.append(tag("text", _cut(key_words(row)), x=0, y=top + CELL / 2 + 4, class_="tick"))
         for k, key in enumerate(across):
             cell = place.get((row, key))
             if cell is not None:
-                parts.append(_cell(id, cell, LABELS + k * width, top, width, (low, high), numbers))
+                parts.append(_cell(id, cell, labels + k * width, top, width, (low, high), numbers))
     bottom = head + len(down) * CELL
-    parts += _legend(bottom, low, high)
+    parts += _legend(bottom, low, high, labels)
     return picture(id, title, description, bottom + FOOT, parts, class_="heat-map")
 
 
@@ -96,13 +97,13 @@ def _column_name(words: str, place: float, y: float, steep: bool) -> Markup:
     return tag("svg", turned, x=f"{place - 1:.2f}%", y=y, class_="over", aria_hidden="true")
 
 
-def _legend(top: float, low: float, high: float) -> list[Markup]:
-    width = (100 - LABELS) / STEPS
+def _legend(top: float, low: float, high: float, labels: float) -> list[Markup]:
+    width = (100 - labels) / STEPS
     parts = []
     for k in range(STEPS):
-        box = {"x": f"{LABELS + k * width:.2f}%", "y": top + 14, "width": f"{width:.2f}%", "height": 8}
+        box = {"x": f"{labels + k * width:.2f}%", "y": top + 14, "width": f"{width:.2f}%", "height": 8}
         parts.append(tag("rect", **box, class_=f"heat heat-{k}"))
-    parts.append(tag("text", compact(low), x=f"{LABELS}%", y=top + 36, class_="tick"))
+    parts.append(tag("text", compact(low), x=f"{labels}%", y=top + 36, class_="tick"))
     parts.append(tag("text", compact(high), x="100%", y=top + 36, text_anchor="end", class_="tick"))
     return parts
 

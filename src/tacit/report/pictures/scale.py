@@ -11,7 +11,7 @@ from tacit.report.markup import Markup, tag
 from tacit.report.quality import NOISY
 from tacit.report.view import Cell
 
-__all__ = ["Scale", "diamond", "fill_of", "hatching", "span_of", "spread", "value_span"]
+__all__ = ["Scale", "diamond", "fill_of", "hatching", "pointer", "span_of", "spread", "value_span"]
 
 REACH = 1.6
 """An interval may stretch a picture to this many times what the values need; beyond, it runs off the edge."""
@@ -39,8 +39,12 @@ class Scale:
 
 def span_of(cells: Iterable[Cell], *, zero: bool = True) -> tuple[float, float]:
     """The range that a picture shows: all values and truths, and intervals unless they would crowd those out."""
-    middle = [v for c in cells for v in (c.value, c.truth) if v is not None]
-    ends = [v for c in cells for v in (c.low, c.high) if v is not None and math.isfinite(v)]
+    held = list(cells)
+    # A cell that is too noisy to use must not squeeze those that can be used.
+    leading = [c for c in held if c.flag != NOISY] or held
+    middle = [v for c in leading for v in (c.value, c.truth) if v is not None]
+    middle += [c.truth for c in held if c.truth is not None]
+    ends = [v for c in held for v in (c.value, c.low, c.high) if v is not None and math.isfinite(v)]
     middle += [0.0] if zero or not middle else []
     low, high = min(middle), max(middle)
     room = max(high - low, abs(high) * 0.1 if not zero else 0.0)
@@ -65,6 +69,12 @@ def diamond(x: str, y: float) -> Markup:
     shape = "M0-5.5 5.5 0 0 5.5-5.5 0Z"
     marks = [tag("path", d=shape, class_="truth-rim"), tag("path", d=shape, class_="truth")]
     return tag("svg", marks, x=x, y=y, class_="over", aria_hidden="true")
+
+
+def pointer(x: str, y: float) -> Markup:
+    """The mark of the truth beneath a bar or a line, pointing up at its place, so that it covers nothing."""
+    mark = tag("path", d="M0 0 5 7.5-5 7.5Z", class_="truth-below")
+    return tag("svg", mark, x=x, y=y, class_="over", aria_hidden="true")
 
 
 def hatching(id: str) -> Markup:

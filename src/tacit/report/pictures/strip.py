@@ -7,7 +7,7 @@ import math
 from tacit.report.markup import Markup, picture, tag
 from tacit.report.numbers import figures
 from tacit.report.pictures.bars import whisker
-from tacit.report.pictures.scale import Scale, diamond
+from tacit.report.pictures.scale import Scale, pointer
 from tacit.report.view import Cell
 
 __all__ = ["strip"]
@@ -31,5 +31,5 @@ def strip(id: str, title: str, description: str, cell: Cell) -> Markup:
             parts.append(tag("text", words, **at, text_anchor=anchor, class_="tick num"))
     parts.append(tag("circle", cx=scale.percent(cell.value), cy=MIDDLE, r=6, class_="dot"))
     if cell.truth is not None:
-        parts.append(diamond(scale.percent(cell.truth), MIDDLE))
+        parts.append(pointer(scale.percent(cell.truth), MIDDLE + 5))
     return picture(id, title, description, MIDDLE + 32, parts, class_="strip")
