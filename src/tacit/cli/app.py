@@ -12,6 +12,7 @@ from tacit.cli.ledger import ledger
 from tacit.cli.optimal import optimal
 from tacit.cli.plans import plan, release
 from tacit.cli.reproduce import reproduce
+from tacit.cli.twin import twin
 
 __all__ = ["app"]
 
@@ -46,3 +47,4 @@ app.add_typer(optimal, name="optimal")
 app.command(name="plan")(plan)
 app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)
+app.command(name="twin")(twin)

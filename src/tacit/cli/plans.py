@@ -15,6 +15,7 @@ from tacit.errors import InvalidParameter
 if TYPE_CHECKING:
     from tacit.curator import Plan, Release, Releases
     from tacit.curator.files import PlanFile
+    from tacit.guarantees import Guarantee
 
 __all__ = ["plan", "release", "write_release"]
 
@@ -65,7 +66,7 @@ def release(
     key: str | None = typer.Option(None, "--key", help="A name for this request; a new one pays anew."),
     json: bool = JSON,
 ) -> None:
-    """Carry a plan out: values as CSV and Parquet, certificates as JSON."""
+    """Carry a plan out: values as CSV and Parquet, certificates as JSON, and report.html."""
     from tacit.curator.files import read_plan
 
     found = read_plan(path)
@@ -73,7 +74,7 @@ def release(
     with found.curator() as curator:
         made = found.plan()
         releases = curator.release(made, key=key)
-        files = write_release(out, found, releases)
+        files = write_release(out, found, made, releases, curator.budget)
         spent, left = curator.spent, curator.remaining
     if json:
         print_json(
@@ -109,9 +110,14 @@ def free(out: Path) -> None:
         ) from None
 
 
-def write_release(out: Path, file: PlanFile, releases: Releases) -> list[Path]:
+def write_release(
+    out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
+    title: str = "", truth: dict[str, list[float]] | None = None,
+) -> list[Path]:  # fmt: skip
     """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
     import pyarrow.parquet
+
+    from tacit.report.building import report_of
 
     try:
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".tacit-") as scratch:
@@ -124,6 +130,8 @@ def write_release(out: Path, file: PlanFile, releases: Releases) -> list[Path]:
                 pyarrow.parquet.write_table(one.to_arrow(), folder / "values" / f"{stem}.parquet")
                 (folder / "certificates" / f"{stem}.json").write_text(one.to_json() + "\n", encoding="utf-8")
             shutil.copyfile(file.path, folder / "plan.toml")
+            page = report_of(plan, releases, budget=budget, title=title or file.path.stem, truth=truth)
+            (folder / "report.html").write_text(page, encoding="utf-8")
             folder.chmod(0o755)
             if out.exists():
                 out.rmdir()

@@ -74,7 +74,8 @@ def ask(
     """A statistic for a plan: `ask(count(by="state"), name="by state", weight=2)`, or with a price of its own.
 
     `interval` is the confidence of the intervals, `rows` a public guess at the rows of a cell, for expected errors.
-    `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means and proportions speak about that.
+    `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means
+    and proportions speak about that.
     """
     return Ask(
         statistic=statistic,

@@ -12,7 +12,7 @@ from tacit.curator.treatments import Noisy
 from tacit.sources.axes import Axis
 from tacit.statistics.base import Question
 
-__all__ = ["key_columns", "label"]
+__all__ = ["key_columns", "label", "raw_keys"]
 
 ALL = "all"
 
@@ -29,12 +29,19 @@ def _short(value: Any) -> str:
 
 
 def key_columns(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
-    """One column for each key; none for a statistic of the whole table."""
+    """One column for each key, for people; none for a statistic of the whole table."""
+    return {name: [label(v) for v in column] for name, column in raw_keys(question, noisy).items()}
+
+
+def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
+    """The same with ranges as pairs."""
     if noisy.keys is not None:
         names = [a.column for a in question.axes]
-        return {n: [label(v) for v in column] for n, column in zip(names, noisy.keys, strict=True)}
+        return {n: list(column) for n, column in zip(names, noisy.keys, strict=True)}
     if question.statistic.kind == "margins":
         return _margins(question)
+    if question.statistic.kind == "bounds":
+        return {"bound": ["low", "high"]}
     columns = _product(question.axes)
     shares = getattr(question.statistic, "at", None)
     if question.statistic.kind == "quantiles" and shares is not None:
@@ -44,12 +51,16 @@ def key_columns(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
     return columns
 
 
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(label(value))
+
+
 def _product(axes: Sequence[Axis]) -> dict[str, list[Any]]:
     sizes = [a.size or 0 for a in axes]
     out: dict[str, list[Any]] = {}
     for i, axis in enumerate(axes):
         inner, outer = math.prod(sizes[i + 1 :]), math.prod(sizes[:i])
-        labels = [label(v) for v in axis.labels]
+        labels = list(axis.labels)
         out[axis.column] = [v for v in labels for _ in range(inner)] * outer
     return out
 
@@ -62,5 +73,6 @@ def _margins(question: Question) -> dict[str, list[Any]]:
         columns = _product(part.axes)
         size = math.prod(a.size or 0 for a in part.axes)
         for name in names:
-            out[name].extend(columns.get(name, [ALL] * size))
+            # Beside "all" a key is a word too: a column has one type.
+            out[name].extend(_word(v) for v in columns.get(name, [ALL] * size))
     return out

@@ -13,6 +13,7 @@ Charges of different plans then add up under a filter that is valid for question
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -93,12 +94,19 @@ def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, delta: Frac
             hint="pay with epsilon= and delta=, or state the budget as Concentrated",
         )
     if total > 0 and (len(what) >= WORTH_A_CURVE or epsilon is None):
-        curve = Fraction(account(_merged(what), delta=down(total), neighbours=neighbours).epsilon.high)
+        found = account(_merged(what), delta=down(total), neighbours=neighbours).epsilon.high
+        # Where the events' own deltas are all there is, the curve has no room: then the sum holds.
+        curve = Fraction(found) if math.isfinite(found) else None
         # A delta is spent where it buys something: a pure plan is charged as pure unless the curve is clearly below.
-        if epsilon is None or curve < (epsilon if spent else epsilon * WORTH_A_DELTA):
+        if curve is not None and (epsilon is None or curve < (epsilon if spent else epsilon * WORTH_A_DELTA)):
             exact = {"epsilon": curve, "delta": total}
             return Charged(bound=_approximate_bound(exact), exact=exact, theorem="compose-profile")
-    assert epsilon is not None
+    if epsilon is None:
+        raise NoLaw(
+            operation="paying from an (epsilon, delta) budget",
+            reason="the composed curve has no epsilon at this delta",
+            hint="offer a larger delta for the plan",
+        )
     exact = {"epsilon": epsilon, "delta": spent}
     if spent == 0:
         return Charged(bound=Pure(epsilon=up(epsilon)), exact={"epsilon": epsilon}, theorem="compose-pure")

@@ -13,6 +13,7 @@ from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import TacitError
 from tacit.statistics.base import Question
 from tacit.statistics.consistency import nearest_histogram
+from tacit.statistics.forms import Reals
 
 __all__ = ["finish"]
 
@@ -28,7 +29,7 @@ def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Est
     return Estimate(value=value, low=np.minimum(low, value), high=np.maximum(high, value))
 
 
-def _family(question: Question, treatment: Treatment, noisy: Noisy) -> np.ndarray | None:  # type: ignore[type-arg]
+def _family(question: Question, treatment: Treatment, noisy: Noisy) -> Reals | None:
     """The tables as one family; None where there are too many columns or cells for it."""
     from tacit.statistics.families import NoisyTable, integer_margins
 

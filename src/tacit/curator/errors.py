@@ -7,6 +7,7 @@ with so many rows and values in the middle of the declared range.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -71,6 +72,9 @@ def expected(question: Question, treatment: Treatment, *, confidence: Fraction, 
     parts = _typical(question, question.form, rows)
     found = treatment.read(question, Noisy(parts=parts), confidence)
     half = float(np.max(found.high - found.low)) / 2
+    if not math.isfinite(half):
+        said = f"at {rows:,} rows the noise hides the divisor: there would be no interval"
+        return Expected(mean=None, within=None, confidence=level, about=said)
     about = f"a cell with {rows:,} rows whose values lie in the middle of their range"
     return Expected(mean=None, within=half, confidence=level, about=about)
 

@@ -21,9 +21,10 @@ from tacit.accounting.events import Event
 from tacit.curator import sampling
 from tacit.curator.asks import Ask
 from tacit.curator.charges import Charged, charge
+from tacit.curator.choose import choose
 from tacit.curator.errors import Expected, expected
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Treatment, treat
+from tacit.curator.treatments import Treatment
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.guarantees import Approximate, Bound, Guarantee, Unit, gaussian_budget
 from tacit.guarantees.declarations import FIXED_PARAMETERS
@@ -112,7 +113,7 @@ def make_plan(
     for a, question, price in zip(asks, questions, prices, strict=True):
         if a.sampling:
             sampling.check(question, unit)
-        treatment = treat(question, price, cells=question.cells, budget=budget)
+        treatment = choose(question, price, budget=budget)
         releases.append(
             Planned(
                 ask=a,
@@ -228,7 +229,7 @@ def _shared(
         return sum(
             math.log(b.quantile(total.confidence) + 0.5)
             for i, p in zip(others, prices, strict=True)
-            for b in treat(questions[i], p, cells=questions[i].cells).blocks
+            for b in choose(questions[i], p).blocks
         )
 
     return min(ways, key=loss)

@@ -16,6 +16,7 @@ from tacit.curator.plan import Planned
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Bound, Guarantee
+from tacit.sources.schema import Date
 
 __all__ = ["Release", "Releases"]
 
@@ -58,8 +59,18 @@ class Release:
         for name in ("value", "low", "high"):
             values = np.ravel(getattr(self.estimate, name))
             exact = whole and bool(np.all(np.isfinite(values))) and bool(np.all(np.abs(values) < 2.0**53))
-            found[name] = np.rint(values).astype(np.int64) if exact else values
+            found[name] = np.rint(values).astype(np.int64) if exact else self._days(values)
         return found
+
+    def _days(self, values: Any) -> Any:
+        """Means and quantiles of dates as dates, rounded to the day; other values as they are."""
+        statistic: Any = self.planned.question.statistic
+        if statistic.kind not in ("mean", "quantiles"):
+            return values
+        column = self.planned.question.schema[statistic.column]
+        if not isinstance(column, Date):
+            return values
+        return [column.label(round(v)) if np.isfinite(v) else None for v in values]
 
     @property
     def quality(self) -> list[str]:

@@ -84,9 +84,9 @@ def _rows(
     if held[0].law == "gaussian":
         reach = float(gaussian_pivot(np.array([[b.scale] for b in held]), 1 - 2 * miss)[0]) + 1
     else:  # Pr[L1 + L2 > t] = (1/2 + t/(4b)) e^(-t/b) for two Laplace variables of one scale
-        b = max(x.scale for x in held)
-        t = b
-        while (0.5 + t / (4 * b)) * math.exp(-t / b) > miss:
+        scale = max(x.scale for x in held)
+        t = scale
+        while (0.5 + t / (4 * scale)) * math.exp(-t / scale) > miss:
             t *= 1.02
         reach = t + 2
     return np.maximum((total - reach) / each, 0.0)

@@ -1,8 +1,8 @@
 """From a question and a price to noise: the best mechanism that the price allows, and why it is the best.
 
 Candidates are Laplace noise (sized by L1, pure) and Gaussian noise (sized by L2); the one whose error at 95% is
-smaller is taken. Parts on one grid are one vector with the question's own joint sensitivity; parts on different
-grids (the two sums of a ratio) get equal shares of the price.
+smaller is taken. Parts on one grid are one vector with the question's own joint sensitivity where that needs less
+noise; others (the two sums of a ratio) get equal shares of the price.
 """
 
 from __future__ import annotations
@@ -147,11 +147,14 @@ def groups_of(question: Question) -> list[Group]:
     noisy = [p for p in question.parts if not p.exact and not question.movements[p.name].none]
     if not noisy:
         return []
-    if len({p.spacing for p in noisy}) == 1:
-        m = question.movement
-        return [(tuple(p.name for p in noisy), int(m.l1), int(m.l2_squared))]
-    moves = [(p.name, question.movements[p.name]) for p in noisy]
-    return [((name,), int(m.l1), int(m.l2_squared)) for name, m in moves]
+    m, moves = question.movement, [(p.name, question.movements[p.name]) for p in noisy]
+    joint: list[Group] = [(tuple(p.name for p in noisy), int(m.l1), int(m.l2_squared))]
+    apart: list[Group] = [((name,), int(x.l1), int(x.l2_squared)) for name, x in moves]
+    if len({p.spacing for p in noisy}) > 1:
+        return apart
+    # One vector has noise of size l1 on every part, separate ones k l1_i each: the smaller one, on average of logs.
+    together = len(moves) * math.log(m.l1)
+    return joint if together <= sum(math.log(len(moves) * x.l1) for _, x in moves) else apart
 
 
 def treat(

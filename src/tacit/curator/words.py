@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import html
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ def digits(value: Any) -> str:
     """A number for people."""
     if value is None:
         return "–"
+    if isinstance(value, datetime.date):
+        return value.isoformat()
     if isinstance(value, int | np.integer):
         return f"{int(value):,}"
     number = float(value)
@@ -84,11 +87,8 @@ def _foot(release: Release) -> list[str]:
     )
     left = f"spent so far: {release.spent}; left: {release.remaining}"
     level = float(release.planned.ask.confidence)
-    about = (
-        "for the population, if the rows are independent draws"
-        if release.planned.ask.sampling
-        else "for the noise only"
-    )
+    sampled = release.planned.ask.sampling
+    about = "for the population, if the rows are independent draws" if sampled else "for the noise only"
     return [*more, f"intervals: {level:.0%}, {about}", price, left]
 
 

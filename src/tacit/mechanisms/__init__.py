@@ -21,6 +21,10 @@ from tacit.mechanisms.sensitivity import L1, L2, Count, Linf, Score, Sensitivity
 from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
 from tacit.mechanisms.smooth import SmoothBound, median_rank, smooth_bound
 from tacit.mechanisms.smooth_noise import SmoothLaplace, SmoothStudent
+from tacit.mechanisms.sparse import SparseHistogram, SparseReleased, hall_threshold, noise_floor
+from tacit.mechanisms.sparse_choices import SparseTable
+from tacit.mechanisms.sparse_keys import Impossible
+from tacit.mechanisms.stability import KeysOfAUnit, StableHistogram, StableReleased
 from tacit.mechanisms.staircase import Staircase
 
 __all__ = [
@@ -38,10 +42,12 @@ __all__ = [
     "Geometric",
     "Grid",
     "HullGauge",
+    "Impossible",
     "InterquartileRangeByTest",
     "IntervalExponential",
     "KNorm",
     "KNormDifference",
+    "KeysOfAUnit",
     "Laplace",
     "Linf",
     "Mahalanobis",
@@ -60,11 +66,18 @@ __all__ = [
     "SmoothBound",
     "SmoothLaplace",
     "SmoothStudent",
+    "SparseHistogram",
+    "SparseReleased",
+    "SparseTable",
+    "StableHistogram",
+    "StableReleased",
     "Staircase",
     "Tested",
     "TruncatedGeometric",
     "gauge",
+    "hall_threshold",
     "median_rank",
+    "noise_floor",
     "on_grid",
     "smooth_bound",
 ]

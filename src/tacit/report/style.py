@@ -47,7 +47,6 @@ main,.top,footer{max-width:64rem;margin:0 auto;padding:0 1.25rem}
 h1{font-size:clamp(1.6rem,4.5vw,2.3rem);line-height:1.15;margin:0 0 .5rem;letter-spacing:-.015em;text-wrap:balance}
 h2{font-size:1.35rem;line-height:1.25;margin:0;letter-spacing:-.01em;text-wrap:balance}
 h3{font-size:.95rem;margin:1.4rem 0 .35rem}
-h4{font-size:.85rem;margin:.3rem 0;color:var(--muted)}
 p{margin:.35rem 0}
 a{color:var(--accent);text-underline-offset:.15em}
 a:focus-visible,summary:focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:3px}
@@ -101,6 +100,7 @@ summary{cursor:pointer;color:var(--accent);font-size:.9rem}
 color:var(--muted)}
 .legend li{display:flex;align-items:center;gap:.4rem;margin:0}
 .legend svg{width:20px;height:14px;flex:none;overflow:visible}
+.multiples h3{font-size:.85rem;margin:.3rem 0;color:var(--muted)}
 .multiples{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:1rem 1.5rem}
 .theorem{padding:.8rem 0;border-top:1px solid var(--line)}
 .theorem:first-of-type{border-top:0}
@@ -139,13 +139,15 @@ footer{color:var(--muted);font-size:.85rem;padding-bottom:3rem}
 _NARROW = """
 @media(max-width:760px){.split{grid-template-columns:minmax(0,1fr)}
 .card{padding:1.1rem 1rem;border-radius:10px}
-main,.top,footer{padding-left:.8rem;padding-right:.8rem}.glance .wide{display:none}.flagged{white-space:normal;margin-right:0}}
+main,.top,footer{padding-left:.8rem;padding-right:.8rem}.glance .wide{display:none}
+.flagged{white-space:normal;margin-right:0}}
 """
 _PRINT = """
 @page{margin:15mm 14mm}
 @media print{html{font-size:10pt}body{background:#fff;font-size:10pt}.card{border-color:var(--line);padding:.6rem 0;
-border-width:1px 0 0;border-radius:0;break-inside:auto}.release header,h2,h3{break-after:avoid}
-figure,.facts,.theorem,tr,.flags li,.banner{break-inside:avoid}details,.skip,nav{display:none}
+border-width:1px 0 0;border-radius:0;break-inside:auto}.release header,.kicker,.question,h2,h3{break-after:avoid}
+.release header{break-inside:avoid}
+figure,.facts,.pair>div,.theorem,tr,.flags li,.banner{break-inside:avoid}details,.skip,nav{display:none}
 main,.top,footer{max-width:none;padding:0}.top{padding-top:0}a{text-decoration:none}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .split{grid-template-columns:minmax(0,1.7fr) minmax(0,1fr)}}

@@ -16,6 +16,7 @@ from tacit.statistics.moments import (
 from tacit.statistics.movement import Movement
 from tacit.statistics.planner import read, read_cells
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
+from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "Quantiles",
     "Question",
     "Ratio",
+    "SparseCount",
+    "SparseQuestion",
     "Statistic",
     "Sum",
     "Variance",
@@ -45,6 +48,7 @@ __all__ = [
     "ratio",
     "read",
     "read_cells",
+    "sparse_histogram",
     "standard_deviation",
     "sum",
     "variance",

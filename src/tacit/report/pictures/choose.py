@@ -37,6 +37,8 @@ class Drawn:
 def fitting(view: ReleaseView) -> Picture:
     """The kind of picture for these keys; what was asked for is taken where it can be drawn."""
     cells, keys = view.cells, len(view.columns)
+    if not cells:
+        return "table"
     if keys == 0:
         return "number" if len(cells) == 1 and cells[0].value is not None else "table"
     if keys == 1:
@@ -54,8 +56,8 @@ def fitting(view: ReleaseView) -> Picture:
             return "histogram"
         if placed and some and 12 < len(cells) <= MOST_POINTS:
             return "curve"
-        return "bars" if cells else "table"
-    if view.picture == "table" or not cells:
+        return "bars"
+    if view.picture == "table":
         return "table"
     if keys == 2:
         down, across = axes_of_table(cells)
@@ -139,7 +141,7 @@ def _multiples(id: str, view: ReleaseView, cells: Sequence[Cell]) -> Markup:
         words = f"{view.columns[facet]}: {key_words(key)}"
         names = (view.columns[rest[0]], view.columns[rest[1]])
         picture = heat_map(f"{id}-{n}", words, describe(view, part), turned, names, span=span)
-        made.append(tag("div", tag("h4", words), picture))
+        made.append(tag("div", tag("h3", words), picture))
     return tag("div", made, class_="multiples")
 
 

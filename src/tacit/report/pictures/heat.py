@@ -14,7 +14,7 @@ __all__ = ["STEPS", "axes_of_table", "heat_map"]
 
 STEPS = 7
 CELL, HEAD, FOOT = 28, 30, 44
-LABELS = 25.0
+LABELS = 28.0
 """The share of the width that the rows' names take."""
 
 
@@ -107,5 +107,5 @@ def _legend(top: float, low: float, high: float) -> list[Markup]:
     return parts
 
 
-def _cut(name: str, most: int = 14) -> str:
+def _cut(name: str, most: int = 13) -> str:
     return name if len(name) <= most else name[: most - 1].rstrip() + "…"

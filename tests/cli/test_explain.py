@@ -1,4 +1,4 @@
-"""`tacit demo`, as a program would run it and as a person would."""
+"""`tacit explain` of a guarantee by its numbers, as a program would run it and as a person would."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tacit.guarantees import Approximate, Guarantee, Pure, rows
 from tacit.guarantees.record import from_record
 
 SCRIPT = Path(sys.executable).parent / "tacit"
-KEYS = ["guarantee", "explanation", "power_at_size_0.05", "best_guess", "picture"]
+KEYS = ["guarantee", "explanation", "power_at_size_0.05", "best_guess", "plot"]
+ONE = ["--epsilon", "1", "--delta", "1e-6"]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -33,7 +34,7 @@ def script(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 # --- done ----------------------------------------------------------------------------------------------
 def test_it_writes_the_picture_that_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new" / "folder"
-    assert main(["demo", "--out", str(out)]) == 0
+    assert main(["explain", *ONE, "--plot", str(out / "guarantee.png")]) == 0
     told = capsys.readouterr()
     assert told.err == ""
     picture = Path(re.search(r"drawn in (\S+)$", told.out.strip()).group(1))  # type: ignore[union-attr]
@@ -43,7 +44,7 @@ def test_it_writes_the_picture_that_it_names(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_it_says_in_words_what_the_library_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--out", str(tmp_path), "--epsilon", "0.5", "--delta", "0"]) == 0
+    assert main(["explain", "--epsilon", "0.5"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     promise = Guarantee(bound=Pure(epsilon=0.5), unit=rows())
     assert promise.explain() in told
@@ -52,7 +53,7 @@ def test_it_says_in_words_what_the_library_says(tmp_path: Path, capsys: pytest.C
 
 
 def test_json_is_one_object_with_stable_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--json", "--out", str(tmp_path)]) == 0
+    assert main(["explain", *ONE, "--json", "--plot", str(tmp_path / "guarantee.png")]) == 0
     told = capsys.readouterr()
     assert told.err == ""
     answer = json.loads(told.out)
@@ -64,15 +65,15 @@ def test_json_is_one_object_with_stable_keys(tmp_path: Path, capsys: pytest.Capt
     # The definitions, once more: e s + delta, and (1 + delta(0))/2 of the worst (epsilon, delta) pair.
     assert answer["power_at_size_0.05"] == pytest.approx(math.e * 0.05 + 1e-6, rel=1e-12)
     assert answer["best_guess"] == pytest.approx((1 + 1e-6 + (1 - 1e-6) * math.tanh(0.5)) / 2, rel=1e-12)
-    assert Path(answer["picture"]).read_bytes()[:8] == PNG
+    assert Path(answer["plot"]).read_bytes()[:8] == PNG
 
 
 def test_the_installed_script_does_the_same(tmp_path: Path) -> None:
-    done = script("demo", "--json", "--out", "drawn", cwd=tmp_path)
+    done = script("explain", *ONE, "--json", "--plot", "drawn/guarantee.png", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     assert list(answer) == KEYS
-    assert files(tmp_path) == [tmp_path / answer["picture"]]
+    assert files(tmp_path) == [tmp_path / answer["plot"]]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,19 @@ def test_the_installed_script_does_the_same(tmp_path: Path) -> None:
 def test_extreme_guarantees_are_drawn(
     tmp_path: Path, epsilon: str, delta: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["demo", "--out", str(tmp_path), "--epsilon", epsilon, "--delta", delta, "--json"]) == 0
+    assert (
+        main(
+            [
+                *["explain", "--json", "--plot"],
+                str(tmp_path / "guarantee.png"),
+                "--epsilon",
+                epsilon,
+                "--delta",
+                delta,
+            ]
+        )
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
     assert 0.5 <= answer["best_guess"] <= 1
     assert 0.05 <= answer["power_at_size_0.05"] <= 1
@@ -95,7 +108,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip() == tacit.__version__
     assert main([]) == 0
     assert "demo" in capsys.readouterr().out
-    assert main(["demo", "--help"]) == 0
+    assert main(["explain", "--help"]) == 0
     assert "--epsilon" in capsys.readouterr().out
 
 
@@ -110,7 +123,7 @@ BAD = [
     (["--delta", "nan"], "delta must"),
     (["--delta", "inf"], "delta must"),
     (["--gamma", "1"], "--gamma"),
-    (["stray"], "stray"),
+    (["stray"], "certificate must"),
 ]
 
 
@@ -118,7 +131,7 @@ BAD = [
 def test_bad_input_is_one_sentence_and_leaves_nothing(
     tmp_path: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["demo", "--out", str(tmp_path / "out"), *arguments]) == 2
+    assert main(["explain", *ONE, "--plot", str(tmp_path / "out" / "a.png"), *arguments]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.startswith("tacit: ")
@@ -129,7 +142,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
 
 
 def test_bad_input_to_the_script(tmp_path: Path) -> None:
-    done = script("demo", "--epsilon", "nan", cwd=tmp_path)
+    done = script("explain", "--epsilon", "nan", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert re.fullmatch(r"tacit: epsilon must [^\n]+\n", done.stderr)
@@ -139,7 +152,7 @@ def test_bad_input_to_the_script(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     occupied = tmp_path / "file"
     occupied.write_text("kept")
-    assert main(["demo", "--out", str(occupied)]) == 2
+    assert main(["explain", *ONE, "--plot", str(occupied / "a.png")]) == 2
     told = capsys.readouterr()
     assert told.err.startswith("tacit: output must be writable")
     assert told.err.count("\n") == 1
@@ -161,7 +174,7 @@ def test_an_unknown_command_names_the_nearest(
 def test_an_earlier_picture_survives_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "guarantee.png"
     picture.write_bytes(b"an earlier picture")
-    assert main(["demo", "--out", str(tmp_path), "--delta", "2"]) == 2
+    assert main(["explain", "--epsilon", "1", "--plot", str(picture), "--delta", "2"]) == 2
     assert picture.read_bytes() == b"an earlier picture"
     assert "delta must" in capsys.readouterr().err
 
