@@ -161,4 +161,33 @@ register(
     "No empty range reaches a threshold that all noises stay below.",
     "Wilson et al. 2020",
     "public ranges; independent noise of a known law",
+    "sparse-histogram",
+    "Noise on all p cells and a threshold: drawn from the occupied cells and one binomial number, the same law; the "
+    "risk is a sum of one-cell risks.",
+    "Hall 2012, eq. (2.3), Prop. 2.4.3; Cormode, Procopiuc, Srivastava, Tran 2012",
+    "public domain, threshold and impossible cells",
+    Standing.SHARPER,
+)
+register(
+    "stability-threshold",
+    "Only occupied cells noised and large ones released: delta = d + (1 - d) delta_noise(epsilon), d the chance that "
+    "cells of a unit's own show, exactly.",
+    "Korolova, Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016",
+    "a unit's keys and counts are bounded as declared",
+    Standing.SHARPER,
+)
+register(
+    "false-discovery",
+    "The least threshold with p Pr[noise > t] <= a times the cells kept: at most a share a of them is expected to be "
+    "empty.",
+    "Benjamini, Hochberg 1995; Hall 2012, section 2.4",
+    "independent noise of one law",
+)
+register(
+    "estimated-risk",
+    "h minus q/(1-q)^2 times its second difference, at a count with discrete Laplace noise, has the expectation h at "
+    "the count.",
+    "after Stein 1981; proved on the page",
+    "Laplace noise",
+    Standing.SHARPER,
 )
