@@ -43,10 +43,7 @@ def test_sensitivities_over_all_neighbours(neighbours, rows, seed):
         for size in ([rows] if rows == 1 and neighbours == "replace-one" else range(rows + 1))
         for cells in itertools.combinations_with_replacement(range(4), size)
     ]
-    if neighbours == "replace-one":
-        moves = [a - b for a in held for b in held]
-    else:
-        moves = held
+    moves = [a - b for a in held for b in held] if neighbours == "replace-one" else held
     l1 = max(int(np.abs(matrix @ m).sum()) for m in moves)
     l2 = max(int(((matrix @ m) ** 2).sum()) for m in moves)
     assert workload.sensitivities(workload.matrix) == (l1, l2)
