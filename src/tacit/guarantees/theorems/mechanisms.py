@@ -161,6 +161,8 @@ register(
     "No empty range reaches a threshold that all noises stay below.",
     "Wilson et al. 2020",
     "public ranges; independent noise of a known law",
+)
+register(
     "sparse-histogram",
     "Noise on all p cells and a threshold: drawn from the occupied cells and one binomial number, the same law; the "
     "risk is a sum of one-cell risks.",
