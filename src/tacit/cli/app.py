@@ -9,12 +9,14 @@ from tacit.cli.account import account, calibrate
 from tacit.cli.demo import demo
 from tacit.cli.ledger import ledger
 from tacit.cli.optimal import optimal
+from tacit.cli.plain import PlainGroup
 from tacit.cli.reproduce import reproduce
 
 __all__ = ["app"]
 
 app = typer.Typer(
     name="tacit",
+    cls=PlainGroup,
     help="Publish statistics about people without telling on any of them.",
     add_completion=False,
     pretty_exceptions_enable=False,
