@@ -230,7 +230,7 @@ def test_another_structure_than_a_path() -> None:
 
 
 def test_long_ranges_at_a_small_epsilon_are_stretched() -> None:
-    """A shorter range is solved and stretched; the certificate is for the long one, and agrees with its own solution."""
+    """A shorter range is solved and stretched; the certificate is for the long one."""
     from tacit.risk.interior import absolute_minimax, unfold
     from tacit.risk.stretched import shorter_range, stretched_minimax
 
