@@ -12,9 +12,13 @@ from tacit.mechanisms.grid import Grid, Released, on_grid
 from tacit.mechanisms.interval import IntervalExponential
 from tacit.mechanisms.knorm import KNorm, KNormDifference
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.linear import Answers, Candidate, choose
+from tacit.mechanisms.margins import MarginPlan, gaussian_wins_from, margin_errors, one_way_margins
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
+from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
 from tacit.mechanisms.propose_test_release import InterquartileRangeByTest, MedianByTest, Tested
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseComparison
+from tacit.mechanisms.ranges import RangeTree, TreeCounts
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.selection import Selected, Selection
 from tacit.mechanisms.sensitivity import L1, L2, Count, Linf, Score, Sensitivity
@@ -22,12 +26,15 @@ from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
 from tacit.mechanisms.smooth import SmoothBound, median_rank, smooth_bound
 from tacit.mechanisms.smooth_noise import SmoothLaplace, SmoothStudent
 from tacit.mechanisms.staircase import Staircase
+from tacit.mechanisms.workloads import Workload, margin_matrices, prefix_matrix, range_matrix
 
 __all__ = [
     "L1",
     "L2",
     "AdditiveMechanism",
+    "Answers",
     "Box",
+    "Candidate",
     "Chosen",
     "Contribution",
     "Count",
@@ -45,10 +52,14 @@ __all__ = [
     "Laplace",
     "Linf",
     "Mahalanobis",
+    "MarginPlan",
     "Mechanism",
     "MedianByTest",
     "PermuteAndFlip",
+    "PolytopeNorm",
     "RandomizedResponse",
+    "RangeNorm",
+    "RangeTree",
     "Released",
     "ResponseComparison",
     "RoundedGaussian",
@@ -62,9 +73,18 @@ __all__ = [
     "SmoothStudent",
     "Staircase",
     "Tested",
+    "TreeCounts",
     "TruncatedGeometric",
+    "Workload",
+    "choose",
     "gauge",
+    "gaussian_wins_from",
+    "margin_errors",
+    "margin_matrices",
     "median_rank",
     "on_grid",
+    "one_way_margins",
+    "prefix_matrix",
+    "range_matrix",
     "smooth_bound",
 ]
