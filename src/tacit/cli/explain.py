@@ -95,6 +95,7 @@ def wrapped(text: str) -> str:
 def read_certificate(path: Path) -> dict[str, Any]:
     """The certificate in a file; anything else is one clear error."""
     from tacit.curator.certificate import FORMAT
+    from tacit.guarantees import theorem
 
     try:
         said = json_text.loads(path.read_text(encoding="utf-8"))
@@ -102,10 +103,23 @@ def read_certificate(path: Path) -> dict[str, Any]:
         raise InvalidParameter(parameter="certificate", value=str(path), must="be a readable file") from None
     except ValueError:
         raise InvalidParameter(parameter="certificate", value=str(path), must="be JSON") from None
-    needed = {"name", "guarantee", "theorems", "mechanism", "intervals", "computational"}
-    if not isinstance(said, dict) or said.get("format") != FORMAT or not needed <= set(said):
+    if not isinstance(said, dict) or said.get("format") != FORMAT or not _whole(said):
         raise InvalidParameter(
             parameter="certificate", value=str(path), must=f'be a certificate of format "{FORMAT}"',
             hint="tacit release writes them into the folder certificates",
         )  # fmt: skip
+    for name in said["theorems"]:
+        theorem(name)
     return said
+
+
+def _whole(said: dict[str, Any]) -> bool:
+    """Has it all that is printed, each of its kind? Checked before a word is printed."""
+    texts = [said.get("name"), said.get("computational")]
+    mechanism, intervals, theorems = said.get("mechanism"), said.get("intervals"), said.get("theorems")
+    if not isinstance(mechanism, dict) or not isinstance(intervals, dict) or not isinstance(theorems, list):
+        return False
+    not_covered = intervals.get("do_not_cover")
+    if not isinstance(not_covered, list) or not isinstance(said.get("guarantee"), dict):
+        return False
+    return all(isinstance(t, str) for t in [*texts, mechanism.get("chosen"), *not_covered, *theorems])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -70,9 +71,9 @@ def release(
     from tacit.curator.files import read_plan
 
     found = read_plan(path)
-    free(out)
+    made = found.plan()
+    free(out, made)
     with found.curator() as curator:
-        made = found.plan()
         releases = curator.release(made, key=key)
         files = write_release(out, found, made, releases, curator.budget)
         spent, left = curator.spent, curator.remaining
@@ -93,21 +94,27 @@ def release(
     print(f"written to {out}: " + ", ".join(str(f.relative_to(out)) for f in files))
 
 
-def free(out: Path) -> None:
-    """Refuse a folder that is there already, and one that cannot be made, before anything is spent."""
+def free(out: Path, made: Plan | None = None) -> None:
+    """Refuse a folder that is there already, or cannot be made, or has no room, before anything is spent."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InvalidParameter(
             parameter="--out", value=str(out), must="be a new or empty folder",
             hint="nothing is ever overwritten; name another one",
         )  # fmt: skip
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".tacit-"):
-            pass
+        above = next(p for p in out.absolute().parents if p.exists())
+        with tempfile.TemporaryFile(dir=above, prefix=".tacit-") as scratch:
+            os.posix_fallocate(scratch.fileno(), 0, room(made))
     except OSError as problem:
         raise InvalidParameter(
             parameter="--out", value=str(out), must="be writable", hint=(problem.strerror or "").lower()
         ) from None
+
+
+def room(made: Plan | None) -> int:
+    """About how many bytes the files of a plan take, rather too many."""
+    releases = made.releases if made is not None else ()
+    return 1_000_000 + sum(100_000 + 400 * (r.question.cells or 10_000) for r in releases)
 
 
 def write_release(
@@ -120,6 +127,7 @@ def write_release(
     from tacit.report.building import report_of
 
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".tacit-") as scratch:
             folder = Path(scratch) / "out"
             for name in ("values", "certificates"):

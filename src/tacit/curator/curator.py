@@ -163,7 +163,9 @@ class Curator:
                 must="be made for this schema and unit",
                 hint="preview it here",
             )
-        ledger, table = self.ledger, self._open()
+        # The table first: a broken file leaves no new ledger behind.
+        table = self._open()
+        ledger = self.ledger
         request = Request(
             key=key,
             plan_digest=plan.digest,
