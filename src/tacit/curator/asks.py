@@ -10,6 +10,7 @@ from typing import Any
 from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, price
 from tacit.errors import InvalidParameter
 from tacit.statistics import Statistic
+from tacit.statistics.invariants import PublicTotals
 
 __all__ = ["Ask", "ask"]
 
@@ -32,6 +33,7 @@ class Ask:
     consistent: bool = False
     rows: int | None = None
     sampling: bool = False
+    public: PublicTotals | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
@@ -57,6 +59,7 @@ class Ask:
             "confidence": str(self.confidence),
             "consistent": self.consistent,
             "sampling": self.sampling,
+            "public": None if self.public is None else list(self.public.declared),
         }
 
 
@@ -69,13 +72,14 @@ def ask(
     consistent: bool = False,
     rows: int | None = None,
     sampling: bool = False,
+    public: PublicTotals | None = None,
     **paid: Any,
 ) -> Ask:
     """A statistic for a plan: `ask(count(by="state"), name="by state", weight=2)`, or with a price of its own.
 
     `interval` is the confidence of the intervals, `rows` a public guess at the rows of a cell, for expected errors.
     `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means
-    and proportions speak about that.
+    and proportions speak about that. `public` declares totals that are public already (`tacit.public_totals`).
     """
     return Ask(
         statistic=statistic,
@@ -85,5 +89,6 @@ def ask(
         consistent=bool(consistent),
         rows=rows,
         sampling=bool(sampling),
+        public=public,
         price=price(**paid) if paid else None,
     )

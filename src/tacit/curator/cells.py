@@ -40,6 +40,8 @@ def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
         return {n: list(column) for n, column in zip(names, noisy.keys, strict=True)}
     if question.statistic.kind == "margins":
         return _margins(question)
+    if question.statistic.kind == "hierarchy":
+        return _levels(question)
     if question.statistic.kind == "bounds":
         return {"bound": ["low", "high"]}
     columns = _product(question.axes)
@@ -49,6 +51,19 @@ def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
         columns = {n: [v for v in c for _ in shares] for n, c in columns.items()}
         columns["share"] = [float(s) for _ in range(cells) for s in shares]
     return columns
+
+
+def _levels(question: Question) -> dict[str, list[Any]]:
+    """The level, and for nested columns one column each ("all" above), else the node."""
+    names = [a.column for a in question.axes]
+    out: dict[str, list[Any]] = {"level": []} | {n: [] for n in names}
+    for part, nodes in zip(question.parts, question.details["levels"], strict=True):
+        for node in nodes:
+            out["level"].append(int(part.name.split()[-1]))
+            keys = node if isinstance(node, tuple) else (node,)
+            for i, name in enumerate(names):
+                out[name].append(_word(keys[i]) if i < len(keys) else ALL)
+    return out
 
 
 def _word(value: Any) -> str:

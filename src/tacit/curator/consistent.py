@@ -1,7 +1,8 @@
-"""Finishing a release so that it reads like a table: whole numbers that are not negative, margins that add up.
+"""Finishing a release so that it reads like a table: whole numbers that are not negative, tables that add up.
 
 Post-processing: released numbers in, numbers out. Values are the nearest valid ones (theorems `nearest-histogram`,
-`consistent-margins`). Intervals stay those of the noise, cut at zero: the true counts are valid, so nothing is lost.
+`consistent-margins`, `consistent-tree`), and agree with declared public totals. Intervals stay those of the noise, cut
+at zero: the true counts are valid, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -14,36 +15,31 @@ from tacit.errors import TacitError
 from tacit.statistics.base import Question
 from tacit.statistics.consistency import nearest_histogram
 from tacit.statistics.forms import Reals
+from tacit.statistics.invariants import valid_counts
 
-__all__ = ["finish"]
+__all__ = ["COUNTED", "finish"]
+
+COUNTED = ("count", "hierarchy", "margins")
 
 
 def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Estimate) -> Estimate:
-    """Counts of rows and people: whole, not negative; the tables of margins agree with each other."""
-    if question.statistic.kind not in ("count", "margins"):
+    """Counts of rows and people: whole, not negative; the tables of a release agree with each other."""
+    if question.statistic.kind not in COUNTED:
         return estimate  # means, shares and quantiles already keep to their declared range and order
     low, high = np.maximum(estimate.low, 0.0), np.maximum(estimate.high, 0.0)
-    value = _family(question, treatment, noisy) if question.statistic.kind == "margins" else None
+    alone = question.statistic.kind == "count" and not question.details.get("public")
+    value = None if alone else _family(question, treatment, noisy)
     if value is None:
         value = nearest_histogram(estimate.value).astype(np.float64)
+    value = value.reshape(np.shape(estimate.value))
     return Estimate(value=value, low=np.minimum(low, value), high=np.maximum(high, value))
 
 
 def _family(question: Question, treatment: Treatment, noisy: Noisy) -> Reals | None:
     """The tables as one family; None where there are too many columns or cells for it."""
-    from tacit.statistics.families import NoisyTable, integer_margins
-
-    variance = max((b.scale**2 * (2 if b.law == "laplace" else 1) for b in treatment.blocks), default=0.0)
+    spread = {n: b.scale**2 * (2 if b.law == "laplace" else 1) for b in treatment.blocks for n in b.parts}
     try:
-        tables = [
-            NoisyTable(
-                columns=tuple(a.column for a in part.axes),
-                values=np.asarray(noisy.parts[part.name]).astype(np.float64),
-                variance=variance,
-            )
-            for part in question.parts
-        ]
-        found = integer_margins(tables)
+        found = valid_counts(question, noisy.parts, {p.name: spread.get(p.name, 0.0) for p in question.parts})
     except TacitError:
         return None
-    return np.concatenate([np.ravel(t).astype(np.float64) for t in found])
+    return np.concatenate([np.ravel(found[p.name]).astype(np.float64) for p in question.parts])

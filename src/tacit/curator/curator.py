@@ -68,7 +68,9 @@ class Curator:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.analyst = analyst
         self._data = data
-        self._options: dict[str, Any] = {k: v for k, v in (("engine", engine), ("memory", memory)) if v is not None}
+        self._options: dict[str, Any] = {
+            k: v for k, v in (("engine", engine), ("memory", memory)) if v is not None
+        }
         self._source = source
         self._table: Table | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -212,7 +214,7 @@ class Curator:
                 estimate = population(planned.question, planned.treatment, noisy, planned.ask.confidence)
             else:
                 estimate = planned.treatment.read(planned.question, noisy, planned.ask.confidence)
-            if planned.ask.consistent:
+            if planned.ask.consistent or planned.ask.public is not None:
                 estimate = finish(planned.question, planned.treatment, noisy, estimate)
             certificate = certify(
                 plan, planned, ledger=entry, made=entry["time"], publishable=publishable, data=data

@@ -52,7 +52,13 @@ def estimate(
     by_part = {name: block for block in blocks for name in block.parts}
     if form is None:  # several tables of counts in a row
         value = question.assemble(noisy)
-        half = float(max(b.quantile(confidence, coordinates) for b in blocks)) if blocks else 0.0
+        halves = [
+            np.full(np.size(noisy[p.name]), float(by_part[p.name].quantile(confidence, coordinates)))
+            if p.name in by_part
+            else np.zeros(np.size(noisy[p.name]))
+            for p in question.parts
+        ]
+        half = np.concatenate(halves) if halves else np.zeros(0)
         return Estimate(value=value, low=value - half, high=value + half)
     if coordinates > 1 and not isinstance(form, Linear):
         # Independent or not, the misses of the cells add up to at most the whole.

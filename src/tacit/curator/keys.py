@@ -29,7 +29,7 @@ from tacit.statistics.base import Question
 from tacit.statistics.forms import Reals
 from tacit.statistics.movement import base_unit, group_limit, replaced
 
-__all__ = ["Selected", "selected_intervals", "treat_keys"]
+__all__ = ["Selected", "conditional_intervals", "selected_intervals", "treat_keys"]
 
 SHARE = Fraction(1, 2)
 """The share of epsilon that naming the keys gets, where values are paid for separately."""
@@ -167,13 +167,19 @@ def _supports_itself(question: Question) -> bool:
 
 
 def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) -> tuple[Reals, Reals]:
-    """Intervals of supports *given* that their keys were named: a small group that is named was lucky.
-
-    A key of support n is named where n + X >= t. Given that, Pr[n + X >= v] = S(v - n) / S(t - n) with S the survival
-    of X. The interval holds every n at which neither v or more, nor v or less, is rarer than `tail`; both ratios are
-    monotone in n, since X has a log-concave law.
-    """
+    """Intervals of supports *given* that their keys were named: a small group that is named was lucky."""
     log_survival, threshold, reach = _noise(selection)
+    return conditional_intervals(counts, log_survival, threshold, reach, tail, least=1)
+
+
+def conditional_intervals(
+    counts: Any, log_survival: Any, threshold: int, reach: int, tail: float, *, least: int
+) -> tuple[Reals, Reals]:
+    """Every true count n at which, given n + X >= t, neither v or more, nor v or less, is rarer than `tail`.
+
+    Pr[n + X >= v | n + X >= t] = S(v - n) / S(t - n) with S the survival of X; both ratios are monotone in n, since X
+    has a log-concave law.
+    """
     values, place = np.unique(np.asarray(counts).astype(np.int64), return_inverse=True)
     if not values.size:
         return np.zeros(0), np.zeros(0)
@@ -187,8 +193,9 @@ def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) 
 
     limit = np.log(tail)
     with np.errstate(invalid="ignore"):  # both sides impossible: not a candidate
-        low = _first(lambda n: more(n) >= limit, np.ones_like(values), np.maximum(values + reach, 1))
-        high = _first(lambda n: less(n) < limit, np.maximum(low, 1), values + 2 * reach + 2) - 1
+        first = np.maximum(values - reach, least)
+        low = _first(lambda n: more(n) >= limit, first, np.maximum(values + reach, least))
+        high = _first(lambda n: less(n) < limit, np.maximum(low, least), values + 2 * reach + 2) - 1
     high = np.maximum(high, low)
     return low[place].astype(np.float64), high[place].astype(np.float64)
 

@@ -107,7 +107,7 @@ def make_plan(
     if not asks:
         raise EmptyComposition(what="the plan", hint="ask for at least one statistic")
     asks = _named(asks)
-    questions = [a.statistic.on(schema, unit) for a in asks]
+    questions = [_question(a, schema, unit) for a in asks]
     prices = _prices(asks, questions, total)
     releases = []
     for a, question, price in zip(asks, questions, prices, strict=True):
@@ -119,13 +119,23 @@ def make_plan(
                 ask=a,
                 question=question,
                 treatment=treatment,
-                guarantee=Guarantee(bound=treatment.bound, unit=unit),
+                guarantee=_promise(a, Guarantee(bound=treatment.bound, unit=unit)),
                 expected=expected(question, treatment, confidence=a.confidence, rows=a.rows),
             )
         )
     charged = _charged(releases, budget, unit, total)
     plan = Plan(releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="")
     return replace(plan, digest=sha256(canonical(_described(plan), what="plan")))
+
+
+def _question(a: Ask, schema: Schema, unit: Unit) -> Question:
+    question = a.statistic.on(schema, unit)
+    return question if a.public is None else a.public.on(question)
+
+
+def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:
+    """With public totals the bound compares tables that agree on them, and says so."""
+    return guarantee if a.public is None else a.public.restrict(guarantee)
 
 
 def _described(plan: Plan) -> dict[str, Any]:

@@ -263,7 +263,7 @@ def _accurate(
     question: Question, price: Price, groups: Sequence[Group], cells: int, budget: Bound | None
 ) -> Treatment:
     """The cheapest noise that stays within the asked error; for counts and sums, whose error is the noise."""
-    if question.statistic.kind not in ("count", "sum", "margins") or len(groups) != 1:
+    if question.statistic.kind not in ("count", "hierarchy", "margins", "sum") or len(groups) != 1:
         raise InvalidParameter(
             parameter="within", value=float(price.within or 0),
             must=f"be asked of counts and sums; the error of a {question.statistic.kind} depends on the data",
