@@ -132,8 +132,11 @@ def frame_view(data):
 def test_texts_mean_the_same_on_both_engines():
     texts = ["1", "-2.5", "+3", " 4 ", "1e1", ".5", "5.", "abc", "", "1d", "1f", "0x1p3", "NaN", "inf", "-Infinity",
              "2020", "2020-02", "2020-02-30", "2020-02-29", "2020-2-3", " 2020-03-01 ", "yes", "NO", "T", "1.0", None,
-             "true ", "\tf"]  # fmt: skip
-    data = pa.table({"x": texts, "d": texts, "f": texts})
+             "true ", "\tf", "1_000", "2020/05/06",
+             "2020-07-08 10:00:00", "2020-07-09T10:00", "fv", "xvf", "1e400", "+inf", "\x0b8\x0c"]  # fmt: skip
+    # DuckDB alone knows infinitely late days.
+    days = [None if t and "inf" in t.lower() else t for t in texts]
+    data = pa.table({"x": texts, "d": days, "f": texts})
     schema = Schema({"x": number(-10, 10), "d": date("2020-01-01", "2020-12-31"), "f": flag()})
     asked = [
         ask.count(where="x is missing"), ask.sum("x"), ask.count(where="d is missing"), ask.mean("d"),

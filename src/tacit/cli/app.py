@@ -10,6 +10,7 @@ from tacit.cli.demo import demo
 from tacit.cli.explain import explain
 from tacit.cli.ledger import ledger
 from tacit.cli.optimal import optimal
+from tacit.cli.plain import PlainGroup
 from tacit.cli.plans import plan, release
 from tacit.cli.reproduce import reproduce
 from tacit.cli.twin import twin
@@ -18,6 +19,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     name="tacit",
+    cls=PlainGroup,
     help="Publish statistics about people without telling on any of them.",
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json, write_whole
+from tacit.cli.plain import PlainCommand, PlainGroup
 from tacit.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = ["optimal"]
 
 optimal = typer.Typer(
     name="optimal",
+    cls=PlainGroup,
     help="Mechanisms that no private mechanism can beat, with their certificates.",
     no_args_is_help=True,
 )
@@ -32,7 +34,7 @@ def _root() -> None:
     """Mechanisms that no private mechanism can beat, with their certificates."""
 
 
-@optimal.command(name="count")
+@optimal.command(name="count", cls=PlainCommand)
 def count(
     n: int = typer.Option(..., "--n", help="The largest possible count; public."),
     epsilon: float = typer.Option(..., "--epsilon", help="The privacy loss allowed."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -84,7 +85,7 @@ def certify(
         },
         "ledger": ledger,
         "data": data,
-        "versions": _versions(),
+        "versions": dict(_version_items()),
     }  # fmt: skip
 
 
@@ -106,7 +107,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _version_items() -> tuple[tuple[str, str], ...]:
+    """Read once: the metadata of a package are a file to be parsed."""
     import tacit
 
     found = {"tacit": tacit.__version__, "python": platform.python_version()}
@@ -115,4 +118,4 @@ def _versions() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return tuple(found.items())

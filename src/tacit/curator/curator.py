@@ -68,7 +68,7 @@ class Curator:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.analyst = analyst
         self._data = data
-        self._options = {k: v for k, v in (("engine", engine), ("memory", memory)) if v is not None}
+        self._options: dict[str, Any] = {k: v for k, v in (("engine", engine), ("memory", memory)) if v is not None}
         self._source = source
         self._table: Table | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None

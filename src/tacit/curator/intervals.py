@@ -7,7 +7,8 @@ and the sampling of the people from a population. All of this is post-processing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,14 +16,16 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.blocks import Block
-from tacit.curator.pivots import apart, gaussian_pivot, laplace_tail
+from tacit.curator.pivots import apart, gaussian_pivot, laplace_move, laplace_tail, last_inside
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Reals, Root, Share, Spread, reals
 
 __all__ = ["Estimate", "estimate"]
 
-BISECTIONS = 48
 DOUBLINGS = 60
+MEANS = 9
+HIDDEN = 0.25
+"""A variance whose noise is this share of its divisor is not told apart from any other."""
 MEAN_MISS = Fraction(1, 50)
 """The share of the error probability that the mean of a variance gets; the rest is the variance's own."""
 
@@ -87,45 +90,37 @@ def _of(
     return Estimate(value=value, low=np.fmin(low, value), high=np.fmax(high, value))
 
 
-def _unsurprising(blocks: list[Block | None], weights: list[Reals], value: Reals, confidence: float) -> Any:
-    """Is |sum w_i X_i| = |value| within its quantile? Asked of the tail, so that no quantile is computed."""
+def _margin(blocks: list[Block | None], weights: list[Reals], value: Reals, confidence: float) -> Reals:
+    """At least 0 where |sum w_i X_i| = |value| is within its quantile; continuous, for a search.
+
+    Laplace noise is asked for its tail, so that no quantile is computed.
+    """
     held = [(b, np.abs(w)) for b, w in zip(blocks, weights, strict=True) if b is not None]
     if not held:
-        return value == 0
+        return np.where(value == 0, 0.0, -1.0)
     scales = np.stack([b.scale * w for b, w in held])
-    total = np.sum([w for _, w in held], axis=0)
     if held[0][0].law == "gaussian":
-        return np.abs(value) - total / 2 <= gaussian_pivot(scales, confidence)
-    return laplace_tail(apart(scales), np.maximum(np.abs(value) - total, 0.0)) >= 1 - confidence
-
-
-def _outward(inside: Callable[[Reals], Any], start: Reals, end: Reals) -> Reals:
-    """The last point on the way from start (inside) to end that is inside; end itself if that is inside."""
-    done = np.asarray(inside(end))
-    near, far = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
-    for _ in range(BISECTIONS):
-        middle = (near + far) / 2
-        good = np.asarray(inside(middle))
-        near, far = np.where(good, middle, near), np.where(good, far, middle)
-    return np.where(done, end, far)
+        return gaussian_pivot(scales, confidence) + sum(w for _, w in held) / 2 - np.abs(value)
+    moved = sum(w * laplace_move(b.scale) for b, w in held)
+    tail = laplace_tail(apart(scales), np.maximum(np.abs(value) - moved, 0.0))
+    return np.asarray(np.log(np.maximum(tail, 1e-300)) - math.log1p(-confidence))
 
 
 def _share(
     form: Share, by_part: Mapping[str, Block], noisy: Mapping[str, Any], confidence: float
 ) -> tuple[Reals, Reals]:
-    """Shares s with |(1 - s) above - s below| <= t(s)."""
-    a, b = np.ravel(reals(noisy[form.above])), np.ravel(reals(noisy[form.below]))
+    """Shares s with |(1 - s) above - s below| <= t(s); parts below 0 count as 0, which only adds shares to the set."""
+    a, b = (np.maximum(np.ravel(reals(noisy[n])), 0.0) for n in (form.above, form.below))
     blocks = [by_part.get(form.above), by_part.get(form.below)]
 
-    def inside(s: Reals) -> Any:
-        return _unsurprising(blocks, [1 - s, s], (1 - s) * a - s * b, confidence)
+    def margin(s: Reals) -> Reals:
+        return _margin(blocks, [1 - s, s], (1 - s) * a - s * b, confidence)
 
     total = a + b
-    anchor = np.clip(np.divide(a, total, where=total > 0, out=np.full(total.shape, 0.5)), 0.0, 1.0)
-    # Where the anchor itself is surprising (both parts hidden by noise) nothing is known.
-    hidden = ~np.asarray(inside(anchor)) | (total <= 0)
-    low = np.where(hidden, 0.0, _outward(inside, anchor, np.zeros_like(anchor)))
-    high = np.where(hidden, 1.0, _outward(inside, anchor, np.ones_like(anchor)))
+    anchor = np.divide(a, total, where=total > 0, out=np.full(total.shape, 0.5))
+    hidden = total <= 0
+    low = np.where(hidden, 0.0, last_inside(margin, anchor, np.zeros_like(anchor)))
+    high = np.where(hidden, 1.0, last_inside(margin, anchor, np.ones_like(anchor)))
     shape = np.shape(noisy[form.above])
     return (form.low + form.width * low).reshape(shape), (form.low + form.width * high).reshape(shape)
 
@@ -138,24 +133,24 @@ def _quotient(
     top, bottom = np.ravel(reals(noisy[form.numerator])), np.ravel(reals(noisy[form.denominator]))
     blocks = [by_part.get(form.numerator), by_part.get(form.denominator)]
 
-    def inside(r: Reals) -> Any:
+    def margin(r: Reals) -> Reals:
         weights = [np.full(r.shape, form.scale), np.abs(r)]
-        return _unsurprising(blocks, weights, form.scale * top - r * bottom, confidence)
+        return _margin(blocks, weights, form.scale * top - r * bottom, confidence)
 
     one = np.ones_like(bottom)
-    certain = ~np.asarray(_unsurprising([blocks[1]], [one], bottom, confidence))
+    certain = _margin([blocks[1]], [one], bottom, confidence) < 0
     anchor = form.scale * top / np.where(certain, bottom, 1.0)
     bounds = []
     for sign in (-1.0, 1.0):
         step = np.maximum(np.abs(anchor), form.scale) * 1e-6
         end = anchor + sign * step
         for _ in range(DOUBLINGS):
-            grow = np.asarray(inside(end)) & certain
+            grow = (margin(end) >= 0) & certain
             if not grow.any():
                 break
             step = np.where(grow, step * 4, step)
             end = anchor + sign * step
-        bounds.append(np.where(certain, _outward(inside, anchor, end), sign * np.inf).reshape(shape))
+        bounds.append(np.where(certain, last_inside(margin, anchor, end), sign * np.inf).reshape(shape))
     return bounds[0], bounds[1]
 
 
@@ -174,35 +169,34 @@ def _spread(
     total = b[0] + b[1] + b[2]
     mean_level, own = float(1 - miss * MEAN_MISS), float(1 - miss * (1 - MEAN_MISS))
 
-    def mean_inside(m: Reals) -> Any:
+    def mean_margin(m: Reals) -> Reals:
         weights = [-m, 0.5 - m, 1 - m]
         value = weights[0] * b[0] + weights[1] * b[1] + weights[2] * b[2]
-        return _unsurprising(blocks, weights, value, mean_level)
+        return _margin(blocks, weights, value, mean_level)
 
     safe = np.where(total > 0, total, 1.0)
     anchor = np.clip((b[2] + b[1] / 2) / safe, 0.0, 1.0)
-    hidden = (total <= 0) | ~np.asarray(mean_inside(anchor))
-    first = _outward(mean_inside, anchor, np.zeros_like(anchor))
-    last = _outward(mean_inside, anchor, np.ones_like(anchor))
-    lows, highs = [], []
-    for part in np.linspace(0.0, 1.0, 9):
-        m = first + (last - first) * part
+    first = last_inside(mean_margin, anchor, np.zeros_like(anchor))
+    last = last_inside(mean_margin, anchor, np.ones_like(anchor))
+    # The noise of one part, as a share of the divisor: how well anything is known here.
+    noise = max((x.quantile(level) for x in blocks if x is not None), default=0) / safe
+    hidden = (total <= 0) | (mean_margin(anchor) < 0) | (noise >= HIDDEN)
+    m = first + (last - first) * np.linspace(0.0, 1.0, MEANS)[:, None]
 
-        def inside(v: Reals, m: Reals = m) -> Any:
-            weights = [m * m - v, m * m - m - v, (1 - m) ** 2 - v]
-            value = weights[0] * b[0] + weights[1] * b[1] + weights[2] * b[2]
-            return _unsurprising(blocks, weights, value, own)
+    # sum (y - m)^2 is never negative; where the noise makes it so, 0 in its place only adds variances to the set.
+    square = np.maximum(m * m * b[0] + (m * m - m) * b[1] + (1 - m) ** 2 * b[2], 0.0)
 
-        point = np.clip((m * m * b[0] + (m * m - m) * b[1] + (1 - m) ** 2 * b[2]) / safe, 0.0, 0.25)
-        good = np.asarray(inside(point))
-        hidden_here = ~good
-        lows.append(np.where(hidden_here, np.inf, _outward(inside, point, np.zeros_like(point))))
-        highs.append(np.where(hidden_here, -np.inf, _outward(inside, point, np.full(point.shape, 0.25))))
-    # Between the nine means the ends bend by less than the square of the spacing; one more spacing squared covers it.
-    slack = ((last - first) / 8) ** 2
-    low = np.clip(np.min(lows, axis=0) - slack, 0.0, 0.25)
-    high = np.clip(np.max(highs, axis=0) + slack, 0.0, 0.25)
-    nothing = hidden | ~np.isfinite(low) | ~np.isfinite(high) | (low > high)
-    low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.25, high)
+    def margin(v: Reals) -> Reals:
+        return _margin(blocks, [m * m - v, m * m - m - v, (1 - m) ** 2 - v], square - v * total, own)
+
+    point = np.minimum(square / safe, 0.25)
+    empty = margin(point) < 0
+    lows = np.where(empty, point, last_inside(margin, point, np.zeros_like(point)))
+    highs = np.where(empty, point, last_inside(margin, point, np.full(point.shape, 0.25)))
+    # Between two means, h apart, an end bends by at most h^2/8 times its second derivative (`pivot-intervals`).
+    bend = (0.25 + 2 * noise) / (1 - 2 * np.minimum(noise, HIDDEN))
+    slack = ((last - first) / (MEANS - 1)) ** 2 * bend
+    low = np.where(hidden, 0.0, np.clip(lows.min(axis=0) - slack, 0.0, 0.25))
+    high = np.where(hidden, 0.25, np.clip(highs.max(axis=0) + slack, 0.0, 0.25))
     scale = form.width**2
     return (scale * low).reshape(shape), (scale * high).reshape(shape)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tacit.mechanisms.base import AdditiveMechanism, Mechanism
 from tacit.mechanisms.bodies import Box, Simplex, gauge
+from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeTree
+from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
 from tacit.mechanisms.exponential import Chosen, Exponential
 from tacit.mechanisms.gamma import Gamma
 from tacit.mechanisms.gaussian import Gaussian
@@ -12,9 +14,14 @@ from tacit.mechanisms.grid import Grid, Released, on_grid
 from tacit.mechanisms.interval import IntervalExponential
 from tacit.mechanisms.knorm import KNorm, KNormDifference
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.partition import Kept, OptimalSelection, PartitionSelection
+from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.propose_test_release import InterquartileRangeByTest, MedianByTest, Tested
+from tacit.mechanisms.quantile_selection import QuantileSelection
+from tacit.mechanisms.quantiles import NoisyQuantiles
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseComparison
+from tacit.mechanisms.rough_bounds import RoughBounds
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.selection import Selected, Selection
 from tacit.mechanisms.sensitivity import L1, L2, Count, Linf, Score, Sensitivity
@@ -35,10 +42,15 @@ __all__ = [
     "Chosen",
     "Contribution",
     "Count",
+    "Cumulated",
+    "Cumulative",
+    "CumulativeGaussian",
+    "CumulativeTree",
     "Exponential",
     "Gamma",
     "Gauge",
     "Gaussian",
+    "GaussianSelection",
     "Geometric",
     "Grid",
     "HullGauge",
@@ -47,16 +59,22 @@ __all__ = [
     "IntervalExponential",
     "KNorm",
     "KNormDifference",
+    "Kept",
     "KeysOfAUnit",
     "Laplace",
     "Linf",
     "Mahalanobis",
     "Mechanism",
     "MedianByTest",
+    "NoisyQuantiles",
+    "OptimalSelection",
+    "PartitionSelection",
     "PermuteAndFlip",
+    "QuantileSelection",
     "RandomizedResponse",
     "Released",
     "ResponseComparison",
+    "RoughBounds",
     "RoundedGaussian",
     "Score",
     "Selected",
@@ -79,5 +97,6 @@ __all__ = [
     "median_rank",
     "noise_floor",
     "on_grid",
+    "partition_selection",
     "smooth_bound",
 ]

@@ -18,6 +18,9 @@ from tacit.noise.balls import Exact
 
 __all__ = ["Budget", "block_mechanism", "composed_bound"]
 
+# Room for the directed rounding of several parts, so that their sum stays within the budget.
+SLACK = 1 - Fraction(1, 1 << 40)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -38,7 +41,7 @@ class Budget:
 
         limit = delta_parameter(delta)
         goal = -up(-target)
-        mu = greatest(lambda m: GaussianBound(mu=up(m)).delta(goal) <= limit, Fraction(1 << 10))
+        mu = greatest(lambda m: GaussianBound(mu=up(m)).delta(goal) <= limit, Fraction(1 << 10)) * SLACK
         return cls(epsilon=target, delta=limit, mu=mu)
 
 
@@ -47,7 +50,8 @@ def block_mechanism(
 ) -> Laplace | RoundedGaussian:
     """Noise for one block: its share of epsilon, or of mu^2; `move` is L1, or squared L2."""
     if not gaussian:
-        return Laplace.for_epsilon(epsilon=budget.epsilon * share, sensitivity=L1(move))
+        part = budget.epsilon if share == 1 else budget.epsilon * share * SLACK
+        return Laplace.for_epsilon(epsilon=part, sensitivity=L1(move))
     # mu_l^2 = share mu^2, so that the squares add up to mu^2.
     target = budget.mu**2 * share
     std = Fraction(upper(lambda: (ball(move) / ball(target)).sqrt()))

@@ -198,7 +198,7 @@ class CumulativeTree(Cumulative):
     `total_is_public` is for a number of rows (in every cell) that no unit can move: then it is used as it is.
     The error of F(t) - q N is a sum of independent Laplace variables with weights 1 - q, -q and 1, and its quantiles
     are those of that law, not a union bound. Branching and levels are the best for the mean variance (K = 4096:
-    three levels of 16; standard deviation 15 l1 / epsilon at the median, 64 l1 / epsilon without a tree).
+    three levels of 16; standard deviation 15 l1 / epsilon at the median, 45 l1 / epsilon without a tree).
     Theorem `cumulative-tree`. Source: Hay, Rastogi, Miklau, Suciu 2010; Qardaji, Yang, Li 2013.
     """
 

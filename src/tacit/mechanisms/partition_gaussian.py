@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ TRIALS = 24
 MOST_TRIES = 64
 MOST_NEW = 256
 HALF = Fraction(1, 2)
+
+# scipy.special takes longer to import than all searches here take to run.
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+def _normal(x: Any) -> Any:
+    """The normal distribution function, for searches; what is claimed is certified by balls."""
+    return _erfc(-np.asarray(x) / math.sqrt(2)) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +89,15 @@ class GaussianSelection(PartitionSelection):
         target, limit = epsilon_parameter(rho, "rho"), selection_delta(delta)
         shape: dict[str, Any] = {"keys": keys, "replaced": replaced, "group": group}
         probe = cls(noise_std=1, threshold=1, **shape)
-        square = Fraction(probe.moved * probe.group**2) / (2 * target)
+        # A hair more noise, so that what is rounded up on the way to a bound stays within the target.
+        square = Fraction(probe.moved * probe.group**2) / (2 * target) * (1 + Fraction(1, 1 << 40))
         std = Fraction(upper(lambda: ball(square).sqrt()))
         first = _threshold(probe, float(std), float(limit))
         return cls(noise_std=std, threshold=first, **shape)._raised(lambda m: Fraction(m.new) <= limit)
 
     def _raised(self, meets: Any) -> GaussianSelection:
         """The least threshold near this one that is certified."""
-        t = max(self.threshold - 2, 1)
+        t = max(self.threshold - 1, 1)
         for _ in range(MOST_TRIES):
             found = replace(self, threshold=t)
             if meets(found):
@@ -154,18 +164,16 @@ class GaussianSelection(PartitionSelection):
 
     def _lowest(self, noise_std: float, epsilon: float, limit: float) -> int:
         """About the lowest threshold with delta(epsilon) <= limit for this noise, in floats; certified later."""
-        from scipy.special import ndtr
-
         new, moved = (np.array(x, dtype=np.float64) for x in zip(*self._cases(), strict=True))
         mu = np.maximum(self.group * np.sqrt(moved) / noise_std, 1e-9)
 
         def meets(threshold: int) -> bool:
             supports = np.arange(1, self.group + 1)
-            p = np.minimum(ndtr(-(threshold - supports - 0.5) / noise_std), 1 - 1e-12)
+            p = np.minimum(_normal(-(threshold - supports - 0.5) / noise_std), 1 - 1e-12)
             rate = float((-np.log1p(-p) / supports).max())
             shift = epsilon - rate * (self.keys * self.group - new)
             b = -np.expm1(-rate * new)
-            rest = ndtr(mu / 2 - shift / mu) - np.exp(shift) * ndtr(-mu / 2 - shift / mu)
+            rest = _normal(mu / 2 - shift / mu) - np.exp(shift) * _normal(-mu / 2 - shift / mu)
             return bool((b + (1 - b) * np.maximum(rest, 0.0)).max() <= limit)
 
         high = 2
@@ -237,29 +245,31 @@ class GaussianSelection(PartitionSelection):
         return np.asarray(add_exact(supports, noise) >= self.threshold).astype(np.bool_), noise
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        from scipy.special import ndtri
-
         tail = float((1 - confidence_level(confidence)) / 2)
-        return math.ceil(-float(ndtri(tail)) * float(self.noise_std) - 0.5 + 1e-9)
+        return math.ceil(-NormalDist().inv_cdf(tail) * float(self.noise_std) - 0.5 + 1e-9)
 
 
 def _best_mu(epsilon: float, delta: float) -> float:
-    """The largest mu with delta(epsilon) <= delta, about."""
+    """About the largest mu with delta(epsilon) <= delta, in floats."""
     low, high = 0.0, 1.0
-    while GaussianBound(mu=high).delta(epsilon) <= delta:
+
+    def meets(mu: float) -> bool:
+        return bool(
+            _normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * _normal(-mu / 2 - epsilon / mu) <= delta
+        )
+
+    while meets(high):
         high *= 2
-    for _ in range(40):
+    for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if GaussianBound(mu=middle).delta(epsilon) <= delta else (low, middle)
+        low, high = (middle, high) if meets(middle) else (low, middle)
     return low
 
 
 def _threshold(shape: GaussianSelection, noise_std: float, limit: float) -> int:
     """About the threshold at which new keys have this probability."""
-    from scipy.special import ndtri
-
     one = -math.expm1(math.log1p(-limit) / shape.keys)
-    return max(1, math.ceil(shape.group + HALF + noise_std * -float(ndtri(one))))
+    return max(1, math.ceil(shape.group + HALF + noise_std * -NormalDist().inv_cdf(one)))
 
 
 def partition_selection(
@@ -286,8 +296,12 @@ def partition_selection(
         return GaussianSelection.for_rho(rho=rho, delta=delta, **shape)
     if epsilon is None:
         raise InvalidParameter(parameter="epsilon", value=None, must="be given, or rho", hint="the price")
+    moved = integer_parameter("keys", keys, least=1) * integer_parameter("group", group, least=1)
+    if moved * (2 if replaced else 1) > MOST_NEW:
+        # So many keys one by one need a support of thousands, and a long law.
+        return GaussianSelection.for_target(epsilon=epsilon, delta=delta, **shape)
     best = OptimalSelection(epsilon=epsilon, delta=delta, **shape)
-    if keys * group * (2 if replaced else 1) == 1:
+    if moved == 1 and not replaced:
         return best
     normal = GaussianSelection.for_target(epsilon=epsilon, delta=delta, **shape)
     if normal.support_for(HALF) >= best.support_for(HALF):

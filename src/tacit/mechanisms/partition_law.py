@@ -25,9 +25,11 @@ BITS = 128
 ONE = 1 << BITS
 FACTOR_BITS = 192
 SPARE = Fraction(1, 1 << 104)
-LEAST_DELTA = Fraction(1, 1 << 90)
+LEAST_DELTA = Fraction(1, 1 << 72)
+MOST_EPSILON = Fraction(16)
 MOST_STEPS = 1 << 21
 TRIALS = 48
+MOST_SPLIT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +97,16 @@ def key_law(epsilon: Fraction, delta: Fraction) -> KeyLaw:
     """pi(1), pi(2), ... up to 1, every step rounded down, and checked as a law of counts.
 
     The steps pi(n) - pi(n-1) are a law of noise whose excess over e^epsilon times its neighbour, to either side, adds
-    up to delta at most (theorem `partition-selection`); the rounding is paid from 2^-104, and the sums are checked.
+    up to delta at most (theorem `partition-selection`); rounding is paid from 2^-104 e^epsilon, the sums are checked.
     """
     if delta < LEAST_DELTA:
         raise InvalidParameter(
-            parameter="delta", value=float(delta), must="be at least 2^-90 for each key",
+            parameter="delta", value=float(delta), must="be at least 2^-72 for each key",
             hint="no key would ever be named; fewer keys a unit, or a larger delta",
         )  # fmt: skip
-    grow, fall = _factors(epsilon)
-    step = math.floor((delta - SPARE) * ONE)
+    # A smaller epsilon is safe, and beyond 16 the rounding of one step would be felt in the next.
+    grow, fall = _factors(min(epsilon, MOST_EPSILON))
+    step = math.floor((delta - SPARE * Fraction(grow, 1 << FACTOR_BITS)) * ONE)
     reached: list[int] = []
     p = 0
     while p < ONE:
@@ -181,7 +184,8 @@ def split(epsilon: Fraction, delta: Fraction, keys: int) -> tuple[Fraction, Frac
     if keys == 1:
         return epsilon, delta
     best = (math.inf, Fraction(0), Fraction(0))
-    for factor in np.geomspace(1.0, float(keys), TRIALS):
+    # Beyond some hundred keys the search is long and the Gaussian form far better: the plain split will do.
+    for factor in np.geomspace(1.0, float(keys), TRIALS if keys <= MOST_SPLIT else 1):
         one = epsilon / keys if factor == 1.0 else Fraction(down(epsilon / keys * Fraction(factor)))
         rest = response_delta(one, keys, epsilon)
         if rest >= float(delta):

@@ -26,6 +26,7 @@ class NoisyQuantiles:
     value: Floats
     low: Floats
     high: Floats
+    publishable: bool
 
 
 def quantiles(
@@ -40,11 +41,8 @@ def quantiles(
     over bins. Each interval has the confidence by itself; for all m of them at once ask 1 - (1 - confidence) / m.
     The value is one past the number of bins with noisy F(t) < q N, placed linearly inside its bin.
     """
-    levels, borders, level = (
-        _checked(noisy, shares, edges),
-        _edges(noisy, edges),
-        confidence_level(confidence),
-    )
+    levels, level = _checked(noisy, shares), confidence_level(confidence)
+    borders = increasing_edges(noisy.mechanism.bins, edges)
     tail = float((1 - level) / 2)
     below, bins = noisy.below, noisy.mechanism.bins
     cells = below.shape[:-1]
@@ -74,7 +72,7 @@ def quantiles(
     value = np.maximum.accumulate(value, axis=-1)
     high = np.maximum.accumulate(np.maximum(high, value), axis=-1)
     low = np.minimum.accumulate(np.minimum(low, value)[..., ::-1], axis=-1)[..., ::-1]
-    return NoisyQuantiles(value=value, low=low, high=high)
+    return NoisyQuantiles(value=value, low=low, high=high, publishable=noisy.publishable)
 
 
 def _point(below: Floats, rank: Floats, bins: int) -> tuple[npt.NDArray[np.int64], Floats]:
@@ -88,7 +86,7 @@ def _point(below: Floats, rank: Floats, bins: int) -> tuple[npt.NDArray[np.int64
     return at, np.clip(inside, 0.0, 1.0)[..., 0]
 
 
-def _checked(noisy: Cumulated, shares: Sequence[Exact], edges: npt.ArrayLike) -> list[Fraction]:
+def _checked(noisy: Cumulated, shares: Sequence[Exact]) -> list[Fraction]:
     if not isinstance(noisy, Cumulated):
         raise InvalidParameter(
             parameter="noisy", value=type(noisy).__name__, must="be released cumulative counts"
@@ -106,11 +104,12 @@ def _checked(noisy: Cumulated, shares: Sequence[Exact], edges: npt.ArrayLike) ->
     return levels
 
 
-def _edges(noisy: Cumulated, edges: npt.ArrayLike) -> Floats:
+def increasing_edges(bins: int, edges: npt.ArrayLike) -> Floats:
+    """The borders of the bins, in order."""
     borders = np.asarray(edges, dtype=np.float64)
-    if borders.shape != (noisy.mechanism.bins + 1,) or not bool((np.diff(borders) > 0).all()):
+    if borders.shape != (bins + 1,) or not bool((np.diff(borders) > 0).all()):
         raise InvalidParameter(
-            parameter="edges", value=f"shape {borders.shape}",
-            must=f"be {noisy.mechanism.bins + 1} increasing numbers", hint="K bins have K + 1 edges",
+            parameter="edges", value=f"shape {borders.shape}", must=f"be {bins + 1} increasing numbers",
+            hint="K bins have K + 1 edges",
         )  # fmt: skip
     return borders

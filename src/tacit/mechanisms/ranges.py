@@ -54,8 +54,8 @@ class RangeTree:
     """Noisy sums of every node of a tree over ordered cells; each level has its own exact integer noise.
 
     Guarantee: the epsilons (or squared mus) of the levels add; a level moves by `rows` rows of one unit, twice that in
-    L1 under replace-one, where the root cannot move and is exact. Any range is then known with variance of the order
-    log^3 p (Laplace) or log^2 p (Gaussian) instead of p. Source: Hay et al. 2010; Li et al. 2015.
+    L1 under replace-one, where the root moves only if a row may lie in no cell. Any range is then known with a
+    variance of the order log^3 p (Laplace) or log^2 p (Gaussian) instead of p. Source: Hay et al. 2010; Li et al. 2015.
     """
 
     cells: int
@@ -71,9 +71,12 @@ class RangeTree:
     @classmethod
     def plan(
         cls, *, cells: int, epsilon: Exact, delta: Exact | None = None, branching: int | None = None,
-        neighbours: Neighbours | str = Neighbours.ADD_OR_REMOVE, rows: int = 1,
+        neighbours: Neighbours | str = Neighbours.ADD_OR_REMOVE, rows: int = 1, absent: bool = True,
     ) -> RangeTree:  # fmt: skip
-        """The tree with the smallest mean squared error over ranges of all lengths, within the budget."""
+        """The tree with the smallest mean squared error over ranges of all lengths, within the budget.
+
+        `absent` as in Workload: False only where every row surely lies in a cell.
+        """
         p = integer_parameter("cells", cells, least=2)
         if p > MOST_CELLS:
             raise TooManyCells(cells=p, limit=MOST_CELLS, hint="add up adjacent cells first")
@@ -84,15 +87,19 @@ class RangeTree:
         widths = BRANCHINGS if branching is None else (integer_parameter("branching", branching, least=2),)
         for b in widths:
             for gaussian in (False, True) if budget.delta is not None else (False,):
-                tree = cls._made(p, b, budget, gaussian, replaced, m)
+                tree = cls._made(p, b, budget, gaussian, replaced, m, absent or m > 1)
                 found.append((tree.mean_squared_error(), tree))
         return min(found, key=lambda pair: pair[0])[1]
 
     @classmethod
-    def _made(cls, p: int, b: int, budget: Budget, gaussian: bool, replaced: bool, m: int) -> RangeTree:
+    def _made(
+        cls, p: int, b: int, budget: Budget, gaussian: bool, replaced: bool, m: int, absent: bool
+    ) -> RangeTree:
         sizes = _widths(p, b)
-        twice = 2 if replaced else 1
-        moved = np.array([0 if replaced and n == 1 else twice * (m * m if gaussian else m) for n in sizes])
+        one, two = m * m if gaussian else m, 2 * (m * m if gaussian else m)
+        # A replaced row leaves one node for another; in the root it can only vanish, if it can.
+        root = (one if absent else 0) if replaced else one
+        moved = np.array([root if n == 1 else two if replaced else one for n in sizes])
         shares = _shares(p, b, moved, gaussian)
         exact = iter(shares_of(shares[moved > 0]))
         mechanisms = tuple(

@@ -27,6 +27,7 @@ ROUNDS = 400
 POINTS_A_SCALE = 6
 TOLERANCE = 1e-3
 UNSEEN_SCALES = 4
+PSEUDO_CELLS = 64.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,6 +75,8 @@ def fit(released: SparseReleased) -> FittedPrior:
     rows = np.hstack([rows, np.append(np.zeros(rows.shape[0] - 1), 1.0)[:, None]])
     distant = released.values.size - near.size
     seen = np.append(times.astype(np.float64), [mechanism.cells - released.values.size, distant])
+    # As if this many more empty cells had been seen: in a small table a few large draws are then not a prior.
+    seen = seen + PSEUDO_CELLS * np.append(rows[:-2, 0] * step, [low[0], high[0]])
     present = seen > 0
     rows, seen = rows[present], seen[present]
     share = seen / seen.sum()

@@ -308,7 +308,8 @@ class SparseHistogram(Mechanism):
     def expected_error(self, *, occupied: int) -> float:
         """The largest E sum_i |released_i - true_i| over all histograms with at most `occupied` cells in use.
 
-        q sup_c r(c) + (p - q) r(0), r the error of one cell; Hall's bound (2q+1)/epsilon (ln p + 1) is above it.
+        q sup_c r(c) + (p - q) r(0), r the error of one cell. For continuous noise and his threshold Hall's Prop. 2.4.3
+        bounds it by (2q+1)/epsilon (ln p + 1).
         """
         from tacit.mechanisms.sparse_risk import worst_cell
 

@@ -36,13 +36,14 @@ class Workload:
     """The queries M theta, theta a histogram of which one unit moves at most `rows` rows.
 
     add-or-remove: the rows of one unit come or go, and M theta moves by rows times a convex combination of columns of
-    M. replace-one: by rows times differences of two columns; with `absent` a row may also lie in no cell.
+    M. replace-one: by rows times differences of two columns. `absent`: a row may also lie in no cell (or a person
+    have no row); say False only where every row surely lies in one: then sums over all cells cannot move.
     """
 
     matrix: npt.NDArray[Any]
     neighbours: Neighbours | str = Neighbours.ADD_OR_REMOVE
     rows: int = 1
-    absent: bool = False
+    absent: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", integer_matrix(self.matrix))

@@ -97,7 +97,7 @@ class Reader:
         if x.type().is_boolean():
             return x
         if x.type().is_string():
-            x = x.strip().lower()
+            x = self.engine.trimmed(x).lower()
             return ibis.cases((x.isin(YES), True), (x.isin(NO), False), else_=ibis.null("boolean"))
         return ibis.cases((x == 1, True), (x == 0, False), else_=ibis.null("boolean"))
 

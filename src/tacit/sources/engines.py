@@ -17,8 +17,12 @@ __all__ = ["DuckDB", "Engine", "Spark", "engine_of"]
 BATCH = 1 << 17
 LIMB = 27
 """Bits of a part of a sum: 2^36 rows, 70 thousand million, fit in 64 bits."""
-NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
-DAY = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}$"
+DIGITS = "[0-9]+(?:_[0-9]+)*"
+NUMBER = (
+    f"^[+-]?(?:{DIGITS}[.]?(?:{DIGITS})?|[.]{DIGITS})(?:[eE][+-]?[0-9]+)?$"
+    "|^[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?$"
+)
+DAY = "^[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})(?:[ T].*)?$"
 
 
 class Engine:
@@ -38,6 +42,10 @@ class Engine:
     def keyed_hash(self, text: Any) -> Any:
         """A hash of a text that begins with a secret; the order of rows and groups in bounding."""
         return text.hash()
+
+    def trimmed(self, text: Any) -> Any:
+        """The text without white space around it."""
+        return text.strip()
 
     def real(self, text: Any) -> Any:
         """The number that a text stands for; null where it is none."""
@@ -114,19 +122,25 @@ class Spark(Engine):
     def keyed_hash(self, text: Any) -> Any:
         return _sha256(text)
 
+    def trimmed(self, text: Any) -> Any:
+        # A range of characters: Ibis writes two of them as \v and \f, which Spark reads as the letters v and f.
+        return text.re_replace("^[ \t-\r]+|[ \t-\r]+$", "")
+
     def real(self, text: Any) -> Any:
         import ibis
 
         # Java reads "1d" and "0x1p3" as numbers; DuckDB and people do not.
-        text = text.strip()
-        return ibis.ifelse(text.re_search(NUMBER), text.try_cast("float64"), ibis.null("float64"))
+        text = self.trimmed(text)
+        value = _call("replace", "string", text, ibis.literal("_"), ibis.literal("")).try_cast("float64")
+        return ibis.ifelse(text.re_search(NUMBER), value, ibis.null("float64"))
 
     def day(self, text: Any) -> Any:
         import ibis
 
-        # Spark takes "2020" as the first of January.
-        text = text.strip()
-        return ibis.ifelse(text.re_search(DAY), text.try_cast("date"), ibis.null("date"))
+        # Spark takes "2020" as the first of January, and no slashes.
+        text = self.trimmed(text)
+        value = _call("replace", "string", text, ibis.literal("/"), ibis.literal("-")).try_cast("date")
+        return ibis.ifelse(text.re_search(DAY), value, ibis.null("date"))
 
     def days(self, day: Any) -> Any:
         return _call("unix_date", "int32", day)

@@ -8,7 +8,7 @@ is one row for each cell; keys that were not declared are dropped batch by batch
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 

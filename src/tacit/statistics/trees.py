@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.statistics.consistency import nearest_rows
 
-__all__ = ["Tree", "consistent_tree", "tree_estimate"]
+__all__ = ["Tree", "consistent_tree", "known_counts", "tree_estimate"]
 
 Reals = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -184,6 +184,30 @@ def consistent_tree(
             whole = np.floor(z)
             out[rows] = nearest_rows(whole.astype(np.int64), totals, fractions=z - whole) + floors
     return {name: int(out[i]) for i, name in enumerate(tree.order)}
+
+
+def known_counts(tree: Tree, exact: Mapping[Hashable, int]) -> dict[Hashable, int]:
+    """All counts that follow from the exact ones: sums of known parts, and the one part that is left of a sum."""
+    known = _exact(tree, exact)
+    _floors(tree, known)
+    children: dict[Hashable, list[Hashable]] = {}
+    for name in tree.order:
+        parent = tree.parents[name]
+        if parent is not None:
+            children.setdefault(parent, []).append(name)
+    for _ in range(2 * int(tree.depth.max()) + 2):
+        before = len(known)
+        for parent in reversed([n for n in tree.order if n in children]):
+            parts = children[parent]
+            open_ = [c for c in parts if c not in known]
+            if not open_ and parent not in known:
+                known[parent] = sum(known[c] for c in parts)
+            elif len(open_) == 1 and parent in known:
+                known[open_[0]] = known[parent] - sum(known[c] for c in parts if c in known)
+        if len(known) == before:
+            break
+    _floors(tree, _exact(tree, known))
+    return known
 
 
 def _observed(tree: Tree, noisy: Mapping[Any, float], variances: Mapping[Any, float]) -> tuple[Reals, Reals]:
