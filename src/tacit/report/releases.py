@@ -79,7 +79,9 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
     place = "; it stands in the table" if drawn.kind in ("heatmap", "multiples") else ""
     truth = f"{TRUTH_WORDS[0].upper()}{TRUTH_WORDS[1:]}{place}." if view.shows_truth else None
     caption = tag("figcaption", more, "Every number here comes from the certificate ", certificate_link(view))
-    return tag("figure", parts, caption, tag("figcaption", truth) if truth else None)
+    tall = drawn.kind in ("bars", "multiples", "table") and len(drawn.cells) > 16
+    note = tag("figcaption", truth) if truth else None
+    return tag("figure", parts, caption, note, class_="tall" if tall else None)
 
 
 def _more(view: ReleaseView, drawn: Drawn) -> str:

@@ -145,10 +145,12 @@ main,.top,footer{padding-left:.8rem;padding-right:.8rem}.glance .wide{display:no
 """
 _PRINT = """
 @page{margin:15mm 14mm}
-@media print{html{font-size:10pt}body{background:#fff;font-size:10pt}.card{border-color:var(--line);padding:.6rem 0;
+@media print{html{font-size:8.5pt}body{background:#fff;font-size:9pt;line-height:1.4}
+.card{border-color:var(--line);padding:.6rem 0;
 border-width:1px 0 0;border-radius:0;break-inside:auto}.release header,.kicker,.question,h2,h3{break-after:avoid}
 .release header{break-inside:avoid}
-figure,.facts,.pair>div,.theorem,tr,.flags li,.banner{break-inside:avoid}details,.skip,nav{display:none}
+figure,.picture,.facts,.theorem,tr,.flags li,.banner{break-inside:avoid}.tall{break-inside:auto}
+p,li{orphans:3;widows:3}.release .picture{zoom:.75}details,.skip,nav{display:none}
 main,.top,footer{max-width:none;padding:0}.top{padding-top:0}a{text-decoration:none}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .split{grid-template-columns:minmax(0,1.7fr) minmax(0,1fr)}}

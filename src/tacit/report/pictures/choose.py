@@ -10,7 +10,7 @@ from tacit.report.numbers import figures, key_place, key_words, three
 from tacit.report.pictures.bars import bars
 from tacit.report.pictures.curve import curve, histogram
 from tacit.report.pictures.heat import axes_of_table, heat_map
-from tacit.report.pictures.scale import value_span
+from tacit.report.pictures.scale import span_of, value_span
 from tacit.report.pictures.strip import strip
 from tacit.report.quality import ABSENT, NOISY
 from tacit.report.view import Cell, Picture, ReleaseView
@@ -22,6 +22,7 @@ MOST_CELLS = 40
 MOST_HEAT = 400
 MOST_POINTS = 400
 MOST_FACETS = 6
+MOST_ROWS = 20
 ALL = "all"
 SMALL = 38.0
 """The share of a small picture's width that the names of rows take."""
@@ -87,7 +88,7 @@ def draw(view: ReleaseView) -> Drawn:
     if kind == "number":
         made = strip(id, name, told, cells[0])
     elif kind == "bars":
-        made = bars(id, name, told, cells)
+        made = _stacked(id, name, told, cells)
     elif kind == "histogram":
         made = histogram(id, name, told, cells, view.columns[0])
     elif kind == "curve":
@@ -130,6 +131,22 @@ def _cell_words(cell: Cell) -> str:
     ends = f" (interval {told.interval})" if cell.low is not None else ""
     truth = f", the truth being {three(cell.truth)}" if cell.truth is not None else ""
     return f"{name + ': ' if name else ''}{told.value}{ends}{truth}"
+
+
+def _stacked(id: str, name: str, told: str, cells: Sequence[Cell]) -> Markup:
+    """Bars in pieces of one scale, none of them higher than a printed page."""
+    if len(cells) <= MOST_ROWS:
+        return bars(id, name, told, cells)
+    span = span_of(cells)
+    count = -(-len(cells) // MOST_ROWS)
+    size = -(-len(cells) // count)
+    pieces = [
+        bars(
+            f"{id}-{k}", f"{name}, part {k + 1} of {count}", told, cells[k * size : (k + 1) * size], span=span
+        )
+        for k in range(count)
+    ]
+    return tag("div", pieces, class_="stack")
 
 
 def _multiples(id: str, view: ReleaseView, cells: Sequence[Cell]) -> Markup:

@@ -72,10 +72,12 @@ def histogram(
     for k, cell in enumerate(cells):
         left = LEFT + k * step
         parts += _upright(id, cell, left + gap / 2, step - gap, up)
-    labels = [(LEFT + (k + 0.5) * step, key_words(_first(cells[k].keys[0]))) for k in spread(cells, 4)]
+    longest = max(len(key_words(_first(c.keys[0]))) for c in cells)
+    most = 5 if longest <= 6 else 4 if longest <= 8 else 3
+    labels = [(LEFT + (k + 0.5) * step, key_words(_first(cells[k].keys[0]))) for k in spread(cells, most)]
     if n > 1 and isinstance(cells[0].keys[0], tuple):
         # Bins are named at their edges.
-        edges = spread(range(n + 1), 5)
+        edges = spread(range(n + 1), most)
         labels = [(LEFT + e * step, key_words(_edge(cells, e))) for e in edges]
     parts += _foot(labels, x_name)
     return picture(id, title, description, TOP + PLOT + FOOT, parts, class_="histogram")
