@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.curator.blocks import normal_quantile
 from tacit.curator.treatments import Noisy, Treatment
+from tacit.risk import decompose
 from tacit.risk.releases import release_price
 from tacit.statistics.base import Part, Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
@@ -36,6 +38,7 @@ class Expected:
     about: str
     floor: float | None = None
     floor_reason: str = ""
+    sampling: float | None = None
 
     @property
     def floor_record(self) -> dict[str, Any]:
@@ -51,13 +54,33 @@ class Expected:
             "within": self.within,
             "confidence": self.confidence,
             "about": self.about,
+            **({} if self.sampling is None else {"sampling_within": self.sampling}),
         }
 
 
-def expected(question: Question, treatment: Treatment, *, confidence: Fraction, rows: int | None) -> Expected:
-    """The error of one cell, and beside it what no mechanism could go below."""
-    found = _expected(question, treatment, confidence=confidence, rows=rows)
-    return _with_floor(found, question, treatment)
+def expected(
+    question: Question,
+    treatment: Treatment,
+    *,
+    confidence: Fraction,
+    rows: int | None,
+    sampling: bool = False,
+) -> Expected:
+    """The error of one cell, and beside it what no mechanism could go below.
+
+    Where rows are declared to be draws from a population, also what sampling alone adds, in the worst case of a value
+    in its range (theorem `risk-decomposition`: the two errors add up).
+    """
+    found = _with_floor(_expected(question, treatment, confidence=confidence, rows=rows), question, treatment)
+    if not sampling or rows is None or not isinstance(question.form, Share | Average):
+        return found
+    worst = question.form.width / 2 / math.sqrt(rows)
+    parts = decompose(privacy=found.within or 0.0, sampling=normal_quantile(float(confidence)) * worst)
+    verdict = (
+        "privacy adds less than sampling does" if parts.benign else "privacy adds more than sampling does"
+    )
+    about = f"{found.about}; sampling alone: within {parts.sampling:.3g}; {verdict}"
+    return replace(found, sampling=parts.sampling, about=about)
 
 
 PROBLEMS = {"count": "count", "margins": "margins", "sum": "sum"}
