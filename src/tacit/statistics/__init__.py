@@ -23,7 +23,7 @@ from tacit.statistics.planner import read, read_cells
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
 from tacit.statistics.synthetic import CountTable, synthetic_rows
-from tacit.statistics.trees import Tree, consistent_tree
+from tacit.statistics.trees import Tree, consistent_tree, whole_cells
 
 __all__ = [
     "Bounds",
@@ -70,4 +70,5 @@ __all__ = [
     "synthetic_rows",
     "valid_counts",
     "variance",
+    "whole_cells",
 ]
