@@ -307,3 +307,45 @@ def test_consistent_margins_agree(make: Any) -> None:
     also = table[table.insured == "all"].groupby("age")["value"].sum()
     assert (by_age == also).all()
     assert (table["value"] >= 0).all()
+
+
+def test_price_of_privacy_stands_beside_the_error(make: Any) -> None:
+    """Pure counts by group reach the best error there is, almost; a Gaussian release says why there is no bound."""
+    curator = make(tacit.Approximate(epsilon=9.0, delta=1e-5), protect=tacit.rows())
+    plan = curator.preview(tacit.count(by=["state", "age"]), epsilon=0.5)
+    expected = plan.releases[0].expected
+    assert expected.floor is not None
+    assert expected.mean is not None
+    assert 1 <= expected.mean / expected.floor < 1.01
+    answer = curator.release(plan)[0]
+    assert answer.certificate["price_of_privacy"]["ratio"] == pytest.approx(expected.mean / expected.floor)
+    other = curator.preview([tacit.count(where=f"age > {i}") for i in range(40)], epsilon=0.5, delta=1e-6)
+    assert "pure epsilon" in other.releases[0].expected.floor_reason
+    told = (
+        curator.preview(tacit.ask(tacit.proportion("insured"), epsilon=0.5, sampling=True, rows=1000))
+        .releases[0]
+        .expected
+    )
+    assert told.sampling == pytest.approx(1.959964 * 0.5 / 1000**0.5, rel=1e-6)
+    assert "privacy adds less" in told.about
+
+
+def test_hierarchies_sparse_tables_and_public_totals(make: Any) -> None:
+    curator = make(tacit.Approximate(epsilon=20.0, delta=1e-4), protect=tacit.rows())
+    tree = curator.release(tacit.hierarchy(["state", "insured"]), epsilon=1.0, consistent=True).table
+    whole = int(tree[tree.level == 0]["value"].iloc[0])
+    for level in (1, 2):
+        assert tree[tree.level == level]["value"].sum() == whole
+    public = tacit.public_totals(total=2000)
+    fixed = curator.release(tacit.ask(tacit.count(by="state"), epsilon=1.0, public=public))
+    assert fixed.table["value"].sum() == 2000
+    assert any("public" in d for d in fixed.guarantee.declared)
+    assert any("public" in d for d in fixed.certificate["guarantee"]["declared"])
+    for paid in ({"epsilon": 2.0}, {"epsilon": 2.0, "delta": 1e-6}):
+        sparse = curator.release(tacit.sparse_histogram(["state", "age", "insured"]), **paid)
+        assert sparse.planned.question.cells == 600
+        assert len(sparse.table) < 600
+        assert (sparse.table["low"] <= sparse.table["value"]).all()
+        assert curator.release(tacit.sparse_histogram(["state", "age", "insured"]), **paid).replayed
+    with pytest.raises(InvalidParameter, match="sparse histogram"):
+        make(tacit.Concentrated(rho=1.0), ledger=None).release(tacit.sparse_histogram(["state"]), rho=0.1)

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
@@ -16,6 +17,7 @@ import pytest
 
 import tacit.statistics as ask
 from support.bounded import kept_rows
+from support.documents import page, run
 from support.spark import frame, needs_spark, session
 from tacit.errors import BadData, InvalidParameter, UnknownColumn, UnknownName
 from tacit.guarantees import people, rows
@@ -206,6 +208,12 @@ def test_the_users_session_is_left_as_it_was():
 
 
 @needs_spark
+def test_the_page_about_spark_shows_true_numbers():
+    path = Path(__file__).parents[2] / "docs" / "spark.md"
+    assert run(page(path), "spark.md", shown=False).checked == 1
+
+
+@needs_spark
 def test_bad_tables_are_refused_without_their_words(tmp_path):
     schema = Schema({"x": integer(0, 9)})
     path = tmp_path / "secret-word.parquet"
@@ -256,12 +264,12 @@ def test_what_is_missing_is_named_in_one_sentence(absent, sentence, tmp_path):
         broken = tmp_path / "bin" / "java"
         broken.write_text("#!/bin/sh\nexit 1\n")
         broken.chmod(0o755)
-    run = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", ABSENT, absent],
         env={"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert run.stdout.startswith(sentence), run.stderr
-    assert run.stderr == ""
+    assert process.stdout.startswith(sentence), process.stderr
+    assert process.stderr == ""

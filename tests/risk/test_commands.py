@@ -129,3 +129,14 @@ def test_figure_2_2_lies_below_its_curves() -> None:
         assert float(risk) <= min(float(one_over), float(half)) + 1e-9
         assert float(floor) <= float(risk) <= float(sinh) + 1e-6
         assert float(risk) - float(floor) <= 1e-6 * float(risk), epsilon
+
+
+def test_errors_are_drawn_against_epsilon(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "prices.png"
+    found = told(capsys, "optimal", "count", "--n", "8", "--epsilon", "1", "--plot", str(out))
+    assert found["plot"] == str(out)
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert (
+        main(["optimal", "count", "--n", "8", "--epsilon", "1", "--loss", "squared", "--plot", str(out)]) == 2
+    )
+    assert "absolute loss" in capsys.readouterr().err

@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import InvalidParameter, UnknownName
+from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.guarantees import Neighbours
 from tacit.mechanisms import Geometric
+from tacit.report.prices import draw_prices, price_table
 from tacit.risk import ReleasePrice, optimal_finite, quick_count, release_price
 from tacit.risk.lower import exact_count
 
@@ -166,3 +168,25 @@ def test_it_is_quick() -> None:
             release_price("histogram", error=50.0, epsilon=0.1, neighbours=REPLACE, cells=1000, n=n)
         best = min(best, time.perf_counter() - start)
     assert best < 0.006
+
+
+def test_the_drawn_table_is_in_order(tmp_path: Path) -> None:
+    """Mechanisms above the lower bound at every epsilon, for every problem; the best count upon it."""
+    for problem, n, about in (
+        ("count", 40, {}),
+        ("count", 5000, {}),
+        ("histogram", 5000, {"cells": 8, "neighbours": ADD}),
+        ("margins", 5000, {"attributes": 12}),
+        ("sparse-histogram", 5000, {"cells": 4096, "occupied": 30}),
+    ):
+        at, errors, floors = price_table(problem, n=n, epsilons=[0.05, 0.4, 3.0], **about)
+        assert at == [0.05, 0.4, 3.0]
+        assert min(floors) > 0
+        for values in errors.values():
+            assert all(floor <= value for floor, value in zip(floors, values, strict=True)), problem
+        if n == 40:
+            assert errors["best for this range"] == pytest.approx(floors, rel=1e-6)
+    draw_prices("histogram", tmp_path / "prices.svg", n=900, epsilons=[0.1, 1.0], cells=5)
+    assert (tmp_path / "prices.svg").stat().st_size > 5000
+    with pytest.raises(EmptyComposition):
+        price_table("count", n=5, epsilons=[])

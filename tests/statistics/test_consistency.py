@@ -130,6 +130,8 @@ def test_more_bad_input():
             nearest_histogram(noisy, total=1)
     with pytest.raises(EmptyComposition):
         nearest_histogram([], total=2)
+    with pytest.raises(InvalidParameter):
+        nearest_histogram([1 << 70, 3], total=5, weights=[1.0, 2.0])
 
 
 def test_a_million_cells_take_less_than_a_second():

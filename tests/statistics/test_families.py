@@ -130,3 +130,16 @@ def test_bad_input():
         NoisyTable(columns=("a",), values=np.ones(2), variance=-1)
     with pytest.raises(InvalidParameter):
         integer_margins([one], total=-1)
+
+
+def test_a_table_of_many_columns_costs_only_what_is_shared():
+    rng = np.random.default_rng(2)
+    names = tuple(f"c{i}" for i in range(20))
+    wide = NoisyTable(columns=names, values=rng.integers(-1, 3, (2,) * 20), variance=2.0)
+    pair = NoisyTable(columns=("c3", "c17"), values=np.array([[9, 8], [7, 6]]) * 30_000, variance=2.0)
+    real = consistent_margins([wide, pair])
+    np.testing.assert_allclose(margin(real[0], names, ("c3", "c17")), real[1], rtol=1e-9)
+    whole = integer_margins([wide, pair], total=900_000)
+    np.testing.assert_array_equal(margin(whole[0], names, ("c3", "c17")), whole[1])
+    assert whole[0].min() >= 0
+    assert int(whole[1].sum()) == 900_000

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
-from tacit.statistics.trees import Tree, consistent_tree, tree_estimate
+from tacit.statistics.trees import Tree, consistent_tree, tree_estimate, whole_cells
 
 SMALL = Tree(
     {"nation": None, "n": "nation", "s": "nation", "n1": "n", "n2": "n", "n3": "n", "s1": "s", "s2": "s"}
@@ -134,3 +134,22 @@ def test_a_hundred_thousand_districts():
         regions["r", i] += v
     assert regions == {k: found[k] for k in regions}
     assert sum(regions.values()) == 10**6
+
+
+@pytest.mark.parametrize("branching", [2, 3, 16])
+def test_cells_become_whole_without_lifting_the_ranges(branching):
+    rng = np.random.default_rng(6)
+    truth = np.where(rng.random(1000) < 0.1, rng.integers(0, 200, 1000), 0)
+    real = truth + rng.normal(0, 10, 1000)
+    found = whole_cells(real, branching=branching, total=int(truth.sum()))
+    assert found.min() >= 0
+    assert found.sum() == truth.sum()
+    np.testing.assert_array_equal(whole_cells(found, branching=branching), found)
+    np.testing.assert_array_equal(whole_cells(truth, branching=branching, total=int(truth.sum())), truth)
+    clipped = np.maximum(np.rint(real), 0)
+    halves = [abs(x[:500].sum() - truth[:500].sum()) for x in (found, clipped)]
+    assert halves[0] < halves[1] / 3
+    with pytest.raises(InvalidParameter):
+        whole_cells([np.nan, 1.0], branching=2)
+    with pytest.raises(InvalidParameter):
+        whole_cells([1.0], branching=1)

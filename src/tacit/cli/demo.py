@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,13 +106,13 @@ def demo(
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
     """Make a survey up, release a plan from it, and write values, certificates, ledger and report."""
-    from tacit.curator.files import read_plan
+    from tacit.report.progress import progress
 
     started = time.monotonic()
     target = _next(out)
     free(target)
-    folder = target.parent / f".{target.name}-data"
-    files, releases = _made(folder, target, people, read_plan)
+    with progress("Demo", total=5, quiet=json) as step:
+        files, releases = _made(target, people, step)
     report = target / "report.html"
     seconds = time.monotonic() - started
     if json:
@@ -155,21 +156,26 @@ def _next(out: Path) -> Path:
     return numbered
 
 
-def _made(folder: Path, target: Path, people: int, read_plan: Any) -> tuple[list[Path], Releases]:
+def _made(target: Path, people: int, step: Any) -> tuple[list[Path], Releases]:
     """Everything in a scratch folder first; the folder that was asked for appears whole or not at all."""
-    import shutil
-
+    from tacit.curator.files import read_plan
     from tacit.sources.synthetic import survey_schema, write_survey
 
-    try:
-        folder.mkdir(parents=True, exist_ok=False)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tacit-") as scratch:
+        folder = Path(scratch)
+        step("making the survey up")
         write_survey(folder / "survey.parquet", people=people)
         (folder / "plan.toml").write_text(plan_text(survey_schema()), encoding="utf-8")
         file: PlanFile = read_plan(folder / "plan.toml")
         with file.curator() as curator:
+            step("planning")
             plan = file.plan()
+            step("charging, reading, adding noise")
             releases = curator.release(plan)
+            step("the truth, for the report")
             truth = _truth(curator, releases)
+            step("writing")
             write_release(
                 target,
                 file,
@@ -181,8 +187,6 @@ def _made(folder: Path, target: Path, people: int, read_plan: Any) -> tuple[list
             )
         for name in ("survey.parquet", "survey.ledger"):
             (folder / name).replace(target / name)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return sorted(p for p in target.rglob("*") if p.is_file()), releases
 
 

@@ -69,12 +69,15 @@ def release(
 ) -> None:
     """Carry a plan out: values as CSV and Parquet, certificates as JSON, and report.html."""
     from tacit.curator.files import read_plan
+    from tacit.report.progress import progress
 
     found = read_plan(path)
     made = found.plan()
     free(out, made)
-    with found.curator() as curator:
+    with progress("Releasing", total=2, quiet=json) as step, found.curator() as curator:
+        step("charging, reading, adding noise")
         releases = curator.release(made, key=key)
+        step("writing")
         files = write_release(out, found, made, releases, curator.budget)
         spent, left = curator.spent, curator.remaining
     if json:

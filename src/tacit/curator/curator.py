@@ -205,7 +205,7 @@ class Curator:
     def _releases(
         self, plan: Plan, answers: list[Noisy], entry: dict[str, Any], table: Table, *, replayed: bool
     ) -> Releases:
-        spent, remaining = self.spent, self.remaining
+        spent, remaining = self.ledger.standing(self.analyst)
         data = {"engine": table.engine, "bounded": table.person is not None}
         publishable = self._source is None or self._source.publishable
         found = []

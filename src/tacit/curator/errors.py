@@ -8,15 +8,19 @@ with so many rows and values in the middle of the declared range.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from tacit.curator.blocks import normal_quantile
 from tacit.curator.treatments import Noisy, Treatment
-from tacit.statistics.base import Question
+from tacit.risk import decompose
+from tacit.risk.releases import release_price
+from tacit.statistics.base import Part, Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
+from tacit.statistics.movement import base_unit, row_limit
 
 __all__ = ["Expected", "expected"]
 
@@ -34,6 +38,7 @@ class Expected:
     about: str
     floor: float | None = None
     floor_reason: str = ""
+    sampling: float | None = None
 
     @property
     def floor_record(self) -> dict[str, Any]:
@@ -49,11 +54,89 @@ class Expected:
             "within": self.within,
             "confidence": self.confidence,
             "about": self.about,
+            **({} if self.sampling is None else {"sampling_within": self.sampling}),
         }
 
 
-def expected(question: Question, treatment: Treatment, *, confidence: Fraction, rows: int | None) -> Expected:
-    """The error of one cell."""
+def expected(
+    question: Question,
+    treatment: Treatment,
+    *,
+    confidence: Fraction,
+    rows: int | None,
+    sampling: bool = False,
+) -> Expected:
+    """The error of one cell, and beside it what no mechanism could go below.
+
+    Where rows are declared to be draws from a population, also what sampling alone adds, in the worst case of a value
+    in its range (theorem `risk-decomposition`: the two errors add up).
+    """
+    found = _with_floor(_expected(question, treatment, confidence=confidence, rows=rows), question, treatment)
+    if not sampling or rows is None or not isinstance(question.form, Share | Average):
+        return found
+    worst = question.form.width / 2 / math.sqrt(rows)
+    parts = decompose(privacy=found.within or 0.0, sampling=normal_quantile(float(confidence)) * worst)
+    verdict = (
+        "privacy adds less than sampling does" if parts.benign else "privacy adds more than sampling does"
+    )
+    about = f"{found.about}; sampling alone: within {parts.sampling:.3g}; {verdict}"
+    return replace(found, sampling=parts.sampling, about=about)
+
+
+PROBLEMS = {"count": "count", "margins": "margins", "sum": "sum"}
+NO_BOUND = "no lower bound is known for this statistic"
+
+
+def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Expected:
+    """The largest valid lower bound of the worst expected error, from public numbers alone (tacit.risk)."""
+    problem = PROBLEMS.get(question.statistic.kind)
+    unit, size = base_unit(question.unit)
+    reason = ""
+    if problem is None or found.mean is None or not question.known_keys or question.cells is None:
+        reason = NO_BOUND
+    elif not found.mean:
+        reason = "it is exact"
+    elif treatment.pure is None:
+        reason = "the bounds are for pure epsilon; a mechanism with a delta may go below them"
+    elif size > 1:
+        reason = "no lower bound is known for groups of units"
+    if reason:
+        return replace(found, floor_reason=reason)
+    assert problem is not None
+    statistic: Any = question.statistic
+    people = getattr(statistic, "of", "rows") == "people"
+    about: dict[str, Any] = {
+        "cells": sum(_cells(p) for p in question.parts),
+        "at_most": 1 if people else row_limit(unit),
+    }
+    if problem == "margins":
+        about["attributes"] = len(question.parts)
+    elif problem == "sum":
+        column = question.schema.measured(statistic.column)
+        about |= {
+            "low": float(column.lowest * column.spacing),
+            "high": float(column.highest * column.spacing),
+        }
+    elif about["cells"] > 1:
+        problem = "histogram"
+    price = release_price(
+        problem,
+        error=float(found.mean or 0),
+        epsilon=treatment.pure or 1,
+        neighbours=unit.neighbours,
+        **about,
+    )
+    from_n = "" if price.least_n is None else f"the lower bound holds from {price.least_n:,} units on"
+    return replace(found, floor=price.lower_bound, floor_reason=price.reason or from_n)
+
+
+def _cells(part: Part) -> int:
+    return math.prod(a.size or 1 for a in part.axes)
+
+
+def _expected(
+    question: Question, treatment: Treatment, *, confidence: Fraction, rows: int | None
+) -> Expected:
     level = float(confidence)
     own = treatment.own_error(question, confidence, rows)
     if own is not None:

@@ -120,7 +120,9 @@ def make_plan(
                 question=question,
                 treatment=treatment,
                 guarantee=_promise(a, Guarantee(bound=treatment.bound, unit=unit)),
-                expected=expected(question, treatment, confidence=a.confidence, rows=a.rows),
+                expected=expected(
+                    question, treatment, confidence=a.confidence, rows=a.rows, sampling=a.sampling
+                ),
             )
         )
     charged = _charged(releases, budget, unit, total)

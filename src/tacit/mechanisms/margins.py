@@ -64,23 +64,13 @@ def one_way_margins(
         raise InvalidParameter(parameter="columns", value=k, must=f"be at most {MOST_COLUMNS:,}")
     budget = Budget.of(epsilon, delta)
     laplace = Laplace.for_epsilon(epsilon=budget.epsilon, sensitivity=L1(k * m))
-    shaped: RangeNorm | KNorm
-    if Neighbours.parse(neighbours) is Neighbours.REPLACE_ONE:
-        gauge = Gauge(m, LinfBall(coordinates=k))
-        shaped, name = KNorm.for_epsilon(epsilon=budget.epsilon, sensitivity=gauge), "cube noise"
-        b = float(m / budget.epsilon)
-        mean, square = (k + 1) / 2 * b, (k + 1) * (k + 2) / 3 * b * b
-    else:
-        shaped = RangeNorm.for_epsilon(epsilon=budget.epsilon, coordinates=k, times=m)
-        b, name = float(m / budget.epsilon), "range-norm noise"
-        mean, square = (k + 2) / 3 * b, (k + 2) * (k + 3) / 6 * b * b
     on = f"{k} counts"
     found = [
         MarginPlan(
             name="Laplace noise", mechanism=laplace, on=on, squared=k * laplace.noise_std**2,
             absolute=k * laplace.expected_error(),
         ),
-        MarginPlan(name=name, mechanism=shaped, on=on, squared=k * (square + 1 / 12), absolute=k * mean),
+        _shaped(k, m, budget, replaced=Neighbours.parse(neighbours) is Neighbours.REPLACE_ONE, on=on),
     ]  # fmt: skip
     if budget.delta is not None:
         found.append(_gaussian(k, k * m * m, budget, on))
@@ -166,7 +156,23 @@ def margin_errors(
                 squared=len(tables) * full * v, absolute=sum(sizes_of),
             )
         )  # fmt: skip
+    if counts <= MOST_COLUMNS:
+        found.append(_shaped(counts, m, budget, replaced=twice == 2, on=f"{len(tables)} tables"))
     return sorted(found, key=lambda plan: plan.absolute)
+
+
+def _shaped(counts: int, m: int, budget: Budget, *, replaced: bool, on: str) -> MarginPlan:
+    """Noise for counts that one row moves by 0 or 1 each: all one way when it comes or goes, either way if replaced."""
+    d, b = counts, float(m / budget.epsilon)
+    mechanism: RangeNorm | KNorm
+    if replaced:
+        gauge = Gauge(m, LinfBall(coordinates=d))
+        mechanism, name = KNorm.for_epsilon(epsilon=budget.epsilon, sensitivity=gauge), "cube noise"
+        mean, square = (d + 1) / 2 * b, (d + 1) * (d + 2) / 3 * b * b
+    else:
+        mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, coordinates=d, times=m)
+        mean, square, name = (d + 2) / 3 * b, (d + 2) * (d + 3) / 6 * b * b, "range-norm noise"
+    return MarginPlan(name=name, mechanism=mechanism, on=on, squared=d * (square + 1 / 12), absolute=d * mean)
 
 
 def _gaussian(counts: int, move: int, budget: Budget, on: str) -> MarginPlan:

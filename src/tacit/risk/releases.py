@@ -23,7 +23,7 @@ RELEASES = ("count", "histogram", "margins", "mean", "sum")
 # Where n is not known the bound is this share of its limit, and holds from some n on.
 SHARE = 0.9
 # Below this share of the limit, a short range is looked at as well.
-GOOD, SHORT = 0.8, 64
+GOOD, SHORT = 0.95, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

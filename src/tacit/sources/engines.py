@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 import secrets
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 __all__ = ["DuckDB", "Engine", "Spark", "engine_of"]
 
 BATCH = 1 << 17
+GROUP = "__tacit_group"
 LIMB = 27
 """Bits of a part of a sum: 2^36 rows, 70 thousand million, fit in 64 bits."""
 DIGITS = "[0-9]+(?:_[0-9]+)*"
@@ -29,8 +30,8 @@ class Engine:
     """The portable forms. Casts cut, sums of 64 bits may wrap around, and queries give all rows at once."""
 
     name = "ibis"
-    drops_keys_late = True
-    """Are keys outside the declared list dropped after grouping? Cheaper, where results come in batches."""
+    batchwise = True
+    """Do results come in batches, so that keys outside the declared list can be dropped as they come?"""
 
     def row_hash(self, table: Any, columns: Sequence[str], seed: int) -> Any:
         """An integer that depends on a row's values in these columns and on the seed, for digests."""
@@ -66,6 +67,16 @@ class Engine:
     def total(self, x: Any, *, where: Any, bits: int) -> Any:
         """The exact sum of integers from 0 to below 2^bits."""
         return x.cast("decimal(38, 0)").sum(where=where).cast("decimal(38, 0)")
+
+    def only_listed(
+        self,
+        relation: Any,
+        keys: dict[str, Any],
+        measures: dict[str, Any],
+        lists: Mapping[str, Sequence[Any]],
+    ) -> Any:
+        """The grouped query, without groups whose keys are not in the lists."""
+        raise NotImplementedError
 
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
         """A call that runs the query and gives its result in Arrow batches."""
@@ -109,10 +120,10 @@ class DuckDB(Engine):
 
 
 class Spark(Engine):
-    """PySpark. Results come back whole, so that keys outside the declared list are dropped before grouping."""
+    """PySpark. Results come back whole, so that keys outside the declared list are dropped in the engine."""
 
     name = "pyspark"
-    drops_keys_late = False
+    batchwise = False
 
     def row_hash(self, table: Any, columns: Sequence[str], seed: int) -> Any:
         # xxhash64 passes over nulls, so that it must be told where they are.
@@ -166,6 +177,19 @@ class Spark(Engine):
             out = term if out is None else out + term
         return out
 
+    def only_listed(
+        self,
+        relation: Any,
+        keys: dict[str, Any],
+        measures: dict[str, Any],
+        lists: Mapping[str, Sequence[Any]],
+    ) -> Any:
+        query = relation.group_by(**keys).aggregate(**measures, **{GROUP: relation.count()})
+        for name, values in lists.items():
+            # Mixed with the size of the group, the test cannot be moved in front of the grouping, to every row.
+            query = query.filter(query[name].isin(values).cast("int64") * query[GROUP] > 0)
+        return query.drop(GROUP)
+
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
         def start() -> Iterator[Any]:
             backend = query.get_backend()
@@ -175,8 +199,7 @@ class Spark(Engine):
                 # PySpark leaves the socket of a result to the garbage collector.
                 warnings.simplefilter("ignore", ResourceWarning)
                 # By way of pandas, as Ibis does it, integers with nulls would become doubles.
-                whole = hasattr(frame, "toArrow")
-                return iter(frame.toArrow().to_batches() if whole else frame._collect_as_arrow())
+                return iter(frame.toArrow().to_batches())
 
         return start
 

@@ -105,9 +105,16 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
     if requests[0].sparse:
         return _occupied(table, relation, requests, measures, {a: f"v{i}" for i, a in enumerate(wanted)})
     names = {axis: f"k{i}" for i, axis in enumerate(axes)}
-    late = table.dialect.drops_keys_late
+    shared = all(set(r.axes) == set(axes) for r in requests)
+    late = table.dialect.batchwise or shared
     keys = {names[a]: reader.key(a, declared=not late) for a in axes}
-    query = relation.group_by(**keys).aggregate(**measures) if axes else relation.aggregate(**measures)
+    if not axes:
+        query = relation.aggregate(**measures)
+    elif late and not table.dialect.batchwise:
+        lists = {names[a]: a.values for a in axes if isinstance(a, Listed)}
+        query = table.dialect.only_listed(relation, keys, measures, lists)
+    else:
+        query = relation.group_by(**keys).aggregate(**measures)
     columns = {a: f"v{i}" for i, a in enumerate(wanted)}
     results = [_Collector(r, names, columns, reader.coded) for r in requests]
     for batch in _read(table, query):

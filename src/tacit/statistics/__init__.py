@@ -24,7 +24,7 @@ from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
 from tacit.statistics.synthetic import CountTable, synthetic_rows
-from tacit.statistics.trees import Tree, consistent_tree
+from tacit.statistics.trees import Tree, consistent_tree, whole_cells
 
 __all__ = [
     "Bounds",
@@ -74,4 +74,5 @@ __all__ = [
     "synthetic_rows",
     "valid_counts",
     "variance",
+    "whole_cells",
 ]

@@ -60,6 +60,10 @@ def nearest_histogram(
     w = _weights(weights, flat.size)
     if w is None or bool((w == w[0]).all()):
         out = nearest_rows(flat[None], np.array([n], dtype=object), fractions=fraction[None])[0]
+    elif flat.dtype == object or n >= _SAFE:
+        raise InvalidParameter(
+            parameter="weights", value="counts beyond 2^61", must="be left out for counts as large as that"
+        )
     elif norm == "l2":
         out = _weighted_l2(flat, fraction, w, n)
     else:

@@ -24,7 +24,8 @@ Reals = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Columns = tuple[str, ...]
 
-MOST_COLUMNS = 16
+MOST_COLUMNS = 32
+MOST_SHARED = 12
 MOST_PROGRAM_CELLS = 20_000
 _WHOLE = 1e-6
 
@@ -71,10 +72,16 @@ def consistent_margins(tables: Sequence[NoisyTable]) -> list[Reals]:
     the others where they speak. Unbiased; entries may be negative. Source: Barak et al. 2007 for the Fourier form.
     """
     sizes = _sizes(tables)
-    effects: dict[Columns, Reals] = {}
-    for part in _closure([t.columns for t in tables]):
-        effects[part] = _effect(part, tables, sizes)
-    return [_assembled(t.columns, effects, sizes) for t in tables]
+    shared = _shared([t.columns for t in tables])
+    changes = [np.zeros(t.values.shape) for t in tables]
+    for part in shared:
+        effect = _effect(part, tables, sizes)
+        for table, change in zip(tables, changes, strict=True):
+            if set(part) <= set(table.columns):
+                # What no other table speaks of stays as it is.
+                own = _interaction(margin(table.values, table.columns, part))
+                change += _spread(effect - own, part, table.columns, sizes)
+    return [t.values + c for t, c in zip(tables, changes, strict=True)]
 
 
 def _sizes(tables: Sequence[NoisyTable]) -> dict[str, int]:
@@ -91,9 +98,15 @@ def _sizes(tables: Sequence[NoisyTable]) -> dict[str, int]:
     return sizes
 
 
-def _closure(sets: Sequence[Columns]) -> list[Columns]:
-    """All subsets of the tables' columns, small ones first, each in one order."""
-    found = {tuple(sorted(c)) for s in sets for r in range(len(s) + 1) for c in itertools.combinations(s, r)}
+def _shared(sets: Sequence[Columns]) -> list[Columns]:
+    """All sets of columns that two tables or more have, small ones first, each in one order."""
+    meets = {tuple(sorted(set(a) & set(b))) for a, b in itertools.combinations(sets, 2)}
+    if any(len(m) > MOST_SHARED for m in meets):
+        raise InvalidParameter(
+            parameter="tables", value=max(map(len, meets)), must=f"share at most {MOST_SHARED} columns",
+            hint="leave out tables that others contain",
+        )  # fmt: skip
+    found = {c for m in meets for r in range(len(m) + 1) for c in itertools.combinations(m, r)}
     return sorted(found, key=lambda c: (len(c), c))
 
 
@@ -121,16 +134,12 @@ def _interaction(values: Reals) -> Reals:
     return values
 
 
-def _assembled(columns: Columns, effects: Mapping[Columns, Reals], sizes: Mapping[str, int]) -> Reals:
-    out = np.zeros(tuple(sizes[c] for c in columns))
-    for r in range(len(columns) + 1):
-        for chosen in itertools.combinations(columns, r):
-            part = tuple(sorted(chosen))
-            spread = math.prod(sizes[c] for c in columns if c not in part)
-            effect = effects[part].transpose([part.index(c) for c in chosen])
-            shape = tuple(sizes[c] if c in part else 1 for c in columns)
-            out += effect.reshape(shape) / spread
-    return out
+def _spread(effect: Reals, part: Columns, columns: Columns, sizes: Mapping[str, int]) -> Reals:
+    """An interaction shared out evenly over the cells of a table, as an array that broadcasts."""
+    ordered = [c for c in columns if c in part]
+    moved = effect.transpose([part.index(c) for c in ordered])
+    shape = tuple(sizes[c] if c in part else 1 for c in columns)
+    return np.asarray(moved.reshape(shape) / math.prod(sizes[c] for c in columns if c not in part))
 
 
 def integer_margins(tables: Sequence[NoisyTable], *, total: int | None = None) -> list[Whole]:
@@ -145,15 +154,17 @@ def integer_margins(tables: Sequence[NoisyTable], *, total: int | None = None) -
     if total is not None:
         nearest_histogram([total], total=total)
         given.append(NoisyTable(columns=(), values=np.array(float(total)), variance=0.0))
-    sizes = _sizes(given)
+    fitted = list(zip(given, consistent_margins(given), strict=True))
     wanted = _intersections([tuple(sorted(t.columns)) for t in given])
     exact = {tuple(sorted(t.columns)) for t in given if t.variance == 0}
     held = {c for c in wanted if any(set(c) <= set(e) for e in exact)}
-    effects = {part: _effect(part, given, sizes) for part in _closure([*wanted])}
     fixed: dict[Columns, Whole] = {}
     # Exact ones first: they bind the others, whatever their size.
     for columns in sorted(wanted, key=lambda c: (c not in held, len(c), c)):
-        goal = _assembled(columns, effects, sizes)
+        whole, values = min(
+            ((t, x) for t, x in fitted if set(columns) <= set(t.columns)), key=lambda pair: pair[1].size
+        )
+        goal = margin(values, whole.columns, columns)
         near = np.rint(goal)
         goal = np.where(np.abs(goal - near) < _WHOLE, near, goal)
         if columns in held:

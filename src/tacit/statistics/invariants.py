@@ -69,7 +69,8 @@ class PublicTotals:
         names = ["the number of rows"] if self.total is not None else []
         names += [f"the counts by {' x '.join(c)}" for c in self.tables]
         if self.nodes:
-            names.append(f"the counts of {len(self.nodes)} nodes of the hierarchy")
+            nodes = "node" if len(self.nodes) == 1 else "nodes"
+            names.append(f"the counts of {len(self.nodes)} {nodes} of the hierarchy")
         if not names:
             return ()
         return (

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
-from tacit.statistics.consistency import nearest_rows
+from tacit.statistics.consistency import nearest_histogram, nearest_rows
 
-__all__ = ["Tree", "consistent_tree", "known_counts", "tree_estimate"]
+__all__ = ["Tree", "consistent_tree", "known_counts", "tree_estimate", "whole_cells"]
 
 Reals = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -184,6 +184,35 @@ def consistent_tree(
             whole = np.floor(z)
             out[rows] = nearest_rows(whole.astype(np.int64), totals, fractions=z - whole) + floors
     return {name: int(out[i]) for i, name in enumerate(tree.order)}
+
+
+def whole_cells(cells: npt.ArrayLike, *, branching: int, total: int | None = None) -> Whole:
+    """Whole non-negative cells from real ones, top down along a tree: every node keeps near its own estimate.
+
+    The cells of a `RangeTree` are unbiased, and so are their sums; cutting negative cells off one by one would lift
+    every range. From the top down a node's count is shared out among its children by the nearest histogram, so that
+    sums over nodes move little. A given total is kept. Post-processing.
+    """
+    values = np.asarray(cells, dtype=np.float64).ravel()
+    if branching < 2 or not values.size or not bool(np.isfinite(values).all()):
+        raise InvalidParameter(
+            parameter="cells",
+            value=f"{values.size} numbers",
+            must="be finite, with a branching of at least 2",
+        )
+    levels = [values]
+    while levels[-1].size > 1:
+        levels.append(np.add.reduceat(levels[-1], np.arange(0, levels[-1].size, branching)))
+    out = nearest_histogram(levels[-1], total=total)
+    for level in reversed(levels[:-1]):
+        # Places behind the last cell: so far below 0 that nothing reaches them.
+        padded = np.full(out.size * branching, -float(1 << 40))
+        padded[: level.size] = level
+        near = np.rint(padded)
+        z = np.where(np.abs(padded - near) < 1e-6, near, padded).reshape(out.size, branching)
+        whole = np.floor(z)
+        out = nearest_rows(whole.astype(np.int64), out, fractions=z - whole).ravel()[: level.size]
+    return np.asarray(out, dtype=np.int64)
 
 
 def known_counts(tree: Tree, exact: Mapping[Hashable, int]) -> dict[Hashable, int]:

@@ -21,8 +21,8 @@ register(
 )
 register(
     "nearest-histogram",
-    "The nearest non-negative integers with a given total are found greedily, and without weights one is nearest "
-    "in L1 and in L2.",
+    "The nearest non-negative integers with a given total are found greedily; without weights one answer is nearest in "
+    "L1 and in L2.",
     "Hall, Rinaldo, Wasserman 2011, eq. 2; Gross 1956; Fox 1966",
     "none: post-processing",
     Standing.SHARPER,
