@@ -16,7 +16,7 @@ from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.noise.balls import Exact, exact_parameter, integer_parameter
 from tacit.risk.lower import LARGEST, SAFE
-from tacit.risk.triples import least_rows, triples
+from tacit.risk.triples import triples
 
 __all__ = ["RELEASES", "ReleasePrice", "quick_count", "release_price"]
 
@@ -194,11 +194,8 @@ def _per_cell(
     if n is None and replace:
         counts, shares, worth = max(ways, key=lambda way: way[0] * way[2])
         # (n_j + 1) >= (1/(1 - SHARE)) sinh(e)/sinh(e/2)^2 = 2 coth(e/2)/(1 - SHARE) in every share.
+        # Groups of three are worth more and need ten times as many units, so they are for a known n only.
         each = math.ceil(2 / (1 - SHARE) / math.tanh(epsilon / 2))
-        if grouped and cells >= 3:
-            per_triple, rows = least_rows(epsilon, SHARE)
-            if (cells // 3) * per_triple > SHARE * counts / math.sinh(epsilon):
-                return SAFE * (cells // 3) * per_triple / cells, (cells // 3) * rows, TRIPLES
         return SAFE * SHARE * counts * worth / cells / math.sinh(epsilon), shares * each, name
     best = 0.0
     for counts, shares, worth in ways:

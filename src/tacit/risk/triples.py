@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-__all__ = ["least_rows", "triple_risk", "triples"]
+__all__ = ["triple_risk", "triples"]
 
 SAFE = 1 - 1e-9
 # Outputs whose sum is 3 or more off have a loss of at least 3; the levels are needed for smaller ones only.
 CAP = 3
 DEEPEST = 12
-USUAL_DEPTH = 8
 LIMIT_DEPTH = 60
 
 
@@ -58,15 +57,6 @@ def triple_risk(n: int | None, epsilon: float) -> float:
                 share = (inner + 2) * (inner + 1) / ((rows + 2) * (rows + 1))
                 best = max(best, t * c * share)
     return SAFE * best
-
-
-def least_rows(epsilon: float, share: float) -> tuple[float, int]:
-    """A bound for three cells, and the number of their rows from which on it holds with this share of its limit."""
-    t = max(_steps(epsilon), key=lambda t: t * _centre(t * epsilon, USUAL_DEPTH))
-    c = _centre(t * epsilon, USUAL_DEPTH)
-    # ((N - 3w + 1)/(N + 1))^2 >= share once N + 1 >= 3w/(1 - sqrt(share)).
-    wide = 3 * (math.ceil(c) + USUAL_DEPTH)
-    return SAFE * share * t * c, t * math.ceil(wide / (1 - math.sqrt(share)))
 
 
 def triples(cells: int, n: int, epsilon: float) -> float:
