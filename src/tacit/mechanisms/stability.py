@@ -123,7 +123,7 @@ class StableHistogram(Mechanism):
         if not enough:
             raise InvalidParameter(
                 parameter="sensitivity", value=sensitivity, must=f"cover a unit that adds {unit.total} in all",
-                hint="the sensitivity is for all cells of a unit together, and under replace-one for two versions of it",
+                hint="the sensitivity is for all cells of a unit together; under replace-one for two versions of it",
             )  # fmt: skip
 
     @classmethod
