@@ -35,10 +35,10 @@ def found(question, cells) -> dict[tuple[int, ...], int]:
 
 
 @pytest.mark.parametrize("schema", [PLAIN, FILLED], ids=["plain", "filled"])
-def test_occupied_cells(handed_over, schema) -> None:
+def test_occupied_cells(opened, schema) -> None:
     data = sample(400)
     questions = [s.on(schema, rows()) for s in STATISTICS]
-    with open_table(handed_over(data, TYPES), schema=schema, unit=rows()) as table:
+    with opened(data, TYPES, schema=schema, unit=rows()) as table:
         for question, cells in zip(questions, ask.read_cells(table, questions), strict=True):
             assert found(question, cells) == parts(question, data)["count"], question.statistic
             assert question.integers(cells)["count"].sum() == sum(parts(question, data)["count"].values())
@@ -57,11 +57,11 @@ def test_dense_and_sparse_questions_side_by_side() -> None:
     assert found(sparse, answers[2]) == found(sparse, answers[1])
 
 
-def test_people_are_bounded_first(handed_over) -> None:
+def test_people_are_bounded_first(opened) -> None:
     data = sample(300)
     unit = people("id", at_most=2, groups=1)
     questions = [ask.sparse_histogram(["state", "age"], of=of).on(PLAIN, unit) for of in ("rows", "people")]
-    with open_table(handed_over(data, TYPES), schema=PLAIN, unit=unit) as table:
+    with opened(data, TYPES, schema=PLAIN, unit=unit) as table:
         by_rows, by_people = (
             found(q, c) for q, c in zip(questions, ask.read_cells(table, questions, key=KEY), strict=True)
         )
@@ -101,7 +101,7 @@ def test_domains_beyond_every_machine_word(columns) -> None:
     assert large <= set(shown) or columns == 200
 
 
-def test_long_lists_are_matched_outside_the_engine(handed_over) -> None:
+def test_long_lists_are_matched_outside_the_engine(opened) -> None:
     """Lists of more values than a CASE should have, of words and of numbers."""
     rng = random.Random(5)
     words, numbers = [f"w{i}" for i in range(300)], list(range(0, 900, 3))
@@ -118,16 +118,16 @@ def test_long_lists_are_matched_outside_the_engine(handed_over) -> None:
         {"word": category(words), "code": category(numbers), "n": integer(0, 2, outside="missing")}
     )
     question = ask.sparse_histogram(["n", "word", "code", "n"][:3]).on(schema, rows())
-    with open_table(handed_over(data, types), schema=schema, unit=rows()) as table:
+    with opened(data, types, schema=schema, unit=rows()) as table:
         cells = ask.read_cells(table, [question])[0]
     assert found(question, cells) == parts(question, data)["count"]
 
 
 @pytest.mark.parametrize("empty", ["no rows", "all missing"])
-def test_nothing_to_count(handed_over, empty) -> None:
+def test_nothing_to_count(opened, empty) -> None:
     data = [] if empty == "no rows" else [dict.fromkeys([n for n, _ in TYPES]) for _ in range(5)]
     questions = [s.on(PLAIN, rows()) for s in STATISTICS]
-    with open_table(handed_over(data, TYPES), schema=PLAIN, unit=rows()) as table:
+    with opened(data, TYPES, schema=PLAIN, unit=rows()) as table:
         for question, cells in zip(questions, ask.read_cells(table, questions), strict=True):
             keys, counts = question.occupied(cells)
             assert keys.size == counts.size == 0

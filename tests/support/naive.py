@@ -23,6 +23,7 @@ from tacit.statistics import (
     Sum,
     Variance,
 )
+from tacit.statistics.hierarchy import Hierarchy
 
 Row = dict[str, Any]
 
@@ -111,6 +112,17 @@ def test(node: ex.Expression | None, schema: Any, row: Row) -> bool | None:
     }[node.operator]  # fmt: skip
 
 
+def nodes_above(statistic: Hierarchy, question: Any, cell: tuple[int, ...]) -> list[tuple[str, Any]]:
+    """The nodes that a row is counted in, by walking up from its own place."""
+    if not statistic.parents:
+        return [(f"level {depth}", cell[:depth]) for depth in range(len(cell) + 1)]
+    parents = dict(statistic.parents)
+    way = [question.axes[0].labels[cell[0]]]
+    while parents[way[-1]] is not None:
+        way.append(parents[way[-1]])
+    return [(f"level {depth}", node) for depth, node in enumerate(reversed(way))]
+
+
 def parts(question: Any, rows: list[Row], person: str | None = None) -> dict[str, dict[Any, int]]:
     """The released integers of each part, by cell, from the definition of each statistic."""
     statistic, schema = question.statistic, question.schema
@@ -131,6 +143,10 @@ def parts(question: Any, rows: list[Row], person: str | None = None) -> dict[str
             continue
         cell = tuple(key(a, schema, row) for a in question.axes)
         if None in cell:
+            continue
+        if isinstance(statistic, Hierarchy):
+            for name, node in nodes_above(statistic, question, cell):
+                add(name, node, 1)
             continue
         if isinstance(statistic, SparseCount) and any(
             all(clean(schema[c], row[c]) in values for c, values in pattern)

@@ -8,7 +8,7 @@ is one row for each cell; keys that were not declared are dropped batch by batch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,6 @@ __all__ = ["Cells", "Request", "run"]
 REFINEMENT = 20_000
 """Groupings are merged while their refinement has at most this many cells, a public number."""
 
-BATCH = 1 << 17
 Integers = npt.NDArray[Any]
 
 
@@ -69,6 +68,7 @@ def run(table: Table, requests: Sequence[Request], *, key: bytes | None = None) 
                 right=str(table.unit),
                 hint="protect=people(...) says who a person is",
             )
+    table.refresh()
     out: dict[int, Cells] = {}
     for relation, group in _passes(table, requests, key):
         for index, cells in zip(group, _one_pass(table, relation, [requests[i] for i in group]), strict=True):
@@ -105,8 +105,16 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
     if requests[0].sparse:
         return _occupied(table, relation, requests, measures, {a: f"v{i}" for i, a in enumerate(wanted)})
     names = {axis: f"k{i}" for i, axis in enumerate(axes)}
-    keys = {names[a]: reader.key(a, declared=False) for a in axes}
-    query = relation.group_by(**keys).aggregate(**measures) if axes else relation.aggregate(**measures)
+    shared = all(set(r.axes) == set(axes) for r in requests)
+    late = table.dialect.batchwise or shared
+    keys = {names[a]: reader.key(a, declared=not late) for a in axes}
+    if not axes:
+        query = relation.aggregate(**measures)
+    elif late and not table.dialect.batchwise:
+        lists = {names[a]: a.values for a in axes if isinstance(a, Listed)}
+        query = table.dialect.only_listed(relation, keys, measures, lists)
+    else:
+        query = relation.group_by(**keys).aggregate(**measures)
     columns = {a: f"v{i}" for i, a in enumerate(wanted)}
     results = [_Collector(r, names, columns, reader.coded) for r in requests]
     for batch in _read(table, query):
@@ -118,7 +126,7 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
 def _read(table: Table, query: Any) -> Iterator[Any]:
     hint = "check that the file is whole and that there is space on disk"
     problem = "could not be read by the engine"
-    batches = _quiet(_batches(query, table.engine), table.source, problem, hint)
+    batches = _quiet(table.dialect.batches(query), table.source, problem, hint)
     while (batch := _quiet(lambda: next(batches, None), table.source, problem, hint)) is not None:
         yield batch
 
@@ -139,23 +147,6 @@ def _occupied(
         gathered.add(batch)
     found, values = gathered.cells()
     return [Cells(request=r, values={a: values[a] for a in r.aggregates}, keys=(found,)) for r in requests]
-
-
-def _batches(query: Any, engine: str) -> Callable[[], Iterator[Any]]:
-    """A call that runs the query and gives its result in Arrow batches."""
-    if engine != "duckdb":
-        return lambda: iter(query.to_pyarrow_batches())
-    backend = query.get_backend()
-    text = backend.compile(query)
-
-    def start() -> Iterator[Any]:
-        # As Ibis does, but through DuckDB's lasting name for it.
-        backend._run_pre_execute_hooks(query)
-        relation = backend.con.sql(text)
-        newer = hasattr(relation, "to_arrow_reader")
-        return iter(relation.to_arrow_reader(BATCH) if newer else query.to_pyarrow_batches())
-
-    return start
 
 
 class _Collector:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from tacit.statistics.base import Part, Question, Statistic
+from tacit.statistics.consistency import is_valid_histogram, nearest_histogram
 from tacit.statistics.counts import Bounds, Count, Margins, bounds, contingency, count, histogram, margins
+from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins
+from tacit.statistics.fitting import fit_table
+from tacit.statistics.hierarchy import Hierarchy, hierarchy
+from tacit.statistics.invariants import PublicTotals, public_totals, valid_counts
 from tacit.statistics.moments import (
     Mean,
     Proportion,
@@ -18,15 +23,21 @@ from tacit.statistics.planner import read, read_cells
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
+from tacit.statistics.synthetic import CountTable, synthetic_rows
+from tacit.statistics.trees import Tree, consistent_tree, whole_cells
 
 __all__ = [
     "Bounds",
     "Count",
+    "CountTable",
+    "Hierarchy",
     "Margins",
     "Mean",
     "Movement",
+    "NoisyTable",
     "Part",
     "Proportion",
+    "PublicTotals",
     "Quantiles",
     "Question",
     "Ratio",
@@ -34,15 +45,24 @@ __all__ = [
     "SparseQuestion",
     "Statistic",
     "Sum",
+    "Tree",
     "Variance",
     "bounds",
+    "consistent_margins",
+    "consistent_tree",
     "contingency",
     "count",
+    "fit_table",
+    "hierarchy",
     "histogram",
+    "integer_margins",
+    "is_valid_histogram",
     "margins",
     "mean",
     "median",
+    "nearest_histogram",
     "proportion",
+    "public_totals",
     "quantile",
     "quantiles",
     "ratio",
@@ -51,5 +71,8 @@ __all__ = [
     "sparse_histogram",
     "standard_deviation",
     "sum",
+    "synthetic_rows",
+    "valid_counts",
     "variance",
+    "whole_cells",
 ]

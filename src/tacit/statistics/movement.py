@@ -16,7 +16,17 @@ from fractions import Fraction
 from tacit.errors import UnitMismatch
 from tacit.guarantees import Coupled, GroupOf, Neighbours, People, Rows, Unit
 
-__all__ = ["Movement", "boxes", "replaced", "row_limit", "simplex", "stacked", "subsets"]
+__all__ = [
+    "Movement",
+    "base_unit",
+    "boxes",
+    "group_limit",
+    "replaced",
+    "row_limit",
+    "simplex",
+    "stacked",
+    "subsets",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +51,8 @@ def _movement(l1: int | Fraction, l2_squared: int | Fraction, linf: int | Fracti
     return Movement(l1=Fraction(l1), l2_squared=Fraction(l2_squared), linf=Fraction(linf))
 
 
-def _base(unit: Unit) -> tuple[Unit, int]:
+def base_unit(unit: Unit) -> tuple[Unit, int]:
+    """The row or person that a unit is made of, and how many of them."""
     base, size = (unit.of, unit.size) if isinstance(unit, GroupOf) else (unit, 1)
     if isinstance(base, Coupled) or not isinstance(base, Rows | People):
         raise UnitMismatch(
@@ -52,13 +63,13 @@ def _base(unit: Unit) -> tuple[Unit, int]:
 
 def row_limit(unit: Unit) -> int:
     """How many rows of one unit are used."""
-    base, _ = _base(unit)
+    base, _ = base_unit(unit)
     return base.at_most if isinstance(base, People) else 1
 
 
 def group_limit(unit: Unit, cells: int | None) -> int:
     """In how many cells one unit can be counted."""
-    base, _ = _base(unit)
+    base, _ = base_unit(unit)
     limits = [row_limit(unit)]
     if isinstance(base, People) and base.groups is not None:
         limits.append(base.groups)
@@ -69,7 +80,7 @@ def group_limit(unit: Unit, cells: int | None) -> int:
 
 def replaced(unit: Unit) -> bool:
     """Are neighbours made by replacing?"""
-    return _base(unit)[0].neighbours is Neighbours.REPLACE_ONE
+    return base_unit(unit)[0].neighbours is Neighbours.REPLACE_ONE
 
 
 def boxes(intervals: Sequence[tuple[int, int]], unit: Unit, *, cells: int | None, absent: bool) -> Movement:
@@ -86,11 +97,11 @@ def boxes(intervals: Sequence[tuple[int, int]], unit: Unit, *, cells: int | None
     if replaced(unit):
         wide = [b - a for a, b in intervals]
         one_cell = (sum(wide), sum(x * x for x in wide), max(wide))
-        alone = moves if absent or m > 1 or isinstance(_base(unit)[0], People) else []
+        alone = moves if absent or m > 1 or isinstance(base_unit(unit)[0], People) else []
         two_cells = [(2 * moves[0][0], 2 * moves[0][1], moves[0][2])] if cells is None or cells > 1 else []
         moves = [one_cell, *alone, *two_cells]
     best = _movement(*(max(x[i] for x in moves) for i in range(3)))
-    return best.times(m * _base(unit)[1])
+    return best.times(m * base_unit(unit)[1])
 
 
 def simplex(total: int, unit: Unit) -> Movement:
@@ -100,7 +111,7 @@ def simplex(total: int, unit: Unit) -> Movement:
     Replace-one: m T (e_i - e_j): L1 = 2 m T, L2^2 = 2 m^2 T^2, Linf = m T, in one cell or in two.
     """
     twice = 2 if replaced(unit) else 1
-    return _movement(twice * total, twice * total**2, total).times(row_limit(unit) * _base(unit)[1])
+    return _movement(twice * total, twice * total**2, total).times(row_limit(unit) * base_unit(unit)[1])
 
 
 def subsets(unit: Unit, *, cells: int | None) -> Movement:
@@ -112,7 +123,7 @@ def subsets(unit: Unit, *, cells: int | None) -> Movement:
     t = group_limit(unit, cells)
     if replaced(unit):
         t = 2 * t if cells is None else min(2 * t, cells)
-    return _movement(t, t, 1).times(_base(unit)[1])
+    return _movement(t, t, 1).times(base_unit(unit)[1])
 
 
 def stacked(tables: int, unit: Unit) -> Movement:
@@ -122,4 +133,4 @@ def stacked(tables: int, unit: Unit) -> Movement:
     replace-one), L2^2 = m^2 k (twice), Linf = m.
     """
     twice = 2 if replaced(unit) else 1
-    return _movement(twice * tables, twice * tables, 1).times(row_limit(unit) * _base(unit)[1])
+    return _movement(twice * tables, twice * tables, 1).times(row_limit(unit) * base_unit(unit)[1])

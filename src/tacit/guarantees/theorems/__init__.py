@@ -1,6 +1,6 @@
 """Every theorem that tacit rests on: id, statement, source, assumptions; the proof is in docs/theory/<id>.md."""
 
-from tacit.guarantees.theorems import accounting, algebra, mechanisms, noise, risk, statistics
+from tacit.guarantees.theorems import accounting, algebra, mechanisms, noise, risk, statistics, tables
 from tacit.guarantees.theorems.register import THEOREMS, Standing, Theorem, register, theorem
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "register",
     "risk",
     "statistics",
+    "tables",
     "theorem",
 ]

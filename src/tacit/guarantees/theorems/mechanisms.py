@@ -120,6 +120,49 @@ register(
     "replace-one; public n",
 )
 register(
+    "cumulative-tree",
+    "Laplace noise on h levels of nodes is epsilon-private at scale h D/epsilon; every rank is a walk of whole "
+    "nodes, and its error a sum of independent noises with a known law.",
+    "Hay, Rastogi, Miklau, Suciu 2010; Qardaji, Yang, Li 2013",
+    "public ordered bins; a row lies in at most one",
+    Standing.SHARPER,
+)
+register(
+    "cumulative-gaussian",
+    "Gaussian noise under the square root of the summation matrix: mu = |R| sqrt(M)/noise_std, and ranks with a "
+    "standard deviation of about 1 + ln(K)/pi.",
+    "Fichtenberger, Henzinger, Upadhyay 2023",
+    "public ordered bins; a row lies in at most one",
+)
+register(
+    "quantile-intervals",
+    "The bins whose noisy rank is within its error's quantile cover a quantile's bin, without a union over bins.",
+    "proved on the page",
+    "public ordered bins; the law of the noise is known",
+)
+register(
+    "partition-selection",
+    "The largest probabilities with which unknown keys may be named at (epsilon, delta), and their noisy counts at "
+    "the same price.",
+    "Desfontaines, Voss, Gipson, Mandayam 2022; Kairouz, Oh, Viswanath 2017",
+    "supports are exact; keys without support are not seen",
+    Standing.SHARPER,
+)
+register(
+    "partition-threshold",
+    "Unknown keys told where noise lifts their support over a threshold: the curve of the noise and the chance of a "
+    "new key, for every number of new keys.",
+    "Korolova, Kenthapadi, Mishra, Ntoulas 2009",
+    "supports are exact; keys without support are not seen",
+    Standing.SHARPER,
+)
+register(
+    "rough-bounds",
+    "No empty range reaches a threshold that all noises stay below.",
+    "Wilson et al. 2020",
+    "public ranges; independent noise of a known law",
+)
+register(
     "sparse-histogram",
     "Noise on all p cells and a threshold: drawn from the occupied cells and one binomial number, the same law; the "
     "risk is a sum of one-cell risks.",

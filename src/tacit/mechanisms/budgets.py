@@ -1,0 +1,69 @@
+"""A budget shared by blocks of queries: Laplace noise by epsilon, Gaussian noise by mu where a delta is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.guarantees import Bound, Pure
+from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.rounding import sum_up, up
+from tacit.mechanisms.base import Mechanism, epsilon_parameter
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.rounded_gaussian import RoundedGaussian
+from tacit.mechanisms.sensitivity import L1, L2
+from tacit.noise.balls import Exact
+
+__all__ = ["Budget", "block_mechanism", "composed_bound"]
+
+# Room for the directed rounding of several parts, so that their sum stays within the budget.
+SLACK = 1 - Fraction(1, 1 << 40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """epsilon alone (Laplace), or with a delta: then Gaussian noise with a total mu is possible too."""
+
+    epsilon: Fraction
+    delta: float | None
+    mu: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Exact, delta: Exact | None) -> Budget:
+        """The largest mu whose curve stays within (epsilon, delta), certified."""
+        target = epsilon_parameter(epsilon)
+        if delta is None:
+            return cls(epsilon=target, delta=None, mu=Fraction(0))
+        from tacit.mechanisms.calibrate import greatest
+        from tacit.mechanisms.gaussian import delta_parameter
+
+        limit = delta_parameter(delta)
+        goal = -up(-target)
+        mu = greatest(lambda m: GaussianBound(mu=up(m)).delta(goal) <= limit, Fraction(1 << 10)) * SLACK
+        return cls(epsilon=target, delta=limit, mu=mu)
+
+
+def block_mechanism(
+    size: int, move: int, share: Fraction, budget: Budget, gaussian: bool
+) -> Laplace | RoundedGaussian:
+    """Noise for one block: its share of epsilon, or of mu^2; `move` is L1, or squared L2."""
+    if not gaussian:
+        part = budget.epsilon if share == 1 else budget.epsilon * share * SLACK
+        return Laplace.for_epsilon(epsilon=part, sensitivity=L1(move))
+    # mu_l^2 = share mu^2, so that the squares add up to mu^2.
+    target = budget.mu**2 * share
+    std = Fraction(upper(lambda: (ball(move) / ball(target)).sqrt()))
+    return RoundedGaussian(sensitivity=L2.root(move), noise_std=std, dimension=size)
+
+
+def composed_bound(mechanisms: Sequence[Mechanism | None]) -> Bound:
+    """Pure epsilons add; the squares of mu add (theorems compose-pure, compose-gaussian)."""
+    bounds = [m.bound for m in mechanisms if m is not None]
+    if len(bounds) == 1:
+        return bounds[0]
+    if all(isinstance(b, Pure) for b in bounds):
+        return Pure(epsilon=sum_up([float(b.epsilon) for b in bounds if isinstance(b, Pure)]))
+    mus = [b.mu for b in bounds if isinstance(b, GaussianBound)]
+    return GaussianBound(mu=upper(lambda: sum((ball(m) ** 2 for m in mus), ball(0)).sqrt()))

@@ -1,0 +1,380 @@
+"""K-norm noise for the image of the L1 ball: the smallest body that all moves of linear queries lie in.
+
+A unit moves M theta by a column of M (add-or-remove) or by a difference of two (replace-one), and K is the convex
+hull of these moves and their mirror images. The noise is exact: a facet's cone is chosen with probability
+proportional to a determinant of integers, and in the cone the noise is a sum of its corners with exponential
+weights. See docs/theory/polytope-noise.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
+from tacit.guarantees import Pure
+from tacit.guarantees.rounding import up
+from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
+from tacit.mechanisms.shaped import ShapedMechanism
+from tacit.noise import ContinuousLaw, Draws, FiniteLaw, GridVector, Needs, grid_spacing, total
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.enclosures import Reals
+from tacit.noise.matrices import Matrix
+from tacit.noise.source import Source
+
+__all__ = ["PolytopeNorm", "RangeNorm", "facets"]
+
+Point = tuple[int, ...]
+Floats = npt.NDArray[np.float64]
+MOST_DIMENSIONS = 6
+MOST_FACETS = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cone(ContinuousLaw):
+    """noise_scale * sum_i E_i v_i: density proportional to e^(-gauge / noise_scale) on one facet's cone."""
+
+    corners: tuple[Point, ...]
+    noise_scale: Fraction
+
+    @property
+    def dimension(self) -> int:
+        return len(self.corners)
+
+    def needs(self) -> Needs:
+        return Needs(exponentials=self.dimension)
+
+    def formula(self, draws: Draws) -> Reals:
+        columns = Matrix("corners", [[p[i] for p in self.corners] for i in range(self.dimension)])
+        return columns.apply(draws.exponentials(self.dimension)) * draws.real(self.noise_scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolytopeNorm(ShapedMechanism):
+    """Noise of density e^(-gauge(x) / noise_scale), K the hull of integer points and their mirror images; rounded.
+
+    Guarantee: Pure(epsilon = times / noise_scale), where one unit moves the statistic by at most `times` points' worth
+    (a move in times * K). Assumption: the points span the space. Exact: no numerical error.
+    Theorem `polytope-noise`. Source: Hardt, Talwar 2010, for the mechanism; the sampler is proved on the page.
+    """
+
+    points: tuple[Point, ...]
+    noise_scale: Exact
+    times: int = 1
+    spacing: Exact = 1
+    cones: tuple[tuple[Point, ...], ...] = field(default=(), repr=False, compare=False)
+    volumes: tuple[int, ...] = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        exact_parameter("noise_scale", self.noise_scale)
+        integer_parameter("times", self.times, least=1)
+        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
+        object.__setattr__(self, "points", tuple(tuple(int(x) for x in p) for p in self.points))
+        cones, volumes = facets(self.points)
+        object.__setattr__(self, "cones", cones)
+        object.__setattr__(self, "volumes", volumes)
+
+    @classmethod
+    def for_epsilon(
+        cls, *, epsilon: Exact, points: Sequence[Point], times: int = 1, spacing: Exact = 1
+    ) -> PolytopeNorm:
+        """The smallest noise with this epsilon."""
+        scale = integer_parameter("times", times, least=1) / epsilon_parameter(epsilon)
+        return cls(points=tuple(points), noise_scale=scale, times=times, spacing=spacing)
+
+    @property
+    def _scale(self) -> Fraction:
+        return exact_parameter("noise_scale", self.noise_scale)
+
+    @property
+    def coordinates(self) -> int:
+        return len(self.points[0])
+
+    @property
+    def bound(self) -> Pure:
+        return Pure(epsilon=up(self.times / self._scale))
+
+    @property
+    def noise_law(self) -> dict[str, Any]:
+        return {
+            "law": "K-norm of the hull of moves, rounded",
+            "corners": sorted({p for cone in self.cones for p in cone}),
+            "noise_scale": shown(self._scale),
+            "dimension": self.coordinates,
+            "spacing": shown(self.step),
+            "exact": True,
+        }
+
+    def _draw(self, source: Source) -> GridVector:
+        which = int(FiniteLaw(weights=self.volumes).sample(size=(1,), source=source)[0])
+        return _Cone(corners=self.cones[which], noise_scale=self._scale).sample(
+            spacing=self.step, source=source
+        )
+
+    @property
+    def covariance(self) -> Floats:
+        """E X X' of the noise before rounding: sum over cones of volume (sum v v' + (sum v)(sum v)')."""
+        corners = np.array(self.cones, dtype=np.float64)
+        share = np.array(self.volumes, dtype=np.float64)
+        share /= share.sum()
+        middle = corners.sum(axis=1)
+        out = np.einsum("c,cki,ckj->ij", share, corners, corners)
+        return np.asarray((out + np.einsum("c,ci,cj->ij", share, middle, middle)) * float(self._scale) ** 2)
+
+    @property
+    def noise_std(self) -> float:
+        """The largest standard deviation of a coordinate, rounding added."""
+        return float(np.sqrt(self.covariance.diagonal().max()) + self.step / 2)
+
+    def mean_sizes(self, combinations: Floats) -> Floats:
+        """E |c X| for each row c, by Fourier inversion in each cone (floats; before rounding)."""
+        corners = np.array(self.cones, dtype=np.float64) * float(self._scale)
+        share = np.array(self.volumes, dtype=np.float64)
+        share /= share.sum()
+        loads = np.einsum("mi,cki->mck", combinations, corners)
+        return np.asarray((mean_size(loads) * share).sum(axis=1))
+
+    def expected_error(self) -> float:
+        """max_i E |X_i|, plus half a grid step at most."""
+        return float(self.mean_sizes(np.eye(self.coordinates)).max() + self.step / 2)
+
+    def error_quantile(self, confidence: Exact = 0.95) -> float:
+        """A bound: |X_i| <= reach * gauge(X), and gauge(X) is Gamma(d, noise_scale) distributed."""
+        return self.max_error(confidence=confidence)
+
+    def max_error(self, *, confidence: Exact = 0.95) -> float:
+        """The same bound holds for all coordinates at once."""
+        from scipy.special import gammaincinv
+
+        reach = max(abs(x) for p in self.points for x in p)
+        level = float(confidence_level(confidence))
+        return float(reach * float(self._scale) * gammaincinv(self.coordinates, level) + self.step / 2)
+
+
+def mean_size(loads: Floats) -> Floats:
+    """E |sum_k a_k E_k| over the last axis, E_k independent standard exponentials.
+
+    E |X| = (2/pi) int_0^inf (1 - Re phi(t)) / t^2 dt with phi(t) = prod 1 / (1 - i a_k t), t = tan(s) / std.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(96)
+    s = (nodes + 1) * np.pi / 4
+    u = np.tan(s)
+    size = np.sqrt((loads**2).sum(axis=-1) + loads.sum(axis=-1) ** 2)
+    scaled = np.divide(loads, size[..., None], out=np.zeros_like(loads), where=size[..., None] > 0)
+    out = np.zeros(size.shape)
+    for value, weight in zip(u, weights, strict=True):
+        phi = (1 / (1 - 1j * scaled * value)).prod(axis=-1)
+        out += weight * np.pi / 4 * (1 - phi.real) * (1 + 1 / value**2)
+    return np.asarray(2 / np.pi * out * size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeNorm(ShapedMechanism):
+    """Noise of density e^(-g(x) / noise_scale), g(x) = max(0, x_1..x_d) - min(0, x_1..x_d), for one-way margins.
+
+    One row added to a table of d yes-or-no columns moves their d counts by a corner of the cube, all moves being
+    up or all down: g is the gauge of exactly that hull. T (U_i - U_0) has this law, T ~ Gamma(d + 2, noise_scale),
+    U uniform. Guarantee: Pure(times / noise_scale). Variance (d+2)(d+3)/6 noise_scale^2 a count, where independent
+    Laplace noise has 2 d^2. Theorem `polytope-noise`. Source: Hardt, Talwar 2010; the law is derived on the page.
+    """
+
+    coordinates_: int
+    noise_scale: Exact
+    times: int = 1
+    spacing: Exact = 1
+
+    def __post_init__(self) -> None:
+        integer_parameter("coordinates", self.coordinates_, least=1)
+        integer_parameter("times", self.times, least=1)
+        exact_parameter("noise_scale", self.noise_scale)
+        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
+
+    @classmethod
+    def for_epsilon(
+        cls, *, epsilon: Exact, coordinates: int, times: int = 1, spacing: Exact = 1
+    ) -> RangeNorm:
+        """The smallest noise with this epsilon."""
+        scale = integer_parameter("times", times, least=1) / epsilon_parameter(epsilon)
+        return cls(coordinates_=coordinates, noise_scale=scale, times=times, spacing=spacing)
+
+    @property
+    def coordinates(self) -> int:
+        return self.coordinates_
+
+    @property
+    def _scale(self) -> Fraction:
+        return exact_parameter("noise_scale", self.noise_scale)
+
+    @property
+    def bound(self) -> Pure:
+        return Pure(epsilon=up(self.times / self._scale))
+
+    @property
+    def noise_law(self) -> dict[str, Any]:
+        return {
+            "law": "range norm, rounded",
+            "noise_scale": shown(self._scale),
+            "dimension": self.coordinates,
+            "spacing": shown(self.step),
+            "exact": True,
+        }
+
+    def _draw(self, source: Source) -> GridVector:
+        law = _Range(coordinates=self.coordinates, noise_scale=self._scale)
+        return law.sample(spacing=self.step, source=source)
+
+    @property
+    def noise_std(self) -> float:
+        """sqrt((d+2)(d+3)/6) noise_scale, rounding added."""
+        d = self.coordinates
+        return float(np.sqrt((d + 2) * (d + 3) / 6) * float(self._scale) + self.step / 2)
+
+    def expected_error(self) -> float:
+        """E |X_i| = (d+2)/3 noise_scale, plus half a grid step at most."""
+        return float((self.coordinates + 2) / 3 * float(self._scale) + self.step / 2)
+
+    def error_quantile(self, confidence: Exact = 0.95) -> float:
+        """A bound: |X_i| <= g(X), which is Gamma(d, noise_scale) distributed; for all counts at once."""
+        from scipy.special import gammaincinv
+
+        level = float(confidence_level(confidence))
+        return float(float(self._scale) * gammaincinv(self.coordinates, level) + self.step / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Range(ContinuousLaw):
+    coordinates: int
+    noise_scale: Fraction
+
+    @property
+    def dimension(self) -> int:
+        return self.coordinates
+
+    def needs(self) -> Needs:
+        return Needs(uniforms=self.coordinates + 1, exponentials=self.coordinates + 2)
+
+    def formula(self, draws: Draws) -> Reals:
+        radius = total(draws.exponentials(self.coordinates + 2)) * draws.real(self.noise_scale)
+        return (draws.uniforms(self.coordinates) - draws.uniforms(1)) * radius
+
+
+def facets(points: Sequence[Point]) -> tuple[tuple[tuple[Point, ...], ...], tuple[int, ...]]:
+    """The boundary of the hull of +-points as simplices, with |det| of each: found in floats, proved in integers.
+
+    Proved: every simplex lies in a supporting hyperplane, each of its ridges belongs to exactly one other simplex,
+    on the other side, and one ray from 0 meets one simplex only: so that the cones cover space exactly once.
+    """
+    if not points or not points[0]:
+        raise EmptyComposition(what="the list of moves")
+    d = len(points[0])
+    if d > MOST_DIMENSIONS:
+        raise NotCertified(
+            what="a hull", reason=f"{d} dimensions are too many for its facets", hint="use Laplace noise"
+        )
+    both = sorted({p for p in points if any(p)} | {tuple(-x for x in p) for p in points if any(p)})
+    if _rank(both) < d:
+        raise InvalidParameter(
+            parameter="points", value=f"{len(points)} points", must=f"span {d} dimensions",
+            hint="leave out queries that the others determine",
+        )  # fmt: skip
+    if d == 1:
+        far = max(both)
+        return ((far,), (tuple(-x for x in far),)), (far[0], far[0])
+    cones = _hull(both)
+    _prove(cones, both)
+    return cones, tuple(abs(_det(c)) for c in cones)
+
+
+def _hull(points: list[Point]) -> tuple[tuple[Point, ...], ...]:
+    """The facets of the hull, each cut into simplices by pulling its corners in one order for all of them."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    unknown = NotCertified(what="a hull", reason="its facets were not found", hint="use Laplace noise")
+    try:
+        simplices = ConvexHull(np.array(points, dtype=np.float64), qhull_options="Qt").simplices
+    except QhullError:
+        raise unknown from None
+    table = np.array(points, dtype=object)
+    faces: dict[tuple[Fraction, ...], frozenset[int]] = {}
+    for simplex in simplices:
+        cone = [points[i] for i in simplex]
+        if _det(cone):
+            normal = tuple(_solve_ones(cone))
+            on = np.flatnonzero(table @ np.array(normal, dtype=object) == 1)
+            faces.setdefault(normal, frozenset(int(i) for i in on))
+    sets = list(faces.values())
+    cones = [tuple(sorted(c)) for face in sets for c in _pulled(face, sets, points)]
+    if len(cones) > MOST_FACETS:
+        raise NotCertified(what="a hull", reason=f"it has {len(cones)} facets", hint="use Laplace noise")
+    return tuple(tuple(points[i] for i in c) for c in cones)
+
+
+def _pulled(face: frozenset[int], facets_: list[frozenset[int]], points: list[Point]) -> list[frozenset[int]]:
+    """The face as simplices: its first corner joined to those of its own facets that do not hold that corner."""
+    rank = _rank([points[i] for i in face])
+    if len(face) == rank:
+        return [face]
+    cuts = {face & other for other in facets_ if other != face}
+    sides = [
+        c for c in cuts if len(c) >= rank - 1 and c != face and _rank([points[i] for i in c]) == rank - 1
+    ]
+    apex = min(face)
+    return [c | {apex} for side in sides if apex not in side for c in _pulled(side, facets_, points)]
+
+
+def _prove(cones: Sequence[tuple[Point, ...]], points: list[Point]) -> None:
+    wrong = NotCertified(what="a hull", reason="its facets could not be proved", hint="use Laplace noise")
+    ridges: dict[tuple[Point, ...], list[Point]] = {}
+    table = np.array(points, dtype=object)
+    for cone in cones:
+        det = _det(cone)
+        if det == 0:
+            raise wrong
+        normal = _solve_ones(cone)
+        if any(v > 1 for v in table @ np.array(normal, dtype=object)):
+            raise wrong
+        for i, corner in enumerate(cone):
+            ridges.setdefault(cone[:i] + cone[i + 1 :], []).append(corner)
+    for ridge, corners in ridges.items():
+        if len(corners) != 2 or _det((*ridge, corners[0])) * _det((*ridge, corners[1])) >= 0:
+            raise wrong
+    ray = [sum(x) for x in zip(*cones[0], strict=True)]
+    if sum(_inside(cone, ray) for cone in cones) != 1:
+        raise wrong
+
+
+def _matrix(cone: Sequence[Point]) -> Any:
+    from flint import fmpq_mat
+
+    return fmpq_mat(len(cone), len(cone), list(itertools.chain.from_iterable(cone)))
+
+
+def _det(cone: Sequence[Point]) -> int:
+    return int(_matrix(cone).det().p)
+
+
+def _solve_ones(cone: Sequence[Point]) -> list[Fraction]:
+    """n with n v = 1 for each corner v."""
+    from flint import fmpq_mat
+
+    found = _matrix(cone).solve(fmpq_mat(len(cone), 1, [1] * len(cone)))
+    return [Fraction(int(found[i, 0].p), int(found[i, 0].q)) for i in range(len(cone))]
+
+
+def _inside(cone: Sequence[Point], ray: Sequence[int]) -> bool:
+    from flint import fmpq_mat
+
+    found = _matrix(cone).transpose().solve(fmpq_mat(len(cone), 1, list(ray)))
+    return all(found[i, 0] >= 0 for i in range(len(cone)))
+
+
+def _rank(points: Sequence[Point]) -> int:
+    from flint import fmpz_mat
+
+    return int(fmpz_mat(len(points), len(points[0]), list(itertools.chain.from_iterable(points))).rank())

@@ -1,0 +1,241 @@
+"""Ranges of a long histogram: a tree of noisy sums, made to add up by least squares in linear time.
+
+For up to a few million ordered cells, where no matrix would fit. The strategy of `linear` with implicit matrices.
+See docs/theory/linear-strategies.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.accounting.events import Event
+from tacit.errors import InvalidParameter, TooManyCells
+from tacit.guarantees import Bound, Neighbours
+from tacit.mechanisms.budgets import Budget, block_mechanism, composed_bound
+from tacit.mechanisms.grid import Released
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.rounded_gaussian import RoundedGaussian
+from tacit.mechanisms.strategies import variance_of
+from tacit.mechanisms.workloads import shares_of
+from tacit.noise import integer_array
+from tacit.noise.balls import Exact, integer_parameter
+from tacit.noise.source import Source, default_source
+
+__all__ = ["RangeTree", "TreeCounts"]
+
+Reals = npt.NDArray[np.float64]
+MOST_CELLS = 1 << 24
+OPTIMISED_CELLS = 1 << 14
+BRANCHINGS = (2, 4, 8, 16)
+_ROUNDS = 8
+_SAMPLE = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TreeCounts:
+    """Real counts of the cells whose sums are the best linear unbiased answers, and the noisy levels."""
+
+    cells: Reals
+    levels: tuple[Released | None, ...]
+    publishable: bool
+
+    def range(self, first: int, last: int) -> float:
+        """The estimated count of cells first..last, both included."""
+        return float(self.cells[first : last + 1].sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeTree:
+    """Noisy sums of every node of a tree over ordered cells; each level has its own exact integer noise.
+
+    Guarantee: the epsilons (or squared mus) of the levels add; a level moves by `rows` rows of one unit, twice that in
+    L1 under replace-one, where the root moves only if a row may lie in no cell. Any range is then known with a
+    variance of the order log^3 p (Laplace) or log^2 p (Gaussian) instead of p. Source: Hay et al. 2010; Li et al. 2015.
+    """
+
+    cells: int
+    branching: int
+    mechanisms: tuple[Laplace | RoundedGaussian | None, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.mechanisms) != len(_widths(self.cells, self.branching)):
+            raise InvalidParameter(
+                parameter="mechanisms", value=len(self.mechanisms), must="be one for each level of the tree"
+            )
+
+    @classmethod
+    def plan(
+        cls, *, cells: int, epsilon: Exact, delta: Exact | None = None, branching: int | None = None,
+        neighbours: Neighbours | str = Neighbours.ADD_OR_REMOVE, rows: int = 1, absent: bool = True,
+    ) -> RangeTree:  # fmt: skip
+        """The tree with the smallest mean squared error over ranges of all lengths, within the budget.
+
+        `absent` as in Workload: False only where every row surely lies in a cell.
+        """
+        p = integer_parameter("cells", cells, least=2)
+        if p > MOST_CELLS:
+            raise TooManyCells(cells=p, limit=MOST_CELLS, hint="add up adjacent cells first")
+        m = integer_parameter("rows", rows, least=1)
+        replaced = Neighbours.parse(neighbours) is Neighbours.REPLACE_ONE
+        budget = Budget.of(epsilon, delta)
+        found: list[tuple[float, RangeTree]] = []
+        widths = BRANCHINGS if branching is None else (integer_parameter("branching", branching, least=2),)
+        for b in widths:
+            for gaussian in (False, True) if budget.delta is not None else (False,):
+                tree = cls._made(p, b, budget, gaussian, replaced, m, absent or m > 1)
+                found.append((tree.mean_squared_error(), tree))
+        return min(found, key=lambda pair: pair[0])[1]
+
+    @classmethod
+    def _made(
+        cls, p: int, b: int, budget: Budget, gaussian: bool, replaced: bool, m: int, absent: bool
+    ) -> RangeTree:
+        sizes = _widths(p, b)
+        one, two = m * m if gaussian else m, 2 * (m * m if gaussian else m)
+        # A replaced row leaves one node for another; in the root it can only vanish, if it can.
+        root = (one if absent else 0) if replaced else one
+        moved = np.array([root if n == 1 else two if replaced else one for n in sizes])
+        shares = _shares(p, b, moved, gaussian)
+        exact = iter(shares_of(shares[moved > 0]))
+        mechanisms = tuple(
+            block_mechanism(n, int(move), next(exact), budget, gaussian) if move else None
+            for n, move in zip(sizes, moved, strict=True)
+        )
+        return cls(cells=p, branching=b, mechanisms=mechanisms)
+
+    @property
+    def bound(self) -> Bound:
+        """What one release may reveal."""
+        return composed_bound(self.mechanisms)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """One event for each noisy level."""
+        return tuple(m.event for m in self.mechanisms if m is not None)
+
+    @property
+    def noise_law(self) -> dict[str, Any]:
+        """The laws of the noise, level by level, for a certificate."""
+        laws = [None if m is None else m.noise_law for m in self.mechanisms]
+        return {"law": "tree of sums, least squares", "branching": self.branching, "levels": laws}
+
+    @property
+    def _variances(self) -> list[float]:
+        return [variance_of(m) for m in self.mechanisms]
+
+    def release(self, histogram: npt.ArrayLike, *, source: Source | None = None) -> TreeCounts:
+        """The noisy levels, and the cells' counts by least squares."""
+        source = source if source is not None else default_source()
+        theta = integer_array(histogram).ravel()
+        if theta.size != self.cells:
+            raise InvalidParameter(
+                parameter="histogram", value=f"{theta.size} numbers", must=f"have {self.cells} cells"
+            )
+        sums = [theta]
+        while sums[-1].size > 1:
+            starts = np.arange(0, sums[-1].size, self.branching)
+            sums.append(np.add.reduceat(sums[-1], starts))
+        levels = [
+            None if m is None else m.release(s, source=source)
+            for m, s in zip(self.mechanisms, reversed(sums), strict=True)
+        ]
+        seen = [
+            np.asarray(s, np.float64) if r is None else r.to_floats()
+            for r, s in zip(levels, reversed(sums), strict=True)
+        ]
+        cells = _fitted(seen, self._variances, self.branching)
+        return TreeCounts(cells=cells, levels=tuple(levels), publishable=source.publishable)
+
+    def range_variance(self, first: int, last: int) -> float:
+        """The variance of the answer to one range: q' G^-1 q, by the same two passes."""
+        query = np.zeros(self.cells)
+        query[first : last + 1] = 1
+        return float(query @ _inverse_gram(query, self._variances, self.branching))
+
+    def mean_squared_error(self) -> float:
+        """The mean variance over a fixed sample of ranges of all lengths."""
+        return float(np.mean([self.range_variance(a, b) for a, b in _ranges(self.cells)]))
+
+
+def _widths(cells: int, branching: int) -> list[int]:
+    sizes = [cells]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // branching))
+    return sizes[::-1]
+
+
+def _ranges(cells: int) -> list[tuple[int, int]]:
+    """A fixed sample of ranges: starts and ends spread evenly by golden steps."""
+    ratio = (5**0.5 - 1) / 2
+    pairs = [
+        sorted(int(cells * ((k * g) % 1)) for g in (ratio, ratio**2 + 0.1234)) for k in range(1, _SAMPLE + 1)
+    ]
+    return [(a, b) for a, b in pairs]
+
+
+def _fitted(seen: Sequence[Reals], variances: Sequence[float], b: int) -> Reals:
+    """The least-squares cells, root level first; see docs/theory/tree-least-squares.md."""
+    fits: list[Reals] = []
+    spreads: list[Reals] = []
+    belows: list[tuple[Reals, Reals]] = []
+    for y, v in zip(reversed(seen), reversed(variances), strict=True):
+        if not fits:
+            fits.append(y)
+            spreads.append(np.full(y.size, v))
+            continue
+        starts = np.arange(0, fits[-1].size, b)
+        below, width = np.add.reduceat(fits[-1], starts), np.add.reduceat(spreads[-1], starts)
+        belows.append((below, width))
+        share = np.divide(width, width + v, out=np.ones_like(width), where=width + v > 0)
+        fits.append(share * y + (1 - share) * below)
+        spreads.append(v * share)
+    for level in range(len(fits) - 2, -1, -1):
+        below, width = belows[level]
+        gap = np.divide(fits[level + 1] - below, width, out=np.zeros_like(width), where=width > 0)
+        fits[level] = fits[level] + spreads[level] * np.repeat(gap, b)[: fits[level].size]
+    return fits[0]
+
+
+def _inverse_gram(query: Reals, variances: Sequence[float], b: int) -> Reals:
+    """G^-1 q: the fit to v q in the cells and 0 everywhere above."""
+    sizes = _widths(query.size, b)
+    seen = [np.zeros(n) for n in sizes[:-1]] + [variances[-1] * query]
+    return _fitted(seen, variances, b)
+
+
+def _shares(p: int, b: int, moved: npt.NDArray[np.int64], gaussian: bool) -> Reals:
+    """Shares of the levels by the fixed-point rule of `strategies.optimised`, on a sample of ranges."""
+    free = moved > 0
+    now = np.where(free, 1.0 / free.sum(), 0.0)
+    if p > OPTIMISED_CELLS:
+        return now
+    power = 1 if gaussian else 2
+    best, least = now, np.inf
+    queries = []
+    for a, c in _ranges(p):
+        queries.append(np.zeros(p))
+        queries[-1][a : c + 1] = 1
+    for _ in range(_ROUNDS):
+        ratio = np.divide(now, moved, out=np.zeros(now.size), where=free)
+        precision = ratio if gaussian else ratio**2 / 2
+        variances = [1 / x if x > 0 else 0.0 for x in precision]
+        slopes, error = np.zeros(now.size), 0.0
+        for query in queries:
+            x = _inverse_gram(query, variances, b)
+            error += float(query @ x)
+            for level in range(now.size - 1, -1, -1):
+                slopes[level] += float((x**2).sum())
+                x = np.add.reduceat(x, np.arange(0, x.size, b))
+        if error >= least * (1 - 1e-3):
+            break
+        best, least = now, error
+        pull = (precision * slopes * now**power) ** (1 / (1 + power))
+        # A level that is all but gone would have no noise worth drawing.
+        now = np.where(free, np.maximum(pull / pull.sum(), 1e-3), 0.0)
+        now /= now.sum()
+    return best

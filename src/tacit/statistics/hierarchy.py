@@ -1,0 +1,227 @@
+"""Counts of a hierarchy: nation, region, district, released together so that they can be made to add up."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.guarantees import People, Unit
+from tacit.sources.aggregates import Rows
+from tacit.sources.axes import Axis, Binned, Listed, Open, axes_of
+from tacit.sources.expressions import Expression
+from tacit.sources.query import Cells, Request
+from tacit.sources.schema import Schema
+from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of
+from tacit.statistics.forms import Parts, Reals
+from tacit.statistics.movement import Movement, base_unit, boxes, replaced, row_limit
+from tacit.statistics.trees import Tree, consistent_tree
+
+__all__ = ["Hierarchy", "hierarchy", "tree_movement"]
+
+Pairs = tuple[tuple[Hashable, Hashable | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hierarchy(Statistic):
+    """How many rows lie in each node of a tree, all levels at once.
+
+    A row is counted once in each node from the top to its leaf, so that levels add up in the data and, after
+    `consistent`, in the release. A unit of m rows: add-or-remove m d, m sqrt(d), m in L1, L2, Linf, d the number of
+    nodes on the longest way down; replace-one: d is the largest number of nodes on two ways down that only one of
+    them has (the top, which both have, does not move). Rows without a leaf count nowhere.
+    """
+
+    kind: ClassVar[str] = "hierarchy"
+
+    columns: tuple[str | Binned, ...]
+    parents: Pairs = ()
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise EmptyComposition(what="the list of columns", hint="name at least one")
+        if self.parents and len(self.columns) != 1:
+            raise InvalidParameter(
+                parameter="parents", value=len(self.columns), must="come with one column, that of the leaves",
+                hint="with several columns each one refines the one before it, and needs no map",
+            )  # fmt: skip
+        if self.parents:
+            Tree.of(self.parents)
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        if self.by:
+            raise InvalidParameter(
+                parameter="by", value=self.by, must="be empty for a hierarchy", hint="name it as a column"
+            )
+        frame = self._frame(schema, unit, ())
+        axes = axes_of(self.columns, schema)
+        if any(isinstance(a, Open) for a in axes):
+            raise InvalidParameter(
+                parameter="columns", value=[a.column for a in axes], must="have known keys",
+                hint="declare category([...])",
+            )  # fmt: skip
+        tree, leaves, parts = self._tree(axes)
+        absent = frame.absent or not all(a.always for a in axes)
+        movements = {}
+        depths = _depths(tree)
+        shortest = min(depths[leaf] for leaf in leaves)
+        for level, (part, nodes) in enumerate(parts):
+            # A way that ends above this level counts nowhere on it.
+            short = shortest < level
+            movements[part.name] = boxes([(1, 1)], unit, cells=len(nodes), absent=absent or short)
+        movement = tree_movement(tree, leaves, unit, absent=absent)
+        shown = tuple(
+            Part(name=part.name, axes=part.axes, exact=movements[part.name].none) for part, _ in parts
+        )
+        return Question(
+            statistic=self, schema=schema, unit=unit, axes=axes,
+            requests=(Request(axes=axes, aggregates=(Rows(where=self.where),)),),
+            parts=shown, movement=movement, movements=movements, form=None,
+            details={
+                "tree": tree, "leaves": leaves, "levels": tuple(nodes for _, nodes in parts), "absent": absent,
+            },
+        )  # fmt: skip
+
+    def _tree(self, axes: tuple[Axis, ...]) -> tuple[Tree, list[Any], list[tuple[Part, tuple[Any, ...]]]]:
+        """The tree, its leaf for each cell in order, and for each level its part and its nodes."""
+        if self.parents:
+            tree = Tree.of(self.parents)
+            leaves = list(axes[0].labels)
+            _check_leaves(tree, leaves)
+            levels = [tuple(tree.order[i] for i in level) for level in tree.levels()]
+            parts = []
+            for depth, nodes in enumerate(levels):
+                axis = Listed(column=axes[0].column, values=tuple(nodes))
+                parts.append((Part(name=f"level {depth}", axes=(axis,)), nodes))
+            return tree, leaves, parts
+        parents: dict[Hashable, Hashable | None] = {(): None}
+        nested = []
+        for depth in range(len(axes) + 1):
+            nodes = tuple(itertools.product(*(a.labels for a in axes[:depth])))
+            parents |= {node: node[:-1] for node in nodes if node}
+            nested.append((Part(name=f"level {depth}", axes=axes[:depth]), nodes))
+        return Tree(parents), list(nested[-1][1]), nested
+
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+        counts = cells[0].values[Rows(where=self.where)].ravel()
+        tree, leaves = question.details["tree"], question.details["leaves"]
+        place = {name: i for i, name in enumerate(tree.order)}
+        totals = np.zeros(len(place), dtype=counts.dtype)
+        np.add.at(totals, [place[leaf] for leaf in leaves], counts)
+        for v in range(len(place) - 1, -1, -1):
+            if tree.parent[v] >= 0:
+                totals[tree.parent[v]] += totals[v]
+        out = {}
+        for part, nodes in zip(question.parts, question.details["levels"], strict=True):
+            level = totals[[place[n] for n in nodes]]
+            out[part.name] = level.reshape(tuple(a.size or 0 for a in part.axes))
+        return out
+
+    def assemble(self, question: Question, noisy: Parts) -> Reals:
+        """All levels, one after the other, as one vector of counts."""
+        return np.concatenate([np.asarray(noisy[p.name]).astype(np.float64).ravel() for p in question.parts])
+
+    def consistent(
+        self,
+        question: Question,
+        noisy: Parts,
+        variances: Mapping[str, float],
+        *,
+        exact: Mapping[Hashable, int] | None = None,
+    ) -> dict[Hashable, int]:
+        """Whole non-negative counts of all nodes that add up, from noisy parts and the variance of each.
+
+        `exact` holds nodes that are public; parts that no unit can move are exact too. Post-processing.
+        """
+        counts: dict[Hashable, float] = {}
+        spread: dict[Hashable, float] = {}
+        for part, nodes in zip(question.parts, question.details["levels"], strict=True):
+            values = np.asarray(noisy[part.name]).astype(np.float64).ravel()
+            for node, value in zip(nodes, values, strict=True):
+                counts[node] = float(value)
+                spread[node] = float(variances[part.name])
+        return consistent_tree(question.details["tree"], counts, spread, exact=exact)
+
+
+def hierarchy(
+    columns: str | Binned | Sequence[str | Binned],
+    *,
+    parents: Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None = None,
+    where: str | Expression | None = None,
+) -> Hierarchy:
+    """Counts of every level: of nested columns (["region", "district"]), or of one column with a map to its parents.
+
+    `parents` maps each key to what contains it, up to the top, which maps to None; pairs (child, parent) are
+    taken too. Two parents, a cycle, a parent that is no node: errors, before anything is read.
+    """
+    pairs = parents.items() if isinstance(parents, Mapping) else (parents or ())
+    return Hierarchy(columns=by_columns(columns), parents=tuple(pairs), where=filter_of(where))
+
+
+def _depths(tree: Tree) -> dict[Hashable, int]:
+    return dict(zip(tree.order, (int(d) for d in tree.depth), strict=True))
+
+
+def _check_leaves(tree: Tree, leaves: Sequence[Any]) -> None:
+    ends = {n for n, leaf in zip(tree.order, tree.leaf, strict=True) if leaf}
+    for key in leaves:
+        if key not in tree.parents:
+            raise UnknownName(
+                what="node of the hierarchy", name=str(key), known=map(str, tree.parents),
+                hint="every declared key of the column needs a parent",
+            )  # fmt: skip
+        if key not in ends:
+            raise InvalidParameter(
+                parameter="parents", value=key, must="have the column's keys as its leaves",
+                hint="a key that contains others cannot be a row's own place",
+            )  # fmt: skip
+    stray = ends - set(leaves)
+    if stray:
+        raise UnknownName(
+            what="key of the column", name=str(min(map(str, stray))), known=map(str, leaves),
+            hint="the hierarchy ends in something that the column does not declare",
+        )  # fmt: skip
+
+
+def tree_movement(
+    tree: Tree, leaves: Sequence[Any], unit: Unit, *, absent: bool, levels: Collection[int] | None = None
+) -> Movement:
+    """Ways down as 0/1 vectors: one alone (add-or-remove, or against nothing), or two and what they do not share.
+
+    `levels` are those that are released; nodes on other levels count for nothing.
+    """
+    base, size = base_unit(unit)
+    m = row_limit(unit)
+    weight = [int(levels is None or int(d) in levels) for d in tree.depth]
+    longest, widest = _reach(tree, leaves, weight)
+    best = longest
+    if replaced(unit):
+        alone = absent or m > 1 or isinstance(base, People)
+        best = max(longest if alone else 0, widest)
+    one = Movement(l1=Fraction(best), l2_squared=Fraction(best), linf=Fraction(min(best, 1)))
+    return one.times(m * size)
+
+
+def _reach(tree: Tree, leaves: Sequence[Any], weight: Sequence[int]) -> tuple[int, int]:
+    """The weight of the heaviest way down, and that of the nodes that exactly one of two ways down has, at most."""
+    place = {name: i for i, name in enumerate(tree.order)}
+    ends = {place[leaf] for leaf in leaves}
+    top = len(place)
+    reach: list[int | None] = [0 if v in ends else None for v in range(top)] + [None]
+    widest = 0
+    for v in range(top - 1, -1, -1):
+        below = reach[v]
+        if below is None:
+            continue
+        mine = below + weight[v]
+        above = int(tree.parent[v]) if tree.parent[v] >= 0 else top
+        other = reach[above]
+        if other is not None:
+            widest = max(widest, other + mine)
+        reach[above] = mine if other is None else max(other, mine)
+    return reach[top] or 0, widest
