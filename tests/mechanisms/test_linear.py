@@ -71,6 +71,10 @@ WORKLOADS = {
     "one-way margins": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))[1::2]),
     "replaced": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))[1::2], neighbours="replace-one"),
     "sums replaced": Workload(matrix=prefix_matrix(9), neighbours="replace-one", absent=False),
+    "both keys": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))),
+    "both keys, complete": Workload(
+        matrix=np.vstack(margin_matrices([2, 2, 2], 1)), neighbours="replace-one", absent=False
+    ),
     "pairs": Workload(matrix=np.vstack(margin_matrices([2, 3, 2], 2))),
     "ranges": Workload(matrix=range_matrix(16)),
     "prefixes replaced": Workload(matrix=prefix_matrix(17), neighbours="replace-one", rows=2),
@@ -251,6 +255,20 @@ def test_margin_errors_agree_with_the_matrix_form():
     assert float(tables.mechanism.noise_std) == pytest.approx(
         float(found["Gaussian noise on the answers"].mechanisms[0].noise_std), rel=1e-9
     )
+
+
+def test_complete_columns_need_fewer_noisy_counts():
+    plan = margin_errors(sizes=[2] * 4, order=1, epsilon=1, complete=True)[0]
+    assert plan.on == "the number of rows and 4 counts"
+    workload = Workload(matrix=np.vstack(margin_matrices([2] * 4, 1)))
+    found = {c.name: c for c in choose(workload, epsilon=1)}
+    assert plan.squared == pytest.approx(found["range-norm noise on the total and some answers"].squared)
+    three = margin_errors(sizes=[3, 3], order=1, epsilon=1, complete=True)
+    workload = Workload(matrix=np.vstack(margin_matrices([3, 3], 1)))
+    found = {c.name: c for c in choose(workload, epsilon=1)}
+    same = found["range-norm noise on the total and some answers"]
+    mine = next(p for p in three if p.on.startswith("the number"))
+    assert mine.squared == pytest.approx(same.squared)
 
 
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace-one"])
