@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.accounting import events
+from tacit.accounting import bound_of, events
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells, UnknownName
 from tacit.guarantees import Pure
 from tacit.mechanisms.linear import choose
@@ -333,3 +333,15 @@ def test_bad_input():
         RangeTree.plan(cells=8, epsilon=1).release(np.zeros(7, int))
     with pytest.raises(InvalidParameter):
         gaussian_wins_from(epsilon=1, delta=1e-6, against="me")
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_the_accountants_find_every_plan_within_its_budget(delta):
+    workload = Workload(matrix=range_matrix(8))
+    for candidate in choose(workload, epsilon=0.7, delta=delta, ordered=True):
+        if isinstance(candidate.bound, Pure):
+            assert bound_of(list(candidate.events), accountant="pure").epsilon <= 0.7
+        else:
+            assert bound_of(list(candidate.events), accountant="gaussian").delta(0.7) <= 1e-6
+    tree = RangeTree.plan(cells=100, epsilon=0.7, delta=delta, branching=4)
+    assert len(tree.events) == 5
