@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+SPARK  := $(VENV)/.spark
 JOBS   ?= 2
 
 .PHONY: help demo test check bench lock clean
@@ -12,7 +13,7 @@ help:
 	@echo "make test    set up, then run every test"
 	@echo "make check   ruff, mypy --strict, contract tests"
 	@echo "make bench   side by side with peers, ratios into benchmarks/RESULTS.md"
-	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
+	@echo "make lock    resolve both lock files anew from pyproject.toml"
 
 $(STAMP): requirements.lock pyproject.toml
 	@echo "tacit: setting up $(VENV) from requirements.lock"
@@ -23,10 +24,18 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip --disable-pip-version-check -q install --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Spark is 400 MB and runs on Java: the demo does without it, and so do the tests where there is no Java.
+$(SPARK): requirements-spark.lock | $(STAMP)
+	@if "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version >/dev/null 2>&1; then \
+	    echo "tacit: adding Spark from requirements-spark.lock" && \
+	    $(BIN)/python -m pip --disable-pip-version-check -q install --no-deps --no-build-isolation \
+	        -r requirements-spark.lock && touch $@; \
+	else echo "tacit: there is no Java here, so that what needs Spark is skipped"; fi
+
 demo: $(STAMP)
 	@$(BIN)/tacit demo
 
-test: $(STAMP)
+test: $(STAMP) $(SPARK)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 check: $(STAMP)
@@ -35,13 +44,16 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/contracts
 
-bench: $(STAMP)
+bench: $(STAMP) $(SPARK)
 	$(BIN)/python benchmarks/run.py
 
 lock: $(STAMP)
 	$(BIN)/python -m pip --disable-pip-version-check -q install uv
 	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --no-header --no-annotate \
 	    --no-emit-index-url --upgrade -o requirements.lock pyproject.toml build-requirements.in
+	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --extra spark --no-header --no-annotate \
+	    --no-emit-index-url -c requirements.lock pyproject.toml build-requirements.in \
+	    | grep -vxFf requirements.lock > requirements-spark.lock
 
 clean:
 	rm -rf $(VENV) out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

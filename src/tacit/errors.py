@@ -164,7 +164,7 @@ class MissingBounds(InvalidInput):
             f"column {column!r} has no bounds",
             hint=hint
             or "declare number(low, high); bounds are never read from the data,"
-            f" or release rough bounds with tacit.bounds({column!r}, epsilon=...)",
+            f" or release rough ones: curator.release(tacit.bounds({column!r}), epsilon=...)",
         )
 
 

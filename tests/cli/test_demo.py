@@ -1,179 +1,80 @@
-"""`tacit demo`, as a program would run it and as a person would."""
+"""`tacit demo`: the main job, end to end, on people who do not exist."""
 
 from __future__ import annotations
 
 import json
-import math
-import re
-import subprocess
-import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-import tacit
 from tacit.cli import main
-from tacit.guarantees import Approximate, Guarantee, Pure, rows
+from tacit.guarantees import theorem
 from tacit.guarantees.record import from_record
-
-SCRIPT = Path(sys.executable).parent / "tacit"
-KEYS = ["guarantee", "explanation", "power_at_size_0.05", "best_guess", "picture"]
-PNG = b"\x89PNG\r\n\x1a\n"
+from tacit.ledger import Ledger
 
 
-def files(folder: Path) -> list[Path]:
-    return [p for p in folder.rglob("*") if p.is_file()]
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("demo") / "out"
+    assert main(["demo", "--people", "3000", "--out", str(out), "--json"]) == 0
+    return out
 
 
-def script(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    assert SCRIPT.exists(), "tacit is not installed beside this Python: run `make .venv/.installed`"
-    return subprocess.run([SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True)
+def test_everything_is_written_and_named(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = {p.relative_to(made).parts[0] for p in made.rglob("*") if p.is_file()}
+    assert names == {"survey.parquet", "plan.toml", "survey.ledger", "values", "certificates", "report.html"}
+    assert [p for p in made.parent.iterdir() if p != made] == []
+    kinds = set()
+    for path in (made / "certificates").iterdir():
+        said = json.loads(path.read_text())
+        kinds.add((said["statistic"]["kind"], said["statistic"].get("of") == "people"))
+        assert said["publishable"]
+        assert from_record(said["guarantee"])
+        for name in said["theorems"]:
+            assert theorem(name)
+        values = pq.read_table(made / "values" / f"{path.stem}.parquet").to_pydict()
+        lines = (made / "values" / f"{path.stem}.csv").read_text().splitlines()
+        assert len(lines) == 1 + len(values["value"])
+        assert lines[0].split(",")[-4:] == ["value", "low", "high", "quality"]
+    assert len(kinds) >= 9
+    with Ledger.open(made / "survey.ledger") as ledger:
+        assert ledger.verify().ok
+        assert len(ledger.charges()) == 1
 
 
-# --- done ----------------------------------------------------------------------------------------------
-def test_it_writes_the_picture_that_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "new" / "folder"
-    assert main(["demo", "--out", str(out)]) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    picture = Path(re.search(r"drawn in (\S+)$", told.out.strip()).group(1))  # type: ignore[union-attr]
-    assert picture == out / "guarantee.png"
-    assert picture.read_bytes()[:8] == PNG
-    assert files(tmp_path) == [picture], "something else was left behind"
+def test_the_report_shows_the_truth_and_says_why(made: Path) -> None:
+    page = (made / "report.html").read_text()
+    assert "made up" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    for path in (made / "certificates").iterdir():
+        assert f"certificates/{path.name}" in page
 
 
-def test_it_says_in_words_what_the_library_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--out", str(tmp_path), "--epsilon", "0.5", "--delta", "0"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    promise = Guarantee(bound=Pure(epsilon=0.5), unit=rows())
-    assert promise.explain() in told
-    assert "added or taken away" in told
-    assert "8.25%" in told  # e^0.5 * 5% = 8.243...%, rounded up
+def test_a_folder_that_exists_is_never_touched(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (made / "report.html").stat().st_mtime_ns
+    assert main(["demo", "--people", "3000", "--out", str(made)]) == 2
+    assert "new or empty folder" in capsys.readouterr().err
+    assert (made / "report.html").stat().st_mtime_ns == before
 
 
-def test_json_is_one_object_with_stable_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--json", "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    answer = json.loads(told.out)
-    assert list(answer) == KEYS
-    promise = Guarantee(bound=Approximate(epsilon=1, delta=1e-6), unit=rows())
-    assert from_record(answer["guarantee"]) == promise
-    assert list(answer["guarantee"]) == ["version", "bound", "unit", "condition", "declared"]
-    assert answer["explanation"] == promise.explain()
-    # The definitions, once more: e s + delta, and (1 + delta(0))/2 of the worst (epsilon, delta) pair.
-    assert answer["power_at_size_0.05"] == pytest.approx(math.e * 0.05 + 1e-6, rel=1e-12)
-    assert answer["best_guess"] == pytest.approx((1 + 1e-6 + (1 - 1e-6) * math.tanh(0.5)) / 2, rel=1e-12)
-    assert Path(answer["picture"]).read_bytes()[:8] == PNG
+def test_bad_numbers_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for people in ("0", "-3", "many"):
+        assert main(["demo", "--people", people, "--out", str(tmp_path / "out")]) == 2
+        assert capsys.readouterr().err.startswith("tacit: ")
+        assert list(tmp_path.iterdir()) == []
 
 
-def test_the_installed_script_does_the_same(tmp_path: Path) -> None:
-    done = script("demo", "--json", "--out", "drawn", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    answer = json.loads(done.stdout)
-    assert list(answer) == KEYS
-    assert files(tmp_path) == [tmp_path / answer["picture"]]
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta"), [("0", "0"), ("1e-12", "0"), ("1000", "0"), ("0", "1e-6"), ("1000", "1e-300")]
-)
-def test_extreme_guarantees_are_drawn(
-    tmp_path: Path, epsilon: str, delta: str, capsys: pytest.CaptureFixture[str]
+def test_certificates_can_be_explained(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["demo", "--out", str(tmp_path), "--epsilon", epsilon, "--delta", delta, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert 0.5 <= answer["best_guess"] <= 1
-    assert 0.05 <= answer["power_at_size_0.05"] <= 1
-    assert (tmp_path / "guarantee.png").read_bytes()[:8] == PNG
-
-
-def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    import tacit
-
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out.strip() == tacit.__version__
-    assert main([]) == 0
-    assert "demo" in capsys.readouterr().out
-    assert main(["demo", "--help"]) == 0
-    assert "--epsilon" in capsys.readouterr().out
-
-
-# --- bad input -----------------------------------------------------------------------------------------
-BAD = [
-    (["--epsilon", "-1"], "epsilon must"),
-    (["--epsilon", "nan"], "epsilon must"),
-    (["--epsilon", "inf"], "epsilon must"),
-    (["--epsilon", "much"], "--epsilon"),
-    (["--delta", "1"], "delta must"),
-    (["--delta", "-0.1"], "delta must"),
-    (["--delta", "nan"], "delta must"),
-    (["--delta", "inf"], "delta must"),
-    (["--gamma", "1"], "--gamma"),
-    (["stray"], "stray"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "says"), BAD, ids=lambda v: "_".join(v) if isinstance(v, list) else "")
-def test_bad_input_is_one_sentence_and_leaves_nothing(
-    tmp_path: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["demo", "--out", str(tmp_path / "out"), *arguments]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("tacit: ")
-    assert says in told.err
-    assert told.err.count("\n") == 1
-    assert "Traceback" not in told.err
-    assert files(tmp_path) == []
-
-
-def test_bad_input_to_the_script(tmp_path: Path) -> None:
-    done = script("demo", "--epsilon", "nan", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert re.fullmatch(r"tacit: epsilon must [^\n]+\n", done.stderr)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    occupied = tmp_path / "file"
-    occupied.write_text("kept")
-    assert main(["demo", "--out", str(occupied)]) == 2
-    told = capsys.readouterr()
-    assert told.err.startswith("tacit: output must be writable")
-    assert told.err.count("\n") == 1
-    assert occupied.read_text() == "kept"
-    assert files(tmp_path) == [occupied]
-
-
-@pytest.mark.parametrize(("typed", "nearest"), [("dmo", "demo"), ("demos", "demo"), ("Demo", "demo")])
-def test_an_unknown_command_names_the_nearest(
-    typed: str, nearest: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([typed]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert repr(typed) in told.err
-    assert repr(nearest) in told.err
-
-
-def test_an_earlier_picture_survives_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    picture = tmp_path / "guarantee.png"
-    picture.write_bytes(b"an earlier picture")
-    assert main(["demo", "--out", str(tmp_path), "--delta", "2"]) == 2
-    assert picture.read_bytes() == b"an earlier picture"
-    assert "delta must" in capsys.readouterr().err
-
-
-def test_the_belief_panel_pays_for_both_sides() -> None:
-    """Odds leave the band upwards or downwards: each side has half of the probability that is named."""
-    from tacit.report.figures import _working_epsilon
-
-    guarantee = tacit.Guarantee(bound=tacit.Gaussian(mu=1.0), unit=tacit.rows())
-    loss, note = _working_epsilon(guarantee)
-    # the loss is N(1/2, 1) under the truth: both tails beyond the band, exactly
-    upper = 0.5 * math.erfc((loss - 0.5) / math.sqrt(2))
-    lower = 0.5 * math.erfc((loss + 0.5) / math.sqrt(2))
-    assert "1e-05" in note
-    assert upper + lower <= 1e-5
+    one = made / "certificates" / "people-by-region.json"
+    assert main(["explain", str(one), "--plot", str(tmp_path / "meaning.png")]) == 0
+    told = capsys.readouterr().out
+    assert "This rests on" in told
+    assert (tmp_path / "meaning.png").read_bytes()[:4] == b"\x89PNG"
+    assert main(["explain", str(one), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "people by region"
+    assert main(["explain", str(made / "plan.toml")]) == 2
+    assert main(["plan", str(made / "plan.toml"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out.split("\n", 0)[-1])["releases"]) == 12

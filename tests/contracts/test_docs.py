@@ -122,8 +122,8 @@ def anchors(text: str) -> set[str]:
 
 
 def test_the_picture_is_there_and_small() -> None:
-    picture = DOCS / "images" / "guarantee.png"
-    assert "docs/images/guarantee.png" in page(ROOT / "README.md")
+    picture = DOCS / "images" / "report.png"
+    assert "docs/images/report.png" in page(ROOT / "README.md")
     assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert picture.stat().st_size < 200_000
 
@@ -134,6 +134,8 @@ RUN = [
     ("README.md", True, 1),
     ("docs/tutorial.md", True, 35),
     ("docs/guarantees.md", False, 30),
+    ("docs/report.md", True, 1),
+    ("docs/sparse-histograms.md", False, 4),
     ("examples/noise-for-many-queries.md", True, 12),
 ]
 

@@ -1,13 +1,19 @@
-"""Each engine suite runs on every way to hand over a table."""
+"""Each engine suite runs on every engine, and on every way to hand over a table."""
 
 from __future__ import annotations
 
 import pytest
 
+from support.spark import needs_spark
+from tacit.sources import open_table
 
-@pytest.fixture(params=["parquet", "csv", "pandas", "polars", "arrow", "ibis"])
-def handed_over(request, tmp_path):
-    """A function that hands a list of rows over, as the form under test."""
+FORMS = ["parquet", "csv", "pandas", "polars", "arrow", "ibis"]
+SPARK = ["spark frame", "spark parquet"]
+
+
+@pytest.fixture(params=[*FORMS, *(pytest.param(form, marks=needs_spark) for form in SPARK)])
+def opened(request, tmp_path):
+    """A function that opens a list of rows as a table, handed over in the form under test."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -15,7 +21,7 @@ def handed_over(request, tmp_path):
     def give(rows, types):
         table = pa.Table.from_pylist(rows, schema=pa.schema(types))
         match request.param:
-            case "parquet":
+            case "parquet" | "spark parquet":
                 pa.parquet.write_table(table, tmp_path / "t.parquet")
                 return tmp_path / "t.parquet"
             case "csv":
@@ -31,7 +37,15 @@ def handed_over(request, tmp_path):
                 import ibis
 
                 return ibis.duckdb.connect().create_table("t", table)
+            case "spark frame":
+                from support.spark import frame
+
+                return frame(table)
             case _:
                 return table
 
-    return give
+    def open_rows(rows, types, *, schema, unit):
+        engine = "spark" if request.param == "spark parquet" else None
+        return open_table(give(rows, types), schema=schema, unit=unit, engine=engine)
+
+    return open_rows

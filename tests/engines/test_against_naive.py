@@ -111,28 +111,28 @@ def check(question, seen, data, person=None):
 
 
 @pytest.mark.parametrize("schema", [PLAIN, FILLED], ids=["plain", "filled"])
-def test_all_statistics_in_one_go(handed_over, schema):
+def test_all_statistics_in_one_go(opened, schema):
     data = sample(400)
     questions = [s.on(schema, rows()) for s in STATISTICS]
-    with open_table(handed_over(data, TYPES), schema=schema, unit=rows()) as table:
+    with opened(data, TYPES, schema=schema, unit=rows()) as table:
         for question, seen in zip(questions, ask.read(table, questions), strict=True):
             check(question, seen, data)
 
 
 @pytest.mark.parametrize("empty", ["no rows", "all missing"])
-def test_nothing_to_count(handed_over, empty):
+def test_nothing_to_count(opened, empty):
     data = [] if empty == "no rows" else [dict.fromkeys([n for n, _ in TYPES]) for _ in range(5)]
     questions = [s.on(PLAIN, rows()) for s in STATISTICS]
-    with open_table(handed_over(data, TYPES), schema=PLAIN, unit=rows()) as table:
+    with opened(data, TYPES, schema=PLAIN, unit=rows()) as table:
         for question, seen in zip(questions, ask.read(table, questions), strict=True):
             check(question, seen, data)
             assert np.isfinite(question.assemble(seen)).all() or isinstance(question.statistic, ask.Ratio)
 
 
-def test_people_are_bounded_and_counted(handed_over):
+def test_people_are_bounded_and_counted(opened):
     data = sample(300)
     unit = people("id", at_most=2)
-    with open_table(handed_over(data, TYPES), schema=PLAIN, unit=unit) as table:
+    with opened(data, TYPES, schema=PLAIN, unit=unit) as table:
         questions = [
             s.on(PLAIN, unit)
             for s in [ask.count(), ask.count(of="people"), ask.count(by="state", of="people")]
@@ -146,13 +146,13 @@ def test_people_are_bounded_and_counted(handed_over):
     assert by_state.sum() <= total
 
 
-def test_unknown_keys_come_with_their_support(handed_over):
+def test_unknown_keys_come_with_their_support(opened):
     data = sample(300)
     schema = Schema({**PLAIN, "state": category()})
     unit = people("id", at_most=100)
     question = ask.mean("age", by=["state", "sick"]).on(schema, unit)
     assert not question.known_keys
-    with open_table(handed_over(data, TYPES), schema=schema, unit=unit) as table:
+    with opened(data, TYPES, schema=schema, unit=unit) as table:
         cells = ask.read_cells(table, [question], key=KEY)[0]
     support: dict = {}
     for r in data:

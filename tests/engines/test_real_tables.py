@@ -11,9 +11,11 @@ import pytest
 import tacit.statistics as ask
 from support.bounded import kept_rows
 from support.shared import shared
+from support.spark import needs_spark
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, flag, integer, number, open_table
 
+ENGINES = ["duckdb", pytest.param("spark", marks=needs_spark)]
 KEY = b"an ordinary secret of the tests."
 
 
@@ -33,7 +35,8 @@ def adult():
     return path, frame, schema
 
 
-def test_adult_by_rows():
+@pytest.mark.parametrize("engine", ENGINES)
+def test_adult_by_rows(engine):
     path, frame, schema = adult()
     questions = [
         s.on(schema, rows())
@@ -50,7 +53,7 @@ def test_adult_by_rows():
             ask.count(where="workclass is missing"),
         )
     ]
-    with open_table(path, schema=schema, unit=rows()) as table:
+    with open_table(path, schema=schema, unit=rows(), engine=engine) as table:
         read = ask.read(table, questions)
     counts, private, gain, hours, spread, deviation, long, per_hour, ages, other = (
         q.assemble(p) for q, p in zip(questions, read, strict=True)
@@ -75,6 +78,7 @@ def test_adult_by_rows():
     assert (np.abs(ages - exact) <= 1.0).all()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("file", "person", "columns", "at_most"),
     [
@@ -94,13 +98,13 @@ def test_adult_by_rows():
         ),
     ],
 )
-def test_people_keep_at_most_m_rows_of_their_own(file, person, columns, at_most):
+def test_people_keep_at_most_m_rows_of_their_own(engine, file, person, columns, at_most):
     path = shared(f"data/userlevel/{file}.parquet")
     frame = pd.read_parquet(path)
     schema, unit = Schema(columns), people(person, at_most=at_most)
     first = next(iter(columns))
     statistics = [ask.count(), ask.count(of="people"), ask.sum(first), ask.mean(first)]
-    with open_table(path, schema=schema, unit=unit) as table:
+    with open_table(path, schema=schema, unit=unit, engine=engine) as table:
         questions = [s.on(schema, unit) for s in statistics]
         read = ask.read(table, questions, key=KEY)
         kept = pd.DataFrame(kept_rows(table, KEY))

@@ -68,6 +68,8 @@ def test_the_mechanism_is_written(capsys: pytest.CaptureFixture[str], tmp_path: 
         (("--n", "0", "--epsilon", "1"), "n must be an integer that is at least 1"),
         (("--n", "5", "--epsilon", "0"), "epsilon must be a finite number above 0"),
         (("--n", "5", "--epsilon", "nan"), "epsilon must be a finite number above 0"),
+        (("--n", "five", "--epsilon", "1"), "'five' is not an integer"),
+        (("--n", "5", "--epsilon", "one"), "'one' is not a number"),
         (("--n", "5", "--epsilon", "1", "--loss", "nine"), "loss must be a known name"),
         (("--n", "5", "--epsilon", "1", "--criterion", "best"), "unknown criterion"),
         (("--n", "5", "--epsilon", "1", "--delta", "2"), "delta must lie in [0, 1)"),
@@ -92,7 +94,7 @@ def test_seventy_counts_at_once() -> None:
     code = (
         "import sys\nfrom tacit.cli import main\n"
         "main(['optimal', 'count', '--n', '70', '--epsilon', '0.1', '--json'])\n"
-        "heavy = [m for m in sys.modules if m.split('.')[0] in ('scipy', 'matplotlib', 'flint')]\n"
+        "heavy = [m for m in sys.modules if m.split('.')[0] in ('scipy', 'matplotlib', 'flint', 'pydantic')]\n"
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
@@ -127,3 +129,14 @@ def test_figure_2_2_lies_below_its_curves() -> None:
         assert float(risk) <= min(float(one_over), float(half)) + 1e-9
         assert float(floor) <= float(risk) <= float(sinh) + 1e-6
         assert float(risk) - float(floor) <= 1e-6 * float(risk), epsilon
+
+
+def test_errors_are_drawn_against_epsilon(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "prices.png"
+    found = told(capsys, "optimal", "count", "--n", "8", "--epsilon", "1", "--plot", str(out))
+    assert found["plot"] == str(out)
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert (
+        main(["optimal", "count", "--n", "8", "--epsilon", "1", "--loss", "squared", "--plot", str(out)]) == 2
+    )
+    assert "absolute loss" in capsys.readouterr().err

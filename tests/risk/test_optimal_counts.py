@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from tacit.risk import OptimalCount, OptimalFinite, equalizer, optimal_count, optimal_finite
+from tacit.risk.certificate import bayes_floor, height_risks
 from tacit.risk.count import path
 from tacit.risk.kernel import GeometricKernel
+from tacit.risk.losses import Loss
 
 
 def from_the_definition(table: np.ndarray, epsilon: float, prior: np.ndarray | None = None) -> float:
@@ -225,3 +227,30 @@ def test_another_structure_than_a_path() -> None:
     assert 1 - found.certificate.risk == pytest.approx(1 / (1 + 2 * q + 2 * q * q), rel=1e-7)
     assert found.certificate.relative_gap < 1e-6
     assert path(3) == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_long_ranges_at_a_small_epsilon_are_stretched() -> None:
+    """A shorter range is solved and stretched; the certificate is for the long one."""
+    from tacit.risk.interior import absolute_minimax, unfold
+    from tacit.risk.stretched import shorter_range, stretched_minimax
+
+    assert shorter_range(10_000, 0.001) == 5883
+    assert shorter_range(10_000, 1e-6) == 500
+    assert shorter_range(1000, 0.01) is None
+    for n, e in ((2000, 1e-4), (701, 2e-6)):
+        made = optimal_count(n=n, epsilon=e)
+        assert "stretched" in made.certificate.method
+        assert made.certificate.solved
+        assert isinstance(made, OptimalCount)
+        assert made.expected_error() == pytest.approx(made.certificate.risk, rel=1e-12)
+    kernel, loss = GeometricKernel(n=1000, epsilon=0.002), Loss(name="absolute")
+    direct = unfold(1000, absolute_minimax(1000, 0.002, 1e-7))
+    floor = bayes_floor(kernel, loss, direct[1])
+    heights, prior = stretched_minimax(1000, 600, 0.002, 1e-7)
+    best = min(float(height_risks(kernel, loss, h).max()) for h in heights)
+    assert floor <= best <= floor * (1 + 5e-6)
+    assert (
+        floor * (1 - 5e-6)
+        <= bayes_floor(kernel, loss, prior)
+        <= float(height_risks(kernel, loss, direct[0]).max())
+    )

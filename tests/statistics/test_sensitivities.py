@@ -71,6 +71,11 @@ STATISTICS = {
     "quantiles": ask.quantiles("age", at=[0.5]),
     "quantiles by": ask.quantiles("cost", at=[0.25, 0.75], by="state", resolution=3),
     "margins": ask.margins(["state", "sick"]),
+    "sparse": ask.sparse_histogram(["state", "sick", bins("age", 2)]),
+    "sparse where": ask.sparse_histogram(["state", "age"], where="not sick"),
+    "sparse with impossible cells": ask.sparse_histogram(
+        ["state", "sick"], impossible=[{"state": "a", "sick": True}]
+    ),
     "margins of pairs": ask.margins(["state", "sick", bins("age", 2)], order=2),
 }
 
@@ -110,7 +115,8 @@ def test_moves_are_never_above_the_claim_and_attain_it(name, schema, unit):
 @pytest.mark.parametrize("schema", [ONE, GAPS, THREE], ids=["one key", "two keys", "three keys"])
 def test_people_are_counted_once_in_each_of_few_groups(schema, at_most, groups, neighbours):
     unit = people("id", at_most=at_most, groups=groups, neighbours=neighbours)
-    for statistic in (ask.count(of="people", by="state"), ask.count(of="people")):
+    statistics = [ask.count(of="people", by="state"), ask.count(of="people")]
+    for statistic in (*statistics, ask.sparse_histogram("state", of="people")):
         question = statistic.on(schema, unit)
         seen = moves(question, unit, [r for r in ROWS if r["age"] == 2])
         m = question.movement

@@ -10,7 +10,7 @@ from tacit.sources.bounding import bounded_relation, reader_of
 
 def kept_rows(table: Any, key: bytes, by: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     relation = bounded_relation(table, axes_of(by, table.schema), key=key)
-    found = relation.to_pyarrow().to_pylist()
+    found = [row for batch in table.dialect.batches(relation)() for row in batch.to_pylist()]
     for name in reader_of(table, relation).coded:
         words = table.schema[name].values
         for row in found:

@@ -11,7 +11,18 @@ from typing import Any
 from tacit.sources import axes as ax
 from tacit.sources import expressions as ex
 from tacit.sources.schema import Category, Column, Date, Flag, Integer, Number
-from tacit.statistics import Bounds, Count, Margins, Mean, Proportion, Quantiles, Ratio, Sum, Variance
+from tacit.statistics import (
+    Bounds,
+    Count,
+    Margins,
+    Mean,
+    Proportion,
+    Quantiles,
+    Ratio,
+    SparseCount,
+    Sum,
+    Variance,
+)
 from tacit.statistics.hierarchy import Hierarchy
 
 Row = dict[str, Any]
@@ -137,7 +148,12 @@ def parts(question: Any, rows: list[Row], person: str | None = None) -> dict[str
             for name, node in nodes_above(statistic, question, cell):
                 add(name, node, 1)
             continue
-        if isinstance(statistic, Count):
+        if isinstance(statistic, SparseCount) and any(
+            all(clean(schema[c], row[c]) in values for c, values in pattern)
+            for pattern in statistic.impossible
+        ):
+            continue
+        if isinstance(statistic, Count | SparseCount):
             if statistic.of == "rows":
                 add("count", cell, 1)
             else:

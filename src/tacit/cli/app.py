@@ -7,14 +7,19 @@ import typer
 import tacit
 from tacit.cli.account import account, calibrate
 from tacit.cli.demo import demo
+from tacit.cli.explain import explain
 from tacit.cli.ledger import ledger
 from tacit.cli.optimal import optimal
+from tacit.cli.plain import PlainGroup
+from tacit.cli.plans import plan, release
 from tacit.cli.reproduce import reproduce
+from tacit.cli.twin import twin
 
 __all__ = ["app"]
 
 app = typer.Typer(
     name="tacit",
+    cls=PlainGroup,
     help="Publish statistics about people without telling on any of them.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -38,6 +43,10 @@ def root(
 app.command(name="account")(account)
 app.command(name="calibrate")(calibrate)
 app.command(name="demo")(demo)
+app.command(name="explain")(explain)
 app.add_typer(ledger, name="ledger")
 app.add_typer(optimal, name="optimal")
+app.command(name="plan")(plan)
+app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)
+app.command(name="twin")(twin)

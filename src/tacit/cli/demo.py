@@ -1,46 +1,238 @@
-"""`tacit demo`: one guarantee, explained in words and in pictures."""
+"""`tacit demo`: a survey of people who do not exist, a plan, its release, and the report: the main job, end to end."""
 
 from __future__ import annotations
 
+import tempfile
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import print_json, write_whole
+from tacit.cli.output import print_json
+from tacit.cli.plans import free, write_release
+
+if TYPE_CHECKING:
+    from tacit.curator import Curator, Releases
+    from tacit.curator.files import PlanFile
 
 __all__ = ["demo"]
 
+RELEASES = """
+[[release]]
+name = "people by region"
+kind = "count"
+of = "people"
+by = "region"
+
+[[release]]
+name = "visits by month"
+kind = "histogram"
+column = "visited"
+bins = 36
+consistent = true
+
+[[release]]
+name = "age of visitors"
+kind = "histogram"
+column = "age"
+bins = [0, 5, 18, 30, 45, 60, 75, 90, 110]
+consistent = true
+
+[[release]]
+name = "cost by region"
+kind = "sum"
+column = "cost"
+by = "region"
+
+[[release]]
+name = "mean income by region"
+kind = "mean"
+column = "income"
+by = "region"
+rows = 40000
+
+[[release]]
+name = "spread of cost"
+kind = "standard_deviation"
+column = "cost"
+rows = 800000
+
+[[release]]
+name = "cost of a night"
+kind = "ratio"
+numerator = "cost"
+denominator = "nights"
+by = "region"
+rows = 40000
+
+[[release]]
+name = "emergencies by region"
+kind = "proportion"
+of = "emergency"
+by = "region"
+rows = 40000
+
+[[release]]
+name = "quantiles of cost"
+kind = "quantiles"
+column = "cost"
+at = [0.1, 0.25, 0.5, 0.75, 0.9]
+
+[[release]]
+name = "visits by region and sex"
+kind = "contingency"
+columns = ["region", "sex"]
+consistent = true
+
+[[release]]
+name = "margins"
+kind = "margins"
+columns = ["region", "sex", "insured"]
+consistent = true
+
+[[release]]
+name = "people by diagnosis"
+kind = "count"
+of = "people"
+by = "diagnosis"
+weight = 2
+"""
+
 
 def demo(
-    out: Path = typer.Option(Path("out/demo"), "--out", help="Folder for the picture."),
-    epsilon: float = typer.Option(1.0, "--epsilon", help="The guarantee's epsilon."),
-    delta: float = typer.Option(1e-6, "--delta", help="The guarantee's delta; 0 for pure epsilon."),
+    out: Path = typer.Option(Path("out/demo"), "--out", help="The folder to write; it must not exist yet."),
+    people: int = typer.Option(200_000, "--people", help="How many people to make up."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
-    """Explain one guarantee in plain words, and draw what an adversary gains from it."""
-    from tacit.guarantees import Approximate, Guarantee, Pure, rows
-    from tacit.report.figures import draw_guarantee
+    """Make a survey up, release a plan from it, and write values, certificates, ledger and report."""
+    from tacit.report.progress import progress
 
-    bound = Approximate(epsilon=epsilon, delta=delta) if delta != 0 else Pure(epsilon=epsilon)
-    guarantee = Guarantee(bound=bound, unit=rows())
-    picture = write_whole(out / "guarantee.png", lambda path: draw_guarantee(guarantee, path))
+    started = time.monotonic()
+    target = _next(out)
+    free(target)
+    with progress("Demo", total=5, quiet=json) as step:
+        files, releases = _made(target, people, step)
+    report = target / "report.html"
+    seconds = time.monotonic() - started
     if json:
         print_json(
             {
-                "guarantee": guarantee.record,
-                "explanation": guarantee.explain(),
-                "power_at_size_0.05": guarantee.power(0.05),
-                "best_guess": guarantee.best_guess(),
-                "picture": str(picture),
+                "out": str(target),
+                "report": str(report),
+                "files": [str(f) for f in files],
+                "releases": [r.name for r in releases],
+                "seconds": round(seconds, 1),
             }
         )
         return
-    print(f"A release with {guarantee}:\n")
-    print(_wrapped(guarantee.explain()))
-    print(f"\nThe curve, the best test and the change of beliefs are drawn in {picture}")
+    print(f"A survey of {people:,} people who do not exist, and {len(releases)} releases from it:\n")
+    for one in releases:
+        cells = len(one.columns["value"])
+        print(f"  {one.name:<38} {cells:>4} {'cell' if cells == 1 else 'cells'}  {one.guarantee.bound}")
+    print(f"\nspent: {releases[-1].spent}; left: {releases[-1].remaining}")
+    for name, what in FILES.items():
+        print(f"  {target / name}: {what}")
+    print(f"\nOpen {report} ({seconds:.1f} s)")
 
 
-def _wrapped(text: str) -> str:
-    import textwrap
+FILES = {
+    "survey.parquet": "the made-up survey, one row a visit",
+    "plan.toml": "the plan",
+    "survey.ledger": "the ledger",
+    "values": "the numbers, as CSV and Parquet",
+    "certificates": "what each of them may reveal, as JSON",
+    "report.html": "all of it to read; the truth stands beside the release because the people do not exist",
+}
 
-    return "\n\n".join(textwrap.fill(s.strip() + ".", 96) for s in text.rstrip(".").split(". ") if s.strip())
+
+def _next(out: Path) -> Path:
+    """The folder asked for; the default one gets a number where there is one already."""
+    if out != Path("out/demo") or not out.exists():
+        return out
+    number = 2
+    while (numbered := out.with_name(f"{out.name}-{number}")).exists():
+        number += 1
+    return numbered
+
+
+def _made(target: Path, people: int, step: Any) -> tuple[list[Path], Releases]:
+    """Everything in a scratch folder first; the folder that was asked for appears whole or not at all."""
+    from tacit.curator.files import read_plan
+    from tacit.sources.synthetic import survey_schema, write_survey
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tacit-") as scratch:
+        folder = Path(scratch)
+        step("making the survey up")
+        write_survey(folder / "survey.parquet", people=people)
+        (folder / "plan.toml").write_text(plan_text(survey_schema()), encoding="utf-8")
+        file: PlanFile = read_plan(folder / "plan.toml")
+        with file.curator() as curator:
+            step("planning")
+            plan = file.plan()
+            step("charging, reading, adding noise")
+            releases = curator.release(plan)
+            step("the truth, for the report")
+            truth = _truth(curator, releases)
+            step("writing")
+            write_release(
+                target,
+                file,
+                plan,
+                releases,
+                curator.budget,
+                truth=truth,
+                title="A survey of people who do not exist",
+            )
+        for name in ("survey.parquet", "survey.ledger"):
+            (folder / name).replace(target / name)
+    return sorted(p for p in target.rglob("*") if p.is_file()), releases
+
+
+def _truth(curator: Curator, releases: Releases) -> dict[str, list[float]]:
+    """The same statistics without noise: for made-up people only, and for nothing but this report."""
+    import numpy as np
+
+    from tacit.statistics import read_cells
+
+    questions = [r.planned.question for r in releases]
+    cells = read_cells(curator._open(), questions, key=curator.ledger.bounding_key)
+    out = {}
+    for release, question, found in zip(releases, questions, cells, strict=True):
+        exact = np.ravel(question.assemble(question.integers(found)))
+        if release.noisy.keys is not None:
+            assert found[0].keys is not None
+            place = {key: i for i, key in enumerate(zip(*found[0].keys, strict=True))}
+            exact = np.array([exact[place[key]] for key in zip(*release.noisy.keys, strict=True)])
+        out[release.name] = [float(v) for v in exact]
+    return out
+
+
+def plan_text(schema: Any) -> str:
+    """The demo's plan file."""
+    from tacit.sources.declared import schema_to_tables
+
+    lines = [
+        "# A plan: what is protected, what may be spent, what is published. See docs/curator.md.",
+        "[data]", 'path = "survey.parquet"', "",
+        "[protect]", 'unit = "people"', 'column = "person_id"', "at_most = 6", "",
+        "[budget]", "epsilon = 2.0", "delta = 1e-6", "",
+        "[spend]", "epsilon = 1.5", "delta = 5e-7", "",
+        "[ledger]", 'path = "survey.ledger"', "",
+    ]  # fmt: skip
+    for name, table in schema_to_tables(schema).items():
+        lines.append(f"[schema.{name}]")
+        lines += [f"{word} = {_toml(value)}" for word, value in table.items()]
+        lines.append("")
+    return "\n".join(lines) + RELEASES
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json, write_whole
+from tacit.cli.plain import PlainCommand, PlainGroup
 from tacit.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = ["optimal"]
 
 optimal = typer.Typer(
     name="optimal",
+    cls=PlainGroup,
     help="Mechanisms that no private mechanism can beat, with their certificates.",
     no_args_is_help=True,
 )
@@ -32,7 +34,7 @@ def _root() -> None:
     """Mechanisms that no private mechanism can beat, with their certificates."""
 
 
-@optimal.command(name="count")
+@optimal.command(name="count", cls=PlainCommand)
 def count(
     n: int = typer.Option(..., "--n", help="The largest possible count; public."),
     epsilon: float = typer.Option(..., "--epsilon", help="The privacy loss allowed."),
@@ -47,6 +49,9 @@ def count(
     out: Path | None = typer.Option(
         None, "--out", help="Write the mechanism, ready to be run, to this JSON file."
     ),
+    plot: Path | None = typer.Option(
+        None, "--plot", help="Draw the error of every mechanism against epsilon to this file."
+    ),
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
     """The best mechanism for a count on 0..n, its risk, and what no mechanism can go below."""
@@ -59,6 +64,10 @@ def count(
     criterion_parameter(criterion)
     what = as_loss(loss if loss in LOSSES else _numbers(loss, "loss"))
     what.fit(n)
+    if plot is not None and (loss != "absolute" or criterion != "minimax" or delta != 0):
+        raise InvalidParameter(
+            parameter="plot", value=str(plot), must="go with absolute loss, minimax and a delta of 0"
+        )
     given = _row(_numbers(prior, "prior")) if prior else None
     made: OptimalCount | OptimalFinite | None = None
     if out is None and delta == 0 and is_compact(what, criterion):
@@ -86,6 +95,11 @@ def count(
         whole = {**told, "mechanism": made.noise_law, "prior": certificate.prior.tolist()}
         write_whole(out, lambda path: _write(path, whole))
         told["out"] = str(out)
+    if plot is not None:
+        from tacit.report.prices import draw_prices
+
+        write_whole(plot, lambda path: draw_prices("count", path, n=n))
+        told["plot"] = str(plot)
     if json:
         print_json(told)
         return
@@ -124,6 +138,8 @@ def _say(told: dict[str, Any]) -> None:
         )
     if "out" in told:
         print(f"The mechanism is in {told['out']}")
+    if "plot" in told:
+        print(f"Errors against epsilon are drawn in {told['plot']}")
 
 
 def _write(path: Path, whole: dict[str, Any]) -> None:

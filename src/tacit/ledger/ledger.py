@@ -214,6 +214,13 @@ class Ledger(Book):
         totals.addable(self.budget)
         return self._read(lambda h: self.left_of(h, analyst))
 
+    def standing(self, analyst: str | None = None) -> tuple[Bound, Bound]:
+        """What was spent by all, and what is left for the analyst, at one moment and in one reading."""
+        totals.addable(self.budget)
+        return self._read(
+            lambda h: (totals.spent(list(h.charges.values()), self.limit), self.left_of(h, analyst))
+        )
+
     def left_of(self, history: History, analyst: str | None) -> Bound:
         """What a history leaves of the budget, and of the analyst's share."""
         rest = totals.left(list(history.charges.values()), self.limit)

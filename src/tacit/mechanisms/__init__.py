@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tacit.mechanisms.base import AdditiveMechanism, Mechanism
 from tacit.mechanisms.bodies import Box, Simplex, gauge
+from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeTree
+from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
 from tacit.mechanisms.exponential import Chosen, Exponential
 from tacit.mechanisms.gamma import Gamma
 from tacit.mechanisms.gaussian import Gaussian
@@ -14,17 +16,26 @@ from tacit.mechanisms.knorm import KNorm, KNormDifference
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.linear import Answers, Candidate, choose
 from tacit.mechanisms.margins import MarginPlan, gaussian_wins_from, margin_errors, one_way_margins
+from tacit.mechanisms.partition import Kept, OptimalSelection, PartitionSelection
+from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
 from tacit.mechanisms.propose_test_release import InterquartileRangeByTest, MedianByTest, Tested
+from tacit.mechanisms.quantile_selection import QuantileSelection
+from tacit.mechanisms.quantiles import NoisyQuantiles
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseComparison
 from tacit.mechanisms.ranges import RangeTree, TreeCounts
+from tacit.mechanisms.rough_bounds import RoughBounds
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.selection import Selected, Selection
 from tacit.mechanisms.sensitivity import L1, L2, Count, Linf, Score, Sensitivity
 from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
 from tacit.mechanisms.smooth import SmoothBound, median_rank, smooth_bound
 from tacit.mechanisms.smooth_noise import SmoothLaplace, SmoothStudent
+from tacit.mechanisms.sparse import SparseHistogram, SparseReleased, hall_threshold, noise_floor
+from tacit.mechanisms.sparse_choices import SparseTable
+from tacit.mechanisms.sparse_keys import Impossible
+from tacit.mechanisms.stability import KeysOfAUnit, StableHistogram, StableReleased
 from tacit.mechanisms.staircase import Staircase
 from tacit.mechanisms.workloads import Workload, margin_matrices, prefix_matrix, range_matrix
 
@@ -38,30 +49,43 @@ __all__ = [
     "Chosen",
     "Contribution",
     "Count",
+    "Cumulated",
+    "Cumulative",
+    "CumulativeGaussian",
+    "CumulativeTree",
     "Exponential",
     "Gamma",
     "Gauge",
     "Gaussian",
+    "GaussianSelection",
     "Geometric",
     "Grid",
     "HullGauge",
+    "Impossible",
     "InterquartileRangeByTest",
     "IntervalExponential",
     "KNorm",
     "KNormDifference",
+    "Kept",
+    "KeysOfAUnit",
     "Laplace",
     "Linf",
     "Mahalanobis",
     "MarginPlan",
     "Mechanism",
     "MedianByTest",
+    "NoisyQuantiles",
+    "OptimalSelection",
+    "PartitionSelection",
     "PermuteAndFlip",
     "PolytopeNorm",
+    "QuantileSelection",
     "RandomizedResponse",
     "RangeNorm",
     "RangeTree",
     "Released",
     "ResponseComparison",
+    "RoughBounds",
     "RoundedGaussian",
     "Score",
     "Selected",
@@ -71,6 +95,11 @@ __all__ = [
     "SmoothBound",
     "SmoothLaplace",
     "SmoothStudent",
+    "SparseHistogram",
+    "SparseReleased",
+    "SparseTable",
+    "StableHistogram",
+    "StableReleased",
     "Staircase",
     "Tested",
     "TreeCounts",
@@ -79,11 +108,14 @@ __all__ = [
     "choose",
     "gauge",
     "gaussian_wins_from",
+    "hall_threshold",
     "margin_errors",
     "margin_matrices",
     "median_rank",
+    "noise_floor",
     "on_grid",
     "one_way_margins",
+    "partition_selection",
     "prefix_matrix",
     "range_matrix",
     "smooth_bound",

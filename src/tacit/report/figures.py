@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tacit.guarantees import Guarantee, Profile
 
-__all__ = ["draw_curve", "draw_guarantee"]
+__all__ = ["draw_curve", "draw_guarantee", "draw_meaning", "label", "style"]
 
 INK = "#1f2a37"
 MUTED = "#6b7280"
@@ -27,7 +27,7 @@ CURVE_POINTS = 161
 
 def draw_guarantee(guarantee: Guarantee, path: Path) -> None:
     """Three panels side by side: profile, power, posterior; written as PNG (or by the path's ending)."""
-    with _style():
+    with style():
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(13.2, 4.6), layout="constrained")
@@ -39,9 +39,22 @@ def draw_guarantee(guarantee: Guarantee, path: Path) -> None:
         figure.savefig(path, dpi=150, facecolor="white")
 
 
+def draw_meaning(guarantee: Guarantee, path: Path) -> None:
+    """Two panels: the power of the best test about one unit, and beliefs before and after."""
+    with style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(9.2, 4.6), layout="constrained")
+        axes = figure.subplots(1, 2)
+        figure.suptitle(f"What {guarantee.bound} means", color=INK, fontsize=13)
+        draw_power(axes[0], guarantee)
+        draw_posterior(axes[1], guarantee)
+        figure.savefig(path, dpi=150, facecolor="white")
+
+
 def draw_curve(curve: Profile, path: Path) -> None:
     """A composed curve with its certified lower end, on a logarithmic scale."""
-    with _style():
+    with style():
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(6.4, 4.4), layout="constrained")
@@ -60,7 +73,7 @@ def draw_curve(curve: Profile, path: Path) -> None:
         axes.set_ylim(floor, 1.0)
         axes.set_xlim(0.0, far)
         axes.legend(loc="upper right", frameon=False, fontsize=9)
-        _label(axes, "What the plan reveals: every point above holds", "epsilon", "delta")
+        label(axes, "What the plan reveals: every point above holds", "epsilon", "delta")
         figure.savefig(path, dpi=150, facecolor="white")
 
 
@@ -86,7 +99,7 @@ def draw_profile(axes: Axes, guarantee: Guarantee) -> None:
     axes.set_yscale("log")
     axes.set_ylim(floor, 1.0)
     axes.set_xlim(0.0, far)
-    _label(axes, "The curve: every (epsilon, delta) above it holds", "epsilon", "delta")
+    label(axes, "The curve: every (epsilon, delta) above it holds", "epsilon", "delta")
 
 
 def draw_power(axes: Axes, guarantee: Guarantee) -> None:
@@ -109,7 +122,7 @@ def draw_power(axes: Axes, guarantee: Guarantee) -> None:
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.legend(loc="lower right", frameon=False, fontsize=9)
-    _label(axes, "The best test about one unit", "false alarms (size)", "truth found (power)")
+    label(axes, "The best test about one unit", "false alarms (size)", "truth found (power)")
 
 
 def draw_posterior(axes: Axes, guarantee: Guarantee) -> None:
@@ -130,7 +143,7 @@ def draw_posterior(axes: Axes, guarantee: Guarantee) -> None:
     axes.set_ylim(0, 1)
     axes.legend(loc="upper left", frameon=False, fontsize=9)
     axes.text(0.98, 0.03, note, ha="right", va="bottom", color=INK, fontsize=9)
-    _label(axes, "Beliefs about one unit", "before the release", "after the release")
+    label(axes, "Beliefs about one unit", "before the release", "after the release")
 
 
 def _working_epsilon(guarantee: Guarantee) -> tuple[float, str]:
@@ -166,7 +179,8 @@ def _ceil_percent(value: float) -> str:
     return f"{math.ceil(1000 * value - 1e-9) / 10:g}%"
 
 
-def _label(axes: Axes, title: str, x: str, y: str) -> None:
+def label(axes: Axes, title: str, x: str, y: str) -> None:
+    """Title and axes as every figure here has them."""
     axes.set_title(title, color=INK, fontsize=11, loc="left")
     axes.set_xlabel(x, color=INK)
     axes.set_ylabel(y, color=INK)
@@ -177,7 +191,8 @@ def _label(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_axisbelow(True)
 
 
-def _style() -> Any:
+def style() -> Any:
+    """The settings of every figure here, for the time of a `with`."""
     import matplotlib as mpl
 
     return mpl.rc_context({"font.size": 10, "font.family": "DejaVu Sans", "axes.edgecolor": MUTED})

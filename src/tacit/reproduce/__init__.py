@@ -11,8 +11,11 @@ __all__ = ["REPRODUCTIONS", "Made", "Reproduction", "reproduction"]
 
 # name -> module; a module has one `Reproduction` called HERE, and is loaded when it is asked for.
 REPRODUCTIONS: dict[str, str] = {
+    "dpbench": "tacit.reproduce.dpbench",
     "hall-2.1": "tacit.reproduce.hall_2_1",
     "hall-2.2": "tacit.reproduce.hall_2_2",
+    "hall-2.3": "tacit.reproduce.hall_2_3",
+    "hall-2.4": "tacit.reproduce.hall_2_4",
 }
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         price,
         sampling_error,
     )
+    from tacit.risk.releases import ReleasePrice, quick_count, release_price
 
 _HOME: dict[str, str] = {
     "Certificate": "certificate",
@@ -34,6 +35,7 @@ _HOME: dict[str, str] = {
     "OptimalCount": "count",
     "OptimalFinite": "finite",
     "Price": "prices",
+    "ReleasePrice": "releases",
     "bound": "lower",
     "bounds": "lower",
     "curve": "prices",
@@ -43,6 +45,8 @@ _HOME: dict[str, str] = {
     "optimal_count": "count",
     "optimal_finite": "finite",
     "price": "prices",
+    "quick_count": "releases",
+    "release_price": "releases",
     "risk_body": "body",
     "sampling_error": "prices",
     "uniform_count": "lower",
@@ -57,6 +61,7 @@ __all__ = [
     "OptimalCount",
     "OptimalFinite",
     "Price",
+    "ReleasePrice",
     "bound",
     "bounds",
     "curve",
@@ -66,6 +71,8 @@ __all__ = [
     "optimal_count",
     "optimal_finite",
     "price",
+    "quick_count",
+    "release_price",
     "risk_body",
     "sampling_error",
     "uniform_count",

@@ -24,10 +24,12 @@ from tacit.risk.kernel import Array, GeometricKernel
 if TYPE_CHECKING:
     from tacit.risk.structured import Structured
 
-__all__ = ["Pairs", "Solution", "absolute_minimax", "unfold"]
+__all__ = ["FLAT", "Pairs", "Solution", "absolute_minimax", "unfold"]
 
 SMALLEST_LEVEL = 40
 LARGEST_DENSE = 300
+# Below this n epsilon the kinks lie all over the range, and windows around them find nothing.
+FLAT, LARGEST_FLAT = 0.5, 650
 START_GAP = 0.001
 START_GAP_LONG = 0.0001
 # The certified gap comes out ten times smaller than what the steps aim at.
@@ -69,7 +71,7 @@ def absolute_minimax(n: int, epsilon: float, tolerance: float) -> Solution:
     coarse = n // 2 + (n - n // 2) % 2
     below = absolute_minimax(coarse, epsilon * n / coarse, max(tolerance, COARSE_TOLERANCE))
     start = stretch(coarse, below, n)
-    if n <= LARGEST_DENSE:
+    if n <= (LARGEST_FLAT if n * epsilon < FLAT else LARGEST_DENSE):
         return Program(n, epsilon).solve(start, tolerance, START_GAP)
     return _windowed(n, epsilon, start, tolerance)
 

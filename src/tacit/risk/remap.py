@@ -64,6 +64,16 @@ def minimax_remap(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple
     if n > longest and loss.table is None:
         return _long(n, epsilon, loss, tolerance, longest)
     kernel = GeometricKernel(n=n, epsilon=epsilon)
+    if loss.name == "absolute" and loss.table is None:
+        from tacit.risk.stretched import shorter_range, stretched_minimax
+
+        shorter = shorter_range(n, epsilon)
+        if shorter is not None:
+            candidates, prior = stretched_minimax(n, shorter, epsilon, tolerance)
+            method = f"interior point on 0..{shorter}, stretched"
+            remap, certificate = _certified(kernel, loss, candidates, [prior], method)
+            if certificate.solved:
+                return remap, certificate
     heights, priors = [np.arange(n + 1, dtype=float)], [_peaked(kernel)]
     method = "peaked prior"
     if epsilon <= LARGEST_EPSILON:
@@ -71,11 +81,18 @@ def minimax_remap(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple
         heights += [h, _snapped(h)]
         priors.append(prior)
         method = "interior point, compact form"
+    return _certified(kernel, loss, heights, priors, method)
+
+
+def _certified(
+    kernel: GeometricKernel, loss: Loss, heights: list[Array], priors: list[Array], method: str
+) -> tuple[Remap, Certificate]:
+    """The best of these heights with the best of these proofs, both computed anew from what is used."""
     worst = [float(height_risks(kernel, loss, h).max()) for h in heights]
     floors = [bayes_floor(kernel, loss, prior) for prior in priors]
     best, proof = int(np.argmin(worst)), int(np.argmax(floors))
     remap = Remap.of(heights[best])
-    risk = float(height_risks(kernel, loss, remap.floats(n)).max())
+    risk = float(height_risks(kernel, loss, remap.floats(kernel.n)).max())
     certificate = Certificate(
         criterion="minimax",
         method=method,

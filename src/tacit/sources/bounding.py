@@ -19,8 +19,8 @@ from typing import Any
 from tacit.errors import InvalidParameter
 from tacit.sources.axes import Axis
 from tacit.sources.compiling import Reader
-from tacit.sources.digests import row_hash, words
-from tacit.sources.schema import Category
+from tacit.sources.digests import keyed, words
+from tacit.sources.schema import Category, Number
 from tacit.sources.tables import Table, _check_key, _quiet, people_of
 
 __all__ = ["bounded_relation", "reader_of"]
@@ -49,7 +49,7 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
     hint = "check the free space on disk, or give more memory"
     problem = "could not be bounded in the engine"
     if all_rows not in table.bounded:
-        rows = _first_rows_in_duckdb if table.engine == "duckdb" else _first_rows
+        rows = _first_rows if table.portable else _first_rows_in_duckdb
         table.bounded[all_rows] = _quiet(lambda: rows(table, key, unit.at_most), table.source, problem, hint)
     if place not in table.bounded:
         assert unit.groups is not None
@@ -61,8 +61,8 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
 
 def reader_of(table: Table, relation: Any) -> Reader:
     """A reader that knows which categories the relation holds as numbers."""
-    coded = _coded(table) if relation is not table.relation and table.engine == "duckdb" else frozenset()
-    return Reader(relation, table.schema, person=table.person, engine=table.engine, coded=coded)
+    coded = frozenset() if relation is table.relation or table.portable else _coded(table)
+    return Reader(relation, table.schema, person=table.person, engine=table.dialect, coded=coded)
 
 
 def _coded(table: Table) -> frozenset[str]:
@@ -80,7 +80,10 @@ def _coded(table: Table) -> frozenset[str]:
 def _kept(table: Table, relation: Any) -> Any:
     """The rows, computed once and held by the engine until the table is closed."""
     if table.engine != "duckdb":
-        return relation.cache()
+        held, drop = table.dialect.keep(relation)
+        if drop is not None:
+            table.on_close(drop)
+        return held
     backend, name = relation.get_backend(), _new_table(table, relation.get_backend())
     backend.con.execute(f"CREATE TEMP TABLE {name} AS {backend.compile(relation)}")
     return backend.table(name)
@@ -173,15 +176,18 @@ def _first_rows(table: Table, key: bytes, at_most: int) -> Any:
     import ibis
 
     assert table.person is not None
+    reader, source = reader_of(table, table.relation), table.relation
     columns = sorted(table.columns)
-    source = table.relation
+    declared = [reader.clean(c) if _is_list(table, c) else source[c] for c in columns]
+    grids = [_grid(table, c) for c in columns]
     # The hash is a column of its own before the window orders by it.
-    hashed = source.filter(source[table.person].notnull()).mutate(
-        **{HASH: row_hash(source, columns, words(key, "tacit bounding", 1)[0], engine=table.engine)}
-    )
-    rank = ibis.row_number().over(group_by=table.person, order_by=[HASH, *columns])
+    hashed = source.mutate(**{HASH: _keyed_hash(table, declared, grids, key, "tacit bounding")})
+    hashed = hashed.filter(hashed[table.person].notnull())
+    rank = ibis.row_number().over(group_by=table.person, order_by=_order([HASH, *columns]))
     ranked = hashed.mutate(**{RANK: rank})
-    return _kept(table, ranked.filter(ranked[RANK] < at_most).select(*table.columns))
+    return _kept(
+        table, ranked.filter(ibis.ifelse(ranked[RANK] < at_most, True, False)).select(*table.columns)
+    )
 
 
 def _first_groups(table: Table, relation: Any, axes: Sequence[Axis], key: bytes, groups: int) -> Any:
@@ -191,12 +197,74 @@ def _first_groups(table: Table, relation: Any, axes: Sequence[Axis], key: bytes,
     assert table.person is not None
     reader = reader_of(table, relation)
     names = [f"__tacit_k{i}" for i in range(len(axes))]
-    keyed = relation.mutate(**{n: reader.key(a) for n, a in zip(names, axes, strict=True)})
+    cells = relation.mutate(**{n: reader.key(a) for n, a in zip(names, axes, strict=True)})
     for name in names:
-        keyed = keyed.filter(keyed[name].notnull())
-    seed = words(key, "tacit groups", 1)[0]
-    hashed = keyed.mutate(**{HASH: row_hash(keyed, [table.person, *names], seed, engine=table.engine)})
+        cells = cells.filter(cells[name].notnull())
+    if table.portable:
+        values = [cells[n] for n in (table.person, *names)]
+        order = _keyed_hash(
+            table, values, [_grid(table, table.person)] + [1.0] * len(names), key, "tacit groups"
+        )
+    else:
+        order = table.dialect.row_hash(cells, [table.person, *names], words(key, "tacit groups", 1)[0])
+    hashed = cells.mutate(**{HASH: order})
     # The cell itself breaks ties, so that equal hashes of two cells cannot let a third one in.
-    rank = ibis.dense_rank().over(group_by=table.person, order_by=[HASH, *names])
+    rank = ibis.dense_rank().over(group_by=table.person, order_by=_order([HASH, *names]))
     ranked = hashed.mutate(**{RANK: rank})
     return ranked.filter(ibis.ifelse(ranked[RANK] < groups, True, False)).select(*table.columns)
+
+
+def _order(names: Sequence[str]) -> list[Any]:
+    """Rising, nulls first: engines have different habits."""
+    import ibis
+
+    return [ibis.asc(name, nulls_first=True) for name in names]
+
+
+def _is_list(table: Table, name: str) -> bool:
+    if name not in table.schema:
+        return False
+    column = table.schema[name]
+    return isinstance(column, Category) and column.values is not None and name != table.person
+
+
+def _grid(table: Table, name: str) -> float:
+    """How many parts of one are told apart in a hash of doubles; a power of two."""
+    if name not in table.schema:
+        return 1024.0
+    column = table.schema[name]
+    return float(1 / column.spacing) if isinstance(column, Number) and column.bounded else 1024.0
+
+
+def _keyed_hash(table: Table, values: Sequence[Any], grids: Sequence[float], key: bytes, purpose: str) -> Any:
+    """A hash of the key and of the values as text, the same text in every engine.
+
+    Doubles enter as whole steps, times of day not at all: rows that agree in what enters are put in the order of
+    their values afterwards, so that nothing rests on the text telling all rows apart.
+    """
+    import ibis
+
+    texts = [_text(table, x, grid).fill_null("\x1e") for x, grid in zip(values, grids, strict=True)]
+    secret = ibis.literal(keyed(key, purpose).hexdigest())
+    return table.dialect.keyed_hash(ibis.literal("\x1f").join([secret, *texts]))
+
+
+def _text(table: Table, x: Any, grid: float) -> Any:
+    """The same text of a value in every engine."""
+    import ibis
+
+    dtype = x.type()
+    if dtype.is_string():
+        return x
+    if dtype.is_boolean():
+        return x.cast("int32").cast("string")
+    if dtype.is_date() or dtype.is_timestamp():
+        return table.dialect.days(x if dtype.is_date() else x.cast("date")).cast("int64").cast("string")
+    if dtype.is_floating():
+        steps = x.cast("float64") * grid
+        most = float(1 << 52)
+        inside = ibis.cases(
+            (x.isnan(), ibis.null("float64")), (steps >= most, most), (steps <= -most, -most), else_=steps
+        )
+        return inside.floor().cast("int64").cast("string")
+    return x.cast("string")

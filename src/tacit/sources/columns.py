@@ -131,7 +131,7 @@ class Number(Measured):
                 "choose a coarser grid",
             )
         if self.missing is not None:
-            object.__setattr__(self, "missing", inside("missing", self.missing, low, high))
+            object.__setattr__(self, "missing", inside("missing", finite("missing", self.missing), low, high))
 
     @property
     def bounded(self) -> bool:

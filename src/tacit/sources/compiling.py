@@ -12,6 +12,7 @@ from typing import Any
 from tacit.errors import WrongType
 from tacit.sources import aggregates as agg
 from tacit.sources.axes import Axis, Bins, Cut, Listed, Magnitudes
+from tacit.sources.engines import Engine, engine_of
 from tacit.sources.expressions import And, Compare, Constant, Expression, IsIn, IsMissing, IsTrue, Not, Or
 from tacit.sources.schema import Category, Column, Date, Flag, Integer, Measured, Number, Schema
 
@@ -55,13 +56,13 @@ class Reader:
         schema: Schema,
         *,
         person: str | None = None,
-        engine: str = "duckdb",
+        engine: Engine | None = None,
         coded: frozenset[str] = frozenset(),
     ) -> None:
         self.table = table
         self.schema = schema
         self.person = person
-        self.engine = engine
+        self.engine = engine or engine_of(table)
         self.coded = coded
         """Categories that the table holds as places in their list, clean already."""
 
@@ -76,16 +77,19 @@ class Reader:
         if isinstance(column, Category):
             if column.of_words:
                 return x if dtype.is_string() else x.cast("string")
-            return x if dtype.is_integer() else _real(x)
+            return x if dtype.is_integer() else self._real(x)
         if isinstance(column, Flag):
             return self._flag(x)
         if isinstance(column, Date):
             if dtype.is_date():
                 return x
-            return x.try_cast("date") if dtype.is_string() else x.cast("date")
+            return self.engine.day(x) if dtype.is_string() else x.cast("date")
         if isinstance(column, Integer) and dtype.is_integer():
             return x
-        return _real(x)
+        return self._real(x)
+
+    def _real(self, x: Any) -> Any:
+        return self.engine.real(x) if x.type().is_string() else x.cast("float64")
 
     def _flag(self, x: Any) -> Any:
         import ibis
@@ -93,7 +97,7 @@ class Reader:
         if x.type().is_boolean():
             return x
         if x.type().is_string():
-            x = x.strip().lower()
+            x = self.engine.trimmed(x).lower()
             return ibis.cases((x.isin(YES), True), (x.isin(NO), False), else_=ibis.null("boolean"))
         return ibis.cases((x == 1, True), (x == 0, False), else_=ibis.null("boolean"))
 
@@ -139,15 +143,13 @@ class Reader:
         if isinstance(column, Flag):
             return x.cast("int32")
         if isinstance(column, Date):
-            return x.epoch_days()
+            return self.engine.days(x)
         if x.type().is_integer():
             return x
         # A power of two: the product is exact, and monotone rounding keeps it between the rounded bounds.
         scaled = x * float(1 / column.spacing) if column.spacing != 1 else x
         small = max(abs(column.lowest), abs(column.highest)) < SMALL
-        # DuckDB's cast rounds to the nearest integer; elsewhere casts cut, so rounding is spelled out.
-        rounded = scaled if self.engine == "duckdb" else (scaled + 0.5).floor()
-        return rounded.cast("int32" if small else "int64")
+        return self.engine.nearest(scaled, "int32" if small else "int64")
 
     def offset(self, name: str, *, wide: bool = False) -> Any:
         """value - lowest in steps: an integer from 0 to width, in 32 bits where they suffice."""
@@ -198,7 +200,10 @@ class Reader:
         power = ibis.cases(
             (size >= ceiling, ceiling), else_=ibis.greatest(size, 2.0 ** (axis.lowest_power - 1))
         )
-        k = (power.log2().floor().cast("int64") - (axis.lowest_power - 1)).clip(0, axis.half)
+        # Next to a power of two a logarithm may be rounded across it; the power itself is exact.
+        log = power.log2().round().cast("int64")
+        log = ibis.cases((power < ibis.literal(2.0) ** log.cast("float64"), log - 1), else_=log)
+        k = (log - (axis.lowest_power - 1)).clip(0, axis.half)
         return axis.half + ibis.cases((x < 0, -k), (x >= 0, k), else_=ibis.null("int64"))
 
     def test(self, node: Expression) -> Any:
@@ -279,14 +284,6 @@ class Reader:
         square = isinstance(aggregate, agg.Squares)
         x = self.offset(aggregate.column, wide=square)
         x = x * x if square else x
-        if self.engine != "duckdb":
-            # Elsewhere a sum of 64-bit integers may wrap around; DuckDB's is 128 bits wide.
-            x = x.cast("decimal(38, 0)")
-        return x.sum(where=self.mask(aggregate, skip=aggregate.column)).cast("decimal(38, 0)")
-
-
-def _real(x: Any) -> Any:
-    dtype = x.type()
-    if dtype.is_floating():
-        return x.cast("float64")
-    return x.try_cast("float64") if dtype.is_string() else x.cast("float64")
+        width = self.schema.measured(aggregate.column).width
+        bits = (width**2 if square else width).bit_length()
+        return self.engine.total(x, where=self.mask(aggregate, skip=aggregate.column), bits=bits)

@@ -13,12 +13,13 @@ an answer that was already paid for, a changed one asks for a new payment.
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["keyed", "of_files", "of_table", "row_hash", "words"]
+from tacit.sources.engines import Engine
+
+__all__ = ["keyed", "of_files", "of_table", "words"]
 
 WHOLE = 64 << 20
 EDGE = 1 << 20
@@ -64,34 +65,16 @@ def of_files(paths: Iterable[Path], key: bytes, declared: str) -> str:
     return str(state.hexdigest())
 
 
-def row_hash(table: Any, columns: Sequence[str], seed: int, *, engine: str) -> Any:
-    """An integer that depends on a row's values in these columns and on the seed, computed in the engine."""
-    import ibis
-    import ibis.expr.datatypes as dt
-
-    values = [ibis.literal(seed, type="int64"), *(table[c] for c in columns)]
-    if engine == "duckdb":
-        # Ibis writes hash() with a detour through bit strings that costs more than the hash itself.
-        def function(*_: Any) -> None: ...
-
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters = [inspect.Parameter(f"a{i}", kind) for i in range(len(values))]
-        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        signature = (tuple(v.type() for v in values), dt.uint64)
-        return ibis.udf.scalar.builtin(function, name="hash", signature=signature)(*values)
-    text = [v.cast("string").fill_null("\x00") for v in values]
-    return ibis.literal("\x1f").join(text).hash()
-
-
-def of_table(table: Any, columns: Sequence[str], key: bytes, declared: str, *, engine: str) -> str:
+def of_table(table: Any, columns: Sequence[str], key: bytes, declared: str, *, engine: Engine) -> str:
     """The digest of an engine table, in one pass in the engine; the order of rows does not matter."""
     first, second = words(key, "tacit rows", 2)
     columns = sorted(columns)
     hashed = table.select(
-        a=row_hash(table, columns, first, engine=engine) % (1 << 31),
-        b=row_hash(table, list(reversed(columns)), second, engine=engine) % (1 << 31),
+        a=engine.row_hash(table, columns, first) % (1 << 31),
+        b=engine.row_hash(table, list(reversed(columns)), second) % (1 << 31),
     )
-    row = hashed.aggregate(n=hashed.count(), a=hashed.a.sum(), b=hashed.b.sum()).to_pyarrow().to_pylist()[0]
+    totals = hashed.aggregate(n=hashed.count(), a=hashed.a.sum(), b=hashed.b.sum())
+    row = next(r for batch in engine.batches(totals)() for r in batch.to_pylist())
     state = keyed(key, "tacit table")
     state.update(declared.encode())
     state.update(repr((row["n"], int(row["a"] or 0), int(row["b"] or 0))).encode())

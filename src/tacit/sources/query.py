@@ -8,7 +8,7 @@ is one row for each cell; keys that were not declared are dropped batch by batch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from tacit.errors import UnitMismatch
 from tacit.sources.aggregates import Aggregate, People
 from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
+from tacit.sources.occupied import Occupied, domain_of, key_limbs, limb_key
 from tacit.sources.tables import Table, _quiet
 
 __all__ = ["Cells", "Request", "run"]
@@ -26,21 +27,21 @@ __all__ = ["Cells", "Request", "run"]
 REFINEMENT = 20_000
 """Groupings are merged while their refinement has at most this many cells, a public number."""
 
-BATCH = 1 << 17
 Integers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Aggregates, each for every cell that the axes span."""
+    """Aggregates, each for every cell that the axes span; `sparse`: only for the cells that are occupied."""
 
     axes: tuple[Axis, ...] = ()
     aggregates: tuple[Aggregate, ...]
+    sparse: bool = False
 
     @property
     def known(self) -> bool:
-        """Are all keys known in advance?"""
-        return not any(isinstance(a, Open) for a in self.axes)
+        """Does one array hold all cells, known in advance?"""
+        return not self.sparse and not any(isinstance(a, Open) for a in self.axes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,8 @@ class Cells:
     """Exact integers for each cell. PRIVATE: they have no noise yet.
 
     For known keys an array has one axis for each axis of the request (none: a single number). For unknown keys
-    it has one entry for each combination of keys that occurs, and `keys` lists these, column by column.
+    it has one entry for each combination of keys that occurs, and `keys` lists these, column by column. For a
+    sparse request there is one key a cell, a mixed-radix number (see `occupied`), and `keys` holds that one array.
     """
 
     request: Request
@@ -59,13 +61,14 @@ class Cells:
 def run(table: Table, requests: Sequence[Request], *, key: bytes | None = None) -> list[Cells]:
     """The cells of each request."""
     for request in requests:
-        cell_count(request.axes)
+        (domain_of if request.sparse else cell_count)(request.axes)
         if any(isinstance(a, People) for a in request.aggregates) and table.person is None:
             raise UnitMismatch(
                 left="a count of people",
                 right=str(table.unit),
                 hint="protect=people(...) says who a person is",
             )
+    table.refresh()
     out: dict[int, Cells] = {}
     for relation, group in _passes(table, requests, key):
         for index, cells in zip(group, _one_pass(table, relation, [requests[i] for i in group]), strict=True):
@@ -80,7 +83,8 @@ def _passes(table: Table, requests: Sequence[Request], key: bytes | None) -> lis
         relation = bounded_relation(table, request.axes, key=key)
         fixed = not request.known or any(isinstance(a, People) for a in request.aggregates)
         for held, held_fixed, members in groups:
-            same = request.axes == requests[members[0]].axes
+            first = requests[members[0]]
+            same = request.axes == first.axes and request.sparse == first.sparse
             if held is not relation or ((fixed or held_fixed) and not same):
                 continue
             axes = {a for i in (*members, index) for a in requests[i].axes}
@@ -98,36 +102,51 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
     axes = list(dict.fromkeys(a for r in requests for a in r.axes))
     wanted = list(dict.fromkeys(a for r in requests for a in r.aggregates))
     measures = {f"v{i}": reader.aggregate(a) for i, a in enumerate(wanted)}
+    if requests[0].sparse:
+        return _occupied(table, relation, requests, measures, {a: f"v{i}" for i, a in enumerate(wanted)})
     names = {axis: f"k{i}" for i, axis in enumerate(axes)}
-    keys = {names[a]: reader.key(a, declared=False) for a in axes}
-    query = relation.group_by(**keys).aggregate(**measures) if axes else relation.aggregate(**measures)
+    shared = all(set(r.axes) == set(axes) for r in requests)
+    late = table.dialect.batchwise or shared
+    keys = {names[a]: reader.key(a, declared=not late) for a in axes}
+    if not axes:
+        query = relation.aggregate(**measures)
+    elif late and not table.dialect.batchwise:
+        lists = {names[a]: a.values for a in axes if isinstance(a, Listed)}
+        query = table.dialect.only_listed(relation, keys, measures, lists)
+    else:
+        query = relation.group_by(**keys).aggregate(**measures)
     columns = {a: f"v{i}" for i, a in enumerate(wanted)}
     results = [_Collector(r, names, columns, reader.coded) for r in requests]
-
-    hint = "check that the file is whole and that there is space on disk"
-    problem = "could not be read by the engine"
-    batches = _quiet(_batches(query, table.engine), table.source, problem, hint)
-    while (batch := _quiet(lambda: next(batches, None), table.source, problem, hint)) is not None:
+    for batch in _read(table, query):
         for result in results:
             result.add(batch)
     return [r.cells() for r in results]
 
 
-def _batches(query: Any, engine: str) -> Callable[[], Iterator[Any]]:
-    """A call that runs the query and gives its result in Arrow batches."""
-    if engine != "duckdb":
-        return lambda: iter(query.to_pyarrow_batches())
-    backend = query.get_backend()
-    text = backend.compile(query)
+def _read(table: Table, query: Any) -> Iterator[Any]:
+    hint = "check that the file is whole and that there is space on disk"
+    problem = "could not be read by the engine"
+    batches = _quiet(table.dialect.batches(query), table.source, problem, hint)
+    while (batch := _quiet(lambda: next(batches, None), table.source, problem, hint)) is not None:
+        yield batch
 
-    def start() -> Iterator[Any]:
-        # As Ibis does, but through DuckDB's lasting name for it.
-        backend._run_pre_execute_hooks(query)
-        relation = backend.con.sql(text)
-        newer = hasattr(relation, "to_arrow_reader")
-        return iter(relation.to_arrow_reader(BATCH) if newer else query.to_pyarrow_batches())
 
-    return start
+def _occupied(
+    table: Table,
+    relation: Any,
+    requests: list[Request],
+    measures: dict[str, Any],
+    columns: dict[Aggregate, str],
+) -> list[Cells]:
+    """Requests for the occupied cells of the same axes: one group-by, keys as numbers."""
+    reader, axes = reader_of(table, relation), requests[0].axes
+    limbs = key_limbs(axes, reader)
+    keys = {f"k{i}": limb_key(limb, reader) for i, limb in enumerate(limbs)}
+    gathered = Occupied(axes, limbs, columns, reader)
+    for batch in _read(table, relation.group_by(**keys).aggregate(**measures)):
+        gathered.add(batch)
+    found, values = gathered.cells()
+    return [Cells(request=r, values={a: values[a] for a in r.aggregates}, keys=(found,)) for r in requests]
 
 
 class _Collector:

@@ -1,8 +1,9 @@
-"""Opening a table: Parquet, CSV, pandas, Polars, Arrow or any Ibis table, each as a table of an engine.
+"""Opening a table: Parquet, CSV, pandas, Polars, Arrow, Spark or any Ibis table, each as a table of an engine.
 
 Rows stay in the engine. DuckDB runs in the process, with a limit on memory and a private folder for what does
-not fit. A CSV is read once, as text, when it is opened, so that a broken line is found before anything is spent;
-its columns get the declared types by casts that cannot fail. Only declared columns (and the person's) are read.
+not fit; Spark where its session is, or in a local one that is started here. A CSV is read once,
+as text, when it is opened, so that a broken line is found before anything is spent; its columns get the declared
+types by casts that cannot fail. Only declared columns (and the person's) are read.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ import json
 import os
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tacit.errors import BadData, InvalidParameter, TacitError, UnknownColumn
+from tacit.errors import BadData, InvalidParameter, TacitError, UnknownColumn, UnknownName
 from tacit.guarantees import GroupOf, People, Unit
-from tacit.sources import digests
+from tacit.sources import digests, spark
 from tacit.sources.compiling import Reader, check_types
+from tacit.sources.engines import engine_of
 from tacit.sources.schema import Schema
 
 __all__ = ["Table", "open_table"]
@@ -30,6 +33,11 @@ __all__ = ["Table", "open_table"]
 PARQUET = (".parquet", ".pq", ".parq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 MEMORY = "1GB"
+ENGINES = ("duckdb", "spark")
+NO_PARQUET = (
+    "is not a readable Parquet file",
+    "is it another kind of file, or was it cut off? write it again as Parquet",
+)
 T = TypeVar("T")
 
 
@@ -51,15 +59,21 @@ class Table:
         source: str,
         files: tuple[Path, ...] = (),
         close: Any = None,
+        refresh: Callable[[], None] | None = None,
+        portable: bool = False,
     ) -> None:
         self.schema = schema
         self.unit = unit
         self.source = source
-        self.engine: str = relation.get_backend().name
+        self.dialect = engine_of(relation)
+        self.engine: str = self.dialect.name
+        self.portable = portable or self.engine != "duckdb"
         whose = people_of(unit)
         self.person = whose.column if whose else None
         self.columns = tuple(dict.fromkeys([*schema, *([self.person] if self.person else [])]))
         self._files = files
+        self._refresh = refresh
+        self._seen = self.stamp()
         self._digests: dict[bytes, str] = {}
         self.bounded: dict[Any, Any] = {}
         for name in self.columns:
@@ -77,6 +91,12 @@ class Table:
         found = [path.stat() for path in self._files if path.exists()]
         return tuple((s.st_size, s.st_mtime_ns) for s in found)
 
+    def refresh(self) -> None:
+        """Tells an engine that remembers files that they have changed, if they have."""
+        if self._refresh is not None and (now := self.stamp()) != self._seen:
+            _quiet(self._refresh, self.source, "has changed and cannot be read again", "open it anew")
+            self._seen = now
+
     def digest(self, key: bytes) -> str:
         """A keyed digest of the data under this schema; see `tacit.sources.digests` for what it covers."""
         _check_key(key)
@@ -86,7 +106,7 @@ class Table:
                 self._digests[key] = digests.of_files(self._files, key, declared)
             else:
                 self._digests[key] = digests.of_table(
-                    self.relation, self.columns, key, declared, engine=self.engine
+                    self.relation, self.columns, key, declared, engine=self.dialect
                 )
         return self._digests[key]
 
@@ -106,26 +126,82 @@ class Table:
         self.close()
 
 
-def open_table(data: Any, *, schema: Schema | dict[str, Any], unit: Unit, memory: str = MEMORY) -> Table:
-    """The table behind a path, a frame or an Ibis expression. `memory` limits DuckDB; the rest goes to disk."""
+def open_table(
+    data: Any,
+    *,
+    schema: Schema | dict[str, Any],
+    unit: Unit,
+    memory: str = MEMORY,
+    engine: str | None = None,
+    portable: bool = False,
+) -> Table:
+    """The table behind a path, a frame or an Ibis expression.
+
+    engine: where a path or a frame of this process is read, "duckdb" (the default) or "spark", a local session.
+    Spark's and Ibis' own tables stay where they are. memory: the limit of DuckDB, which spills to disk, or of the
+    local Spark. portable: of each person the same rows are kept in DuckDB as in Spark, by a slower hash.
+    """
     schema = schema if isinstance(schema, Schema) else Schema(schema)
+    if engine is not None and engine not in ENGINES:
+        raise UnknownName(what="engine", name=str(engine), known=ENGINES)
+    how = _How(schema=schema, unit=unit, memory=memory, spark=engine == "spark", portable=portable)
     if isinstance(data, str | os.PathLike):
-        return _open_path(os.fspath(data), schema, unit, memory)
+        return _open_path(os.fspath(data), how)
     kind = type(data).__module__.partition(".")[0]
-    if kind == "ibis":
-        name = "the Ibis table"
-        return _quiet(
-            lambda: Table(data, schema=schema, unit=unit, source=name),
-            name,
-            "cannot be read",
-            "check that its engine is connected",
-        )
+    if kind in ("ibis", "pyspark"):
+        return _open_there(data, kind, how, engine)
     if kind in ("pandas", "polars", "pyarrow"):
-        return _open_frame(data, kind, schema, unit, memory)
+        return _open_frame(data, kind, how)
     raise InvalidParameter(
-        parameter="data", value=type(data).__name__, must="be a path, a DataFrame, an Arrow table or an Ibis table",
+        parameter="data", value=type(data).__name__,
+        must="be a path, a DataFrame, an Arrow table, a Spark table or an Ibis table",
         hint='for example "survey.parquet"',
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    """What holds for every way to open a table."""
+
+    schema: Schema
+    unit: Unit
+    memory: str
+    spark: bool
+    portable: bool
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns that are read."""
+        whose = people_of(self.unit)
+        return list(dict.fromkeys([*self.schema, *([whose.column] if whose else [])]))
+
+    def check(self, names: Iterable[str], source: str) -> None:
+        """The wanted columns are there."""
+        names = list(names)
+        for name in self.wanted:
+            if name not in names:
+                raise UnknownColumn(column=name, known=map(str, names), where=source)
+
+    def table(self, relation: Any, source: str, **rest: Any) -> Table:
+        return Table(
+            relation, schema=self.schema, unit=self.unit, source=source, portable=self.portable, **rest
+        )
+
+
+def _open_there(data: Any, kind: str, how: _How, engine: str | None) -> Table:
+    """A table that has its engine already."""
+    name = "the Ibis table" if kind == "ibis" else "the Spark table"
+    problem, hint = "cannot be read", "check that its engine is connected"
+    relation, close = (
+        (data, None) if kind == "ibis" else _quiet(lambda: spark.as_table(data), name, problem, hint)
+    )
+    own = _quiet(lambda: engine_of(relation).name, name, problem, hint)
+    if engine is not None and own != {"spark": "pyspark"}.get(engine, engine):
+        raise InvalidParameter(
+            parameter="engine", value=engine, must=f"be that of the table, which lives in {own}",
+            hint="leave it out, or give a path or a frame",
+        )  # fmt: skip
+    return _quiet(lambda: how.table(relation, name, close=close), name, problem, hint)
 
 
 def _close(stack: contextlib.ExitStack) -> None:
@@ -153,7 +229,7 @@ def _connect(memory: str) -> tuple[Any, Any]:
     return connection, close
 
 
-def _open_path(text: str, schema: Schema, unit: Unit, memory: str) -> Table:
+def _open_path(text: str, how: _How) -> Table:
     paths = sorted(glob.glob(text)) if glob.has_magic(text) and not Path(text).exists() else [text]
     files = tuple(Path(p) for p in paths)
     if not files or not all(p.is_file() for p in files):
@@ -164,23 +240,57 @@ def _open_path(text: str, schema: Schema, unit: Unit, memory: str) -> Table:
     for path in files:
         if not os.access(path, os.R_OK):
             raise BadData(source=text, problem="cannot be opened", hint="check its permissions")
-    connection, close = _connect(memory)
+    if how.spark and lower.endswith(PARQUET):
+        return _parquet_in_spark(paths, files, text, how)
+    connection, close = _connect(how.memory)
     try:
         if lower.endswith(PARQUET):
-            hint = "is it another kind of file, or was it cut off? write it again as Parquet"
-            relation = _quiet(
-                lambda: connection.read_parquet(paths), text, "is not a readable Parquet file", hint
-            )
+            relation = _quiet(lambda: connection.read_parquet(paths), text, *NO_PARQUET)
         else:
-            relation = _read_csv(connection, paths, text, schema, unit)
+            relation = _read_csv(connection, paths, text, how)
             files = ()  # what was loaded is what is asked, whatever becomes of the file
-        return Table(relation, schema=schema, unit=unit, source=text, files=files, close=close)
+        if not how.spark:
+            return how.table(relation, text, files=files, close=close)
+        # The rules for CSV are the same on both engines because there is one that reads it.
+        table = _handed_to_spark(lambda p: relation.to_parquet(p), text, how)
+        close()
+        return table
     except BaseException:
         close()
         raise
 
 
-def _read_csv(connection: Any, paths: list[str], text: str, schema: Schema, unit: Unit) -> Any:
+def _parquet_in_spark(paths: list[str], files: tuple[Path, ...], source: str, how: _How) -> Table:
+    session = spark.local_session(how.memory)
+    relation, close, refresh = _quiet(lambda: spark.read_parquet(session, paths), source, *NO_PARQUET)
+    try:
+        return how.table(relation, source, files=files, close=close, refresh=refresh)
+    except BaseException:
+        close()
+        raise
+
+
+def _handed_to_spark(write: Callable[[str], Any], source: str, how: _How) -> Table:
+    """Rows of this process, by way of a Parquet file in a private folder that goes when the table is closed."""
+    session = spark.local_session(how.memory)
+    folder = tempfile.TemporaryDirectory(prefix="tacit-", ignore_cleanup_errors=True)
+    path = str(Path(folder.name) / "rows.parquet")
+    try:
+        _quiet(lambda: write(path), source, "could not be written for Spark", "check the free space on disk")
+        relation, drop, _ = _quiet(lambda: spark.read_parquet(session, [path]), source, *NO_PARQUET)
+
+        def close() -> None:
+            with contextlib.suppress(Exception):
+                drop()
+            folder.cleanup()
+
+        return how.table(relation, source, close=close)
+    except BaseException:
+        folder.cleanup()
+        raise
+
+
+def _read_csv(connection: Any, paths: list[str], text: str, how: _How) -> Any:
     """All cells as text, once; then the declared types, by casts that give null where they fail."""
     hint = "every line must have as many fields as the header, in UTF-8, quotes closed; mend the file and try again"
     problem = "is not a readable CSV file: its lines do not all have the same fields"
@@ -196,14 +306,9 @@ def _read_csv(connection: Any, paths: list[str], text: str, schema: Schema, unit
 
     def load() -> Any:
         raw = connection.read_csv(paths, **options)
-        whose = people_of(unit)
-        person = [whose.column] if whose else []
-        for name in (*schema, *person):
-            if name not in raw.columns:
-                raise UnknownColumn(column=name, known=raw.columns, where=text)
-        reader = Reader(raw, schema)
-        typed = {name: reader.stored(name) for name in schema}
-        typed.update({name: raw[name] for name in person if name not in schema})
+        how.check(raw.columns, text)
+        reader = Reader(raw, how.schema)
+        typed = {n: reader.stored(n) if n in how.schema else raw[n] for n in how.wanted}
         # The whole file is parsed here, so that no broken line can stop a release halfway.
         return connection.create_table("__tacit_csv", raw.select(**typed), temp=True)
 
@@ -220,19 +325,14 @@ def _header(path: str, mark: str) -> list[str]:
     return names
 
 
-def _open_frame(data: Any, kind: str, schema: Schema, unit: Unit, memory: str) -> Table:
+def _open_frame(data: Any, kind: str, how: _How) -> Table:
     import pyarrow
 
     source = f"the {kind} table"
     if hasattr(data, "collect") and kind == "polars":
         data = _quiet(data.collect, source, "could not be computed", "collect it first")
-    names = list(data.column_names if kind == "pyarrow" else data.columns)
-    whose = people_of(unit)
-    wanted = [*schema, *([whose.column] if whose else [])]
-    for name in wanted:
-        if name not in names:
-            raise UnknownColumn(column=name, known=map(str, names), where=source)
-    wanted = list(dict.fromkeys(wanted))
+    how.check(list(data.column_names if kind == "pyarrow" else data.columns), source)
+    wanted = how.wanted
 
     def to_arrow() -> Any:
         part = data.select(wanted) if kind in ("polars", "pyarrow") else data[wanted]
@@ -246,7 +346,9 @@ def _open_frame(data: Any, kind: str, schema: Schema, unit: Unit, memory: str) -
 
     hint = "give every column one type"
     arrow = _quiet(to_arrow, source, "has a column of mixed or unknown types", hint)
-    connection, close = _connect(memory)
+    if how.spark:
+        return _handed_to_spark(lambda path: _write_parquet(arrow, path), source, how)
+    connection, close = _connect(how.memory)
     try:
 
         def register() -> Any:
@@ -254,10 +356,17 @@ def _open_frame(data: Any, kind: str, schema: Schema, unit: Unit, memory: str) -
             return connection.table("__tacit_frame")
 
         relation = _quiet(register, source, "cannot be read", hint)
-        return Table(relation, schema=schema, unit=unit, source=source, close=close)
+        return how.table(relation, source, close=close)
     except BaseException:
         close()
         raise
+
+
+def _write_parquet(arrow: Any, path: str) -> None:
+    import pyarrow.parquet
+
+    # Spark's times are of microseconds.
+    pyarrow.parquet.write_table(arrow, path, coerce_timestamps="us", allow_truncated_timestamps=True)
 
 
 def _quiet(action: Callable[[], T], source: str, problem: str, hint: str) -> T:

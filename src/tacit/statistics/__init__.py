@@ -21,6 +21,7 @@ from tacit.statistics.moments import (
 from tacit.statistics.movement import Movement
 from tacit.statistics.planner import read, read_cells
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
+from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
 from tacit.statistics.synthetic import CountTable, synthetic_rows
 from tacit.statistics.trees import Tree, consistent_tree, whole_cells
@@ -40,6 +41,8 @@ __all__ = [
     "Quantiles",
     "Question",
     "Ratio",
+    "SparseCount",
+    "SparseQuestion",
     "Statistic",
     "Sum",
     "Tree",
@@ -65,6 +68,7 @@ __all__ = [
     "ratio",
     "read",
     "read_cells",
+    "sparse_histogram",
     "standard_deviation",
     "sum",
     "synthetic_rows",

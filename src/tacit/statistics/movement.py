@@ -16,7 +16,17 @@ from fractions import Fraction
 from tacit.errors import UnitMismatch
 from tacit.guarantees import Coupled, GroupOf, Neighbours, People, Rows, Unit
 
-__all__ = ["Movement", "base_unit", "boxes", "replaced", "row_limit", "simplex", "stacked", "subsets"]
+__all__ = [
+    "Movement",
+    "base_unit",
+    "boxes",
+    "group_limit",
+    "replaced",
+    "row_limit",
+    "simplex",
+    "stacked",
+    "subsets",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +52,7 @@ def _movement(l1: int | Fraction, l2_squared: int | Fraction, linf: int | Fracti
 
 
 def base_unit(unit: Unit) -> tuple[Unit, int]:
-    """The simple unit, and how many of them move at once."""
+    """The row or person that a unit is made of, and how many of them."""
     base, size = (unit.of, unit.size) if isinstance(unit, GroupOf) else (unit, 1)
     if isinstance(base, Coupled) or not isinstance(base, Rows | People):
         raise UnitMismatch(

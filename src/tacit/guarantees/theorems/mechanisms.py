@@ -119,3 +119,77 @@ register(
     "Dwork, Lei 2009",
     "replace-one; public n",
 )
+register(
+    "cumulative-tree",
+    "Laplace noise on h levels of nodes is epsilon-private at scale h D/epsilon; every rank is a walk of whole "
+    "nodes, and its error a sum of independent noises with a known law.",
+    "Hay, Rastogi, Miklau, Suciu 2010; Qardaji, Yang, Li 2013",
+    "public ordered bins; a row lies in at most one",
+    Standing.SHARPER,
+)
+register(
+    "cumulative-gaussian",
+    "Gaussian noise under the square root of the summation matrix: mu = |R| sqrt(M)/noise_std, and ranks with a "
+    "standard deviation of about 1 + ln(K)/pi.",
+    "Fichtenberger, Henzinger, Upadhyay 2023",
+    "public ordered bins; a row lies in at most one",
+)
+register(
+    "quantile-intervals",
+    "The bins whose noisy rank is within its error's quantile cover a quantile's bin, without a union over bins.",
+    "proved on the page",
+    "public ordered bins; the law of the noise is known",
+)
+register(
+    "partition-selection",
+    "The largest probabilities with which unknown keys may be named at (epsilon, delta), and their noisy counts at "
+    "the same price.",
+    "Desfontaines, Voss, Gipson, Mandayam 2022; Kairouz, Oh, Viswanath 2017",
+    "supports are exact; keys without support are not seen",
+    Standing.SHARPER,
+)
+register(
+    "partition-threshold",
+    "Unknown keys told where noise lifts their support over a threshold: the curve of the noise and the chance of a "
+    "new key, for every number of new keys.",
+    "Korolova, Kenthapadi, Mishra, Ntoulas 2009",
+    "supports are exact; keys without support are not seen",
+    Standing.SHARPER,
+)
+register(
+    "rough-bounds",
+    "No empty range reaches a threshold that all noises stay below.",
+    "Wilson et al. 2020",
+    "public ranges; independent noise of a known law",
+)
+register(
+    "sparse-histogram",
+    "Noise on all p cells and a threshold: drawn from the occupied cells and one binomial number, the same law; the "
+    "risk is a sum of one-cell risks.",
+    "Hall 2012, eq. (2.3), Prop. 2.4.3; Cormode, Procopiuc, Srivastava, Tran 2012",
+    "public domain, threshold and impossible cells",
+    Standing.SHARPER,
+)
+register(
+    "stability-threshold",
+    "Only occupied cells noised and large ones released: delta = d + (1 - d) delta_noise(epsilon), d the chance that "
+    "cells of a unit's own show, exactly.",
+    "Korolova, Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016",
+    "a unit's keys and counts are bounded as declared",
+    Standing.SHARPER,
+)
+register(
+    "false-discovery",
+    "The least threshold with p Pr[noise > t] <= a times the cells kept: at most a share a of them is expected to be "
+    "empty.",
+    "Benjamini, Hochberg 1995; Hall 2012, section 2.4",
+    "independent noise of one law",
+)
+register(
+    "estimated-risk",
+    "h minus q/(1-q)^2 times its second difference, at a count with discrete Laplace noise, has the expectation h at "
+    "the count.",
+    "after Stein 1981; proved on the page",
+    "Laplace noise",
+    Standing.SHARPER,
+)

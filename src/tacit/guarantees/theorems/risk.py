@@ -51,6 +51,23 @@ register(
     Standing.CORRECTED,
 )
 register(
+    "count-closed-form",
+    "Every private count on 0..n has worst error at least 1/sinh(epsilon) - 1/((n+1) sinh(epsilon/2)^2), and "
+    "t/(e^(epsilon t) + 1) for t <= n; "
+    "without a largest n the smallest is 1/sinh(epsilon), that of geometric noise.",
+    "proved on the page",
+    "pure epsilon",
+    Standing.SHARPER,
+)
+register(
+    "counts-inside",
+    "Grouped counts, margins, sums, and counts of units with several rows contain independent counts, each "
+    "worth what one unit can add, and inherit their lower bounds.",
+    "proved on the page",
+    "pure epsilon",
+    Standing.SHARPER,
+)
+register(
     "uniform-count",
     "A mechanism for a count whose worst error is at most W has an error of the same order at every count.",
     "Hall 2012, Prop. 2.3.2; Hall, Rinaldo, Wasserman 2011, Prop. 3.2",

@@ -33,3 +33,11 @@ register(
     "values are clamped and rounded to a grid record by record",
     Standing.SHARPER,
 )
+register(
+    "pivot-intervals",
+    "A statistic that makes a known combination of the parts vanish has an exact confidence set from the law of the"
+    " same combination of the noise.",
+    "Fieller 1954 for normal means; for noise on a grid proved on the page",
+    assumptions="independent noise of known law on each part",
+    standing=Standing.SHARPER,
+)

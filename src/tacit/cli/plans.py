@@ -1,0 +1,160 @@
+"""`tacit plan` and `tacit release`: the price of a plan, and the plan carried out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tacit.cli.output import print_json
+from tacit.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from tacit.curator import Plan, Release, Releases
+    from tacit.curator.files import PlanFile
+    from tacit.guarantees import Guarantee
+
+__all__ = ["plan", "release", "write_release"]
+
+PLAN = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file.")
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
+
+
+def plan(path: Path = PLAN, json: bool = JSON) -> None:
+    """Print price and expected error of each release, the lower bound beside it; no data are touched."""
+    from tacit.curator.files import read_plan
+
+    found = read_plan(path)
+    made = found.plan()
+    if json:
+        print_json(described(found, made))
+        return
+    print(made)
+    print(f"budget: {found.budget}; ledger: {found.ledger}")
+
+
+def described(file: PlanFile, made: Plan) -> dict[str, Any]:
+    """A plan as plain values."""
+    return {
+        "plan": str(file.path),
+        "digest": made.digest,
+        "unit": str(made.unit),
+        "budget": dict(file.budget.parameters) | {"kind": file.budget.kind},
+        "charge": made.charge.record,
+        "charged_by": made.charged.theorem,
+        "releases": [
+            {
+                "name": r.name,
+                "statistic": r.ask.statistic.describe(),
+                "cells": r.question.cells,
+                "guarantee": r.guarantee.record,
+                "mechanism": r.treatment.describe(),
+                "error": r.expected.record,
+                "price_of_privacy": r.expected.floor_record,
+            }
+            for r in made.releases
+        ],
+    }
+
+
+def release(
+    path: Path = PLAN,
+    out: Path = typer.Option(..., "--out", help="The folder to write; it must not exist yet."),
+    key: str | None = typer.Option(None, "--key", help="A name for this request; a new one pays anew."),
+    json: bool = JSON,
+) -> None:
+    """Carry a plan out: values as CSV and Parquet, certificates as JSON, and report.html."""
+    from tacit.curator.files import read_plan
+    from tacit.report.progress import progress
+
+    found = read_plan(path)
+    made = found.plan()
+    free(out, made)
+    with progress("Releasing", total=2, quiet=json) as step, found.curator() as curator:
+        step("charging, reading, adding noise")
+        releases = curator.release(made, key=key)
+        step("writing")
+        files = write_release(out, found, made, releases, curator.budget)
+        spent, left = curator.spent, curator.remaining
+    if json:
+        print_json(
+            {
+                "out": str(out),
+                "files": [str(f) for f in files],
+                "charge": made.charge.record,
+                "replayed": releases[0].replayed,
+                "spent": dict(spent.parameters),
+                "remaining": dict(left.parameters),
+            }
+        )
+        return
+    for one in releases:
+        print(one, end="\n\n")
+    print(f"written to {out}: " + ", ".join(str(f.relative_to(out)) for f in files))
+
+
+def free(out: Path, made: Plan | None = None) -> None:
+    """Refuse a folder that is there already, or cannot be made, or has no room, before anything is spent."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InvalidParameter(
+            parameter="--out", value=str(out), must="be a new or empty folder",
+            hint="nothing is ever overwritten; name another one",
+        )  # fmt: skip
+    try:
+        above = next(p for p in out.absolute().parents if p.exists())
+        with tempfile.TemporaryFile(dir=above, prefix=".tacit-") as scratch:
+            os.posix_fallocate(scratch.fileno(), 0, room(made))
+    except OSError as problem:
+        raise InvalidParameter(
+            parameter="--out", value=str(out), must="be writable", hint=(problem.strerror or "").lower()
+        ) from None
+
+
+def room(made: Plan | None) -> int:
+    """About how many bytes the files of a plan take, rather too many."""
+    releases = made.releases if made is not None else ()
+    return 1_000_000 + sum(100_000 + 400 * (r.question.cells or 10_000) for r in releases)
+
+
+def write_release(
+    out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
+    title: str = "", truth: dict[str, list[float]] | None = None,
+) -> list[Path]:  # fmt: skip
+    """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
+    import pyarrow.parquet
+
+    from tacit.report.building import report_of
+
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".tacit-") as scratch:
+            folder = Path(scratch) / "out"
+            for name in ("values", "certificates"):
+                (folder / name).mkdir(parents=True)
+            for one in releases:
+                stem = file_name(one)
+                (folder / "values" / f"{stem}.csv").write_text(one.to_csv(), encoding="utf-8")
+                pyarrow.parquet.write_table(one.to_arrow(), folder / "values" / f"{stem}.parquet")
+                (folder / "certificates" / f"{stem}.json").write_text(one.to_json() + "\n", encoding="utf-8")
+            shutil.copyfile(file.path, folder / "plan.toml")
+            page = report_of(plan, releases, budget=budget, title=title or file.path.stem, truth=truth)
+            (folder / "report.html").write_text(page, encoding="utf-8")
+            folder.chmod(0o755)
+            if out.exists():
+                out.rmdir()
+            folder.replace(out)
+    except OSError as problem:
+        raise InvalidParameter(
+            parameter="--out", value=str(out), must="be writable",
+            hint=f"{(problem.strerror or 'it failed').lower()}; the answers are in the ledger: run it again, free",
+        ) from None  # fmt: skip
+    return sorted(p for p in out.rglob("*") if p.is_file())
+
+
+def file_name(one: Release) -> str:
+    """The release's name as a file name."""
+    return one.name.replace(" ", "-")

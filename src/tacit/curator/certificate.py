@@ -1,0 +1,121 @@
+"""The certificate of a release: plain JSON that says what was run, what it may reveal, and on what that rests."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from tacit.accounting.codec import to_record
+from tacit.curator.plan import Plan, Planned
+from tacit.curator.sampling import DECLARED
+
+__all__ = ["FORMAT", "NOT_COVERED", "certify"]
+
+FORMAT = "tacit certificate 1"
+
+COMPUTATIONAL = (
+    "The noise comes from AES-256 in counter mode, keyed by the operating system. Against an adversary who cannot tell"
+    " that from uniform bits the guarantee holds as stated (SIM-CDP); against one who can, nothing is claimed."
+)
+NOT_COVERED = (
+    "values outside the declared bounds, which were clamped or left out as the schema says",
+    "rows of a person beyond the declared limit, which were not used",
+    "the difference between the people in the table and those whom it stands for (sampling error)",
+)
+SAMPLE = "the statistic of the declared, clamped and bounded data, each cell by itself"
+POPULATION = "the population's value, each cell by itself, if the declaration is true"
+PACKAGES = ("numpy", "duckdb", "ibis-framework", "python-flint", "cryptography", "pyspark")
+
+
+def certify(
+    plan: Plan,
+    planned: Planned,
+    *,
+    ledger: dict[str, Any],
+    made: str,
+    publishable: bool,
+    data: dict[str, Any],
+) -> dict[str, Any]:
+    """The certificate of one release of a plan."""
+    question, treatment = planned.question, planned.treatment
+    theorems = dict.fromkeys([*treatment.theorems, plan.charged.theorem, "post-processing"])
+    if data["bounded"]:
+        theorems["keyed-bounding"] = None
+    theorems["contribution-polytopes"] = None
+    return {
+        "format": FORMAT,
+        "name": planned.name,
+        "made": made,
+        "publishable": publishable,
+        "statistic": planned.ask.statistic.describe(),
+        "guarantee": planned.guarantee.record,
+        "meaning": planned.guarantee.explain(),
+        "unit": str(plan.unit),
+        "neighbours": plan.unit.neighbours.value,
+        "condition": str(planned.guarantee.condition),
+        "event": _event(planned),
+        "price": treatment.price.describe(),
+        "mechanism": treatment.describe(),
+        "sensitivity": {
+            "l1_steps": str(question.movement.l1),
+            "l2_squared_steps": str(question.movement.l2_squared),
+            "linf_steps": str(question.movement.linf),
+        },
+        "grid": {p.name: str(p.spacing) for p in question.parts},
+        "numerical_delta": treatment.describe()["numerical_delta"],
+        "computational": COMPUTATIONAL,
+        "intervals": {
+            "confidence": float(planned.ask.confidence),
+            "cover": POPULATION if planned.ask.sampling else SAMPLE,
+            "do_not_cover": list(NOT_COVERED[:2] if planned.ask.sampling else NOT_COVERED),
+            "declared": [DECLARED] if planned.ask.sampling else [],
+        },
+        "error": planned.expected.record,
+        "price_of_privacy": planned.expected.floor_record,
+        "consistent": planned.ask.consistent,
+        "schema": {n: d for n, d in _plain(plan.schema.describe()).items() if n in _columns(planned)},
+        "theorems": list(theorems),
+        "plan": {
+            "digest": plan.digest,
+            "releases": [r.name for r in plan.releases],
+            "charge": plan.charge.record,
+            "charged_by": plan.charged.theorem,
+        },
+        "ledger": ledger,
+        "data": data,
+        "versions": dict(_version_items()),
+    }  # fmt: skip
+
+
+def _event(planned: Planned) -> Any:
+    return [to_record(e) for e in planned.treatment.events]
+
+
+def _columns(planned: Planned) -> set[str]:
+    """The declared columns that the statistic reads."""
+    said = repr(planned.ask.statistic.describe())
+    return {name for name in planned.question.schema if name in said}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+@cache
+def _version_items() -> tuple[tuple[str, str], ...]:
+    """Read once: the metadata of a package are a file to be parsed."""
+    import tacit
+
+    found = {"tacit": tacit.__version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return tuple(found.items())

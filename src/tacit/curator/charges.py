@@ -1,0 +1,167 @@
+"""What a plan costs in the budget's own terms.
+
+The events of a plan are fixed before a row is read, so that the plan is one event, priced by the best theorem:
+
+    Pure          the sum of the epsilons, exactly
+    Approximate   the smaller of: the sum of epsilons and deltas; the epsilon of the composed curve at the plan's delta
+    Concentrated  the sum of the rhos: mu^2/2 for Gaussian noise, epsilon tanh(epsilon/2) for pure epsilon
+    Gaussian      the root of the sum of mu^2, with Phi(mu/2) = e^epsilon/(1+e^epsilon) for pure epsilon
+    Renyi         the sum of the divergences at each of the budget's orders
+
+Charges of different plans then add up under a filter that is valid for questions chosen as one goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tacit.accounting import account, events
+from tacit.accounting.events import Event
+from tacit.curator.treatments import Treatment
+from tacit.errors import NoLaw
+from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Neighbours, Pure, Renyi, convert
+from tacit.guarantees.balls import ball, upper
+from tacit.guarantees.rounding import down, sum_up, up
+
+__all__ = ["Charged", "charge"]
+
+WORTH_A_DELTA = Fraction(95, 100)
+WORTH_A_CURVE = 2
+"""From this many events on the composed curve is computed; one event alone has its own price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charged:
+    """A bound of the budget's kind, its exact numbers, and the theorem that it comes from."""
+
+    bound: Bound
+    exact: dict[str, Fraction] = field(default_factory=dict)
+    theorem: str
+
+
+def charge(
+    costs: Sequence[Treatment], budget: Bound, *, neighbours: Neighbours, delta: Fraction | None
+) -> Charged:
+    """The price of releases that are fixed together; `delta` is the plan's own, where it has one."""
+    match budget:
+        case Pure():
+            return _pure(costs)
+        case Approximate():
+            return _approximate(costs, neighbours, delta)
+        case Concentrated():
+            total = sum((_rho(c) for c in costs), Fraction(0))
+            return Charged(
+                bound=Concentrated(rho=up(total)), exact={"rho": total}, theorem="compose-concentrated"
+            )
+        case Gaussian():
+            return _gaussian(costs)
+        case Renyi():
+            epsilons = [sum_up(b.renyi(a) for c in costs for b in _bounds(c)) for a in budget.orders]
+            return Charged(
+                bound=Renyi(orders=budget.orders, epsilons=tuple(epsilons)), theorem="compose-renyi"
+            )
+    raise NoLaw(
+        operation=f"a charge to a {budget.kind} budget", reason="there is no running total of this kind"
+    )
+
+
+def _pure(costs: Sequence[Treatment]) -> Charged:
+    total = Fraction(0)
+    for cost in costs:
+        if cost.pure is None:
+            raise NoLaw(
+                operation="paying from a pure budget",
+                reason="Gaussian noise and unknown keys have no pure epsilon",
+                hint="pay with epsilon= alone, or state the budget as Approximate or Concentrated",
+            )
+        total += cost.pure
+    return Charged(bound=Pure(epsilon=up(total)), exact={"epsilon": total}, theorem="compose-pure")
+
+
+def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, delta: Fraction | None) -> Charged:
+    spent = sum((c.delta for c in costs if c.pure is None), Fraction(0))
+    total = spent if delta is None else max(delta, spent)
+    priced = [c.pure if c.pure is not None else c.epsilon_at_delta for c in costs]
+    epsilon = None if None in priced else sum((e for e in priced if e is not None), Fraction(0))
+    what = [e for c in costs for e in c.events]
+    if total == 0 and epsilon is None:
+        raise NoLaw(
+            operation="paying from an (epsilon, delta) budget",
+            reason="a concentrated or Gaussian price has a curve, and no delta was named at which to read it",
+            hint="pay with epsilon= and delta=, or state the budget as Concentrated",
+        )
+    if total > 0 and (len(what) >= WORTH_A_CURVE or epsilon is None):
+        found = account(_merged(what), delta=down(total), neighbours=neighbours).epsilon.high
+        # Where the events' own deltas are all there is, the curve has no room: then the sum holds.
+        curve = Fraction(found) if math.isfinite(found) else None
+        # A delta is spent where it buys something: a pure plan is charged as pure unless the curve is clearly below.
+        if curve is not None and (epsilon is None or curve < (epsilon if spent else epsilon * WORTH_A_DELTA)):
+            exact = {"epsilon": curve, "delta": total}
+            return Charged(bound=_approximate_bound(exact), exact=exact, theorem="compose-profile")
+    if epsilon is None:
+        raise NoLaw(
+            operation="paying from an (epsilon, delta) budget",
+            reason="the composed curve has no epsilon at this delta",
+            hint="offer a larger delta for the plan",
+        )
+    exact = {"epsilon": epsilon, "delta": spent}
+    if spent == 0:
+        return Charged(bound=Pure(epsilon=up(epsilon)), exact={"epsilon": epsilon}, theorem="compose-pure")
+    return Charged(bound=_approximate_bound(exact), exact=exact, theorem="compose-approximate-basic")
+
+
+def _approximate_bound(exact: dict[str, Fraction]) -> Approximate:
+    return Approximate(epsilon=up(exact["epsilon"]), delta=up(exact["delta"]))
+
+
+def _merged(what: Sequence[Event]) -> list[Event]:
+    counts: dict[Event, int] = {}
+    for event in what:
+        counts[event] = counts.get(event, 0) + 1
+    return [e if n == 1 else events.Repeated(event=e, times=n) for e, n in counts.items()]
+
+
+def _rho(cost: Treatment) -> Fraction:
+    if cost.rho is None:
+        raise NoLaw(
+            operation="paying from a concentrated budget",
+            reason="selecting unknown keys has a delta, and no rho",
+            hint="declare the keys with category([...]), or state the budget as Approximate",
+        )
+    return cost.rho
+
+
+def _bounds(cost: Treatment) -> list[Bound]:
+    """A bound with a Rényi divergence for each event."""
+    found: list[Bound] = []
+    for event in cost.events:
+        epsilon = event.pure() if isinstance(event, events.Simple) else None
+        if isinstance(event, events.Gaussian):
+            found.append(Gaussian(mu=event.mu))
+        elif epsilon is not None:
+            found.append(Pure(epsilon=epsilon))
+        else:
+            raise NoLaw(
+                operation="paying from a Rényi budget", reason=f"a {event.kind} event has no divergence"
+            )
+    return found
+
+
+def _gaussian(costs: Sequence[Treatment]) -> Charged:
+    square = Fraction(0)
+    for cost in costs:
+        for event in cost.events:
+            if isinstance(event, events.Gaussian):
+                square += event.squared
+                continue
+            epsilon = event.pure() if isinstance(event, events.Simple) else None
+            if epsilon is None:
+                raise NoLaw(
+                    operation="paying from a Gaussian budget", reason=f"a {event.kind} event has no mu"
+                )
+            square += Fraction(convert(Pure(epsilon=epsilon), Gaussian).mu) ** 2
+    total = square
+    return Charged(bound=Gaussian(mu=upper(lambda: ball(total).sqrt())), theorem="compose-gaussian")

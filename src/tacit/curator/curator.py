@@ -1,0 +1,279 @@
+"""The curator: holds a table, a budget and a ledger, and lets out statistics that were paid for.
+
+For every release: check everything that can be checked without the data; open the table, so that a broken file is
+found; charge the ledger durably; only then read rows; commit the answer. A crash leaves the charge. The same
+question about the same data is answered from the record, free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tacit.curator.asks import Ask, ask
+from tacit.curator.certificate import certify
+from tacit.curator.consistent import finish
+from tacit.curator.plan import Plan, make_plan
+from tacit.curator.prices import exact_numbers, price
+from tacit.curator.records import decode, encode
+from tacit.curator.release import Release, Releases
+from tacit.curator.sampling import population
+from tacit.curator.treatments import Noisy
+from tacit.errors import InvalidParameter, TacitError
+from tacit.guarantees import Bound, Guarantee, Unit
+from tacit.ledger import Ledger, Recorded, Request
+from tacit.noise.source import Source
+from tacit.sources.schema import Schema
+from tacit.sources.tables import Table, open_table
+from tacit.statistics import Statistic, read_cells
+
+__all__ = ["Curator"]
+
+Asked = Statistic | Ask | Plan | Sequence[Statistic | Ask]
+
+
+class Curator:
+    """A custodian's table with its declared schema, the unit it protects, its budget and its ledger.
+
+    `data` is a path (Parquet, CSV), a pandas, Polars or Arrow table, or an Ibis table; it is opened at the first
+    release. `budget` is a bound; `ledger` a path or a database URL, kept for the life of the table. Without a ledger
+    the budget lasts for this session only.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        protect: Unit,
+        schema: Schema | Mapping[str, Any],
+        budget: Bound | Guarantee,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        analyst: str = "curator",
+        engine: str | None = None,
+        memory: str | None = None,
+        source: Source | None = None,
+        wait_seconds: float = 30.0,
+    ) -> None:
+        if not isinstance(protect, Unit):
+            raise InvalidParameter(
+                parameter="protect", value=protect, must="say who is protected",
+                hint='rows() or people("person_id", at_most=12)',
+            )  # fmt: skip
+        self.unit = protect
+        self.schema = schema if isinstance(schema, Schema) else Schema(schema)
+        self.analyst = analyst
+        self._data = data
+        self._options: dict[str, Any] = {
+            k: v for k, v in (("engine", engine), ("memory", memory)) if v is not None
+        }
+        self._source = source
+        self._table: Table | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self.budget = self._guarantee(budget)
+        self._ledger_at = ledger
+        self._wait = wait_seconds
+        self._ledger: Ledger | None = ledger if isinstance(ledger, Ledger) else None
+        if self._ledger is not None and self._ledger.budget != self.budget:
+            raise InvalidParameter(
+                parameter="budget",
+                value=str(self.budget),
+                must=f"be that of the ledger, {self._ledger.budget}",
+            )
+
+    def _guarantee(self, budget: Bound | Guarantee) -> Guarantee:
+        if isinstance(budget, Guarantee):
+            if budget.unit != self.unit:
+                raise InvalidParameter(
+                    parameter="budget",
+                    value=str(budget.unit),
+                    must=f"be for the unit that is protected, {self.unit}",
+                )
+            return budget
+        if not isinstance(budget, Bound):
+            raise InvalidParameter(
+                parameter="budget",
+                value=budget,
+                must="be a bound",
+                hint="tacit.Approximate(epsilon=1.0, delta=1e-6)",
+            )
+        return Guarantee(bound=budget, unit=self.unit)
+
+    # --- the ledger -------------------------------------------------------------------------------------
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, created at the first use."""
+        if self._ledger is None:
+            where: Any = self._ledger_at
+            if where is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="tacit-", ignore_cleanup_errors=True)
+                where = Path(self._folder.name) / "session.ledger"
+            exact = exact_numbers(self.budget.bound)
+            self._ledger = Ledger.at(where, budget=self.budget, exact=exact, wait_seconds=self._wait)
+        return self._ledger
+
+    @property
+    def spent(self) -> Bound:
+        """What was spent so far, in the budget's own terms."""
+        return self.ledger.spent()
+
+    @property
+    def remaining(self) -> Bound:
+        """What is left, in the budget's own terms; for an analyst with a share, of that."""
+        return self.ledger.remaining(self.analyst)
+
+    # --- asking -----------------------------------------------------------------------------------------
+    def preview(self, asked: Asked, *, rows: int | None = None, **paid: Any) -> Plan:
+        """Price and expected error; reads no row and spends nothing. `rows` is a public guess for means and ratios."""
+        if isinstance(asked, Plan):
+            return asked
+        asks = _asks(asked)
+        if rows is not None:
+            asks = [ask_with(a, rows=rows) for a in asks]
+        total = price(**paid) if paid else None
+        return make_plan(asks, schema=self.schema, unit=self.unit, budget=self.budget.bound, total=total)
+
+    def release(
+        self, asked: Asked, *, key: str | None = None, consistent: bool | None = None, **paid: Any
+    ) -> Any:
+        """Pay, read, publish: a Release for one statistic, Releases for a list or a plan (one charge for all).
+
+        `key` names the request: the same key and the same data are answered from the record, free. By default the
+        key is the digest of the plan, so that the same question at the same price is the same request.
+        """
+        if consistent is not None and not isinstance(asked, Plan):
+            asks = [ask_with(a, consistent=bool(consistent)) for a in _asks(asked)]
+        elif not isinstance(asked, Plan):
+            asks = _asks(asked)
+        plan = asked if isinstance(asked, Plan) else self.preview(asks, **paid)
+        if isinstance(asked, Plan) and paid:
+            raise InvalidParameter(
+                parameter="price", value=sorted(paid), must="be left out: the plan has its price"
+            )
+        releases = self._run(plan, key or plan.digest)
+        return releases[0] if isinstance(asked, Statistic | Ask) else releases
+
+    def _run(self, plan: Plan, key: str) -> Releases:
+        if plan.unit != self.unit or plan.schema != self.schema:
+            raise InvalidParameter(
+                parameter="plan",
+                value=plan.digest[:12],
+                must="be made for this schema and unit",
+                hint="preview it here",
+            )
+        # The table first: a broken file leaves no new ledger behind.
+        table = self._open()
+        ledger = self.ledger
+        request = Request(
+            key=key,
+            plan_digest=plan.digest,
+            data_digest=table.digest(ledger.bounding_key),
+            analyst=self.analyst,
+            event=plan.record,
+            charge=plan.charge,
+            exact=plan.charged.exact,
+        )
+        outcome = ledger.reserve(request)
+        if isinstance(outcome, Recorded):
+            entry = {"id": ledger.id, "sequence": outcome.charge.sequence, "time": outcome.charge.time}
+            return self._releases(plan, decode(outcome.answer), entry, table, replayed=True)
+        try:
+            answers = self._read(plan, table)
+            recorded = encode(answers)
+        except BaseException:
+            with contextlib.suppress(TacitError):
+                ledger.fail(outcome)
+            raise
+        # From here on the answer is on record: whatever fails below can be had again, free.
+        ledger.commit(outcome, recorded)
+        entry = {"id": ledger.id, "sequence": outcome.sequence, "time": _now(), "digest": outcome.digest}
+        return self._releases(plan, answers, entry, table, replayed=False)
+
+    def _read(self, plan: Plan, table: Table) -> list[Noisy]:
+        """True numbers exist between these two lines, and nowhere else."""
+        questions = [r.question for r in plan.releases]
+        cells = read_cells(table, questions, key=self.ledger.bounding_key)
+        return [
+            r.treatment.run(r.question, c, source=self._source)
+            for r, c in zip(plan.releases, cells, strict=True)
+        ]
+
+    def _releases(
+        self, plan: Plan, answers: list[Noisy], entry: dict[str, Any], table: Table, *, replayed: bool
+    ) -> Releases:
+        spent, remaining = self.ledger.standing(self.analyst)
+        data = {"engine": table.engine, "bounded": table.person is not None}
+        publishable = self._source is None or self._source.publishable
+        found = []
+        for planned, noisy in zip(plan.releases, answers, strict=True):
+            if planned.ask.sampling:
+                estimate = population(planned.question, planned.treatment, noisy, planned.ask.confidence)
+            else:
+                estimate = planned.treatment.read(planned.question, noisy, planned.ask.confidence)
+            if planned.ask.consistent or planned.ask.public is not None:
+                estimate = finish(planned.question, planned.treatment, noisy, estimate)
+            certificate = certify(
+                plan, planned, ledger=entry, made=entry["time"], publishable=publishable, data=data
+            )
+            found.append(
+                Release(
+                    planned=planned, noisy=noisy, estimate=estimate, certificate=certificate,
+                    spent=spent, remaining=remaining, replayed=replayed,
+                )
+            )  # fmt: skip
+        return Releases(found)
+
+    # --- the table --------------------------------------------------------------------------------------
+    def _open(self) -> Table:
+        if self._table is None:
+            self._table = open_table(self._data, schema=self.schema, unit=self.unit, **self._options)
+        return self._table
+
+    def close(self) -> None:
+        """Give the engine and the ledger back."""
+        if self._table is not None:
+            self._table.close()
+            self._table = None
+        if self._ledger is not None:
+            self._ledger.close()
+        if self._folder is not None:
+            self._ledger = None
+            self._folder.cleanup()
+
+    def __enter__(self) -> Curator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        kept = "for this session only" if self._ledger_at is None else f"in {self._ledger_at}"
+        return f"Curator(budget={self.budget}, ledger kept {kept})"
+
+
+def _asks(asked: Any) -> list[Ask]:
+    if isinstance(asked, Ask):
+        return [asked]
+    if isinstance(asked, Statistic):
+        return [ask(asked)]
+    if isinstance(asked, Sequence) and not isinstance(asked, str):
+        return [a if isinstance(a, Ask) else ask(a) for a in asked]
+    raise InvalidParameter(
+        parameter="asked", value=type(asked).__name__, must="be a statistic, a list of them, or a plan",
+        hint='for example tacit.count(by="state")',
+    )  # fmt: skip
+
+
+def ask_with(one: Ask, **changes: Any) -> Ask:
+    """The ask with some fields changed."""
+    from dataclasses import replace
+
+    return replace(one, **changes)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,188 @@
+"""How far a release will err, before a row is read: from the law of the noise, and a guess at the rows where needed.
+
+The error of a count or a sum is the noise itself. The error of a mean, a share, a ratio or a variance is about the
+noise over the number of rows, which is not known in advance: with `rows`, a public guess, it is shown for a cell
+with so many rows and values in the middle of the declared range.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.curator.blocks import normal_quantile
+from tacit.curator.treatments import Noisy, Treatment
+from tacit.risk import decompose
+from tacit.risk.releases import release_price
+from tacit.statistics.base import Part, Question
+from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
+from tacit.statistics.movement import base_unit, row_limit
+
+__all__ = ["Expected", "expected"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """The expected absolute error of a cell, what it stays within at the confidence, and what this is about.
+
+    `mean` is None where it is not known in closed form; both are None where they depend on the data.
+    """
+
+    mean: float | None
+    within: float | None
+    confidence: float
+    about: str
+    floor: float | None = None
+    floor_reason: str = ""
+    sampling: float | None = None
+
+    @property
+    def floor_record(self) -> dict[str, Any]:
+        """The error that no mechanism could beat, and how near this one is."""
+        ratio = None if self.floor is None or self.mean is None else self.mean / self.floor
+        return {"lower_bound": self.floor, "ratio": ratio, "reason": self.floor_reason}
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "expected_absolute_error": self.mean,
+            "within": self.within,
+            "confidence": self.confidence,
+            "about": self.about,
+            **({} if self.sampling is None else {"sampling_within": self.sampling}),
+        }
+
+
+def expected(
+    question: Question,
+    treatment: Treatment,
+    *,
+    confidence: Fraction,
+    rows: int | None,
+    sampling: bool = False,
+) -> Expected:
+    """The error of one cell, and beside it what no mechanism could go below.
+
+    Where rows are declared to be draws from a population, also what sampling alone adds, in the worst case of a value
+    in its range (theorem `risk-decomposition`: the two errors add up).
+    """
+    found = _with_floor(_expected(question, treatment, confidence=confidence, rows=rows), question, treatment)
+    if not sampling or rows is None or not isinstance(question.form, Share | Average):
+        return found
+    worst = question.form.width / 2 / math.sqrt(rows)
+    parts = decompose(privacy=found.within or 0.0, sampling=normal_quantile(float(confidence)) * worst)
+    verdict = (
+        "privacy adds less than sampling does" if parts.benign else "privacy adds more than sampling does"
+    )
+    about = f"{found.about}; sampling alone: within {parts.sampling:.3g}; {verdict}"
+    return replace(found, sampling=parts.sampling, about=about)
+
+
+PROBLEMS = {"count": "count", "margins": "margins", "sum": "sum"}
+NO_BOUND = "no lower bound is known for this statistic"
+
+
+def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Expected:
+    """The largest valid lower bound of the worst expected error, from public numbers alone (tacit.risk)."""
+    problem = PROBLEMS.get(question.statistic.kind)
+    unit, size = base_unit(question.unit)
+    reason = ""
+    if problem is None or found.mean is None or not question.known_keys or question.cells is None:
+        reason = NO_BOUND
+    elif not found.mean:
+        reason = "it is exact"
+    elif treatment.pure is None:
+        reason = "the bounds are for pure epsilon; a mechanism with a delta may go below them"
+    elif size > 1:
+        reason = "no lower bound is known for groups of units"
+    if reason:
+        return replace(found, floor_reason=reason)
+    assert problem is not None
+    statistic: Any = question.statistic
+    people = getattr(statistic, "of", "rows") == "people"
+    about: dict[str, Any] = {
+        "cells": sum(_cells(p) for p in question.parts),
+        "at_most": 1 if people else row_limit(unit),
+    }
+    if problem == "margins":
+        about["attributes"] = len(question.parts)
+    elif problem == "sum":
+        column = question.schema.measured(statistic.column)
+        about |= {
+            "low": float(column.lowest * column.spacing),
+            "high": float(column.highest * column.spacing),
+        }
+    elif about["cells"] > 1:
+        problem = "histogram"
+    price = release_price(
+        problem,
+        error=float(found.mean or 0),
+        epsilon=treatment.pure or 1,
+        neighbours=unit.neighbours,
+        **about,
+    )
+    from_n = "" if price.least_n is None else f"the lower bound holds from {price.least_n:,} units on"
+    return replace(found, floor=price.lower_bound, floor_reason=price.reason or from_n)
+
+
+def _cells(part: Part) -> int:
+    return math.prod(a.size or 1 for a in part.axes)
+
+
+def _expected(
+    question: Question, treatment: Treatment, *, confidence: Fraction, rows: int | None
+) -> Expected:
+    level = float(confidence)
+    own = treatment.own_error(question, confidence, rows)
+    if own is not None:
+        mean, within, about = own
+        return Expected(mean=mean, within=within, confidence=level, about=about)
+    if not treatment.blocks:
+        return Expected(mean=0.0, within=0.0, confidence=level, about="each cell: it is exact")
+    errors = treatment.part_errors(question, confidence)
+    if question.form is None or isinstance(question.form, Linear):
+        name = next(iter(errors)) if question.form is None else question.form.part
+        mean, within = errors[name]
+        return Expected(mean=mean, within=within, confidence=level, about="each cell")
+    if rows is None:
+        said = "depends on the number of rows of a cell: give rows= for a guess"
+        return Expected(mean=None, within=None, confidence=level, about=said)
+    parts = _typical(question, question.form, rows)
+    found = treatment.read(question, Noisy(parts=parts), confidence)
+    half = float(np.max(found.high - found.low)) / 2
+    if not math.isfinite(half):
+        said = f"at {rows:,} rows the noise hides the divisor: there would be no interval"
+        return Expected(mean=None, within=None, confidence=level, about=said)
+    about = f"a cell with {rows:,} rows whose values lie in the middle of their range"
+    return Expected(mean=None, within=half, confidence=level, about=about)
+
+
+def _typical(question: Question, form: Form, rows: int) -> dict[str, Any]:
+    """Parts of one cell with so many rows, values in the middle; no data in it."""
+    spacing = {p.name: p.spacing for p in question.parts}
+    match form:
+        case Root():
+            return _typical(question, form.of, rows)
+        case Share():
+            half = Fraction(form.width) / spacing[form.above] * rows / 2
+            return {form.above: np.array([int(half)]), form.below: np.array([int(half)])}
+        case Average():
+            half = Fraction(form.width) / spacing[form.part] * rows / 2
+            return {form.part: np.array([int(half)]), form.rows: np.array([rows])}
+        case Spread():
+            third = Fraction(form.width) ** 2 / spacing[form.names[0]] * rows / 3
+            return {name: np.array([float(third)]) for name in form.names}
+        case Quotient():
+            statistic: Any = question.statistic
+            columns = (statistic.numerator, statistic.denominator)
+            found = {}
+            for name, column in zip((form.numerator, form.denominator), columns, strict=True):
+                measured = question.schema.measured(column)
+                found[name] = np.array([(measured.lowest + measured.highest) * rows // 2])
+            return found
+    raise NotImplementedError(type(form).__name__)

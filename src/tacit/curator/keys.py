@@ -1,0 +1,235 @@
+"""Unknown keys: which groups may be named at all, then their values.
+
+A key is named by a partition selection on how many units support it, at its share of the price (theorem
+`partition-selection`, which spends delta). Counts of the supporting units come with the names, at no further price;
+other statistics get independent noise from the rest of the price, so that selection does not bend their intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting.events import Event
+from tacit.curator.intervals import Estimate
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Noisy, Treatment, treat
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Approximate, Bound
+from tacit.guarantees.rounding import up
+from tacit.mechanisms.partition import OptimalSelection, PartitionSelection
+from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
+from tacit.noise.source import Source
+from tacit.sources.query import Cells
+from tacit.statistics.base import Question
+from tacit.statistics.forms import Reals
+from tacit.statistics.movement import base_unit, group_limit, replaced
+
+__all__ = ["Selected", "conditional_intervals", "selected_intervals", "treat_keys"]
+
+SHARE = Fraction(1, 2)
+"""The share of epsilon that naming the keys gets, where values are paid for separately."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected(Treatment):
+    """A selection of keys, and the noise of the values where these are not the supports themselves."""
+
+    selection: PartitionSelection
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The selection, then the noise."""
+        return (self.selection.event, *(b.event for b in self.blocks))
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        optimal = isinstance(self.selection, OptimalSelection)
+        named = "partition-selection" if optimal else "partition-threshold"
+        found = [named, *(t for b in self.blocks for t in b.theorems)]
+        return tuple(dict.fromkeys([*found, "compose-approximate-basic"] if self.blocks else found))
+
+    @property
+    def pure(self) -> Fraction | None:
+        """Naming an unknown key has no pure epsilon."""
+        return None
+
+    @property
+    def rho(self) -> Fraction | None:
+        """And no rho."""
+        return None
+
+    @property
+    def epsilon_at_delta(self) -> Fraction | None:
+        """The asked epsilon."""
+        return self.price.epsilon
+
+    @property
+    def bound(self) -> Bound:
+        """The asked price."""
+        return Approximate(epsilon=up(self.price.epsilon or 0), delta=up(self.price.delta or 0))
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        """Names first; noise is drawn for the named keys alone."""
+        assert question.support is not None
+        found = cells[0]
+        assert found.keys is not None
+        supports = np.asarray(found.values[question.support])
+        present = supports > 0
+        keys = [np.asarray(k, dtype=object)[present] for k in found.keys]
+        if not self.blocks:
+            kept = self.selection.release_counts(supports[present], source=source)
+            assert kept.counts is not None
+            parts = {"count": np.asarray(kept.counts)[kept.mask]}
+            mask = kept.mask
+        else:
+            mask = self.selection.select(supports[present], source=source).mask
+            integers = {n: np.asarray(v)[present][mask] for n, v in question.integers(cells).items()}
+            parts = {}
+            for block in self.blocks:
+                parts |= block.release(integers, source=source)
+        named = [k[mask] for k in keys]
+        # The engine's order may tell in which order rows lie: names are published sorted.
+        order = np.array(
+            sorted(range(int(mask.sum())), key=lambda i: tuple(str(k[i]) for k in named)), dtype=int
+        )
+        return Noisy(
+            parts={n: np.asarray(v)[order] for n, v in parts.items()},
+            keys=tuple(tuple(k[order].tolist()) for k in named),
+        )
+
+    def read(
+        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+    ) -> Estimate:
+        """Values and intervals of the named keys."""
+        if self.blocks:
+            return Treatment.read(self, question, noisy, confidence, coordinates=coordinates)
+        value = np.asarray(noisy.parts["count"]).astype(np.float64)
+        low, high = selected_intervals(self.selection, noisy.parts["count"], float(1 - confidence) / 2)
+        return Estimate(value=value, low=low, high=high)
+
+    def describe(self) -> dict[str, Any]:
+        """The mechanism for a certificate."""
+        noise = [{"selection": self.selection.method, **self.selection.noise_law}]
+        noise += [b.describe() for b in self.blocks]
+        return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """The error of a count; other statistics err like their noise."""
+        named = self.selection.support_for(Fraction(95, 100))
+        about = f"each group that is named; one with {named:,} supporters is, in 95 of 100 cases"
+        if self.blocks:
+            errors = self.part_errors(question, confidence)
+            single = len(errors) == 1
+            mean, within = next(iter(errors.values())) if single else (None, None)
+            return mean, within, about
+        return None, float(self.selection.error_quantile(confidence)), about
+
+
+def treat_keys(question: Question, price: Price) -> Selected:
+    """The selection, and the noise for the rest, at an (epsilon, delta) price."""
+    if price.kind != "approximate" or price.epsilon is None or price.delta is None:
+        raise InvalidParameter(
+            parameter="delta", value=None, must="be given where keys are not known in advance",
+            hint="pay with epsilon= and delta=, or declare the keys: category([...])",
+        )  # fmt: skip
+    _, size = base_unit(question.unit)
+    about: dict[str, Any] = {
+        "keys": group_limit(question.unit, None),
+        "replaced": replaced(question.unit),
+        "group": size,
+    }
+    if _supports_itself(question):
+        chosen = partition_selection(epsilon=price.epsilon, delta=price.delta, **about)
+        reason = f"{chosen.method}; the counts come with the names"
+        return Selected(blocks=(), price=price, reason=reason, delta=price.delta, selection=chosen)
+    rest = price.epsilon * (1 - SHARE)
+    inner = treat(question, Price(epsilon=rest))
+    shared = treat(question, Price(epsilon=rest, delta=price.delta / 2))
+    delta = price.delta
+    if shared.pure is None:
+        inner, delta = shared, price.delta / 2
+    chosen = partition_selection(epsilon=price.epsilon * SHARE, delta=delta, **about)
+    reason = f"{chosen.method}, at half of epsilon; then {inner.reason}"
+    return Selected(blocks=inner.blocks, price=price, reason=reason, delta=price.delta, selection=chosen)
+
+
+def _supports_itself(question: Question) -> bool:
+    """Is the statistic the number of supporting units?"""
+    return question.statistic.kind == "count" and question.support in question.requests[0].aggregates[:1]
+
+
+def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) -> tuple[Reals, Reals]:
+    """Intervals of supports *given* that their keys were named: a small group that is named was lucky."""
+    log_survival, threshold, reach = _noise(selection)
+    return conditional_intervals(counts, log_survival, threshold, reach, tail, least=1)
+
+
+def conditional_intervals(
+    counts: Any, log_survival: Any, threshold: int, reach: int, tail: float, *, least: int
+) -> tuple[Reals, Reals]:
+    """Every true count n at which, given n + X >= t, neither v or more, nor v or less, is rarer than `tail`.
+
+    Pr[n + X >= v | n + X >= t] = S(v - n) / S(t - n) with S the survival of X; both ratios are monotone in n, since X
+    has a log-concave law.
+    """
+    values, place = np.unique(np.asarray(counts).astype(np.int64), return_inverse=True)
+    if not values.size:
+        return np.zeros(0), np.zeros(0)
+
+    def more(n: Any) -> Any:
+        return log_survival(values - n) - log_survival(threshold - n)
+
+    def less(n: Any) -> Any:
+        above = np.minimum(log_survival(values + 1 - n) - log_survival(threshold - n), 0)
+        return np.log(np.maximum(-np.expm1(above), 1e-300))
+
+    limit = np.log(tail)
+    with np.errstate(invalid="ignore"):  # both sides impossible: not a candidate
+        first = np.maximum(values - reach, least)
+        low = _first(lambda n: more(n) >= limit, first, np.maximum(values + reach, least))
+        high = _first(lambda n: less(n) < limit, np.maximum(low, least), values + 2 * reach + 2) - 1
+    high = np.maximum(high, low)
+    return low[place].astype(np.float64), high[place].astype(np.float64)
+
+
+def _first(reached: Any, low: Any, high: Any) -> Any:
+    """The first n in low..high at which a monotone condition holds; high where it does not before."""
+    low, high = low.copy() - 1, high.copy()
+    while bool((high - low > 1).any()):
+        middle = (low + high) // 2
+        yes = np.asarray(reached(middle))
+        open_ = high - low > 1
+        high = np.where(open_ & yes, middle, high)
+        low = np.where(open_ & ~yes, middle, low)
+    return high
+
+
+def _noise(selection: PartitionSelection) -> tuple[Any, int, int]:
+    """ln Pr[noise >= t], the threshold, and how far the noise reaches."""
+    if isinstance(selection, OptimalSelection):
+        law = selection.law
+        table = np.log(np.array([float(Fraction(r, law.reached[-1])) for r in law.reached]))
+
+        def survival(t: Any) -> Any:
+            place = law.center - np.asarray(t)
+            inside = table[np.clip(place, 1, len(table)) - 1]
+            return np.where(place < 1, -np.inf, inside)
+
+        return survival, law.center, len(table) + 1
+    assert isinstance(selection, GaussianSelection)
+    std = float(selection.noise_std)
+
+    def normal(t: Any) -> Any:
+        from scipy.special import log_ndtr
+
+        return log_ndtr(-(np.asarray(t) - 0.5) / std)
+
+    return normal, selection.threshold, int(12 * std) + 2

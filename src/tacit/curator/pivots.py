@@ -1,0 +1,93 @@
+"""Quantiles of weighted sums of independent noise, many cells at once: what exact intervals of ratios need.
+
+A statistic r that is a ratio of parts has coefficients c_i(r) with sum c_i part_i = 0. Then sum c_i noisy_i is the
+noise alone, T = sum c_i X_i, and {r : |T(r)| <= t(r)} with Pr[|T| > t] <= 1 - confidence is a confidence set.
+
+Laplace: a discrete draw of scale b is a continuous one L, moved by at most `laplace_move(b)`, a little above 1/2, and
+sums of continuous ones of scales s_i have Pr[|T| > t] = sum_i e^(-t/s_i) prod_{j != i} s_i^2 / (s_i^2 - s_j^2).
+Gaussian: rounding moves a draw by at most 1/2. So t_discrete <= t_continuous + sum |c_i| move_i.
+Theorem `pivot-intervals`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from tacit.curator.blocks import normal_quantile
+from tacit.statistics.forms import Reals
+
+__all__ = ["apart", "gaussian_pivot", "laplace_move", "laplace_tail", "last_inside"]
+
+APART = 1e-3
+STEPS = 60
+CLOSE = 1e-13
+"""Ends are found to this share of the way to them, and rounded outwards."""
+
+
+def laplace_move(noise_scale: float) -> float:
+    """How far a discrete Laplace draw lies from the continuous one it is made of: 1 - b ln(2 / (1 + e^(-1/b)))."""
+    return 1.0 + noise_scale * math.log1p(math.expm1(-1.0 / noise_scale) / 2)
+
+
+def laplace_tail(scales: Reals, t: Reals) -> Reals:
+    """Pr[|sum of independent Laplace| > t]; a row of `scales` for each summand, all distinct (`apart`)."""
+    total = np.zeros_like(t)
+    for i, s in enumerate(scales):
+        weight = np.ones_like(t)
+        for j, other in enumerate(scales):
+            if j != i:
+                weight = weight * (s * s) / (s * s - other * other)
+        total += weight * np.exp(-t / s)
+    return total
+
+
+def apart(scales: Reals) -> Reals:
+    """The scales in falling order, moved apart upwards: the tail can only grow, and the formula stays stable."""
+    ordered = np.sort(scales, axis=0)
+    tiny = ordered[-1] * 1e-6
+    ordered[0] = np.maximum(ordered[0], tiny)
+    for i in range(1, len(ordered)):
+        ordered[i] = np.maximum(ordered[i], ordered[i - 1] * (1 + APART))
+    return ordered[::-1].copy()
+
+
+def gaussian_pivot(stds: Reals, confidence: float) -> Reals:
+    """t with Pr[|T| > t] = 1 - confidence for independent normal noise of these standard deviations."""
+    stds = np.atleast_2d(np.asarray(stds, dtype=np.float64))
+    return np.asarray(normal_quantile(confidence) * np.sqrt((stds**2).sum(axis=0)))
+
+
+def last_inside(margin: Callable[[Reals], Reals], start: Reals, end: Reals) -> Reals:
+    """Where the margin, at least 0 at start, turns negative on the way to end; end where it does not.
+
+    Bracketing with inverse quadratic steps (Chandrupatla 1997), all cells at once. What is returned is the outer
+    end of the bracket, so that an error of the search only widens an interval.
+    """
+    near, far = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
+    at_near, at_far = margin(near), margin(far)
+    done = at_far >= 0
+    # a is the newest point, b the other end of the bracket, c the one before.
+    a, b, fa, fb = far, near, at_far, at_near
+    c, fc = b, fb
+    share = np.full(a.shape, 0.5)
+    reach = np.abs(far - near) * CLOSE + np.abs(far) * 1e-15
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(STEPS):
+            x = a + share * (b - a)
+            fx = margin(x)
+            same = (fx >= 0) == (fa >= 0)
+            c, fc = np.where(same, a, b), np.where(same, fa, fb)
+            b, fb = np.where(same, b, a), np.where(same, fb, fa)
+            a, fa = x, fx
+            width = np.abs(b - a)
+            if bool(np.all(done | (width <= reach))):
+                break
+            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            smooth = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)
+            step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+            least = np.minimum(reach / np.maximum(2 * width, 1e-300), 0.5)
+            share = np.clip(np.where(smooth & np.isfinite(step), step, 0.5), least, 1 - least)
+    return np.where(done, end, np.where(fa >= 0, b, a))

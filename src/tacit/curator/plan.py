@@ -1,0 +1,264 @@
+"""A plan: releases with their noise, price and expected errors, fixed before a row is read. It has no value.
+
+Releases without a price of their own share the plan's price by weight. Pure epsilons, and rhos, are divided in
+proportion. Of an (epsilon, delta) the largest mu that keeps to it is divided, mu^2 in proportion, since Gaussian
+bounds compose to exactly the root of the sum of squares (theorem `compose-gaussian`); releases that need a delta of
+their own (unknown keys) get their share of epsilon and of delta, and the others divide the mu of the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tacit.accounting import events
+from tacit.accounting.codec import to_record
+from tacit.accounting.events import Event
+from tacit.curator import sampling
+from tacit.curator.asks import Ask
+from tacit.curator.charges import Charged, charge
+from tacit.curator.choose import choose
+from tacit.curator.errors import Expected, expected
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Treatment
+from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.guarantees import Approximate, Bound, Guarantee, Unit, gaussian_budget
+from tacit.guarantees.declarations import FIXED_PARAMETERS
+from tacit.guarantees.rounding import down, up
+from tacit.ledger.canonical import canonical, sha256
+from tacit.sources.schema import Schema
+from tacit.statistics.base import Question
+
+__all__ = ["Plan", "Planned", "make_plan"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One release of a plan: the question, its noise, what that promises and how far it will err."""
+
+    ask: Ask
+    question: Question
+    treatment: Treatment
+    guarantee: Guarantee
+    expected: Expected
+
+    @property
+    def name(self) -> str:
+        """The release's name, which its files carry."""
+        return self.ask.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Releases that are fixed together, their common price in the budget's terms, and the digest of all of it."""
+
+    releases: tuple[Planned, ...]
+    unit: Unit
+    schema: Schema
+    charged: Charged
+    digest: str
+
+    @property
+    def event(self) -> Event:
+        """All that will be run, as one event."""
+        found = [e for r in self.releases for e in r.treatment.events]
+        if not found:
+            return events.Approximate(epsilon=0.0, delta=0.0)
+        return found[0] if len(found) == 1 else events.Composed(events=tuple(found))
+
+    @property
+    def charge(self) -> Guarantee:
+        """What the ledger is charged."""
+        declared = (FIXED_PARAMETERS,) if self.charged.theorem == "compose-profile" else ()
+        return Guarantee(bound=self.charged.bound, unit=self.unit, declared=declared)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The event for the ledger."""
+        return to_record(self.event)
+
+    def __getitem__(self, name: str) -> Planned:
+        for release in self.releases:
+            if release.name == name:
+                return release
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        from tacit.curator.words import plan_text
+
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        from tacit.curator.words import plan_html
+
+        return plan_html(self)
+
+
+def make_plan(
+    asks: Sequence[Ask], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None
+) -> Plan:
+    """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read."""
+    if not asks:
+        raise EmptyComposition(what="the plan", hint="ask for at least one statistic")
+    asks = _named(asks)
+    questions = [_question(a, schema, unit) for a in asks]
+    prices = _prices(asks, questions, total)
+    releases = []
+    for a, question, price in zip(asks, questions, prices, strict=True):
+        if a.sampling:
+            sampling.check(question, unit)
+        treatment = choose(question, price, budget=budget)
+        releases.append(
+            Planned(
+                ask=a,
+                question=question,
+                treatment=treatment,
+                guarantee=_promise(a, Guarantee(bound=treatment.bound, unit=unit)),
+                expected=expected(
+                    question, treatment, confidence=a.confidence, rows=a.rows, sampling=a.sampling
+                ),
+            )
+        )
+    charged = _charged(releases, budget, unit, total)
+    plan = Plan(releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="")
+    return replace(plan, digest=sha256(canonical(_described(plan), what="plan")))
+
+
+def _question(a: Ask, schema: Schema, unit: Unit) -> Question:
+    question = a.statistic.on(schema, unit)
+    return question if a.public is None else a.public.on(question)
+
+
+def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:
+    """With public totals the bound compares tables that agree on them, and says so."""
+    return guarantee if a.public is None else a.public.restrict(guarantee)
+
+
+def _described(plan: Plan) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "unit": str(plan.unit),
+        "schema": _text(plan.schema.describe()),
+        "releases": [
+            {**r.ask.describe(), "price": r.treatment.price.describe(), "mechanism": r.treatment.describe()}
+            for r in plan.releases
+        ],
+    }
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _text(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_text(v) for v in value]
+    return value if value is None or isinstance(value, str | int | bool) else str(value)
+
+
+def _named(asks: Sequence[Ask]) -> list[Ask]:
+    """Every ask with a name of its own; names that are not given are made of the statistic."""
+    taken = [a.name for a in asks if a.name]
+    if len(set(taken)) != len(taken):
+        twice = next(n for n in taken if taken.count(n) > 1)
+        raise InvalidParameter(parameter="name", value=twice, must="be given once in a plan")
+    out, used = [], set(taken)
+    for a in asks:
+        if not a.name:
+            base = title = _title(a)
+            number = 2
+            while title in used:
+                title, number = f"{base}-{number}", number + 1
+            used.add(title)
+            a = replace(a, name=title)
+        out.append(a)
+    return out
+
+
+def _title(a: Ask) -> str:
+    said = a.statistic.describe()
+    words = [said["kind"]]
+    for key in ("column", "numerator", "denominator", "columns", "of"):
+        value = said.get(key)
+        listed = value if isinstance(value, list) else [value] if value else []
+        words += [str(v) for v in listed if v != "rows"]
+    keys = [b if isinstance(b, str) else b["column"] for b in said.get("by", [])]
+    words += ["by", *keys] if keys else []
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(words)).strip("-")[:70] or "release"
+
+
+def _prices(asks: Sequence[Ask], questions: Sequence[Question], total: Price | None) -> list[Price]:
+    sharing = [i for i, a in enumerate(asks) if a.price is None]
+    if sharing and total is None:
+        raise InvalidParameter(
+            parameter="price", value=None, must="be given",
+            hint="epsilon=..., with delta= or without; rho=...; or within=... to pay by accuracy",
+        )  # fmt: skip
+    out: dict[int, Price] = {i: p for i, a in enumerate(asks) if (p := a.price) is not None}
+    if not sharing:
+        if total is not None and total.kind == "accuracy":
+            raise InvalidParameter(
+                parameter="within", value=float(total.within or 0), must="belong to one release"
+            )
+        return [out[i] for i in range(len(asks))]
+    assert total is not None
+    if total.kind == "accuracy" or len(sharing) == 1:
+        return [out.get(i, total) for i in range(len(asks))]
+    weights = {i: asks[i].weight for i in sharing}
+    whole = sum(weights.values(), Fraction(0))
+    if total.kind != "approximate":
+        return [out[i] if i in out else total.part(weights[i] / whole) for i in range(len(asks))]
+    needy = [i for i in sharing if not questions[i].known_keys]
+    others = [i for i in sharing if i not in needy]
+    rest = sum((weights[i] for i in others), Fraction(0))
+    for i in needy:
+        out[i] = total.part(weights[i] / whole)
+    for i, shared in zip(others, _shared(total, others, weights, whole, rest, questions), strict=True):
+        out[i] = shared
+    return [out[i] for i in range(len(asks))]
+
+
+def _shared(
+    total: Price, others: list[int], weights: dict[int, Fraction], whole: Fraction, rest: Fraction,
+    questions: Sequence[Question],
+) -> list[Price]:  # fmt: skip
+    """An (epsilon, delta) divided in the two ways that are exact, as epsilons or as squares of mu: the better one."""
+    if not others:
+        return []
+    part = total.part(rest / whole)
+    mu = gaussian_budget(epsilon=down(part.epsilon or 0), delta=down(part.delta or 0)).mu
+    common = Price(mu=Fraction(mu))
+    ways = [
+        [common.part(weights[i] / rest) for i in others],
+        [Price(epsilon=(total.epsilon or Fraction(0)) * weights[i] / whole) for i in others],
+    ]
+
+    def loss(prices: list[Price]) -> float:
+        return sum(
+            math.log(b.quantile(total.confidence) + 0.5)
+            for i, p in zip(others, prices, strict=True)
+            for b in choose(questions[i], p).blocks
+        )
+
+    return min(ways, key=loss)
+
+
+def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Price | None) -> Charged:
+    costs = [r.treatment for r in releases]
+    delta = total.delta if total is not None else None
+    found = charge(costs, budget, neighbours=unit.neighbours, delta=delta)
+    shared = total is not None and total.kind == "approximate" and all(r.ask.price is None for r in releases)
+    if shared and isinstance(budget, Approximate) and len(releases) > 1:
+        assert total is not None
+        exact = {"epsilon": total.epsilon or Fraction(0), "delta": total.delta or Fraction(0)}
+        if found.theorem == "compose-pure":
+            return found
+        # The division keeps to the asked price by theorem; the computed curve may be a hair above it.
+        if found.exact.get("epsilon", exact["epsilon"]) >= exact["epsilon"]:
+            bound = Approximate(epsilon=up(exact["epsilon"]), delta=up(exact["delta"]))
+            return Charged(bound=bound, exact=exact, theorem="compose-gaussian")
+    return found

@@ -1,0 +1,143 @@
+"""Quantiles: noisy ranks over a fine public grid, from which any number of quantiles is read at one price.
+
+The histogram between the declared bounds gets the noise of a mechanism for cumulative counts (theorems
+`cumulative-tree`, `cumulative-gaussian`); quantiles, their order and their intervals are post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting.events import Event
+from tacit.curator.intervals import Estimate
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Noisy, Treatment
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Approximate, Bound, Concentrated
+from tacit.guarantees.rounding import up
+from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeTree, cumulative
+from tacit.mechanisms.quantiles import quantiles
+from tacit.noise.source import Source
+from tacit.sources.query import Cells
+from tacit.statistics.base import Question, is_people
+from tacit.statistics.movement import replaced
+
+__all__ = ["Ranks", "treat_ranks"]
+
+LEAST_BINS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranks(Treatment):
+    """Cumulative counts with noise; `mechanism` says which."""
+
+    mechanism: Cumulative
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What is run: one release of all ranks of all cells."""
+        return (self.mechanism.event,)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        tree = isinstance(self.mechanism, CumulativeTree)
+        return ("cumulative-tree",) if tree else ("cumulative-gaussian", "rounded-gaussian")
+
+    @property
+    def pure(self) -> Fraction | None:
+        """The exact epsilon of the tree."""
+        return Fraction(self.mechanism.epsilon) if isinstance(self.mechanism, CumulativeTree) else None
+
+    @property
+    def rho(self) -> Fraction | None:
+        """A rho that holds."""
+        from tacit.curator.blocks import Block
+
+        if self.pure is not None:
+            return Block.laplace((), 1, 1, self.pure).rho
+        return Fraction(self.mechanism.bound.mu) ** 2 / 2  # type: ignore[attr-defined]
+
+    @property
+    def bound(self) -> Bound:
+        """What it may reveal, in the price's own kind."""
+        if self.pure is not None:
+            return self.mechanism.bound
+        if self.price.kind == "approximate":
+            return Approximate(epsilon=up(self.price.epsilon or 0), delta=up(self.price.delta or 0))
+        return (
+            Concentrated(rho=up(self.rho or 0)) if self.price.kind == "concentrated" else self.mechanism.bound
+        )
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        """Noisy ranks of every cell."""
+        counts = question.integers(cells)["counts"]
+        return Noisy(parts={"below": self.mechanism.release(counts, source=source).below})
+
+    def read(
+        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+    ) -> Estimate:
+        """The quantiles in order, each with its interval."""
+        statistic: Any = question.statistic
+        held = Cumulated(below=np.asarray(noisy.parts["below"]), mechanism=self.mechanism, publishable=True)
+        found = quantiles(
+            held,
+            shares=[Fraction(repr(float(s))) for s in statistic.at],
+            edges=question.details["edges"],
+            confidence=1 - (1 - confidence) / coordinates,
+        )
+        return Estimate(value=found.value, low=found.low, high=found.high)
+
+    def describe(self) -> dict[str, Any]:
+        """The mechanism for a certificate."""
+        return {"noise": [self.mechanism.noise_law], "chosen": self.reason, "numerical_delta": 0.0}
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """The error of a rank in the middle: in values it depends on how dense the data are."""
+        middle = float(np.median(self.mechanism.error_quantile(confidence)))
+        return None, middle, "the rank of a quantile, in rows; in values it depends on the data"
+
+
+def treat_ranks(question: Question, price: Price) -> Ranks:
+    """The better mechanism for cumulative counts at this price."""
+    statistic: Any = question.statistic
+    bins = len(question.details["edges"]) - 1
+    m = question.movement
+    column = question.schema.measured(statistic.column)
+    public = (
+        not question.axes
+        and replaced(question.unit)
+        and not is_people(question.unit)
+        and statistic.where is None
+        and not column.may_be_missing
+    )
+    about: dict[str, Any] = {"bins": bins, "l1": m.l1, "l2_squared": m.l2_squared, "total_is_public": public}
+    match price.kind:
+        case "pure":
+            found: Any = cumulative(**about, epsilon=price.epsilon)
+        case "approximate":
+            found = cumulative(**about, epsilon=price.epsilon, delta=price.delta)
+        case "concentrated":
+            found = cumulative(**about, rho=price.rho)
+        case "gaussian":
+            found = cumulative(**about, rho=(price.mu or Fraction(0)) ** 2 / 2)
+        case _:
+            raise InvalidParameter(
+                parameter="within", value=float(price.within or 0), must="be asked of counts and sums",
+                hint="the error of a quantile depends on how dense the data are; pay it in epsilon",
+            )  # fmt: skip
+    tree = isinstance(found, CumulativeTree)
+    reason = (
+        f"Laplace noise on a tree of counts, {len(found.widths)} levels"
+        if tree
+        else "Gaussian noise under the square root of the summation matrix"
+    )
+    spent = price.delta if not tree and price.kind == "approximate" else None
+    return Ranks(blocks=(), price=price, reason=reason, delta=spent or Fraction(0), mechanism=found)

@@ -1,0 +1,161 @@
+"""A release: values with intervals, what they cost, what they may reveal. A plan has no value; this has all three."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit.curator.cells import key_columns
+from tacit.curator.intervals import Estimate
+from tacit.curator.plan import Planned
+from tacit.curator.treatments import Noisy
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Bound, Guarantee
+from tacit.sources.schema import Date
+
+__all__ = ["Release", "Releases"]
+
+TOO_NOISY = 0.5
+"""A cell whose interval reaches further than this share of its value is flagged as too noisy to use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What was published: `table` has the keys, value, low and high of every cell."""
+
+    planned: Planned
+    noisy: Noisy = field(repr=False)
+    estimate: Estimate = field(repr=False)
+    certificate: dict[str, Any] = field(repr=False)
+    spent: Bound
+    remaining: Bound
+    replayed: bool = False
+
+    @property
+    def name(self) -> str:
+        """The release's name."""
+        return self.planned.name
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What this release may reveal, for whom."""
+        return self.planned.guarantee
+
+    @property
+    def publishable(self) -> bool:
+        """False for noise from a seeded source, which is for tests."""
+        return bool(self.certificate["publishable"])
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The cells as columns: keys, then value, low, high."""
+        whole = self.planned.question.statistic.kind in ("count", "hierarchy", "margins", "sparse_histogram")
+        found: dict[str, Any] = dict(key_columns(self.planned.question, self.noisy))
+        for name in ("value", "low", "high"):
+            values = np.ravel(getattr(self.estimate, name))
+            exact = whole and bool(np.all(np.isfinite(values))) and bool(np.all(np.abs(values) < 2.0**53))
+            found[name] = np.rint(values).astype(np.int64) if exact else self._days(values)
+        return found
+
+    def _days(self, values: Any) -> Any:
+        """Means and quantiles of dates as dates, rounded to the day; other values as they are."""
+        statistic: Any = self.planned.question.statistic
+        if statistic.kind not in ("mean", "quantiles"):
+            return values
+        column = self.planned.question.schema[statistic.column]
+        if not isinstance(column, Date):
+            return values
+        return [column.label(round(v)) if np.isfinite(v) else None for v in values]
+
+    @property
+    def quality(self) -> list[str]:
+        """For each cell "ok", or "too noisy" where the interval is wider than half of the value each way."""
+        value, low, high = (np.ravel(getattr(self.estimate, n)) for n in ("value", "low", "high"))
+        with np.errstate(invalid="ignore"):
+            bad = ~(np.maximum(high - value, value - low) <= TOO_NOISY * np.abs(value))
+        return ["too noisy" if b else "ok" for b in bad]
+
+    @property
+    def table(self) -> Any:
+        """The cells as a pandas DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns)
+
+    @property
+    def value(self) -> float:
+        """The single value of a release with one cell."""
+        return float(self._only("value"))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of a release with one cell."""
+        return float(self._only("low")), float(self._only("high"))
+
+    def _only(self, name: str) -> Any:
+        values = np.ravel(getattr(self.estimate, name))
+        if values.size != 1:
+            raise InvalidParameter(
+                parameter="release",
+                value=f"{values.size} cells",
+                must="have one cell",
+                hint="read .table instead",
+            )
+        return values[0]
+
+    def to_csv(self) -> str:
+        """The cells as CSV text, with their quality."""
+        out = io.StringIO()
+        columns = {**self.columns, "quality": self.quality}
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*([_text(v) for v in c] for c in columns.values()), strict=True))
+        return out.getvalue()
+
+    def to_arrow(self) -> Any:
+        """The cells as an Arrow table, with their quality."""
+        import pyarrow as pa
+
+        return pa.table({**self.columns, "quality": self.quality})
+
+    def to_json(self) -> str:
+        """The certificate as JSON text."""
+        return json.dumps(self.certificate, indent=2, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        from tacit.curator.words import release_text
+
+        return release_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from tacit.curator.words import release_html
+
+        return release_html(self)
+
+
+class Releases(tuple[Release, ...]):
+    """The releases of one plan, in its order; also by name."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            for release in self:
+                if release.name == key:
+                    return release
+            raise KeyError(key)
+        return super().__getitem__(key)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(str, self))
+
+
+def _text(value: Any) -> Any:
+    return repr(float(value)) if isinstance(value, np.floating) else value

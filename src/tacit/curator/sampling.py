@@ -1,0 +1,104 @@
+"""Intervals for a population, where the rows are declared to be independent draws from it.
+
+With probability 1 - a/2 the noise interval holds the sample's share or mean, and with probability 1 - a/4 the noisy
+total shows at least n rows; then the sample's share lies near the population's: Clopper and Pearson's exact ends for
+shares, Hoeffding's width * sqrt(ln(8/a) / (2 n)) for means of values in the declared range. The misses add up to at
+most a (theorem `risk-decomposition`). It is a declaration about how the rows came about, and stands in the certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.curator.blocks import Block
+from tacit.curator.intervals import Estimate, estimate
+from tacit.curator.pivots import gaussian_pivot
+from tacit.curator.treatments import Noisy, Treatment
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Unit
+from tacit.statistics.base import Question
+from tacit.statistics.forms import Average, Reals, Share, reals
+from tacit.statistics.movement import row_limit
+
+__all__ = ["DECLARED", "check", "population"]
+
+DECLARED = "the rows are independent draws from the population"
+
+
+def check(question: Question, unit: Unit) -> None:
+    """Refuse a sampling model where the rows cannot be independent, or the statistic has no bound for it."""
+    if not isinstance(question.form, Share | Average):
+        raise InvalidParameter(
+            parameter="sampling", value=question.statistic.kind, must="be declared for a mean or a proportion",
+            hint="other statistics have intervals for the noise only",
+        )  # fmt: skip
+    if row_limit(unit) > 1:
+        raise InvalidParameter(
+            parameter="sampling", value=str(unit), must="be declared where a person has one row",
+            hint="several rows of one person are not independent draws",
+        )  # fmt: skip
+
+
+def population(question: Question, treatment: Treatment, noisy: Noisy, confidence: Fraction) -> Estimate:
+    """Value and interval for the population."""
+    miss = 1 - confidence
+    form = question.form
+    assert isinstance(form, Share | Average)
+    inner = estimate(question, treatment.blocks, noisy.parts, 1 - miss / 2)
+    rows = _rows(
+        question, form, {n: b for b in treatment.blocks for n in b.parts}, noisy.parts, float(miss / 4)
+    )
+    low, high = (inner.low - form.low) / form.width, (inner.high - form.low) / form.width
+    tail = float(miss / 8)
+    if question.statistic.kind == "proportion":
+        low, high = _exact(low, rows, tail, -1), _exact(high, rows, tail, 1)
+    else:
+        with np.errstate(divide="ignore"):
+            reach = np.sqrt(math.log(1 / tail) / (2 * np.maximum(rows, 0.0)))
+        low, high = low - reach, high + reach
+    low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    return Estimate(value=inner.value, low=form.low + form.width * low, high=form.low + form.width * high)
+
+
+def _rows(
+    question: Question,
+    form: Share | Average,
+    blocks: Mapping[str, Block],
+    parts: Mapping[str, Any],
+    miss: float,
+) -> Reals:
+    """At least so many rows, except with probability `miss` (one side)."""
+    if isinstance(form, Average):
+        return reals(parts[form.rows])
+    spacing = next(float(p.spacing) for p in question.parts if p.name == form.above)
+    each = form.width / spacing
+    total = reals(parts[form.above]) + reals(parts[form.below])
+    held = [b for n in (form.above, form.below) if (b := blocks.get(n)) is not None]
+    if not held:
+        return np.asarray(total / each)
+    if held[0].law == "gaussian":
+        reach = float(gaussian_pivot(np.array([[b.scale] for b in held]), 1 - 2 * miss)[0]) + 1
+    else:  # Pr[L1 + L2 > t] = (1/2 + t/(4b)) e^(-t/b) for two Laplace variables of one scale
+        scale = max(x.scale for x in held)
+        t = scale
+        while (0.5 + t / (4 * scale)) * math.exp(-t / scale) > miss:
+            t *= 1.02
+        reach = t + 2
+    return np.maximum((total - reach) / each, 0.0)
+
+
+def _exact(share: Reals, rows: Reals, tail: float, side: int) -> Reals:
+    """Clopper and Pearson's end for this share of at least `rows` rows; nothing is known of no rows."""
+    from scipy.special import betaincinv
+
+    n = np.floor(rows)
+    k = np.clip(np.ceil(share * n) if side > 0 else np.floor(share * n), 0, n)
+    with np.errstate(invalid="ignore"):
+        if side > 0:
+            return np.where(k >= n, 1.0, betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - tail))
+        return np.where((k <= 0) | (n <= 0), 0.0, betaincinv(np.maximum(k, 1e-9), n - k + 1, tail))

@@ -1,0 +1,175 @@
+"""Sparse histograms: noise on every cell of a huge domain, of which only those that stand out are published.
+
+Empty cells are never visited (theorem `sparse-histogram`). What is published is chosen after the noise, which is
+post-processing: by an estimate of the risk for Laplace noise, by the expected share of false cells for Gaussian noise.
+With a delta, occupied cells alone may get noise, above a threshold that hides a unit's own (`stability-threshold`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting.events import Event
+from tacit.curator.intervals import Estimate
+from tacit.curator.keys import conditional_intervals
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Noisy, Treatment
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Approximate, Bound
+from tacit.guarantees.rounding import up
+from tacit.mechanisms import Gaussian, Laplace, SparseHistogram, StableHistogram
+from tacit.noise.source import Source
+from tacit.sources.query import Cells
+from tacit.statistics.base import Question
+from tacit.statistics.sparse import SparseQuestion
+
+__all__ = ["Sparse", "treat_sparse"]
+
+FALSE_SHARE = Fraction(1, 10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sparse(Treatment):
+    """The mechanism, and how its cells are chosen afterwards."""
+
+    mechanism: SparseHistogram | StableHistogram
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What is run: noise on all cells."""
+        return (self.mechanism.event,)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        if isinstance(self.mechanism, StableHistogram):
+            return ("stability-threshold",)
+        chosen = "estimated-risk" if self.pure is not None else "false-discovery"
+        noise = ("discrete-laplace",) if self.pure is not None else ("discrete-gaussian",)
+        return ("sparse-histogram", *noise, chosen)
+
+    @property
+    def pure(self) -> Fraction | None:
+        """The exact epsilon of Laplace noise on all cells."""
+        return self.price.epsilon if self.price.kind == "pure" else None
+
+    @property
+    def rho(self) -> Fraction | None:
+        """A rho that holds, where there is one."""
+        from tacit.curator.blocks import Block
+
+        if self.pure is not None:
+            return Block.laplace((), 1, 1, self.pure).rho
+        noise = self.mechanism.noise
+        plain = isinstance(self.mechanism, SparseHistogram) and isinstance(noise, Gaussian)
+        return Fraction(noise.rho) if plain and isinstance(noise, Gaussian) else None
+
+    @property
+    def epsilon_at_delta(self) -> Fraction | None:
+        """The asked epsilon."""
+        return self.price.epsilon
+
+    @property
+    def bound(self) -> Bound:
+        """The asked price."""
+        if self.pure is not None:
+            return self.mechanism.bound
+        return Approximate(epsilon=up(self.price.epsilon or 0), delta=up(self.price.delta or 0))
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        """Noise, then the choice of what stands out; keys are published sorted."""
+        assert isinstance(question, SparseQuestion)
+        keys, counts = question.occupied(cells)
+        if isinstance(self.mechanism, StableHistogram):
+            kept = self.mechanism.release(counts, source=source)
+            chosen, values, threshold = keys[kept.positions], kept.values, self.mechanism.threshold
+        else:
+            released = self.mechanism.release(keys, counts, source=source)
+            table = (
+                released.by_estimated_risk()
+                if self.pure is not None
+                else released.by_false_discovery(FALSE_SHARE)
+            )
+            chosen, values, threshold = table.keys, table.values, table.threshold
+        labels = question.labels(chosen)
+        return Noisy(
+            parts={"count": np.asarray(values), "threshold": np.array([threshold])},
+            keys=tuple(tuple(labels[a.column].tolist()) for a in question.axes),
+        )
+
+    def read(
+        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+    ) -> Estimate:
+        """Intervals given that a cell passed the threshold: an empty cell that passed was lucky."""
+        value = np.asarray(noisy.parts["count"])
+        law: Any = self.mechanism.noise.law
+        scale = float(law.std)
+
+        def log_survival(t: Any) -> Any:
+            from scipy.special import log_ndtr
+
+            if isinstance(self.mechanism.noise, Laplace):
+                rate = float(law.rate)
+                t = np.asarray(t, dtype=np.float64)
+                upper = -rate * t - np.log1p(np.exp(-rate))
+                lower = np.log1p(-np.exp(rate * (np.minimum(t, 0) - 1)) / (1 + np.exp(-rate)))
+                return np.where(t >= 1, upper, lower)
+            return log_ndtr(-(np.asarray(t) - 0.5) / scale)
+
+        threshold = int(np.asarray(noisy.parts["threshold"])[0]) + 1
+        reach = int(40 * scale) + 2
+        low, high = conditional_intervals(
+            value, log_survival, threshold, reach, float(1 - confidence) / 2, least=0
+        )
+        return Estimate(value=value.astype(np.float64), low=low, high=high)
+
+    def describe(self) -> dict[str, Any]:
+        """The mechanism for a certificate."""
+        return {"noise": [self.mechanism.noise_law], "chosen": self.reason, "numerical_delta": 0.0}
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """The noise of one cell; cells that are not published count as 0."""
+        noise = self.mechanism.noise
+        within = float(noise.error_quantile(confidence))
+        return (
+            float(noise.expected_error()),
+            within,
+            "each published cell; cells that are not published are read as 0",
+        )
+
+
+def treat_sparse(question: Question, price: Price) -> Sparse:
+    """Laplace noise on all cells for a pure price; with a delta the better of stability and Gaussian noise."""
+    assert isinstance(question, SparseQuestion)
+    if price.kind == "pure" and price.epsilon is not None:
+        found = question.mechanism(epsilon=price.epsilon, rule="floor")
+        reason = "Laplace noise on every cell; published by an estimate of the risk, after the noise"
+        return Sparse(blocks=(), price=price, reason=reason, mechanism=found)
+    if price.kind != "approximate" or price.epsilon is None or price.delta is None:
+        raise InvalidParameter(
+            parameter="price",
+            value=price.kind,
+            must="be epsilon=, with delta= or without, for a sparse histogram",
+        )
+    wide = question.mechanism(epsilon=price.epsilon, delta=price.delta, rule="floor")
+    stable = StableHistogram.for_target(
+        epsilon=price.epsilon,
+        delta=price.delta,
+        sensitivity=question.l1_sensitivity,
+        unit=question.contribution,
+    )
+    from tacit.mechanisms.sparse import hall_threshold
+
+    usual = hall_threshold(wide.noise, cells=wide.cells)
+    best: SparseHistogram | StableHistogram = stable if stable.threshold <= usual else wide
+    words = "noise on occupied cells alone" if best is stable else "Gaussian noise on every cell"
+    lower, higher = sorted((stable.threshold, usual))
+    reason = f"{words}: at this price its threshold is {lower}, the other's {higher}"
+    return Sparse(blocks=(), price=price, reason=reason, delta=price.delta, mechanism=best)

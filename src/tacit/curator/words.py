@@ -1,0 +1,115 @@
+"""Plans and releases as text for a terminal and as HTML for a notebook: three significant digits, no more."""
+
+from __future__ import annotations
+
+import datetime
+import html
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tacit.curator.plan import Plan
+    from tacit.curator.release import Release
+
+__all__ = ["digits", "plan_html", "plan_text", "release_html", "release_text"]
+
+SHOWN = 20
+
+
+def digits(value: Any) -> str:
+    """A number for people."""
+    if value is None:
+        return "–"
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, int | np.integer):
+        return f"{int(value):,}"
+    number = float(value)
+    if not np.isfinite(number):
+        return {np.inf: "∞", -np.inf: "-∞"}.get(number, "none")
+    if abs(number) >= 1000:
+        scale = 10 ** (int(np.floor(np.log10(abs(number)))) - 2)
+        return f"{int(round(number / scale) * scale):,}"
+    return f"{number:.3g}"
+
+
+def _plan_rows(plan: Plan) -> list[list[str]]:
+    rows = []
+    for r in plan.releases:
+        error = "–" if r.expected.within is None else f"± {digits(r.expected.within)}"
+        floor = digits(r.expected.floor) if r.expected.floor is not None else "–"
+        mean = digits(r.expected.mean) if r.expected.mean is not None else "–"
+        cells = "unknown" if r.question.cells is None else f"{r.question.cells:,}"
+        rows.append([r.name, cells, str(r.guarantee.bound), error, mean, floor, r.treatment.reason])
+    return rows
+
+
+HEADINGS = ["release", "cells", "price", "error (95%)", "mean error", "no mechanism below", "noise"]
+
+
+def plan_text(plan: Plan) -> str:
+    """A plan as aligned lines."""
+    rows = [HEADINGS[:-1], *(r[:-1] for r in _plan_rows(plan))]
+    lines = _aligned(rows)
+    for r in plan.releases:
+        lines.append(f"{r.name}: {r.treatment.reason}; error: {r.expected.about}")
+        if r.expected.floor_reason:
+            lines.append(f"{r.name}: {r.expected.floor_reason}")
+    lines.append(
+        f"together: {plan.charged.bound}, for {plan.unit} (by {plan.charged.theorem}); nothing was read"
+    )
+    return "\n".join(lines)
+
+
+def plan_html(plan: Plan) -> str:
+    """A plan as an HTML table."""
+    foot = f"together: {plan.charged.bound}, for {plan.unit}"
+    return _html(HEADINGS, _plan_rows(plan), foot)
+
+
+def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
+    columns = release.columns
+    names = list(columns)
+    count = len(columns["value"])
+    rows = [
+        [digits(columns[n][i]) if n in ("value", "low", "high") else str(columns[n][i]) for n in names]
+        for i in range(min(count, SHOWN))
+    ]
+    return names, rows
+
+
+def _foot(release: Release) -> list[str]:
+    count = len(release.columns["value"])
+    more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
+    price = f"price: {release.guarantee.bound}" + (
+        "; answered from the record, free" if release.replayed else ""
+    )
+    left = f"spent so far: {release.spent}; left: {release.remaining}"
+    level = float(release.planned.ask.confidence)
+    sampled = release.planned.ask.sampling
+    about = "for the population, if the rows are independent draws" if sampled else "for the noise only"
+    return [*more, f"intervals: {level:.0%}, {about}", price, left]
+
+
+def release_text(release: Release) -> str:
+    """A release as aligned lines."""
+    names, rows = _release_rows(release)
+    return "\n".join([release.name, *_aligned([names, *rows]), *_foot(release)])
+
+
+def release_html(release: Release) -> str:
+    """A release as an HTML table."""
+    names, rows = _release_rows(release)
+    return _html(names, rows, "; ".join(_foot(release)))
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _html(names: list[str], rows: list[list[str]], foot: str) -> str:
+    head = "".join(f"<th>{html.escape(n)}</th>" for n in names)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in r) + "</tr>" for r in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(foot)}</p>"

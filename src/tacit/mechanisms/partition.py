@@ -1,0 +1,198 @@
+"""Which keys may be named: selection of unknown keys by how many units support them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Approximate
+from tacit.guarantees.rounding import down, up
+from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
+from tacit.mechanisms.partition_law import KeyLaw, delta_of_group, key_law, split
+from tacit.noise import integer_array
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.exact import Integers
+from tacit.noise.source import Source, default_source
+
+__all__ = ["Kept", "OptimalSelection", "PartitionSelection"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Which of the given keys may be named, and, where asked for, their noisy supports (0 for keys not kept)."""
+
+    mask: Mask
+    counts: Integers | None
+    publishable: bool
+    numerical_delta: float = 0.0
+
+
+def selection_delta(value: object) -> Fraction:
+    """A delta strictly between 0 and 1: without one no unknown key can be named."""
+    exact = exact_parameter("delta", value, positive=False)
+    if not 0 < exact < 1:
+        raise InvalidParameter(
+            parameter="delta", value=value, must="lie strictly between 0 and 1",
+            hint="a key that one unit alone supports is named with probability delta at most; or declare the keys",
+        )  # fmt: skip
+    return exact
+
+
+class PartitionSelection(Mechanism):
+    """What both forms share. `keys` is how many keys one unit supports at most, each of them once.
+
+    `replaced`: neighbours replace a unit, so that as many keys again can change; `group`: so many units at once.
+    Keys that nobody supports are never seen, hence never named.
+    """
+
+    __slots__ = ()
+
+    keys: int
+    replaced: bool
+    group: int
+
+    @property
+    @abstractmethod
+    def method(self) -> str:
+        """What was chosen, in words."""
+
+    @abstractmethod
+    def keep_probability(self, support: int) -> float:
+        """The probability that a key with this support is named, rounded down."""
+
+    @abstractmethod
+    def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
+        """Who is kept, and the noise of the supports."""
+
+    @abstractmethod
+    def error_quantile(self, confidence: Exact = 0.95) -> float:
+        """What the noise of a support stays within, with this probability, whether or not the key is kept."""
+
+    def support_for(self, probability: Exact) -> int:
+        """The least support that is named with at least this probability."""
+        level = confidence_level(probability)
+        high = 1
+        while Fraction(self.keep_probability(high)) < level:
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if Fraction(self.keep_probability(middle)) >= level else (middle, high)
+        return high
+
+    def select(self, supports: npt.ArrayLike, *, source: Source | None = None) -> Kept:
+        """Which keys may be named, given how many units support each key that occurs."""
+        source = source if source is not None else default_source()
+        array = checked_supports(supports)
+        return Kept(mask=self._mask(array, source), counts=None, publishable=source.publishable)
+
+    def _mask(self, supports: Integers, source: Source) -> Mask:
+        return self._offsets(supports, source)[0]
+
+    def release_counts(self, supports: npt.ArrayLike, *, source: Source | None = None) -> Kept:
+        """The keys that may be named with their noisy supports, at the same price as the names alone."""
+        source = source if source is not None else default_source()
+        array = checked_supports(supports)
+        mask, noise = self._offsets(array, source)
+        counts = np.where(mask, array + noise, 0)
+        return Kept(mask=mask, counts=counts, publishable=source.publishable)
+
+
+def checked_supports(supports: npt.ArrayLike) -> Integers:
+    """Integers of at least 1, below 2^61; the message does not say which."""
+    array = integer_array(supports, name="supports")
+    if array.dtype == object or (array.size and not 1 <= int(array.min()) <= int(array.max()) < 1 << 61):
+        raise InvalidParameter(
+            parameter="supports", value="an array", must="hold integers that are at least 1",
+            hint="give only keys that occur: a key without support must not be seen",
+        )  # fmt: skip
+    return array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimalSelection(PartitionSelection):
+    """A key with support n is named with the largest probability that (epsilon, delta) allows, independently.
+
+    pi(n+1) = min(e^e pi(n) + d, 1 - e^-e (1 - pi(n) - d), 1), in integers of 128 bits rounded down, at the level (e, d)
+    of one key. One key a unit: (e, d) = (epsilon, delta), optimal. More keys: the (e, d) whose composition is
+    (epsilon, delta) by the optimal composition theorem and that names a key soonest.
+    Guarantee: Approximate(epsilon, delta), also for `release_counts`: with J of the law pi(j) - pi(j-1) a key is
+    named where J <= n, and n - J then is (e, d)-private itself, so the count comes with the name. This is sharper than
+    truncated geometric noise, which needs a delta that fits.
+    Theorem `partition-selection`. Source: Desfontaines, Voss, Gipson, Mandayam 2022; Kairouz, Oh, Viswanath 2017.
+    """
+
+    epsilon: Exact
+    delta: Exact
+    keys: int = 1
+    replaced: bool = False
+    group: int = 1
+
+    def __post_init__(self) -> None:
+        epsilon_parameter(self.epsilon)
+        selection_delta(self.delta)
+        integer_parameter("keys", self.keys, least=1)
+        integer_parameter("group", self.group, least=1)
+        _ = self.law
+
+    @property
+    def moved(self) -> int:
+        """How many keys change between neighbours that differ in one unit."""
+        return self.keys * (2 if self.replaced else 1)
+
+    @property
+    def level(self) -> tuple[Fraction, Fraction]:
+        """(epsilon, delta) for one key."""
+        epsilon, delta = epsilon_parameter(self.epsilon), selection_delta(self.delta)
+        one = (epsilon / self.group, delta_of_group(epsilon, delta, self.group))
+        return split(one[0], one[1], self.moved)
+
+    @property
+    def law(self) -> KeyLaw:
+        """The probabilities, as integers over 2^128."""
+        return key_law(*self.level)
+
+    @property
+    def method(self) -> str:
+        e, d = self.level
+        return f"optimal selection, one key at epsilon = {float(e):.4g}, delta = {float(d):.4g}"
+
+    @property
+    def bound(self) -> Approximate:
+        return Approximate(epsilon=up(epsilon_parameter(self.epsilon)), delta=up(selection_delta(self.delta)))
+
+    @property
+    def noise_law(self) -> dict[str, Any]:
+        e, d = self.level
+        return {
+            "law": "optimal partition selection",
+            "key_epsilon": shown(e),
+            "key_delta": shown(d),
+            "longest": len(self.law.reached),
+            "exact": True,
+        }
+
+    def keep_probability(self, support: int) -> float:
+        n = integer_parameter("support", support, least=0)
+        return down(self.law.kept(n)) if n else 0.0
+
+    def support_for(self, probability: Exact) -> int:
+        return self.law.first(confidence_level(probability))
+
+    def _mask(self, supports: Integers, source: Source) -> Mask:
+        return self.law.below(supports, source)
+
+    def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
+        drawn = self.law.draw(supports.shape, source)
+        return np.asarray(drawn <= supports), np.asarray(self.law.center - drawn)
+
+    def error_quantile(self, confidence: Exact = 0.95) -> float:
+        return float(self.law.error_bound(confidence_level(confidence)))

@@ -1,0 +1,255 @@
+"""Keys of cells in domains too large to visit: checked, packed, and drawn uniformly among the empty ones.
+
+A key is an integer from 0 to domain - 1. Up to 2^64 cells keys are uint64; beyond that (up to 2^200) they are
+packed as big-endian bytes in a void array, whose order is that of the integers, so that both kinds sort and search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter, NotCertified, TooManyCells
+from tacit.noise.balls import integer_parameter
+from tacit.noise.source import Source
+
+__all__ = ["MOST_BITS", "Impossible", "Keys", "domain_size", "draw_empty", "key_integers", "pack_keys"]
+
+Keys = npt.NDArray[Any]
+"""Sorted, different keys: uint64, or packed bytes beyond 2^64 cells."""
+
+MOST_BITS = 200
+WORD = 1 << 64
+NARROW = 1 << 64
+DRAWS = 1 << 24
+TESTED = 1 << 20
+MOST_ROUNDS = 4096
+
+
+def domain_size(value: object, name: str = "domain") -> int:
+    """How many cells there are: from 1 to 2^200."""
+    size = integer_parameter(name, value, least=1)
+    if size > 1 << MOST_BITS:
+        raise TooManyCells(
+            cells=size,
+            limit=1 << MOST_BITS,
+            hint="a key holds at most 200 bits: use fewer columns or coarser bins",
+        )
+    return size
+
+
+def _limbs(domain: int) -> int:
+    return max(1, -(-(domain - 1).bit_length() // 64))
+
+
+def _packed_type(domain: int) -> np.dtype[Any]:
+    return np.dtype((np.void, 8 * _limbs(domain)))
+
+
+def _pack_integers(values: list[int], domain: int) -> Keys:
+    size = 8 * _limbs(domain)
+    joined = b"".join(v.to_bytes(size, "big") for v in values)
+    return np.frombuffer(bytearray(joined), dtype=_packed_type(domain))
+
+
+def key_integers(keys: Keys) -> npt.NDArray[Any]:
+    """The keys as numbers: uint64 as they are, packed ones as Python integers."""
+    if keys.dtype.kind != "V":
+        return keys
+    out = np.empty(keys.size, dtype=object)
+    out[:] = [int.from_bytes(k.tobytes(), "big") for k in keys]
+    return out
+
+
+def _bad(must: str, hint: str = "") -> InvalidParameter:
+    # No key is shown: it stands for somebody's row.
+    return InvalidParameter(parameter="keys", value="an array of keys", must=must, hint=hint)
+
+
+def pack_keys(keys: npt.ArrayLike, domain: int, *, name: str = "keys") -> Keys:
+    """Checked keys in their packed form: integers inside the domain, increasing, all different."""
+    array: npt.NDArray[Any] = np.asarray(keys)
+    if array.ndim != 1:
+        raise _bad(f"be one-dimensional {name}")
+    wide = domain > NARROW
+    if array.size == 0:
+        return np.empty(0, dtype=_packed_type(domain) if wide else np.uint64)
+    if wide and array.dtype == _packed_type(domain):
+        packed = array
+        if int.from_bytes(np.sort(packed)[-1].tobytes(), "big") >= domain:
+            raise _bad(f"lie inside the domain of {domain:,} cells")
+    elif array.dtype.kind in "iu" or (array.dtype.kind == "O" and all(type(k) is int for k in array)):
+        if int(array.min()) < 0 or int(array.max()) >= domain:
+            raise _bad(
+                f"lie between 0 and {domain - 1:,}",
+                "keys outside the declared domain have no cell: drop them",
+            )
+        packed = _pack_integers([int(k) for k in array], domain) if wide else array.astype(np.uint64)
+    else:
+        raise _bad("be integers", "encode each cell as one integer from 0 to domain - 1")
+    if not _increasing(packed):
+        raise _bad("be increasing and all different", "sort them and add up the counts of equal keys")
+    return packed
+
+
+def _increasing(keys: Keys) -> bool:
+    if keys.dtype.kind != "V":
+        return bool((keys[1:] > keys[:-1]).all())
+    order = np.argsort(keys, kind="stable")
+    same = keys[1:] == keys[:-1]
+    return bool((order == np.arange(keys.size)).all()) and not bool(same.any())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Impossible:
+    """Cells that no row can be in (structural zeros): they get no noise and are never released.
+
+    Either the list of their keys, or a test (an array of keys in, True for each impossible one) together with how
+    many of all keys it holds for. Public facts: they must not be read from the data. `count` must be exact, since
+    the number of cells that could be released by chance is drawn from it.
+    """
+
+    keys: Keys | None = None
+    test: Callable[[npt.NDArray[Any]], npt.ArrayLike] | None = None
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.keys is None) == (self.test is None):
+            raise InvalidParameter(
+                parameter="impossible",
+                value="both or none",
+                must="be given by keys or by a test and its count",
+            )
+        if self.test is not None:
+            integer_parameter("count", self.count, least=0)
+
+    def within(self, domain: int) -> tuple[Keys, int]:
+        """The listed keys (none for a test), checked, and how many cells are impossible."""
+        if self.keys is None:
+            assert self.count is not None
+            return pack_keys([], domain), self.count
+        listed = pack_keys(self.keys, domain, name="impossible keys")
+        if self.count is not None and self.count != listed.size:
+            raise InvalidParameter(parameter="count", value=self.count, must=f"be {listed.size}, as listed")
+        return listed, int(listed.size)
+
+    def holds(self, keys: Keys) -> npt.NDArray[np.bool_]:
+        """Which of these keys are impossible by the test."""
+        if self.test is None or not keys.size:
+            return np.zeros(keys.size, dtype=np.bool_)
+        told = np.asarray(self.test(key_integers(keys)))
+        if told.shape != keys.shape or told.dtype != np.bool_:
+            raise InvalidParameter(
+                parameter="test",
+                value=f"{told.dtype} of shape {told.shape}",
+                must="give one boolean for each key",
+            )
+        return told
+
+
+def uniform_keys(size: int, count: int, source: Source, like: int) -> Keys:
+    """`count` independent uniform integers below `size`, packed as keys of a domain of `like` cells."""
+    bits = (size - 1).bit_length()
+    if like <= NARROW:
+        if bits == 0:
+            return np.zeros(count, dtype=np.uint64)
+        words = source.words(count) >> np.uint64(64 - bits)
+        return words if size == 1 << bits else np.asarray(words[words < np.uint64(size)])
+    limbs = _limbs(like)
+    words = source.words(count * limbs).reshape(count, limbs)
+    for place in range(limbs):
+        above = bits - 64 * (limbs - 1 - place)
+        words[:, place] = (words[:, place] >> np.uint64(64 - above)) if 0 < above < 64 else words[:, place]
+        if above <= 0:
+            words[:, place] = 0
+    keys: Keys = np.asarray(np.ascontiguousarray(words.astype(">u8")).view(_packed_type(like)).ravel())
+    if size == 1 << bits:
+        return keys
+    last = _pack_integers([size - 1], like)[0]
+    found = np.searchsorted(np.array([last], dtype=keys.dtype), keys)
+    return np.asarray(keys[found == 0])
+
+
+def _inside(keys: Keys, table: Keys) -> npt.NDArray[np.bool_]:
+    """Which keys occur in a sorted table."""
+    if not table.size:
+        return np.zeros(keys.size, dtype=np.bool_)
+    at = np.minimum(np.searchsorted(table, keys), table.size - 1)
+    return np.asarray(table[at] == keys)
+
+
+def draw_empty(
+    count: int, *, domain: int, occupied: Keys, impossible: Impossible | None, source: Source
+) -> Keys:
+    """`count` different keys, uniform among those that are neither occupied nor impossible; sorted.
+
+    Draws are uniform and independent; the first `count` different ones that are allowed are a uniform subset. Up to
+    2^64 cells the j-th free key is found directly, so that no draw is lost to occupied cells; beyond, draws that
+    fall on one are drawn again (their share is below 2^-30).
+    """
+    if count == 0:
+        return occupied[:0]
+    listed = impossible.within(domain)[0] if impossible is not None else occupied[:0]
+    taken = _merged(occupied, listed)
+    free = domain - int(taken.size)
+    if impossible is not None and impossible.test is not None:
+        return _tested(count, domain, taken, impossible, source)
+    if domain > NARROW:
+        return _different(count, domain, domain, taken, source)
+    if count <= free - count:
+        return _free_keys(_different(count, free, domain, taken[:0], source), taken)
+    left_out = _different(free - count, free, domain, taken[:0], source)
+    return _free_keys(np.delete(np.arange(free, dtype=np.uint64), left_out.astype(np.int64)), taken)
+
+
+def _different(count: int, size: int, domain: int, banned: Keys, source: Source) -> Keys:
+    """`count` different uniform integers below `size` that are not banned, sorted.
+
+    No round draws more than are missing, so that every allowed draw is kept and their order does not matter.
+    """
+    got = np.empty(0, dtype=_packed_type(domain) if domain > NARROW else np.uint64)
+    while got.size < count:
+        new = np.unique(uniform_keys(size, min(DRAWS, count - int(got.size)), source, domain))
+        new = new[~(_inside(new, got) | _inside(new, banned))]
+        # Two sorted runs: the stable sort merges them.
+        got = np.sort(np.concatenate([got, new]), kind="stable")
+    return got
+
+
+def _tested(count: int, domain: int, taken: Keys, impossible: Impossible, source: Source) -> Keys:
+    """The same where a test tells impossible keys: the first `count` allowed draws, in the order of drawing."""
+    got = taken[:0]
+    free = max(domain - int(taken.size) - (impossible.count or 0), 1)
+    for _ in range(MOST_ROUNDS):
+        missing = count - int(got.size)
+        if missing <= 0:
+            return np.sort(got)
+        tries = min(TESTED, missing * domain // free * 9 // 8 + 64)
+        drawn = uniform_keys(domain, tries, source, domain)
+        drawn = drawn[~_inside(drawn, taken)]
+        both = np.concatenate([got, drawn[~impossible.holds(drawn)]])
+        _, first = np.unique(both, return_index=True)
+        got = both[np.sort(first)][:count]
+    raise NotCertified(
+        what="a draw among empty cells",
+        reason="almost no key passes the test of impossible cells",
+        hint="check the declared count of impossible cells, or use a smaller domain",
+    )
+
+
+def _free_keys(ranks: Keys, taken: Keys) -> Keys:
+    """The keys with these ranks among the keys that are not taken: j + #{i : taken_i - i <= j}."""
+    if not taken.size:
+        return ranks
+    before = taken - np.arange(taken.size, dtype=np.uint64)
+    return np.asarray(ranks + np.searchsorted(before, ranks, side="right").astype(np.uint64))
+
+
+def _merged(left: Keys, right: Keys) -> Keys:
+    if not right.size:
+        return left
+    return np.sort(np.concatenate([left, right]))

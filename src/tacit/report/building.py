@@ -1,0 +1,239 @@
+"""From releases to the page: what a disclosure officer reads about a plan that was carried out."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tacit.curator import Plan, Release
+from tacit.curator.cells import raw_keys
+from tacit.curator.charges import charge
+from tacit.errors import TacitError
+from tacit.guarantees import Bound, Guarantee
+from tacit.report.numbers import three
+from tacit.report.page import report_html
+from tacit.report.quality import QualityRule
+from tacit.report.view import BudgetPart, BudgetView, Cell, ReleaseView, ReportView
+
+__all__ = ["report_of", "view_of"]
+
+LEADS = {"approximate": "epsilon", "concentrated": "rho", "gaussian": "mu", "pure": "epsilon"}
+NOT_KNOWN = "no lower bound is known for this statistic"
+SEEN_TRUTH = "Synthetic data: the truth is shown only because this survey is public and made up."
+
+
+def report_of(
+    plan: Plan,
+    releases: Sequence[Release],
+    *,
+    budget: Guarantee,
+    title: str,
+    truth: Mapping[str, Sequence[float]] | None = None,
+) -> str:
+    """The whole page as HTML. `truth` is for data that were made up, by release."""
+    return report_html(view_of(plan, releases, budget=budget, title=title, truth=truth))
+
+
+def view_of(
+    plan: Plan,
+    releases: Sequence[Release],
+    *,
+    budget: Guarantee,
+    title: str,
+    truth: Mapping[str, Sequence[float]] | None = None,
+) -> ReportView:
+    """What the page shows, as plain values."""
+    views = tuple(_release(r, (truth or {}).get(r.name)) for r in releases)
+    made = datetime.datetime.fromisoformat(releases[0].certificate["made"])
+    methods = tuple(dict.fromkeys(t for r in releases for t in r.certificate["theorems"]))
+    return ReportView(
+        title=title,
+        made_at=made,
+        unit_sentence=_unit(plan),
+        budget=_budget(plan, releases, budget),
+        releases=views,
+        methods=methods,
+        notes=tuple(_notes(releases, truth is not None)),
+        synthetic=truth is not None,
+    )
+
+
+def _unit(plan: Plan) -> str:
+    return f"Protected is {plan.unit}: the guarantees below are about that, and hold for each alike."
+
+
+def _notes(releases: Sequence[Release], synthetic: bool) -> list[str]:
+    first = releases[0].certificate
+    covered = "; ".join(
+        dict.fromkeys(t for r in releases for t in r.certificate["intervals"]["do_not_cover"])
+    )
+    notes = [f"The intervals do not cover {covered}.", first["computational"]]
+    if not first["publishable"]:
+        notes.append("The noise came from a seeded source, for a test: these numbers must not be published.")
+    return [*notes, SEEN_TRUTH] if synthetic else notes
+
+
+def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> BudgetView:
+    last = releases[-1]
+    lead = LEADS.get(budget.bound.kind, "epsilon")
+    total, spent, left = (_amount(b, lead) for b in (budget.bound, last.spent, last.remaining))
+    paid = 0.0 if last.replayed else _amount(plan.charge.bound, lead)
+    parts = []
+    # Each release alone is read at the delta that the whole plan was charged at, so that the prices compare.
+    delta = plan.charged.exact.get("delta")
+    for release in releases:
+        try:
+            own = charge(
+                [release.planned.treatment], budget.bound, neighbours=plan.unit.neighbours, delta=delta
+            )
+        except TacitError:
+            continue
+        parts.append(
+            BudgetPart(
+                release=release.name.replace(" ", "-"), amount=_amount(own.bound, lead), words=str(own.bound)
+            )
+        )
+    return BudgetView(
+        kind=lead, total=total, spent=spent, remaining=left, total_words=str(budget.bound),
+        spent_words=str(last.spent), remaining_words=str(last.remaining), earlier=max(0.0, spent - paid),
+        parts=tuple(parts), meaning=_meaning(budget),
+    )  # fmt: skip
+
+
+def _amount(bound: Bound, lead: str) -> float:
+    value = bound.parameters.get(lead, 0.0)
+    return float(value) if isinstance(value, float | int) and math.isfinite(value) else 0.0
+
+
+@functools.lru_cache(maxsize=64)
+def _meaning(guarantee: Guarantee) -> tuple[str, ...]:
+    """Releases of one plan often have one price: its sentences are worked out once."""
+    return tuple(_sentences(guarantee.explain()))
+
+
+def _sentences(text: str) -> list[str]:
+    return [s.strip().rstrip(".") + "." for s in text.split(". ") if s.strip()]
+
+
+def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
+    planned, said = release.planned, release.certificate
+    statistic = said["statistic"]
+    rule = _rule(release)
+    columns = raw_keys(planned.question, release.noisy)
+    keys = list(zip(*columns.values(), strict=True)) if columns else [()] * np.size(release.estimate.value)
+    ends = [np.ravel(getattr(release.estimate, n)) for n in ("value", "low", "high")]
+    cells = tuple(
+        _cell(
+            keys[i], *(float(e[i]) for e in ends), rule=rule, truth=None if truth is None else float(truth[i])
+        )
+        for i in range(len(keys))
+    )
+    error, floor = said["error"], said["price_of_privacy"]
+    stem = release.name.replace(" ", "-")
+    return ReleaseView(
+        name=stem,
+        kind=statistic["kind"].replace("_", " "),
+        title=release.name,
+        question=question_words(statistic),
+        cells=cells,
+        columns=tuple(columns),
+        certificate=f"certificates/{stem}.json",
+        values=f"values/{stem}.csv",
+        price=str(release.guarantee.bound),
+        measure={"count": statistic.get("of", "rows"), "margins": "rows"}.get(statistic["kind"], ""),
+        confidence=float(planned.ask.confidence),
+        meaning=_meaning(release.guarantee),
+        assumptions=_assumptions(said),
+        mechanism=_mechanism(said),
+        theorems=tuple(said["theorems"]),
+        expected_error=error["expected_absolute_error"],
+        lower_bound=floor["lower_bound"],
+        ratio=floor["ratio"],
+        ratio_reason="" if floor["ratio"] is not None else floor["reason"] or NOT_KNOWN,
+        rule=rule,
+    )
+
+
+def _cell(
+    keys: tuple[Any, ...], value: float, low: float, high: float, *, rule: QualityRule, truth: float | None
+) -> Cell:
+    shown = value if math.isfinite(value) else None
+    known = not (math.isnan(low) or math.isnan(high))
+    flag = rule.flag(shown, low if known else None, high if known else None)
+    if shown is not None and not known:
+        flag = "noisy"
+    seen = truth if truth is not None and math.isfinite(truth) else None
+    ends = (min(low, value), max(high, value)) if known and shown is not None else (None, None)
+    return Cell(keys=keys, value=shown, low=ends[0], high=ends[1], flag=flag, truth=seen)
+
+
+def _rule(release: Release) -> QualityRule:
+    """Quantiles and means are judged against the declared range: zero has no meaning there."""
+    statistic: Any = release.planned.ask.statistic
+    if statistic.kind in ("quantiles", "mean"):
+        column = release.planned.question.schema.measured(statistic.column)
+        return QualityRule(care=0.05, noisy=0.2, of=float(column.width * column.spacing))
+    return QualityRule()
+
+
+def question_words(statistic: Mapping[str, Any]) -> str:
+    """The question as a sentence."""
+    kind = statistic["kind"]
+    what = {
+        "count": f"How many {statistic.get('of', 'rows')} there are",
+        "sum": f"The sum of {statistic.get('column')}",
+        "mean": f"The mean of {statistic.get('column')}",
+        "variance": f"The {'standard deviation' if statistic.get('root') else 'variance'} of {statistic.get('column')}",
+        "proportion": f"The share of rows with {statistic.get('of')}",
+        "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
+        "quantiles": f"The values of {statistic.get('column')} below which given shares of the rows lie",
+        "margins": f"All tables of order {statistic.get('order')} of {_listed(statistic.get('columns'))}",
+    }.get(kind, kind.replace("_", " ").capitalize())
+    by = f", for each {_listed(statistic['by'])}" if statistic.get("by") else ""
+    where = f", of rows where {statistic['where']}" if statistic.get("where") else ""
+    return f"{what}{by}{where}."
+
+
+def _listed(entries: Any) -> str:
+    names = [e if isinstance(e, str) else e["column"] for e in entries or []]
+    return " and ".join(map(str, names))
+
+
+def _assumptions(said: Mapping[str, Any]) -> tuple[str, ...]:
+    found = [f"It holds {said['condition']}."]
+    if said["data"]["bounded"]:
+        found.append("Rows of a person beyond the declared limit were not used, by a keyed choice.")
+    found += [f"Declared, and not checked: {d}." for d in said["guarantee"].get("declared", [])]
+    found += [f"Declared, and not checked: {d}." for d in said["intervals"].get("declared", [])]
+    for name, column in said["schema"].items():
+        low, high = column.get("low"), column.get("high")
+        if low is not None and high is not None:
+            found.append(f"{name} is declared to lie between {_end(low)} and {_end(high)}; other values are "
+                         f"{'clamped' if column.get('outside') == 'clamp' else 'counted as missing'}.")  # fmt: skip
+    return tuple(found)
+
+
+def _mechanism(said: Mapping[str, Any]) -> str:
+    laws = []
+    for one in said["mechanism"]["noise"]:
+        size = one.get("noise_scale", one.get("noise_std"))
+        word = "scale" if "noise_scale" in one else "standard deviation"
+        laws.append(f"{one['law']}, {word} {_decimal(size)}" if size else str(one["law"]))
+    return f"{said['mechanism']['chosen']}. " + (
+        "Exact noise, in grid steps: " + "; ".join(laws) + "." if laws else ""
+    )
+
+
+def _end(value: Any) -> str:
+    return f"{value:,.10g}" if isinstance(value, int | float) else str(value)
+
+
+def _decimal(text: str) -> str:
+    from fractions import Fraction
+
+    return three(float(Fraction(text)))

@@ -1,0 +1,228 @@
+"""Which picture fits a release, drawn: with its name, its description, and which cells it leaves to the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tacit.report.markup import Markup, ident, tag
+from tacit.report.numbers import figures, key_place, key_words, three
+from tacit.report.pictures.bars import bars
+from tacit.report.pictures.curve import curve, histogram
+from tacit.report.pictures.heat import axes_of_table, heat_map
+from tacit.report.pictures.scale import span_of, value_span
+from tacit.report.pictures.strip import strip
+from tacit.report.quality import ABSENT, NOISY
+from tacit.report.view import Cell, Picture, ReleaseView
+
+__all__ = ["Drawn", "draw", "fitting"]
+
+MOST_CELLS = 40
+"""Beyond this many, bars and tables show the largest."""
+MOST_HEAT = 400
+MOST_POINTS = 400
+MOST_FACETS = 6
+MOST_ROWS = 20
+ALL = "all"
+SMALL = 38.0
+"""The share of a small picture's width that the names of rows take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A picture (None for a table alone), the cells that it shows, and the marks that a reader must know."""
+
+    kind: Picture
+    markup: Markup | None
+    cells: tuple[Cell, ...]
+    marks: tuple[str, ...]
+
+
+def fitting(view: ReleaseView) -> Picture:
+    """The kind of picture for these keys; what was asked for is taken where it can be drawn."""
+    cells, keys = view.cells, len(view.columns)
+    if not cells:
+        return "table"
+    if keys == 0:
+        return "number" if len(cells) == 1 and cells[0].value is not None else "table"
+    if keys == 1:
+        placed = all(key_place(c.keys[0]) is not None for c in cells)
+        ranges = all(isinstance(c.keys[0], tuple) for c in cells)
+        wanted = view.picture if view.picture in ("bars", "histogram", "curve", "table") else "auto"
+        some = sum(c.value is not None for c in cells) > 1
+        if wanted == "curve" and not (placed and some):
+            wanted = "auto"
+        if wanted == "histogram" and len(cells) > MOST_POINTS:
+            wanted = "auto"
+        if wanted == "auto" and view.kind.startswith("quantile") and placed and some and len(cells) > 2:
+            return "curve"
+        if wanted != "auto":
+            return wanted
+        if placed and ranges and 1 < len(cells) <= 80:
+            return "histogram"
+        if placed and some and 12 < len(cells) <= MOST_POINTS:
+            return "curve"
+        return "bars"
+    if view.picture == "table":
+        return "table"
+    if _margins(view) and len(cells) <= MOST_HEAT:
+        return "multiples"
+    if keys == 2:
+        down, across = axes_of_table(cells)
+        few = min(len(down), len(across)) <= 16
+        return "heatmap" if few and len(down) * len(across) <= MOST_HEAT else "table"
+    facets = {c.keys[: keys - 2] for c in cells}
+    return "multiples" if keys == 3 and len(facets) <= MOST_FACETS and len(cells) <= MOST_HEAT else "table"
+
+
+def draw(view: ReleaseView) -> Drawn:
+    """The picture of a release."""
+    kind = fitting(view)
+    cells = view.cells
+    if kind == "table" or (kind == "bars" and len(cells) > MOST_CELLS):
+        cells = largest(cells)
+    id = f"picture-{ident(view.name)}"
+    name = f"{view.title}: {_kind_words(kind)}"
+    told = describe(view, cells)
+    made: Markup | None = None
+    if kind == "number":
+        made = strip(id, name, told, cells[0])
+    elif kind == "bars":
+        made = _stacked(id, name, told, cells)
+    elif kind == "histogram":
+        made = histogram(id, name, told, cells, view.columns[0])
+    elif kind == "curve":
+        made = curve(id, name, told, cells, view.columns[0])
+    elif kind == "heatmap":
+        made = heat_map(id, name, told, cells, (view.columns[0], view.columns[1]))
+    elif kind == "multiples":
+        made = _tables(id, view) if _margins(view) else _multiples(id, view, cells)
+    return Drawn(kind=kind, markup=made, cells=tuple(cells), marks=_marks(kind, cells, tables=_margins(view)))
+
+
+def largest(cells: Sequence[Cell], most: int = MOST_CELLS) -> tuple[Cell, ...]:
+    """The cells of the largest values, largest first, where there are more than `most`; all of them otherwise."""
+    if len(cells) <= most:
+        return tuple(cells)
+    return tuple(sorted(cells, key=lambda c: (c.value is None, -(c.value or 0.0)))[:most])
+
+
+def describe(view: ReleaseView, cells: Sequence[Cell]) -> str:
+    """The picture in a sentence or two, for those who do not see it."""
+    known = [c for c in cells if c.value is not None]
+    if not known:
+        return "No cell has a value."
+    if len(known) == 1:
+        return f"{_cell_words(known[0])}."
+    least = min(known, key=lambda c: c.value or 0.0)
+    most = max(known, key=lambda c: c.value or 0.0)
+    noisy = sum(c.flag == NOISY for c in cells)
+    tail = f" {noisy} cells are too noisy to use." if noisy else ""
+    by = " and ".join(view.columns)
+    return (
+        f"{len(cells)} values by {by}. Largest: {_cell_words(most)}. Smallest: {_cell_words(least)}.{tail}"
+        " All of them stand in the table below the picture."
+    )
+
+
+def _cell_words(cell: Cell) -> str:
+    told = figures(cell.value, cell.low, cell.high)
+    name = ", ".join(key_words(k) for k in cell.keys)
+    ends = f" (interval {told.interval})" if cell.low is not None else ""
+    truth = f", the truth being {three(cell.truth)}" if cell.truth is not None else ""
+    return f"{name + ': ' if name else ''}{told.value}{ends}{truth}"
+
+
+def _stacked(id: str, name: str, told: str, cells: Sequence[Cell]) -> Markup:
+    """Bars in pieces of one scale, none of them higher than a printed page."""
+    if len(cells) <= MOST_ROWS:
+        return bars(id, name, told, cells)
+    span = span_of(cells)
+    count = -(-len(cells) // MOST_ROWS)
+    size = -(-len(cells) // count)
+    pieces = [
+        bars(
+            f"{id}-{k}", f"{name}, part {k + 1} of {count}", told, cells[k * size : (k + 1) * size], span=span
+        )
+        for k in range(count)
+    ]
+    return tag("div", pieces, class_="stack")
+
+
+def _multiples(id: str, view: ReleaseView, cells: Sequence[Cell]) -> Markup:
+    """One small heat map for each value of the column with the fewest, all in one scale."""
+    sizes = [len({c.keys[k] for c in cells}) for k in range(3)]
+    facet = sizes.index(min(sizes))
+    rest = [k for k in range(3) if k != facet]
+    span = value_span(cells)
+    made = []
+    for n, key in enumerate(dict.fromkeys(c.keys[facet] for c in cells)):
+        part = [c for c in cells if c.keys[facet] == key]
+        turned = [
+            Cell(keys=tuple(c.keys[k] for k in rest), value=c.value, low=c.low, high=c.high, flag=c.flag)
+            for c in part
+        ]
+        words = f"{view.columns[facet]}: {key_words(key)}"
+        names = (view.columns[rest[0]], view.columns[rest[1]])
+        picture = heat_map(f"{id}-{n}", words, describe(view, part), turned, names, span=span, labels=SMALL)
+        made.append(tag("div", tag("h3", words), picture))
+    return tag("div", made, class_="multiples")
+
+
+def _margins(view: ReleaseView) -> bool:
+    """Are these several tables in one, a column that a table does not have being told as `all`?"""
+    return view.kind == "margins" and any(ALL in c.keys for c in view.cells)
+
+
+def _tables(id: str, view: ReleaseView) -> Markup:
+    """One picture for each table: bars for one column, a heat map for two, words for the rest."""
+    groups: dict[tuple[int, ...], list[Cell]] = {}
+    for cell in view.cells:
+        used = tuple(k for k, key in enumerate(cell.keys) if key != ALL)
+        groups.setdefault(used, []).append(cell)
+    made = []
+    for n, (used, cells) in enumerate(groups.items()):
+        names = [view.columns[k] for k in used]
+        title = f"By {' and '.join(names)}" if names else "All together"
+        turned = [
+            Cell(
+                keys=tuple(c.keys[k] for k in used),
+                value=c.value, low=c.low, high=c.high, flag=c.flag, truth=c.truth,
+            )
+            for c in cells
+        ]  # fmt: skip
+        told = describe(view, cells)
+        if len(used) == 2 and len(cells) <= MOST_HEAT:
+            picture = heat_map(f"{id}-{n}", title, told, turned, (names[0], names[1]), labels=SMALL)
+        else:
+            picture = bars(f"{id}-{n}", title, told, largest(turned))
+        made.append(tag("div", tag("h3", title), picture))
+    return tag("div", made, class_="multiples")
+
+
+def _kind_words(kind: Picture) -> str:
+    return {
+        "number": "the value on a line with its interval",
+        "bars": "bars with intervals",
+        "histogram": "a histogram with intervals",
+        "curve": "a curve with a band",
+        "heatmap": "a heat map",
+    }.get(kind, "a table")
+
+
+def _marks(kind: Picture, cells: Sequence[Cell], *, tables: bool = False) -> tuple[str, ...]:
+    if kind == "table":
+        return ()
+    first = {"number": "dot", "curve": "line", "heatmap": "heat", "multiples": "bar" if tables else "heat"}
+    marks = [first.get(kind, "bar")]
+    lines = tables or kind in ("number", "bars", "histogram", "curve")
+    if lines and any(c.low is not None for c in cells):
+        marks.append("band" if kind == "curve" else "whisker")
+    if kind not in ("number", "curve") and any(c.flag == NOISY for c in cells):
+        marks.append("hatch")
+    if kind in ("heatmap", "multiples") and any(c.flag == ABSENT for c in cells):
+        marks.append("empty")
+    if lines and any(c.truth is not None for c in cells):
+        few = kind == "curve" and len(cells) <= 40
+        marks.append("truth" if few else "truth-line" if kind in ("histogram", "curve") else "truth-below")
+    return tuple(marks)

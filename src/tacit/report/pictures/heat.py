@@ -1,0 +1,112 @@
+"""Heat maps of two-way tables: seven steps of colour with their numbers on them, hatched where too noisy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tacit.report.markup import Markup, picture, tag
+from tacit.report.numbers import compact, key_words
+from tacit.report.pictures.scale import hatching, value_span
+from tacit.report.quality import NOISY
+from tacit.report.view import Cell, Key
+
+__all__ = ["STEPS", "axes_of_table", "heat_map"]
+
+STEPS = 7
+CELL, HEAD, FOOT = 28, 30, 44
+LABELS = 28.0
+"""The share of the width that the rows' names take."""
+
+
+def axes_of_table(cells: Sequence[Cell]) -> tuple[list[Key], list[Key]]:
+    """The keys of both columns, in order of first appearance."""
+    return list(dict.fromkeys(c.keys[0] for c in cells)), list(dict.fromkeys(c.keys[1] for c in cells))
+
+
+def heat_map(
+    id: str,
+    title: str,
+    description: str,
+    cells: Sequence[Cell],
+    columns: tuple[str, str],
+    *,
+    span: tuple[float, float] | None = None,
+    labels: float = LABELS,
+) -> Markup:
+    """A rectangle a cell; the longer side runs down, so that it can be read on a phone."""
+    down, across = axes_of_table(cells)
+    place = {c.keys: c for c in cells}
+    names = columns
+    if len(across) > len(down):
+        down, across, names = across, down, (columns[1], columns[0])
+        place = {(c.keys[1], c.keys[0]): c for c in cells}
+    low, high = span or value_span(cells)
+    width = (100 - labels) / len(across)
+    steep = any(len(key_words(k)) * len(across) > 34 for k in across)
+    head = HEAD + 16 + (max(len(key_words(k)) for k in across) * 4 if steep else 0)
+    numbers = len(across) <= 7
+    parts = [hatching(f"{id}-hatch")]
+    parts.append(tag("text", f"{names[0]} ↓", x=0, y=head - 8, class_="axis-name"))
+    parts.append(tag("text", f"{names[1]} →", x=f"{labels}%", y=13, class_="axis-name"))
+    for k, key in enumerate(across):
+        parts.append(_column_name(key_words(key), labels + (k + 0.5) * width, head - 8, steep))
+    for r, row in enumerate(down):
+        top = head + r * CELL
+        parts.append(tag("text", _cut(key_words(row)), x=0, y=top + CELL / 2 + 4, class_="tick"))
+        for k, key in enumerate(across):
+            cell = place.get((row, key))
+            if cell is not None:
+                parts.append(_cell(id, cell, labels + k * width, top, width, (low, high), numbers))
+    bottom = head + len(down) * CELL
+    parts += _legend(bottom, low, high, labels)
+    return picture(id, title, description, bottom + FOOT, parts, class_="heat-map")
+
+
+def _cell(
+    id: str, cell: Cell, left: float, top: float, width: float, span: tuple[float, float], numbers: bool
+) -> Markup:
+    box = {"x": f"{left:.2f}%", "y": top + 1, "width": f"{width:.2f}%", "height": CELL - 2}
+    if cell.value is None:
+        return tag("rect", **box, class_="empty")
+    step = step_of(cell.value, span)
+    noisy = cell.flag == NOISY
+    parts = [
+        tag("rect", **box, fill=f"url(#{id}-hatch)", class_="noisy")
+        if noisy
+        else tag("rect", **box, class_=f"heat heat-{step}")
+    ]
+    if numbers:
+        ink = "halo" if noisy else f"heat-ink-{step}"
+        words = compact(cell.value)
+        at = {"x": f"{left + width / 2:.2f}%", "y": top + CELL / 2 + 4}
+        parts.append(tag("text", words, **at, text_anchor="middle", class_=f"{ink} cell num"))
+    return tag("g", *parts)
+
+
+def step_of(value: float, span: tuple[float, float]) -> int:
+    """Which of the seven colours a value has."""
+    low, high = span
+    return min(STEPS - 1, max(0, int(STEPS * (value - low) / (high - low))))
+
+
+def _column_name(words: str, place: float, y: float, steep: bool) -> Markup:
+    if not steep:
+        return tag("text", words, x=f"{place:.2f}%", y=y, text_anchor="middle", class_="tick")
+    # Text can be turned only about a point in pixels: a canvas of its own is set at the percentage.
+    turned = tag("text", _cut(words, 18), transform="rotate(-42)", class_="tick")
+    return tag("svg", turned, x=f"{place - 1:.2f}%", y=y, class_="over", aria_hidden="true")
+
+
+def _legend(top: float, low: float, high: float, labels: float) -> list[Markup]:
+    width = (100 - labels) / STEPS
+    parts = []
+    for k in range(STEPS):
+        box = {"x": f"{labels + k * width:.2f}%", "y": top + 14, "width": f"{width:.2f}%", "height": 8}
+        parts.append(tag("rect", **box, class_=f"heat heat-{k}"))
+    parts.append(tag("text", compact(low), x=f"{labels}%", y=top + 36, class_="tick"))
+    parts.append(tag("text", compact(high), x="100%", y=top + 36, text_anchor="end", class_="tick"))
+    return parts
+
+
+def _cut(name: str, most: int = 13) -> str:
+    return name if len(name) <= most else name[: most - 1].rstrip() + "…"

@@ -1,0 +1,202 @@
+"""One release on the page: picture, facts, meaning, assumptions, quality, and the numbers as a table."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from tacit.report.legend import legend
+from tacit.report.markup import Markup, file_link, ident, join, tag
+from tacit.report.numbers import figures, key_words, percent, three
+from tacit.report.pictures.choose import Drawn, draw
+from tacit.report.quality import ABSENT, CARE, NOISY
+from tacit.report.view import Cell, ReleaseView
+
+__all__ = ["anchor", "certificate_link", "flag_pill", "heading_words", "release_section", "typical_width"]
+
+TRUTH_WORDS = "synthetic: the truth is shown only because this survey is public and made up"
+
+
+def anchor(name: str) -> str:
+    """The id of a release's section."""
+    return f"release-{ident(name)}"
+
+
+def heading_words(title: str) -> str:
+    """A title with a capital; names such as pH keep theirs."""
+    return title[:1].upper() + title[1:] if title[1:2].islower() else title
+
+
+def certificate_link(view: ReleaseView) -> Markup:
+    """The file that certifies the release's numbers."""
+    return file_link(view.certificate)
+
+
+def release_section(view: ReleaseView, number: int, count: int) -> Markup:
+    """The section of one release."""
+    drawn = draw(view)
+    heading = f"{anchor(view.name)}-heading"
+    return tag(
+        "article",
+        tag(
+            "header",
+            tag("p", f"{number} of {count} · {view.kind}", class_="kicker"),
+            tag("h2", heading_words(view.title), id=heading),
+            tag("p", view.question, class_="question"),
+        ),
+        tag("div", tag("div", _figure(view, drawn), _quality(view)), _facts(view), class_="split"),
+        _words(view),
+        _numbers(view, drawn),
+        class_="card release",
+        id=anchor(view.name),
+        aria_labelledby=heading,
+        data_certificate=view.certificate,
+    )
+
+
+def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
+    parts: list[Markup | None] = []
+    if drawn.kind == "number":
+        cell = drawn.cells[0]
+        told = figures(cell.value, cell.low, cell.high)
+        unit = tag("small", f" {view.measure}") if view.measure else None
+        parts.append(tag("p", tag("span", told.value, class_="num"), unit, class_="big"))
+        if cell.low is not None:
+            ends = tag("span", told.interval, class_="num")
+            parts.append(tag("p", f"{percent(view.confidence)} interval for the noise: ", ends))
+        if cell.truth is not None:
+            words = figures(cell.truth, cell.low, cell.high).value
+            parts.append(tag("p", "The truth: ", tag("span", words, class_="num"), class_="quiet-words"))
+        if cell.flag:
+            parts.append(tag("p", flag_pill(view, cell.flag)))
+    elif view.measure:
+        parts.append(tag("p", f"Unit: {view.measure}", class_="quiet-words"))
+    if drawn.markup is None:
+        parts.append(_table(view, drawn.cells))
+    else:
+        parts += [drawn.markup, legend(view.name, drawn.marks, view.confidence)]
+    more = _more(view, drawn)
+    place = "; it stands in the table" if drawn.kind in ("heatmap", "multiples") else ""
+    truth = f"{TRUTH_WORDS[0].upper()}{TRUTH_WORDS[1:]}{place}." if view.shows_truth else None
+    caption = tag("figcaption", more, "Every number here comes from the certificate ", certificate_link(view))
+    tall = drawn.kind in ("bars", "multiples", "table") and len(drawn.cells) > 16
+    note = tag("figcaption", truth) if truth else None
+    return tag("figure", parts, caption, note, class_="tall" if tall else None)
+
+
+def _more(view: ReleaseView, drawn: Drawn) -> str:
+    left = len(view.cells) - len(drawn.cells)
+    if not left:
+        return ""
+    where = f"in {view.values}" if view.values else "in the file of values"
+    return f"Shown: the largest {len(drawn.cells)} of {len(view.cells):,} cells, and {left:,} more {where}. "
+
+
+def _facts(view: ReleaseView) -> Markup:
+    entries: list[tuple[str, Markup | str]] = [("Price", tag("span", view.price, class_="strong num"))]
+    width = typical_width(view)
+    if width is not None:
+        words = f"±\u00a0{three(width)}" + (" (median over the cells)" if len(view.cells) > 1 else "")
+        entries.append((f"Interval at {percent(view.confidence)}", tag("span", words, class_="num")))
+    if view.expected_error is not None:
+        entries.append(("Expected error", tag("span", f"±\u00a0{three(view.expected_error)}", class_="num")))
+    if view.lower_bound is not None:
+        bound = tag("span", three(view.lower_bound), class_="num")
+        entries.append(("No private mechanism can go below", bound))
+    ratio: Markup | str = view.ratio_reason
+    if view.ratio is not None:
+        ratio = join(
+            tag("span", three(view.ratio), class_="num"), " times the smallest possible error, at most"
+        )
+    entries.append(("Price of privacy", ratio))
+    if view.mechanism:
+        entries.append(("Mechanism", view.mechanism))
+    if view.theorems:
+        links = [tag("a", tag("code", id), href=f"#theorem-{id}") for id in view.theorems]
+        entries.append(("Rests on", join(*_between(links))))
+    entries.append(("Certificate", certificate_link(view)))
+    if view.values:
+        entries.append(("All values", file_link(view.values)))
+    rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in entries]
+    return tag("dl", rows, class_="facts")
+
+
+def typical_width(view: ReleaseView) -> float | None:
+    """The median half-width of the intervals; None where there are none."""
+    halves = [(c.high - c.low) / 2 for c in view.cells if c.low is not None and c.high is not None]
+    return statistics.median(halves) if halves else None
+
+
+def _words(view: ReleaseView) -> Markup:
+    parts: list[Markup] = []
+    if view.meaning:
+        parts.append(
+            tag("div", tag("h3", "What it means"), [tag("p", sentence) for sentence in view.meaning])
+        )
+    if view.assumptions:
+        listed = tag("ul", [tag("li", a) for a in view.assumptions])
+        parts.append(tag("div", tag("h3", "What it rests on"), listed))
+    return tag("div", parts, class_="pair")
+
+
+def _quality(view: ReleaseView) -> Markup:
+    counts = view.flag_counts
+    total = len(view.cells)
+    if not counts:
+        text = "No cell is flagged: each interval is narrow enough, by the rule, for its value to be used."
+        return join(tag("h3", "Quality"), tag("p", text))
+    flags = {f.id: f for f in view.flags}
+    entries = [
+        tag("li", flag_pill(view, id), f" {n:,} of {total:,}: {flags[id].explanation}.")
+        for id, n in counts.items()
+    ]
+    return join(tag("h3", "Quality"), tag("ul", entries, class_="flags"))
+
+
+def flag_pill(view: ReleaseView, id: str) -> Markup:
+    """A flag's label; the words carry it, the colour only helps."""
+    label = next(f.label for f in view.flags if f.id == id)
+    kind = id if id in (CARE, NOISY, ABSENT) else "other"
+    return tag("span", label, class_=f"pill {kind}")
+
+
+def _numbers(view: ReleaseView, drawn: Drawn) -> Markup | None:
+    if drawn.markup is None:
+        return None
+    shown = f"{len(drawn.cells):,} row{'s' if len(drawn.cells) != 1 else ''}"
+    return tag("details", tag("summary", f"The numbers as a table ({shown})"), _table(view, drawn.cells))
+
+
+def _table(view: ReleaseView, cells: Sequence[Cell]) -> Markup:
+    truth, flagged = view.shows_truth, bool(view.flag_counts)
+    heads = [tag("th", name, scope="col") for name in view.columns]
+    wanted = ["value", "low", "high", *(["truth"] if truth else [])]
+    heads += [tag("th", name, scope="col", class_="n") for name in wanted]
+    heads += [tag("th", "quality", scope="col")] if flagged else []
+    rows = [tag("tr", _row(view, cell, truth, flagged)) for cell in cells]
+    caption = f"{view.title}. Interval: {percent(view.confidence)}, for the noise. From {view.certificate}."
+    table = tag(
+        "table", tag("caption", caption), tag("thead", tag("tr", heads)), tag("tbody", rows), class_="values"
+    )
+    return tag(
+        "div", table, class_="scroll", tabindex="0", role="region", aria_label=f"Values of {view.title}"
+    )
+
+
+def _row(view: ReleaseView, cell: Cell, truth: bool, flagged: bool) -> list[Markup]:
+    told = figures(cell.value, cell.low, cell.high)
+    parts = [tag("th", key_words(key), scope="row") for key in cell.keys]
+    parts += [tag("td", words, class_="n num") for words in told]
+    if truth:
+        words = "" if cell.truth is None else figures(cell.truth, cell.low, cell.high).value
+        parts.append(tag("td", words, class_="n num truth-cell"))
+    if flagged:
+        parts.append(tag("td", flag_pill(view, cell.flag) if cell.flag else "good"))
+    return parts
+
+
+def _between(links: list[Markup]) -> list[Markup | str]:
+    out: list[Markup | str] = []
+    for link in links:
+        out += [", ", link] if out else [link]
+    return out

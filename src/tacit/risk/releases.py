@@ -1,0 +1,206 @@
+"""The price of what a curator releases: its error, what no mechanism can go below, and their ratio.
+
+Everything here is a closed formula of public numbers, quick enough to stand beside every preview. Bounds are
+per cell: below the worst expected absolute error, averaged over the cells, of every epsilon-private mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from tacit.errors import InvalidParameter, UnknownName
+from tacit.guarantees import Neighbours
+from tacit.mechanisms.base import epsilon_parameter
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.risk.lower import LARGEST, SAFE
+
+__all__ = ["RELEASES", "ReleasePrice", "quick_count", "release_price"]
+
+RELEASES = ("count", "histogram", "margins", "mean", "sum")
+# Where n is not known the bound is this share of its limit, and holds from some n on.
+SHARE = 0.9
+# Below this share of the limit, a short range is looked at as well.
+GOOD, SHORT = 0.95, 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasePrice:
+    """Per cell: the mechanism's error, a lower bound for every mechanism, and how many times it is paid.
+
+    `lower_bound` and `ratio` are None where no bound is known, and `reason` then says why. `least_n` is the
+    number of units from which on the bound holds; None where it holds for the worst case over data of any size.
+    """
+
+    error: float
+    lower_bound: float | None = None
+    ratio: float | None = None
+    theorem: str | None = None
+    least_n: int | None = None
+    reason: str | None = None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """For plans, certificates and reports: plain JSON values."""
+        return {
+            "error": self.error,
+            "lower_bound": self.lower_bound,
+            "ratio": self.ratio,
+            "lower_bound_theorem": self.theorem,
+            "least_n": self.least_n,
+            "reason": self.reason,
+        }
+
+
+def quick_count(n: int | None, epsilon: float) -> float:
+    """A lower bound of R*(n, epsilon), the smallest worst error of a count on 0..n, in closed form.
+
+    The larger of 1/sinh(epsilon) - 1/((n+1) sinh(epsilon/2)^2) and max over t <= n of t/(e^(epsilon t) + 1);
+    without an n the limit 1/sinh(epsilon), which is exact. Theorem `count-closed-form`.
+    """
+    limit = 1 / math.sinh(epsilon)
+    if n is None:
+        return SAFE * limit
+    if n < 1:
+        return 0.0
+    # The difference may cancel: what rounding can add is taken off before.
+    best = limit * (1 - 1e-12) - 1 / ((n + 1) * math.sinh(epsilon / 2) ** 2)
+    # The best real step is 1.2785/epsilon; any whole step is valid.
+    for t in {min(n, math.floor(1.2785 / epsilon)), min(n, math.ceil(1.2785 / epsilon))}:
+        best = max(best, t / (math.exp(epsilon * t) + 1))
+    if best < GOOD * limit:
+        # Multiples of s are a count with s epsilon: R*(n, epsilon) >= s R*(n/s, s epsilon).
+        step = max(1, min(math.ceil(n / SHORT), math.floor(0.3 / epsilon)))
+        best = max(best, step * _short_range(min(n // step, SHORT), step * epsilon))
+    return SAFE * max(0.0, best)
+
+
+@lru_cache(maxsize=1024)
+def _short_range(n: int, epsilon: float) -> float:
+    """The certificate of `optimal-count-remap` for two simple priors; a shorter range is a valid one."""
+    import numpy as np
+
+    from tacit.risk.certificate import bayes_floor
+    from tacit.risk.kernel import GeometricKernel
+    from tacit.risk.losses import Loss
+
+    kernel = GeometricKernel(n=n, epsilon=epsilon)
+    x = np.arange(n + 1)
+    peaked = np.exp(-0.5 * epsilon * np.abs(x - n / 2))
+    ends = np.where((x == 0) | (x == n), 1 / epsilon, 1.0)
+    return max(bayes_floor(kernel, Loss(name="absolute"), prior) for prior in (peaked, ends))
+
+
+def release_price(
+    problem: str,
+    *,
+    error: float,
+    epsilon: Exact,
+    neighbours: Neighbours,
+    delta: Exact = 0,
+    cells: int = 1,
+    attributes: int = 1,
+    n: int | None = None,
+    at_most: int = 1,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> ReleasePrice:
+    """The price of a count, histogram, margins, sum or mean, from public numbers only.
+
+    `error` is the mechanism's own worst expected absolute error per cell; `n` the number of units (people, or
+    rows where rows are protected) where it is public, its largest value under add-or-remove; `cells` how many
+    numbers are released, `attributes` among how many margins they are divided; `at_most` how many rows of one
+    unit a cell may count; `low` and `high` what a row adds to a sum at least and at most. A count is of the units
+    with a property that each may or may not have. Theorems `count-closed-form`, `counts-inside`.
+    """
+    if problem not in RELEASES:
+        raise UnknownName(what="problem", name=str(problem), known=RELEASES)
+    if not (isinstance(error, (int, float)) and math.isfinite(error) and error > 0):
+        raise InvalidParameter(parameter="error", value=error, must="be a finite number above 0")
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidParameter(parameter="low", value=low, must=f"be finite and below high = {high}")
+    level = float(epsilon_parameter(epsilon))
+    cells = integer_parameter("cells", cells, least=1)
+    attributes = integer_parameter("attributes", attributes, least=1)
+    rows = integer_parameter("at_most", at_most, least=1)
+    known = None if n is None else integer_parameter("n", n, least=1)
+    if exact_parameter("delta", delta, positive=False) != 0:
+        reason: str | None = "the bounds are for pure epsilon; a mechanism with a delta may go below them"
+    elif level > LARGEST:
+        reason = f"above an epsilon of {LARGEST:g} no bound is computed"
+    elif problem == "mean" and (known is None or neighbours is not Neighbours.REPLACE_ONE):
+        reason = "a mean over an unknown number of units has no bound known to us"
+    elif problem == "mean" and (cells > 1 or rows > 1):
+        reason = "a mean over groups, or over units with several rows, has no bound known to us"
+    else:
+        reason = None
+    if reason is not None:
+        return ReleasePrice(error=float(error), reason=reason)
+    value, least_n = _per_cell(problem, level, neighbours, cells, attributes, known, rows * low, rows * high)
+    if problem in ("count", "histogram", "margins"):
+        value *= rows
+    if value <= 0:
+        return ReleasePrice(error=float(error), reason="too few units for a bound that says anything")
+    if value > error:
+        return ReleasePrice(
+            error=float(error),
+            lower_bound=value,
+            theorem="counts-inside",
+            least_n=least_n,
+            reason="the error given is below what any mechanism has in the worst case: it is not the worst case",
+        )
+    theorem = "count-closed-form" if problem == "count" and rows == 1 else "counts-inside"
+    return ReleasePrice(
+        error=float(error), lower_bound=value, ratio=error / value, theorem=theorem, least_n=least_n
+    )
+
+
+def _per_cell(
+    problem: str,
+    epsilon: float,
+    neighbours: Neighbours,
+    cells: int,
+    attributes: int,
+    n: int | None,
+    low: float,
+    high: float,
+) -> tuple[float, int | None]:
+    """The bound for one row per unit and cell, and the n from which on it holds."""
+    replace = neighbours is Neighbours.REPLACE_ONE
+    # Each entry: so many counts of their own among so many equal shares of the units, and what each is worth.
+    ways: list[tuple[int, int, float]] = []
+    if problem == "count" and cells == 1:
+        ways = [(1, 1, 1.0)]
+    elif problem in ("count", "histogram"):
+        ways = [(2 * (cells // 2), max(1, cells // 2), 1.0)] if replace else [(cells, cells, 1.0)]
+    elif problem == "margins":
+        # All but one cell of each margin; where a margin has one cell, its other one is not released.
+        free = attributes if cells == attributes else cells - attributes
+        widest = 1 if cells == attributes else free if cells < 2 * attributes else free - attributes + 1
+        ways = [(free, max(1, widest) if replace else max(1, free), 1.0)]
+    else:
+        most = max(abs(low), abs(high))
+        ways = [(cells, cells, high - low if replace else most)]
+        if replace and cells >= 2:
+            ways.append((2 * (cells // 2), cells // 2, most))
+    if n is None and replace:
+        counts, shares, worth = max(ways, key=lambda way: way[0] * way[2])
+        # (n_j + 1) >= (1/(1 - SHARE)) sinh(e)/sinh(e/2)^2 = 2 coth(e/2)/(1 - SHARE) in every share.
+        each = math.ceil(2 / (1 - SHARE) / math.tanh(epsilon / 2))
+        return SAFE * SHARE * counts * worth / cells / math.sinh(epsilon), shares * each
+    best = 0.0
+    for counts, shares, worth in ways:
+        for used in _used(shares, n, epsilon):
+            value = quick_count(None if n is None else n // used, epsilon)
+            best = max(best, counts * used / shares * worth * value)
+    best = best / (n if problem == "mean" and n is not None else 1)
+    return SAFE * best / cells, n
+
+
+def _used(shares: int, n: int | None, epsilon: float) -> set[int]:
+    """How many of the shares get units at all: few units are better given to some than spread over all."""
+    if n is None:
+        return {shares}
+    return {max(1, min(shares, n, math.ceil(n * epsilon / units))) for units in (3, 15)} | {min(shares, n)}

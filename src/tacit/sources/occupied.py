@@ -1,0 +1,184 @@
+"""Occupied cells only: one group-by over declared columns, whose cells come back as one mixed-radix key each.
+
+With axes of sizes s_1, ..., s_d the cell (k_1, ..., k_d) has the key (...(k_1 s_2 + k_2) s_3 + ...) s_d + k_d, an
+integer below the product of the sizes. The engine computes it for as many neighbouring columns as 62 bits hold;
+several such numbers, and lists too long for a CASE, are put together here, for occupied cells alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import MissingBounds
+from tacit.mechanisms.sparse_keys import Keys, domain_size, key_integers, pack_keys
+from tacit.sources.axes import Axis, Cut, Listed, Open
+from tacit.sources.compiling import Reader
+
+if TYPE_CHECKING:
+    from tacit.sources.aggregates import Aggregate
+
+__all__ = ["Occupied", "codes_of", "domain_of", "encode", "key_limbs", "labels_of"]
+
+LIMB_BITS = 62
+MOST_BRANCHES = 128
+TABLED = 1 << 16
+Integers = npt.NDArray[Any]
+
+
+def domain_of(axes: Sequence[Axis]) -> int:
+    """How many cells the axes span: at most 2^200, all of them declared."""
+    for axis in axes:
+        if isinstance(axis, Open):
+            raise MissingBounds(
+                column=axis.column, hint="the keys of a sparse histogram are declared: category([...])"
+            )
+    return domain_size(math.prod(a.size or 1 for a in axes), "the product of the columns' keys")
+
+
+def _in_engine(axis: Axis, reader: Reader) -> bool:
+    listed = isinstance(axis, Listed) and axis.column not in reader.coded
+    return not listed or (axis.size or 0) <= MOST_BRANCHES
+
+
+def key_limbs(axes: Sequence[Axis], reader: Reader) -> list[tuple[Axis, ...]]:
+    """Neighbouring axes whose joint key the engine computes; a long list of words stands alone."""
+    limbs: list[tuple[Axis, ...]] = []
+    for axis in axes:
+        joined = (*limbs[-1], axis) if limbs else (axis,)
+        fits = math.prod(a.size or 1 for a in joined) < 1 << LIMB_BITS
+        if limbs and fits and all(_in_engine(a, reader) for a in joined):
+            limbs[-1] = joined
+        else:
+            limbs.append((axis,))
+    return limbs
+
+
+def _code(axis: Axis, reader: Reader) -> Any:
+    """The row's place on the axis as a 64-bit integer; null where it has none."""
+    import ibis
+
+    key = reader.key(axis)
+    if not isinstance(axis, Listed) or axis.column in reader.coded:
+        return key.cast("int64")
+    values: tuple[Any, ...] = axis.values
+    words = isinstance(values[0], str)
+    branches = [(key == (v if words else float(v)), i) for i, v in enumerate(values)]
+    return ibis.cases(*branches, else_=ibis.null("int64")).cast("int64")
+
+
+def limb_key(limb: tuple[Axis, ...], reader: Reader) -> Any:
+    """The joint key of a limb's axes, or the values of a long list as they are."""
+    if not _in_engine(limb[0], reader):
+        return reader.key(limb[0])
+    key = _code(limb[0], reader)
+    for axis in limb[1:]:
+        key = key * (axis.size or 1) + _code(axis, reader)
+    return key
+
+
+class Occupied:
+    """Gathers the engine's batches into occupied cells: keys and their integers, sorted, each key once."""
+
+    def __init__(
+        self,
+        axes: Sequence[Axis],
+        limbs: Sequence[tuple[Axis, ...]],
+        columns: Mapping[Aggregate, str],
+        reader: Reader,
+    ) -> None:
+        self.domain = domain_of(axes)
+        self.limbs = list(limbs)
+        self.columns = dict(columns)
+        self.reader = reader
+        self.keys: list[Integers] = []
+        self.values: dict[Aggregate, list[Integers]] = {a: [] for a in columns}
+
+    def add(self, batch: Any) -> None:
+        """One batch: rows without a key are left out, before they take memory."""
+        from tacit.sources.query import _integers, _positions
+
+        valid = np.ones(batch.num_rows, dtype=bool)
+        codes: list[tuple[Integers, int]] = []
+        for i, limb in enumerate(self.limbs):
+            column, size = batch.column(f"k{i}"), math.prod(a.size or 1 for a in limb)
+            if _in_engine(limb[0], self.reader):
+                here, good = _numbers(column, size)
+            else:
+                here, good = _positions(limb[0], column, coded=False)
+            valid &= good
+            codes.append((here, size))
+        self.keys.append(_joint([(c[valid], size) for c, size in codes], self.domain))
+        for aggregate, name in self.columns.items():
+            self.values[aggregate].append(_integers(batch.column(name))[valid])
+
+    def cells(self) -> tuple[Keys, dict[Aggregate, Integers]]:
+        """All of them: equal keys are one cell, cells without anything in them are not occupied."""
+        keys = np.concatenate(self.keys) if self.keys else np.empty(0, dtype=np.uint64)
+        values = {a: np.concatenate(v) if v else np.empty(0, dtype=np.int64) for a, v in self.values.items()}
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if keys.size else order[:0]
+        summed = {a: np.add.reduceat(v[order], starts) if keys.size else v for a, v in values.items()}
+        there = np.zeros(starts.size, dtype=bool)
+        for v in summed.values():
+            there |= np.asarray(v != 0, dtype=bool)
+        return pack_keys(keys[starts][there], self.domain), {a: v[there] for a, v in summed.items()}
+
+
+def _numbers(column: Any, size: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    good = np.asarray(column.is_valid())
+    here = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+    inside = (here >= 0) & (here < size)
+    return np.where(inside, here, 0), good & inside
+
+
+def _joint(codes: Sequence[tuple[Integers, int]], domain: int) -> Integers:
+    """The keys of codes with their sizes: 64-bit where the domain fits, Python's integers beyond."""
+    kind: Any = np.uint64 if domain <= 1 << 64 else object
+    total = codes[0][0].astype(kind)
+    for here, size in codes[1:]:
+        total = total * (np.uint64(size) if kind is np.uint64 else size) + here.astype(kind)
+    return np.asarray(total)
+
+
+def encode(codes: Sequence[npt.ArrayLike], axes: Sequence[Axis]) -> Integers:
+    """The keys of cells given by their place on each axis."""
+    pairs = [(np.asarray(c), axis.size or 1) for c, axis in zip(codes, axes, strict=True)]
+    return _joint(pairs, domain_of(axes))
+
+
+def codes_of(keys: Keys, axes: Sequence[Axis]) -> list[Integers]:
+    """The place on each axis of each key: mixed-radix digits, first axis first."""
+    return list(_digits(keys, axes))[::-1]
+
+
+def _digits(keys: Keys, axes: Sequence[Axis]) -> Iterator[Integers]:
+    rest = key_integers(keys)
+    for axis in reversed(axes):
+        size: Any = axis.size or 1
+        size = size if rest.dtype == object else np.uint64(size)
+        yield np.asarray(rest % size).astype(np.int64)
+        rest = np.asarray(rest // size)
+
+
+def labels_of(keys: Keys, axes: Sequence[Axis]) -> dict[str, Integers]:
+    """What the keys stand for, column by column, in the words of the declaration."""
+    return {axis.column: _labels(axis, codes) for axis, codes in zip(axes, codes_of(keys, axes), strict=True)}
+
+
+def _labels(axis: Axis, codes: Integers) -> Integers:
+    out = np.empty(codes.size, dtype=object)
+    if isinstance(axis, Cut) and axis.count == axis.levels and axis.levels > TABLED:
+        out[:] = [axis.values.label(axis.values.lowest + int(k)) for k in codes]
+        return out
+    table = axis.labels
+    out[:] = [table[int(k)] for k in codes]
+    return out

@@ -1,0 +1,13 @@
+"""Made-up tables: a public survey to show and test with, and twins of declared tables to rehearse plans on.
+
+This folder alone may use numpy's seeded generator. What it draws describes nobody, is public by construction and
+never becomes noise: the randomness of releases comes from `noise.source` and from nowhere else. The same seed
+gives the same table with the same version of numpy.
+"""
+
+from __future__ import annotations
+
+from tacit.sources.synthetic.survey import SEED, survey, survey_schema, write_survey
+from tacit.sources.synthetic.twin import twin, write_table
+
+__all__ = ["SEED", "survey", "survey_schema", "twin", "write_survey", "write_table"]

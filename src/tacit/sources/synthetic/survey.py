@@ -1,0 +1,193 @@
+"""A public survey of people who do not exist: 200,000 of them with several hospital visits each.
+
+One row a visit; what belongs to the person is the same on all of their rows. Made by vectorised draws from numpy's
+seeded generator in a second or two.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter
+from tacit.sources.schema import Schema, category, date, flag, integer, number
+from tacit.sources.synthetic.world import DIAGNOSES, REGIONS
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["SEED", "survey", "survey_schema", "write_survey"]
+
+SEED = 20240229
+PEOPLE = 200_000
+FIRST, LAST = np.datetime64("2021-01-01"), np.datetime64("2023-12-31")
+DAYS = int((LAST - FIRST) / np.timedelta64(1, "D")) + 1
+SEXES = ("female", "male")
+INCOME_BOUND = 150_000
+BANDS = 18
+"""Age bands of five years in which the mix of diagnoses is the same."""
+
+Reals = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+
+
+def survey_schema() -> Schema:
+    """What a custodian would declare about the survey: bounds as one knows them without looking."""
+    return Schema(
+        {
+            "region": category([r.name for r in REGIONS]),
+            "age": integer(0, 110),
+            "sex": category(list(SEXES)),
+            "income": number(0, INCOME_BOUND, spacing=1),
+            "insured": flag(),
+            "diagnosis": category(),
+            "emergency": flag(),
+            "visited": date("2021-01-01", "2023-12-31"),
+            "nights": integer(0, 60),
+            "cost": number(0, 40_000, spacing=1),
+        }
+    )
+
+
+def survey(*, people: int = PEOPLE, seed: int = SEED) -> pyarrow.Table:
+    """The survey as an Arrow table, one row a visit."""
+    import pyarrow
+
+    if isinstance(people, bool) or not isinstance(people, int) or not 1 <= people <= 20_000_000:
+        raise InvalidParameter(parameter="people", value=people, must="lie between 1 and 20,000,000")
+    draw = np.random.default_rng(seed)
+    region = draw.choice(len(REGIONS), size=people, p=_shares([r.share for r in REGIONS]))
+    sex = (draw.random(people) < 0.492).astype(np.int64)
+    age = _ages(draw, region, sex)
+    income = _incomes(draw, region, sex, age)
+    insured = draw.random(people) < _insured(region, income, age)
+    frailty = draw.gamma(2.2, 1 / 2.2, size=people)
+    # Illness grows with age, first years excepted; those without insurance come less often.
+    rate = frailty * (1.2 + 0.55 * np.exp((age - 35) / 24) + 1.1 * (age < 4)) * np.where(insured, 1.0, 0.7)
+    visits = 1 + np.minimum(draw.poisson(rate), 59)
+    # Identities that say nothing about the order of the rows.
+    identity = draw.permutation(np.arange(100_000, 100_000 + people, dtype=np.int64))
+    of = np.repeat(np.arange(people), visits)
+    day = _days(draw, len(of))
+    now = age[of] + day // 365.25
+    code, emergency, nights, cost = _illness(draw, now, sex[of], day, frailty[of])
+    order = np.lexsort((identity[of], day))
+    told = draw.random(people) > 0.06
+    columns: dict[str, Any] = {
+        "person_id": pyarrow.array(identity[of][order]),
+        "region": _words(region[of][order], [r.name for r in REGIONS]),
+        "age": pyarrow.array(np.minimum(now, 109).astype(np.int32)[order]),
+        "sex": _words(sex[of][order], SEXES),
+        "income": pyarrow.array(income[of][order], mask=~told[of][order]),
+        "insured": pyarrow.array(insured[of][order]),
+        "diagnosis": _words(code[order], [d.code for d in DIAGNOSES]),
+        "emergency": pyarrow.array(emergency[order]),
+        "visited": pyarrow.array((FIRST + day.astype("timedelta64[D]"))[order]),
+        "nights": pyarrow.array(nights.astype(np.int32)[order]),
+        "cost": pyarrow.array(cost[order]),
+    }
+    return pyarrow.table(columns)
+
+
+def write_survey(path: Path, *, people: int = PEOPLE, seed: int = SEED) -> int:
+    """Write the survey as Parquet; how many rows it has."""
+    import pyarrow.parquet
+
+    table = survey(people=people, seed=seed)
+    pyarrow.parquet.write_table(table, path)
+    return int(table.num_rows)
+
+
+def _shares(weights: Any) -> Reals:
+    held = np.asarray(weights, dtype=np.float64)
+    return np.asarray(held / held.sum())
+
+
+def _words(codes: Whole, names: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array(codes.astype(np.int8)), pyarrow.array(list(names))
+    )
+
+
+def _ages(draw: np.random.Generator, region: Whole, sex: Whole) -> Reals:
+    """Ages of a country that grows old: children and adults, and women who outlive men."""
+    middle = np.array([r.age for r in REGIONS])[region]
+    adult = np.abs(draw.normal(middle + 4.5, 19.0)) + 1.5 * (sex == 0) * draw.random(len(region))
+    child = draw.uniform(0, 18, size=len(region))
+    age = np.where(draw.random(len(region)) < 0.17, child, adult)
+    # Few live past ninety: the tail is folded back.
+    return np.asarray(np.floor(np.where(age > 92, 92 - 0.35 * (age - 92), age)))
+
+
+def _incomes(draw: np.random.Generator, region: Whole, sex: Whole, age: Reals) -> Reals:
+    """Log-normal; rises to the early fifties, falls to pensions; children have next to none."""
+    place = np.array([r.income for r in REGIONS])[region]
+    career = np.exp(-(((age - 51) / 27) ** 2))
+    level = np.where(age < 18, 250.0, np.where(age >= 66, 19_500.0, 15_500 + 25_500 * career))
+    gap = np.where((sex == 0) & (age >= 18), 0.84, 1.0)
+    spread = np.where(age < 18, 0.9, np.where(age >= 66, 0.42, 0.55))
+    drawn = level * place * gap * np.exp(spread * draw.standard_normal(len(region)))
+    return np.asarray(np.round(drawn))
+
+
+def _insured(region: Whole, income: Reals, age: Reals) -> Reals:
+    place = np.array([r.insured for r in REGIONS])[region]
+    poor = (income < 14_000) & (age >= 18) & (age < 66)
+    return np.asarray(np.where(age < 18, 0.985, np.where(poor, place - 0.13, np.minimum(place + 0.02, 0.99))))
+
+
+def _days(draw: np.random.Generator, n: int) -> Whole:
+    """Days of three years: busier in winter and at the start of a week, a growing tendency."""
+    day = np.arange(DAYS)
+    season = 1 + 0.16 * np.cos(2 * np.pi * (day - 20) / 365.25)
+    weekday = np.array([1.15, 1.12, 1.08, 1.05, 1.02, 0.80, 0.78])[(day + 4) % 7]
+    edges = np.cumsum(_shares(season * weekday * (1 + 0.05 * day / DAYS)))
+    return np.minimum(np.searchsorted(edges, draw.random(n)), DAYS - 1)
+
+
+def _illness(
+    draw: np.random.Generator, age: Reals, sex: Whole, day: Whole, frailty: Reals
+) -> tuple[Whole, npt.NDArray[np.bool_], Whole, Reals]:
+    """Diagnosis by age, sex and season; then whether it was an emergency, how long it took, what it cost."""
+    band = np.minimum(age // 5, BANDS - 1).astype(np.int64)
+    winter = ((day % 365.25) // 30.4375).astype(np.int64) % 12
+    group = (band * 2 + sex) * 12 + winter
+    code = _pick(_mix(), group, draw.random(len(age)))
+    stay = np.array([d.stay for d in DIAGNOSES])[code] * (0.75 + age / 160)
+    emergency = draw.random(len(age)) < np.clip(0.16 + 0.05 * stay, 0, 0.72)
+    long = stay * np.where(emergency, 1.25, 0.85) * (0.7 + 0.3 * frailty)
+    nights = np.minimum(draw.poisson(long * draw.gamma(1.6, 1 / 1.6, size=len(age))), 60)
+    rate = np.array([d.cost for d in DIAGNOSES])[code]
+    extra = 130 * np.exp(0.5 * draw.standard_normal(len(age)))
+    cost = np.round(rate * (nights + 0.55) * np.exp(0.22 * draw.standard_normal(len(age))) + extra)
+    return code, emergency, nights, cost
+
+
+def _mix() -> Reals:
+    """Cumulative shares of the diagnoses: one row for each age band, sex and month."""
+    age = np.arange(BANDS) * 5 + 2.5
+    month = np.cos(2 * np.pi * (np.arange(12) - 0.5) / 12)
+    rates = np.empty((BANDS, 2, 12, len(DIAGNOSES)))
+    for k, d in enumerate(DIAGNOSES):
+        ramp = np.clip((age - 20) / 60, -0.15, 1.1)
+        at = d.young ** (1 - ramp) * d.old**ramp * np.where(age < 15, d.childhood, 1.0)
+        if d.code == "O80":
+            at = at * ((age > 15) & (age < 48))
+        season = np.sqrt(d.winter) ** month
+        by_sex = np.array([2 * d.women, 2.0]) / (1 + d.women)
+        rates[:, :, :, k] = at[:, None, None] * by_sex[None, :, None] * season[None, None, :]
+    flat = rates.reshape(-1, len(DIAGNOSES))
+    return np.asarray(np.cumsum(flat / flat.sum(axis=1, keepdims=True), axis=1))
+
+
+def _pick(cumulative: Reals, group: Whole, uniform: Reals) -> Whole:
+    """A draw from the group's own row, all at once: rows laid end to end are one increasing sequence."""
+    kinds = cumulative.shape[1]
+    line = (cumulative + np.arange(len(cumulative))[:, None]).ravel()
+    found = np.searchsorted(line, uniform + group, side="right") - group * kinds
+    return np.asarray(np.clip(found, 0, kinds - 1))
