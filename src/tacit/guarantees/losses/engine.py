@@ -1,10 +1,7 @@
 """Composed privacy loss, certified from both sides, for one direction of neighbouring.
 
 Above: connect-the-dots on a grid, tails cut pessimistically, convolution by bounded Fourier sums.
-Below: the same numbers. With Z the true and Z~ = Z M the gridded likelihood ratio, M has mean 1 given Z and
-is a product of two-point factors a step apart, so E(zM - T)_+ exceeds (z - T)_+ by a bump around T, which
-chords of the (convex) true curve bound: see `docs/theory/grid-from-below.md`. Both errors are of second
-order in the step, so that grids stay small.
+Below: the same numbers, by `docs/theory/grid-from-below.md`. Both errors are of second order in the step.
 """
 
 from __future__ import annotations
@@ -85,10 +82,10 @@ class Engine:
     def _moments(self, right: float) -> LogMoments:
         """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
         if right not in self._rough and self._crowd is not None:
-            rough = self._crowd.rough()
-            if rough is not None:
-                return self._rough.setdefault(right, rough)
-            self._crowd = None
+            if (rough := self._crowd.rough()) is not None:
+                self._rough[right] = rough
+            else:
+                self._crowd = None
         if right not in self._rough:
             number = len(self.parts)
             chosen = range(number) if number <= _SAMPLE else np.linspace(0, number - 1, _SAMPLE).astype(int)
@@ -295,8 +292,7 @@ class Engine:
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
         if self._crowd is not None and self.exact and (best is None or best.width > 4 * tolerance):
-            # Too few alike, or too wide: the grid of losses does better.
-            self._crowd = None
+            self._crowd = None  # the grid of losses does better
             return self.epsilon(delta, tolerance)
         if best is None:
             return self._coarse(
@@ -344,17 +340,16 @@ class Engine:
     def _coarse(self, answer: object, step: float) -> Interval:
         """Where the grid for the wanted accuracy is too large, the finest that fits."""
         assert callable(answer)
-        last: NotCertified | None = None
-        for _ in range(60):
+        for attempt in range(60):
             step *= 1.6
             try:
                 found = answer(step)
                 assert isinstance(found, Interval)
                 return found
-            except NotCertified as error:
-                last = error
-        assert last is not None
-        raise last
+            except NotCertified:
+                if attempt == 59:
+                    raise
+        raise AssertionError
 
     def _reach(self, solved: Solved, epsilon: float) -> float:
         return max((3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0), key=lambda c: solved.below(epsilon, c))
