@@ -77,8 +77,6 @@ class Engine:
     def _slices(self) -> list[list[tuple[Pair, int]]]:
         return [g[i : i + _ROWS] for g in self.groups for i in range(0, len(g), _ROWS)]
 
-    # -- where to look ---------------------------------------------------------------------------
-
     def _moments(self, right: float) -> LogMoments:
         """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
         if right not in self._rough and self._crowd is not None:
@@ -148,8 +146,7 @@ class Engine:
         tilt = min(tilt, 0.5 / spread)
         _, _, variance = self._moments(1e-300).moments(tilt)
         if self._crowd is not None:
-            crowded = self._crowd.solve(spread, tilt, variance, epsilon, delta)
-            if crowded is not None:
+            if (crowded := self._crowd.solve(spread, tilt, variance, epsilon, delta)) is not None:
                 return crowded
             self._crowd = None
         sigma = max(math.sqrt(variance), step)
@@ -349,7 +346,7 @@ class Engine:
             except NotCertified:
                 if attempt == 59:
                     raise
-        raise AssertionError
+        raise AssertionError  # pragma: no cover
 
     def _reach(self, solved: Solved, epsilon: float) -> float:
         return max((3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0), key=lambda c: solved.below(epsilon, c))
