@@ -6,7 +6,7 @@ packed as big-endian bytes in a void array, whose order is that of the integers,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,16 @@ from tacit.errors import InvalidParameter, NotCertified, TooManyCells
 from tacit.noise.balls import integer_parameter
 from tacit.noise.source import Source
 
-__all__ = ["MOST_BITS", "Impossible", "Keys", "domain_size", "draw_empty", "key_integers", "pack_keys"]
+__all__ = [
+    "MOST_BITS",
+    "Impossible",
+    "Keys",
+    "combine_codes",
+    "domain_size",
+    "draw_empty",
+    "key_integers",
+    "pack_keys",
+]
 
 Keys = npt.NDArray[Any]
 """Sorted, different keys: uint64, or packed bytes beyond 2^64 cells."""
@@ -54,6 +63,40 @@ def _pack_integers(values: list[int], domain: int) -> Keys:
     size = 8 * _limbs(domain)
     joined = b"".join(v.to_bytes(size, "big") for v in values)
     return np.frombuffer(bytearray(joined), dtype=_packed_type(domain))
+
+
+def combine_codes(codes: Sequence[tuple[npt.NDArray[Any], int]], domain: int) -> Keys:
+    """The mixed-radix keys (...(c_1 s_2 + c_2) s_3 + ...) of codes with their sizes, each below 2^63.
+
+    Beyond 2^64 cells the numbers are kept in digits of 32 bits, whose products with a digit and a carry fit 64.
+    """
+    first = codes[0][0]
+    if domain <= NARROW:
+        total = first.astype(np.uint64)
+        for code, size in codes[1:]:
+            total = total * np.uint64(size) + code.astype(np.uint64)
+        return np.asarray(total)
+    width = 2 * _limbs(domain)
+    digits = np.zeros((width, first.size), dtype=np.uint64)
+    for code, size in codes:
+        digits = _times_plus(digits, size, code.astype(np.uint64))
+    joined = np.ascontiguousarray(digits[::-1].T.astype(">u4"))
+    return np.asarray(joined.view(_packed_type(domain)).ravel())
+
+
+def _times_plus(digits: npt.NDArray[Any], factor: int, plus: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """factor * number + plus, digit by digit, lowest first; what the domain bounds cannot overflow."""
+    mask, half = np.uint64((1 << 32) - 1), np.uint64(32)
+    out = np.zeros_like(digits)
+    out[0], out[1] = plus & mask, plus >> half
+    for shift, part in enumerate((factor & ((1 << 32) - 1), factor >> 32)):
+        if not part:
+            continue
+        carry = np.zeros(digits.shape[1], dtype=np.uint64)
+        for place in range(digits.shape[0] - shift):
+            here = digits[place] * np.uint64(part) + out[place + shift] + carry
+            out[place + shift], carry = here & mask, here >> half
+    return out
 
 
 def key_integers(keys: Keys) -> npt.NDArray[Any]:
