@@ -12,9 +12,10 @@ import pytest
 from tacit.accounting import bound_of, events
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells, UnknownName
 from tacit.guarantees import Pure
+from tacit.mechanisms.hulls import facets
 from tacit.mechanisms.linear import choose
 from tacit.mechanisms.margins import gaussian_wins_from, margin_errors, one_way_margins
-from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm, _Range, facets
+from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm, _Range
 from tacit.mechanisms.ranges import RangeTree
 from tacit.mechanisms.strategies import covariance_of
 from tacit.mechanisms.workloads import (
@@ -198,7 +199,7 @@ def test_range_norm_is_the_hull_of_the_cube_corners(k):
     """Two independent derivations of one law agree: facets of the hull, and T (U_i - U_0)."""
     points = [p for p in itertools.product((0, 1), repeat=k) if any(p)]
     hull = PolytopeNorm.for_epsilon(epsilon=1, points=points)
-    short = RangeNorm.for_epsilon(epsilon=1, coordinates=k)
+    short = RangeNorm.for_epsilon(epsilon=1, dimension=k)
     assert sum(hull.volumes) == math.factorial(k + 1)
     np.testing.assert_allclose(hull.covariance, covariance_of(short) - np.eye(k) / 12, rtol=1e-12)
     assert hull.expected_error() == pytest.approx(short.expected_error(), rel=1e-6)
@@ -220,6 +221,11 @@ def test_range_norm_integrates_to_its_density():
         expected = density[np.maximum(abs(x), abs(y)) <= t].sum()
         seen = (np.abs(draws).max(axis=1) <= t).mean()
         assert abs(seen - expected) < 5 * math.sqrt(0.25 / 4000) + 0.01
+    mechanism = RangeNorm.for_epsilon(epsilon=1, dimension=2)
+    for level in (0.5, 0.95):
+        inside = (np.abs(draws[:, 0]) <= mechanism.error_quantile(level) - 0.5).mean()
+        assert abs(inside - level) < 5 * math.sqrt(0.25 / 4000)
+        assert (np.abs(draws).max(axis=1) <= mechanism.max_error(confidence=level)).mean() >= level
     upward = density[(x > 0) & (y > 0)].sum()
     assert abs((draws > 0).all(axis=1).mean() - upward) < 5 * math.sqrt(0.25 / 4000) + 0.01
 
@@ -331,6 +337,10 @@ def test_bad_input():
         margin_errors(sizes=[2, 2], order=3, epsilon=1)
     with pytest.raises(InvalidParameter):
         RangeTree.plan(cells=8, epsilon=1).release(np.zeros(7, int))
+    with pytest.raises(InvalidParameter):
+        RangeNorm.for_epsilon(epsilon=1, dimension=2).max_error(dimension=3)
+    with pytest.raises(InvalidParameter):
+        RangeNorm.for_epsilon(epsilon=1, dimension=0)
     with pytest.raises(InvalidParameter):
         gaussian_wins_from(epsilon=1, delta=1e-6, against="me")
 

@@ -14,7 +14,7 @@ from tacit.noise import SeededSource
 from tacit.sources import Schema, bins, category, date, flag, integer, number
 from tacit.sources.axes import Open, axes_of
 from tacit.statistics.families import NoisyTable, margin
-from tacit.statistics.fitting import components, fit_table, junction_order
+from tacit.statistics.fitting import components, fit_table, junction_order, whole_table
 from tacit.statistics.synthetic import CountTable, synthetic_rows
 
 SCHEMA = Schema(
@@ -236,3 +236,20 @@ def test_tables_of_what_was_asked():
         ask.tables_of(sparse, {"count": [3]}, keys=[["zz"], [(0, 24)]])
     with pytest.raises(InvalidParameter):
         ask.tables_of(ask.proportion("sick").on(SCHEMA, unit), {})
+
+
+@pytest.mark.parametrize("total", [0, 7, 1000, 10**9])
+def test_one_whole_table_has_margins_that_agree(total):
+    rng = np.random.default_rng(3)
+    full = rng.uniform(0, 1, (4, 3, 5))
+    names = ("a", "b", "c")
+    sets = list(itertools.combinations(names, 2))
+    fit = fit_table([NoisyTable(columns=s, values=margin(full, names, s)) for s in sets])
+    whole = whole_table(fit, total=total)
+    assert whole.min() >= 0
+    assert whole.sum() == total
+    for leading in (fit.columns[:1], fit.columns[:2]):
+        gap = margin(whole, fit.columns, leading) - total * margin(fit.values, fit.columns, leading)
+        assert np.abs(gap).max() <= 1 + 1e-6 * total
+    with pytest.raises(InvalidParameter):
+        whole_table(fit, total=-1)

@@ -232,7 +232,7 @@ def _on_base(workload: Workload, budget: Budget, base: Matrix, on: str, *, hull:
             made.append(("K-norm noise on the image of the L1 ball", noise))
     if int(np.abs(moves).max()) == 1 and d <= MOST_SHAPED:
         if workload.neighbours is Neighbours.ADD_OR_REMOVE and bool((moves >= 0).all()):
-            ranged = RangeNorm.for_epsilon(epsilon=budget.epsilon, coordinates=d, times=workload.rows)
+            ranged = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=workload.rows)
             made.append((f"range-norm noise on {on}", ranged))
         else:
             gauge = Gauge(workload.rows, LinfBall(coordinates=d))

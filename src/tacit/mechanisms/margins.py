@@ -175,7 +175,7 @@ def _shaped(counts: int, m: int, budget: Budget, *, replaced: bool, on: str) -> 
         mechanism, name = KNorm.for_epsilon(epsilon=budget.epsilon, sensitivity=gauge), "cube noise"
         mean, square = (d + 1) / 2 * b, (d + 1) * (d + 2) / 3 * b * b
     else:
-        mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, coordinates=d, times=m)
+        mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=m)
         mean, square, name = (d + 2) / 3 * b, (d + 2) * (d + 3) / 6 * b * b, "range-norm noise"
     return MarginPlan(name=name, mechanism=mechanism, on=on, squared=d * (square + 1 / 12), absolute=d * mean)
 
@@ -186,7 +186,7 @@ def _all_but_one(shape: Sequence[int], m: int, budget: Budget) -> MarginPlan:
     n - sum of the s - 1 others is T (U_n - sum U_j + (s - 2) U_0): variance (s + (s-2)^2) / 12 times E T^2.
     """
     d, b = 1 + sum(s - 1 for s in shape), float(m / budget.epsilon)
-    mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, coordinates=d, times=m)
+    mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=m)
     second, mean = (d + 2) * (d + 3) * b * b, (d + 2) / 3 * b
     last = [(s + (s - 2) ** 2) / 12 * second for s in shape]
     squared = sum((s - 1) * (second / 6 + 1 / 12) + v + s / 12 for s, v in zip(shape, last, strict=True))

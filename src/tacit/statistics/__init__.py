@@ -6,7 +6,7 @@ from tacit.statistics.base import Part, Question, Statistic
 from tacit.statistics.consistency import is_valid_histogram, nearest_histogram
 from tacit.statistics.counts import Bounds, Count, Margins, bounds, contingency, count, histogram, margins
 from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins
-from tacit.statistics.fitting import fit_table
+from tacit.statistics.fitting import fit_table, whole_table
 from tacit.statistics.hierarchy import Hierarchy, hierarchy
 from tacit.statistics.invariants import PublicTotals, public_totals, valid_counts
 from tacit.statistics.moments import (
@@ -76,4 +76,5 @@ __all__ = [
     "valid_counts",
     "variance",
     "whole_cells",
+    "whole_table",
 ]
