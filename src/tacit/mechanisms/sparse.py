@@ -358,11 +358,11 @@ class SparseReleased:
 
         return by_false_discovery(self, rate)
 
-    def by_estimated_risk(self) -> SparseTable:
-        """The threshold with the least estimated absolute error."""
+    def by_estimated_risk(self, estimate: Literal["fitted", "unbiased"] = "fitted") -> SparseTable:
+        """The threshold with the least estimated absolute error: under a fitted prior, or by an unbiased estimate."""
         from tacit.mechanisms.sparse_choices import by_estimated_risk
 
-        return by_estimated_risk(self)
+        return by_estimated_risk(self, estimate)
 
     def shrunk(self, loss: Literal["absolute", "squared"] = "absolute") -> SparseTable:
         """Each cell's posterior median (or mean) under a prior fitted to the noisy counts."""
