@@ -110,6 +110,8 @@ class SparseHistogram(Mechanism):
     def __post_init__(self) -> None:
         _noise(self.noise)
         object.__setattr__(self, "domain", domain_size(self.domain))
+        if self.impossible is not None:
+            object.__setattr__(self, "impossible", self.impossible.listed(self.domain))
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | np.integer):
             raise InvalidParameter(
                 parameter="threshold",
