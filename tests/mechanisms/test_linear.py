@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.accounting import events
+from tacit.accounting import bound_of, events
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells, UnknownName
 from tacit.guarantees import Pure
 from tacit.mechanisms.linear import choose
@@ -71,6 +71,10 @@ WORKLOADS = {
     "one-way margins": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))[1::2]),
     "replaced": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))[1::2], neighbours="replace-one"),
     "sums replaced": Workload(matrix=prefix_matrix(9), neighbours="replace-one", absent=False),
+    "both keys": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))),
+    "both keys, complete": Workload(
+        matrix=np.vstack(margin_matrices([2, 2, 2], 1)), neighbours="replace-one", absent=False
+    ),
     "pairs": Workload(matrix=np.vstack(margin_matrices([2, 3, 2], 2))),
     "ranges": Workload(matrix=range_matrix(16)),
     "prefixes replaced": Workload(matrix=prefix_matrix(17), neighbours="replace-one", rows=2),
@@ -253,6 +257,20 @@ def test_margin_errors_agree_with_the_matrix_form():
     )
 
 
+def test_complete_columns_need_fewer_noisy_counts():
+    plan = margin_errors(sizes=[2] * 4, order=1, epsilon=1, complete=True)[0]
+    assert plan.on == "the number of rows and 4 counts"
+    workload = Workload(matrix=np.vstack(margin_matrices([2] * 4, 1)))
+    found = {c.name: c for c in choose(workload, epsilon=1)}
+    assert plan.squared == pytest.approx(found["range-norm noise on the total and some answers"].squared)
+    three = margin_errors(sizes=[3, 3], order=1, epsilon=1, complete=True)
+    workload = Workload(matrix=np.vstack(margin_matrices([3, 3], 1)))
+    found = {c.name: c for c in choose(workload, epsilon=1)}
+    same = found["range-norm noise on the total and some answers"]
+    mine = next(p for p in three if p.on.startswith("the number"))
+    assert mine.squared == pytest.approx(same.squared)
+
+
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace-one"])
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_range_trees_are_least_squares_and_as_good_as_they_say(neighbours, delta):
@@ -315,3 +333,15 @@ def test_bad_input():
         RangeTree.plan(cells=8, epsilon=1).release(np.zeros(7, int))
     with pytest.raises(InvalidParameter):
         gaussian_wins_from(epsilon=1, delta=1e-6, against="me")
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_the_accountants_find_every_plan_within_its_budget(delta):
+    workload = Workload(matrix=range_matrix(8))
+    for candidate in choose(workload, epsilon=0.7, delta=delta, ordered=True):
+        if isinstance(candidate.bound, Pure):
+            assert bound_of(list(candidate.events), accountant="pure").epsilon <= 0.7
+        else:
+            assert bound_of(list(candidate.events), accountant="gaussian").delta(0.7) <= 1e-6
+    tree = RangeTree.plan(cells=100, epsilon=0.7, delta=delta, branching=4)
+    assert len(tree.events) == 5

@@ -23,7 +23,7 @@ from tacit.statistics.planner import read, read_cells
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
-from tacit.statistics.synthetic import CountTable, synthetic_rows
+from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
 from tacit.statistics.trees import Tree, consistent_tree, whole_cells
 
 __all__ = [
@@ -72,6 +72,7 @@ __all__ = [
     "standard_deviation",
     "sum",
     "synthetic_rows",
+    "tables_of",
     "valid_counts",
     "variance",
     "whole_cells",
