@@ -36,6 +36,7 @@ WORD = 1 << 64
 NARROW = 1 << 64
 DRAWS = 1 << 24
 TESTED = 1 << 20
+SMALL = 1 << 20
 MOST_ROUNDS = 4096
 
 
@@ -180,6 +181,20 @@ class Impossible:
             raise InvalidParameter(parameter="count", value=self.count, must=f"be {listed.size}, as listed")
         return listed, int(listed.size)
 
+    def listed(self, domain: int) -> Impossible:
+        """The same cells as a list, in a domain that is small enough to look at; a wrong count is found out."""
+        if self.test is None or domain > SMALL:
+            return self
+        keys = np.arange(domain, dtype=np.uint64)
+        found = keys[self.holds(keys)]
+        if found.size != self.count:
+            raise InvalidParameter(
+                parameter="count",
+                value=self.count,
+                must=f"be {found.size}, the number of keys that the test holds for",
+            )
+        return Impossible(keys=found)
+
     def holds(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """Which of these keys are impossible by the test."""
         if self.test is None or not keys.size:
@@ -266,12 +281,12 @@ def _different(count: int, size: int, domain: int, banned: Keys, source: Source)
 def _tested(count: int, domain: int, taken: Keys, impossible: Impossible, source: Source) -> Keys:
     """The same where a test tells impossible keys: the first `count` allowed draws, in the order of drawing."""
     got = taken[:0]
-    free = max(domain - int(taken.size) - (impossible.count or 0), 1)
+    free = domain - int(taken.size) - (impossible.count or 0)
     for _ in range(MOST_ROUNDS):
         missing = count - int(got.size)
         if missing <= 0:
             return np.sort(got)
-        tries = min(TESTED, missing * domain // free * 9 // 8 + 64)
+        tries = min(TESTED, missing * domain // max(free - int(got.size), 1) * 9 // 8 + 64)
         drawn = uniform_keys(domain, tries, source, domain)
         drawn = drawn[~_inside(drawn, taken)]
         both = np.concatenate([got, drawn[~impossible.holds(drawn)]])
