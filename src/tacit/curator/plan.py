@@ -22,7 +22,7 @@ from tacit.accounting.events import Event
 from tacit.curator import sampling
 from tacit.curator.asks import Ask
 from tacit.curator.charges import Charged, charge
-from tacit.curator.choose import choose
+from tacit.curator.choose import choose, needs_delta
 from tacit.curator.errors import Expected, expected
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment, groups_of
@@ -214,7 +214,7 @@ def _prices(asks: Sequence[Ask], questions: Sequence[Question], total: Price | N
         weights = linear if total.kind == "pure" else squared
         whole = sum(weights.values(), Fraction(0))
         return [out[i] if i in out else total.part(weights[i] / whole) for i in range(len(asks))]
-    needy = [i for i in sharing if not questions[i].known_keys]
+    needy = [i for i in sharing if needs_delta(questions[i])]
     others = [i for i in sharing if i not in needy]
     whole = sum(linear.values(), Fraction(0))
     for i in needy:
