@@ -21,6 +21,7 @@ import tacit.statistics as ask
 from support.noise_laws import block_quantile, pair_quantile, weighted_quantile
 from support.shared import shared
 from tacit.curator.blocks import Block
+from tacit.curator.pivots import apart, laplace_tail
 from tacit.curator.prices import price
 from tacit.curator.treatments import Noisy, Treatment, groups_of
 from tacit.guarantees import Unit, people, rows
@@ -353,3 +354,22 @@ def test_what_noise_hides_is_said_to_be_hidden(law: str) -> None:
     assert (covered[1:] >= 0.94).all()
     assert np.isinf(done.high[:, :2]).mean() > 0.9, "a divisor that noise hides bounds nothing"
     assert np.isfinite(done.high[:, 5]).all()
+
+
+def test_quantiles_of_laplace_sums_are_convex_in_the_weights() -> None:
+    """What makes the set an interval: t((c + c') / 2) <= (t(c) + t(c')) / 2, from the product's own tail."""
+    random = np.random.default_rng(2)
+    one, other = random.normal(size=(2, 3, 20_000)) * 10.0 ** random.integers(-3, 1, size=(2, 3, 20_000))
+
+    def quantile(weights: Any) -> Any:
+        scales = apart(np.abs(weights))
+        low, high = np.zeros(weights.shape[1]), 40 * scales.sum(axis=0)
+        for _ in range(60):
+            middle = (low + high) / 2
+            over = laplace_tail(scales, middle) > 0.05
+            low, high = np.where(over, middle, low), np.where(over, high, middle)
+        return high
+
+    mean = (quantile(one) + quantile(other)) / 2
+    # Equal scales are moved apart by a thousandth, which is the tolerance here.
+    assert (quantile((one + other) / 2) <= mean * (1 + 2e-3)).all()

@@ -349,3 +349,30 @@ def test_hierarchies_sparse_tables_and_public_totals(make: Any) -> None:
         assert curator.release(tacit.sparse_histogram(["state", "age", "insured"]), **paid).replayed
     with pytest.raises(InvalidParameter, match="sparse histogram"):
         make(tacit.Concentrated(rho=1.0), ledger=None).release(tacit.sparse_histogram(["state"]), rho=0.1)
+
+
+@pytest.mark.parametrize(
+    ("budget", "paid"),
+    [
+        (tacit.Pure(epsilon=9.0), {"epsilon": 0.5}),
+        (tacit.Approximate(epsilon=9.0, delta=1e-5), {"epsilon": 0.5, "delta": 1e-6}),
+        (tacit.Concentrated(rho=1.0), {"rho": 0.01}),
+    ],
+)
+def test_target_errors_divide_a_price(make: Any, budget: Any, paid: Any) -> None:
+    """Errors stand to each other as their targets do, and the price is the asked one."""
+    curator = make(budget)
+    asks = [
+        tacit.ask(tacit.count(by="state"), target=20),
+        tacit.ask(tacit.count(by="age"), target=60),
+        tacit.ask(tacit.sum("income", by="state"), target=5_000_000),
+    ]
+    plan = curator.preview(asks, **paid)
+    ratios = [(r.expected.within or 0) / float(r.ask.target or 1) for r in plan.releases]
+    assert max(ratios) / min(ratios) < 1.1
+    spent = plan.charged.bound.parameters
+    name = next(iter(paid))
+    assert float(spent[name]) == pytest.approx(paid[name], rel=0.2)
+    assert float(spent[name]) <= paid[name] * (1 + 1e-9)
+    with pytest.raises(InvalidParameter, match="target"):
+        curator.preview([*asks, tacit.mean("income")], **paid)

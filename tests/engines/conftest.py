@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.spark import needs_spark
+from support.spark import needs_spark, session
 from tacit.sources import open_table
 
 FORMS = ["parquet", "csv", "pandas", "polars", "arrow", "ibis"]
@@ -45,6 +45,8 @@ def opened(request, tmp_path):
                 return table
 
     def open_rows(rows, types, *, schema, unit):
+        if request.param.startswith("spark"):
+            session()
         engine = "spark" if request.param == "spark parquet" else None
         return open_table(give(rows, types), schema=schema, unit=unit, engine=engine)
 

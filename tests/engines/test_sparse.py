@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +12,10 @@ import pytest
 import tacit.statistics as ask
 from engines.test_against_naive import FILLED, KEY, PLAIN, TYPES, sample
 from support.naive import parts
+from support.shared import shared
 from tacit.guarantees import people, rows
 from tacit.noise import SeededSource
+from tacit.reproduce.counts import MILDEW, MILDEW_CELLS, NLTCS, NLTCS_CELLS
 from tacit.sources import Schema, bins, category, flag, integer, open_table
 from tacit.sources.occupied import codes_of
 
@@ -140,3 +143,29 @@ def test_another_engine() -> None:
     with open_table(relation, schema=PLAIN, unit=rows()) as table:
         for question, cells in zip(questions, ask.read_cells(table, questions), strict=True):
             assert found(question, cells) == parts(question, data)["count"]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "cells", "counts"),
+    [
+        ("nltcs", "data/nltcs/nltcs.csv", NLTCS_CELLS, NLTCS),
+        ("mildew", "data/mildew/mildew_records.csv", MILDEW_CELLS, MILDEW),
+    ],
+)
+def test_published_tables_have_the_counts_that_are_kept(name, file, cells, counts) -> None:
+    """From the rows, through the engine: how many cells hold each count, and then a release."""
+    path = shared(file)
+    columns = (
+        [f"v{i}" for i in range(1, 17)]
+        if name == "nltcs"
+        else ["la10", "locc", "mp58", "c365", "p53a", "a367"]
+    )
+    schema = Schema({c: flag() if name == "nltcs" else integer(1, 2) for c in columns})
+    question = ask.sparse_histogram(columns).on(schema, rows(neighbours="replace-one"))
+    assert question.domain == cells
+    with open_table(path, schema=schema, unit=rows(neighbours="replace-one")) as table:
+        keys, found = question.occupied(ask.read_cells(table, [question])[0])
+    assert Counter(found.tolist()) == Counter(counts)
+    out = question.mechanism(epsilon=1).release(keys, found, source=SeededSource(seed=1))
+    largest = keys[np.argmax(found)]
+    assert abs(int(out.values[out.keys == largest][0]) - int(found.max())) < 60

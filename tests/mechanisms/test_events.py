@@ -27,6 +27,11 @@ MECHANISMS: list[Mechanism] = [
     m.Exponential(epsilon=0.5, sensitivity=m.Score(1)),
     m.PermuteAndFlip(epsilon=0.5, sensitivity=m.Score(1)),
     m.Selection(epsilon=0.5, sensitivity=m.Score(1), candidates=("a", "b")),
+    m.SparseHistogram.for_epsilon(epsilon=0.5, sensitivity=m.L1(2), domain=1 << 64),
+    m.StableHistogram.for_target(epsilon=0.5, delta=1e-6, sensitivity=m.L1(2)),
+    m.StableHistogram.for_target(
+        epsilon=0.5, delta=1e-6, sensitivity=m.L1(3), unit=m.KeysOfAUnit(keys=3, each=2, total=3)
+    ),
 ]
 
 

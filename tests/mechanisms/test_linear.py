@@ -9,12 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.accounting import events
+from tacit.accounting import bound_of, events
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells, UnknownName
 from tacit.guarantees import Pure
+from tacit.mechanisms.hulls import facets
 from tacit.mechanisms.linear import choose
 from tacit.mechanisms.margins import gaussian_wins_from, margin_errors, one_way_margins
-from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm, _Range, facets
+from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm, _Range
 from tacit.mechanisms.ranges import RangeTree
 from tacit.mechanisms.strategies import covariance_of
 from tacit.mechanisms.workloads import (
@@ -71,6 +72,10 @@ WORKLOADS = {
     "one-way margins": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))[1::2]),
     "replaced": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))[1::2], neighbours="replace-one"),
     "sums replaced": Workload(matrix=prefix_matrix(9), neighbours="replace-one", absent=False),
+    "both keys": Workload(matrix=np.vstack(margin_matrices([2, 2, 2], 1))),
+    "both keys, complete": Workload(
+        matrix=np.vstack(margin_matrices([2, 2, 2], 1)), neighbours="replace-one", absent=False
+    ),
     "pairs": Workload(matrix=np.vstack(margin_matrices([2, 3, 2], 2))),
     "ranges": Workload(matrix=range_matrix(16)),
     "prefixes replaced": Workload(matrix=prefix_matrix(17), neighbours="replace-one", rows=2),
@@ -194,7 +199,7 @@ def test_range_norm_is_the_hull_of_the_cube_corners(k):
     """Two independent derivations of one law agree: facets of the hull, and T (U_i - U_0)."""
     points = [p for p in itertools.product((0, 1), repeat=k) if any(p)]
     hull = PolytopeNorm.for_epsilon(epsilon=1, points=points)
-    short = RangeNorm.for_epsilon(epsilon=1, coordinates=k)
+    short = RangeNorm.for_epsilon(epsilon=1, dimension=k)
     assert sum(hull.volumes) == math.factorial(k + 1)
     np.testing.assert_allclose(hull.covariance, covariance_of(short) - np.eye(k) / 12, rtol=1e-12)
     assert hull.expected_error() == pytest.approx(short.expected_error(), rel=1e-6)
@@ -216,6 +221,11 @@ def test_range_norm_integrates_to_its_density():
         expected = density[np.maximum(abs(x), abs(y)) <= t].sum()
         seen = (np.abs(draws).max(axis=1) <= t).mean()
         assert abs(seen - expected) < 5 * math.sqrt(0.25 / 4000) + 0.01
+    mechanism = RangeNorm.for_epsilon(epsilon=1, dimension=2)
+    for level in (0.5, 0.95):
+        inside = (np.abs(draws[:, 0]) <= mechanism.error_quantile(level) - 0.5).mean()
+        assert abs(inside - level) < 5 * math.sqrt(0.25 / 4000)
+        assert (np.abs(draws).max(axis=1) <= mechanism.max_error(confidence=level)).mean() >= level
     upward = density[(x > 0) & (y > 0)].sum()
     assert abs((draws > 0).all(axis=1).mean() - upward) < 5 * math.sqrt(0.25 / 4000) + 0.01
 
@@ -251,6 +261,20 @@ def test_margin_errors_agree_with_the_matrix_form():
     assert float(tables.mechanism.noise_std) == pytest.approx(
         float(found["Gaussian noise on the answers"].mechanisms[0].noise_std), rel=1e-9
     )
+
+
+def test_complete_columns_need_fewer_noisy_counts():
+    plan = margin_errors(sizes=[2] * 4, order=1, epsilon=1, complete=True)[0]
+    assert plan.on == "the number of rows and 4 counts"
+    workload = Workload(matrix=np.vstack(margin_matrices([2] * 4, 1)))
+    found = {c.name: c for c in choose(workload, epsilon=1)}
+    assert plan.squared == pytest.approx(found["range-norm noise on the total and some answers"].squared)
+    three = margin_errors(sizes=[3, 3], order=1, epsilon=1, complete=True)
+    workload = Workload(matrix=np.vstack(margin_matrices([3, 3], 1)))
+    found = {c.name: c for c in choose(workload, epsilon=1)}
+    same = found["range-norm noise on the total and some answers"]
+    mine = next(p for p in three if p.on.startswith("the number"))
+    assert mine.squared == pytest.approx(same.squared)
 
 
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace-one"])
@@ -314,4 +338,20 @@ def test_bad_input():
     with pytest.raises(InvalidParameter):
         RangeTree.plan(cells=8, epsilon=1).release(np.zeros(7, int))
     with pytest.raises(InvalidParameter):
+        RangeNorm.for_epsilon(epsilon=1, dimension=2).max_error(dimension=3)
+    with pytest.raises(InvalidParameter):
+        RangeNorm.for_epsilon(epsilon=1, dimension=0)
+    with pytest.raises(InvalidParameter):
         gaussian_wins_from(epsilon=1, delta=1e-6, against="me")
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_the_accountants_find_every_plan_within_its_budget(delta):
+    workload = Workload(matrix=range_matrix(8))
+    for candidate in choose(workload, epsilon=0.7, delta=delta, ordered=True):
+        if isinstance(candidate.bound, Pure):
+            assert bound_of(list(candidate.events), accountant="pure").epsilon <= 0.7
+        else:
+            assert bound_of(list(candidate.events), accountant="gaussian").delta(0.7) <= 1e-6
+    tree = RangeTree.plan(cells=100, epsilon=0.7, delta=delta, branching=4)
+    assert len(tree.events) == 5

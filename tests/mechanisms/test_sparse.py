@@ -186,6 +186,33 @@ def test_structural_zeros_are_never_released() -> None:
     assert abs(out.keys.size - 2 - 1998 * 0.3775) < 8 * math.sqrt(1998 * 0.24)
 
 
+def test_a_wrong_count_of_impossible_cells_is_found_out() -> None:
+    odd = lambda k: k % np.uint64(2) == 1  # noqa: E731
+    fine = SparseHistogram(
+        noise=NOISES[0], domain=1000, threshold=-30, impossible=Impossible(test=odd, count=500)
+    )
+    out = fine.release([], [], source=SeededSource(seed=1))
+    assert out.keys.size == 500
+    assert (out.keys % np.uint64(2) == 0).all()
+    with pytest.raises(InvalidParameter, match="be 500"):
+        SparseHistogram(noise=NOISES[0], domain=1000, threshold=5, impossible=Impossible(test=odd, count=499))
+
+
+def test_tested_domains_that_are_too_large_to_list() -> None:
+    """All but one in 64 keys impossible, told by a test: draws are repeated until enough are possible."""
+    rare = lambda k: k % np.uint64(64) != 0  # noqa: E731
+    mechanism = SparseHistogram(
+        noise=NOISES[0],
+        domain=1 << 30,
+        threshold=20,
+        impossible=Impossible(test=rare, count=(1 << 30) // 64 * 63),
+    )
+    out = mechanism.release([64, 128], [100, 3], source=SeededSource(seed=1))
+    assert (out.keys % np.uint64(64) == 0).all()
+    expected = mechanism.expected_false
+    assert abs(out.keys.size - 1 - expected) < 8 * math.sqrt(expected)
+
+
 def test_thresholds_are_the_sources() -> None:
     noise = Laplace.for_epsilon(epsilon=1, sensitivity=L1(2))
     assert hall_threshold(noise, cells=1 << 16) == math.floor(2 * math.log(2**16)) == 22

@@ -70,7 +70,7 @@ def test_estimated_risks_do_not_depend_on_the_floor_for_empty_cells() -> None:
     for floor, kept in sums.items():
         for _ in range(60):
             out = SparseHistogram(noise=noise, domain=20_000, threshold=floor).release([], [], source=source)
-            thresholds, risks = estimated_risks(out)
+            thresholds, risks = estimated_risks(out, "unbiased")
             at = dict(zip(thresholds.tolist(), risks.tolist(), strict=True))
             kept.append(at[4] - at[20])
     expected = 20_000 * float(law.risk(4, 0) - law.risk(20, 0))
@@ -120,6 +120,11 @@ def test_nothing_to_find() -> None:
             out.by_false_discovery(rate)
     with pytest.raises(InvalidParameter):
         out.shrunk("cubic")
+    with pytest.raises(InvalidParameter):
+        out.by_estimated_risk("best")
+    normal = SparseHistogram(noise=NOISES[2], domain=9, threshold=0)
+    with pytest.raises(InvalidParameter, match="Gaussian"):
+        normal.release([1], [9], source=SeededSource(seed=1)).by_estimated_risk("unbiased")
 
 
 def test_fitted_prior_finds_a_known_mixture() -> None:
@@ -156,6 +161,32 @@ def test_shrinking_keeps_the_order_and_large_counts(noise) -> None:
     assert out.shrunk("squared").values.dtype == np.float64
 
 
+@pytest.mark.parametrize("noise", NOISES, ids=["laplace", "wide", "gaussian"])
+def test_the_fitted_risk_is_that_of_the_prior_by_definition(noise) -> None:
+    """cells times the mean over the prior of r_t, which differs between thresholds as the true risks do."""
+    cells = 20_000 if noise.__class__ is Laplace else 9
+    true = np.array([0, 0, 3, 9, 14, 30]) if cells == 9 else np.repeat([5, 25, 60], 200)
+    out = SparseHistogram(noise=noise, domain=cells, threshold=0).release(
+        np.arange(true.size), true, source=SeededSource(seed=8)
+    )
+    prior = fit(out)
+    thresholds, risks = estimated_risks(out)
+    law = tails(noise)
+    for i in (0, len(thresholds) // 2):
+        direct = sum(
+            w * float(law.risk(int(thresholds[i]), c))
+            for c, w in zip(prior.counts, prior.weights, strict=True)
+        )
+        assert risks[i] == pytest.approx(cells * direct, rel=1e-9)
+    if cells > 9:
+        exact = [
+            float(law.risk(int(t), true).sum() + (cells - true.size) * law.risk(int(t), 0))
+            for t in thresholds
+        ]
+        chosen = int(np.argmin(risks))
+        assert exact[chosen] <= 1.1 * min(exact)
+
+
 def trials(counts: dict[int, int], p: int, number: int, rules) -> dict[str, float]:
     """Mean sum of absolute errors at epsilon = 1, replace-one, of each rule; keys are the first ones."""
     true = np.repeat(list(counts), list(counts.values()))
@@ -185,12 +216,13 @@ def test_survey_errors() -> None:
             "hall": lambda out: out.above(22),
             "discovery": lambda out: out.by_false_discovery(),
             "risk": lambda out: out.by_estimated_risk(),
+            "unbiased": lambda out: out.by_estimated_risk("unbiased"),
             "shrunk": lambda out: out.shrunk(),
         },
     )
     assert found["hall"] <= found["clip"] / 7
     assert found["hall"] == pytest.approx(8450, abs=60)
-    for name in ("discovery", "risk", "shrunk"):
+    for name in ("discovery", "risk", "unbiased", "shrunk"):
         assert found[name] <= 7750, (name, found[name])
 
 

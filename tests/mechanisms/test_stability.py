@@ -161,6 +161,9 @@ def test_release() -> None:
         {"noise": 1},
         {"epsilon": 1.0},
         {"noise": Gaussian(sensitivity=L2(1), noise_std=2)},
+        {"unit": KeysOfAUnit(keys=2)},
+        {"unit": KeysOfAUnit(each=2)},
+        {"noise": Gaussian(sensitivity=L2(1), noise_std=2), "epsilon": 1, "unit": KeysOfAUnit(keys=2)},
     ],
 )
 def test_bad_mechanisms(change) -> None:

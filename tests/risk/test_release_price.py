@@ -23,7 +23,7 @@ ADD, REPLACE = Neighbours.ADD_OR_REMOVE, Neighbours.REPLACE_ONE
 
 
 def test_the_closed_form_is_below_the_exact_value() -> None:
-    for n, e in itertools.product((1, 2, 5, 17, 60, 150), (0.01, 0.1, 0.5, 1.0, 3.0)):
+    for n, e in itertools.product((1, 2, 5, 17, 60), (0.01, 0.1, 0.5, 1.0, 3.0)):
         exact = exact_count(n, e)
         assert 0 < quick_count(n, e) <= exact * (1 + 1e-6), (n, e)
         assert quick_count(n, e) >= 0.75 * exact, (n, e)
@@ -31,7 +31,7 @@ def test_the_closed_form_is_below_the_exact_value() -> None:
 
 def test_the_closed_form_from_its_proof() -> None:
     """The sum over pairs before it is closed, added up term by term."""
-    for n, e in ((50, 0.5), (400, 0.1), (1000, 1.0)):
+    for n, e in ((50, 0.5), (200, 0.1), (60, 1.0)):
         q = math.exp(-e)
         c = (1 - q) / (1 + q)
         pairs = sum(2 * c * d * q**d * (1 - 2 * d / (n + 1)) for d in range(1, n // 2 + 1))
@@ -76,10 +76,10 @@ def test_replace_one_says_from_which_n_on() -> None:
     assert again.lower_bound is not None
     assert found.lower_bound is not None
     assert again.lower_bound >= found.lower_bound * (1 - 1e-8)
-    one = release_price("count", error=10.0, epsilon=0.1, neighbours=REPLACE)
+    one = release_price("count", error=10.0, epsilon=0.8, neighbours=REPLACE)
     assert one.least_n is not None
     assert one.lower_bound is not None
-    assert exact_count(one.least_n, 0.1) >= one.lower_bound
+    assert exact_count(one.least_n, 0.8) >= one.lower_bound
 
 
 def _rows(n: int, values: list[int]) -> list[tuple[int, ...]]:

@@ -14,7 +14,7 @@ from tacit.noise import SeededSource
 from tacit.sources import Schema, bins, category, date, flag, integer, number
 from tacit.sources.axes import Open, axes_of
 from tacit.statistics.families import NoisyTable, margin
-from tacit.statistics.fitting import components, fit_table, junction_order
+from tacit.statistics.fitting import components, fit_table, junction_order, whole_table
 from tacit.statistics.synthetic import CountTable, synthetic_rows
 
 SCHEMA = Schema(
@@ -201,3 +201,55 @@ def test_bad_input():
     assert 0 < fit_table(apart).gap < 1
     with pytest.raises(NotCertified):
         fit_table([NoisyTable(columns=(c, d), values=v) for c, d, v in CROSSED])
+
+
+def test_tables_of_what_was_asked():
+    import tacit.statistics as ask
+    from tacit.guarantees import rows as by_rows
+
+    unit, source = by_rows(), SeededSource(seed=8)
+    count = ask.count(by=["state", "sick"]).on(SCHEMA, unit)
+    (one,) = ask.tables_of(count, {"count": np.arange(6).reshape(3, 2)})
+    assert one.columns == ("state", "sick")
+    pairs = ask.margins(["state", "sick"]).on(SCHEMA, unit)
+    two = ask.tables_of(pairs, {"state": [1, 2, 3], "sick": [4, 2]}, variances={"state": 2.0, "sick": 2.0})
+    assert [t.columns for t in two] == [("state",), ("sick",)]
+    tree = ask.hierarchy("state", parents={"ca": "w", "ny": "e", "tx": "w", "w": None, "e": None}).on(
+        SCHEMA, unit
+    )
+    named = dict(zip(tree.details["levels"][1], [10, 20, 30], strict=True))
+    (leaves,) = ask.tables_of(tree, {"level 0": [5, 6], "level 1": [10, 20, 30]})
+    assert leaves.counts.tolist() == [named["ca"], named["ny"], named["tx"]]
+    open_ = ask.count(by="free").on(SCHEMA, unit)
+    (words,) = ask.tables_of(open_, {"count": [3, 1]}, keys=[["x", "y"]])
+    assert set(synthetic_rows(words, schema=SCHEMA, rows=50, source=source)["free"]) == {"x", "y"}
+    sparse = ask.sparse_histogram(["state", bins("age", 4)]).on(SCHEMA, unit)
+    (few,) = ask.tables_of(sparse, {"count": [3, 1]}, keys=[["ny", "tx"], [(0, 24), [75, 99]]])
+    frame = synthetic_rows(few, schema=SCHEMA, rows=100, source=source)
+    assert set(zip(frame["state"], frame["age"] // 25, strict=True)) == {("ny", 0), ("tx", 3)}
+    packed = CountTable(axes=sparse.axes, counts=np.array([3, 1]), keys=np.array([4, 11], dtype=np.uint64))
+    assert [k.tolist() for k in packed.keys] == [[1, 2], [0, 3]]
+    ages = ask.sparse_histogram(["age", "sick"]).on(SCHEMA, unit)
+    (years,) = ask.tables_of(ages, {"count": [3, 1]}, keys=[[33, 34], [True, False]])
+    assert set(synthetic_rows(years, schema=SCHEMA, rows=60, source=source)["age"]) == {33, 34}
+    with pytest.raises(InvalidParameter, match="labels"):
+        ask.tables_of(sparse, {"count": [3]}, keys=[["zz"], [(0, 24)]])
+    with pytest.raises(InvalidParameter):
+        ask.tables_of(ask.proportion("sick").on(SCHEMA, unit), {})
+
+
+@pytest.mark.parametrize("total", [0, 7, 1000, 10**9])
+def test_one_whole_table_has_margins_that_agree(total):
+    rng = np.random.default_rng(3)
+    full = rng.uniform(0, 1, (4, 3, 5))
+    names = ("a", "b", "c")
+    sets = list(itertools.combinations(names, 2))
+    fit = fit_table([NoisyTable(columns=s, values=margin(full, names, s)) for s in sets])
+    whole = whole_table(fit, total=total)
+    assert whole.min() >= 0
+    assert whole.sum() == total
+    for leading in (fit.columns[:1], fit.columns[:2]):
+        gap = margin(whole, fit.columns, leading) - total * margin(fit.values, fit.columns, leading)
+        assert np.abs(gap).max() <= 1 + 1e-6 * total
+    with pytest.raises(InvalidParameter):
+        whole_table(fit, total=-1)

@@ -26,6 +26,8 @@ def test_margins_of_sixteen_columns():
         plan = margin_errors(sizes=[2] * 16, order=order, epsilon=1, delta=1e-6)[0]
         assert plan.name == name
         assert abs(plan.absolute / error - 1) < 0.01
+    complete = margin_errors(sizes=[2] * 16, order=1, epsilon=1, delta=1e-6, complete=True)[0]
+    assert abs(complete.absolute / 203 - 1) < 0.01
 
 
 def test_trees_answer_ranges_of_real_histograms_better_than_cells():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ needs_spark = pytest.mark.skipif(bool(_missing()), reason=_missing() or "Spark i
 
 
 def session() -> Any:
+    # Many small queries: compiling them well costs more than it saves.
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     return local_session("1GB")
 
 

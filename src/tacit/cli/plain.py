@@ -64,7 +64,7 @@ class PlainCommand(TyperCommand):
     """A command whose options of plain types need no pydantic."""
 
     def get_params(self, ctx: Any) -> Any:
-        """The options, with our own readers where these will do."""
+        """The options, with readers of ours where they are plain."""
         params = super().get_params(ctx)
         for param in params:
             lighten(param)
@@ -75,7 +75,7 @@ class PlainGroup(TyperGroup):
     """The same for a group of commands, whose --help is such an option."""
 
     def get_params(self, ctx: Any) -> Any:
-        """The options, with our own readers where these will do."""
+        """The options, with readers of ours where they are plain."""
         params = super().get_params(ctx)
         for param in params:
             lighten(param)

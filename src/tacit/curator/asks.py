@@ -34,6 +34,7 @@ class Ask:
     rows: int | None = None
     sampling: bool = False
     public: PublicTotals | None = None
+    target: Fraction | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
@@ -73,6 +74,7 @@ def ask(
     rows: int | None = None,
     sampling: bool = False,
     public: PublicTotals | None = None,
+    target: Number | None = None,
     **paid: Any,
 ) -> Ask:
     """A statistic for a plan: `ask(count(by="state"), name="by state", weight=2)`, or with a price of its own.
@@ -80,6 +82,7 @@ def ask(
     `interval` is the confidence of the intervals, `rows` a public guess at the rows of a cell, for expected errors.
     `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means
     and proportions speak about that. `public` declares totals that are public already (`tacit.public_totals`).
+    `target` is an error to aim at: releases that share a price then err in proportion to their targets.
     """
     return Ask(
         statistic=statistic,
@@ -90,5 +93,6 @@ def ask(
         rows=rows,
         sampling=bool(sampling),
         public=public,
+        target=None if target is None else decimal("target", target),
         price=price(**paid) if paid else None,
     )

@@ -97,8 +97,8 @@ def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, delta: Frac
         found = account(_merged(what), delta=down(total), neighbours=neighbours).epsilon.high
         # Where the events' own deltas are all there is, the curve has no room: then the sum holds.
         curve = Fraction(found) if math.isfinite(found) else None
-        # A delta is spent where it buys something: a pure plan is charged as pure unless the curve is clearly below.
-        if curve is not None and (epsilon is None or curve < (epsilon if spent else epsilon * WORTH_A_DELTA)):
+        # A delta is spent where it buys something: a plan is charged its own deltas unless the curve is clearly below.
+        if curve is not None and (epsilon is None or curve < (epsilon if total == spent else epsilon * WORTH_A_DELTA)):
             exact = {"epsilon": curve, "delta": total}
             return Charged(bound=_approximate_bound(exact), exact=exact, theorem="compose-profile")
     if epsilon is None:

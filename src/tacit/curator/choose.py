@@ -11,7 +11,7 @@ from tacit.curator.treatments import Treatment, treat
 from tacit.guarantees import Bound
 from tacit.statistics.base import Question
 
-__all__ = ["choose"]
+__all__ = ["choose", "needs_delta"]
 
 
 def choose(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
@@ -25,3 +25,8 @@ def choose(question: Question, price: Price, *, budget: Bound | None = None) -> 
     if question.statistic.kind == "quantiles":
         return treat_ranks(question, price)
     return treat(question, price, cells=question.cells, budget=budget)
+
+
+def needs_delta(question: Question) -> bool:
+    """Does its treatment at an (epsilon, delta) price spend a delta of its own?"""
+    return not question.known_keys or question.statistic.kind == "sparse_histogram"

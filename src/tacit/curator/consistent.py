@@ -1,8 +1,8 @@
 """Finishing a release so that it reads like a table: whole numbers that are not negative, tables that add up.
 
 Post-processing: released numbers in, numbers out. Values are the nearest valid ones (theorems `nearest-histogram`,
-`consistent-margins`, `consistent-tree`), and agree with declared public totals. Intervals stay those of the noise, cut
-at zero: the true counts are valid, so nothing is lost.
+`consistent-margins`, `tree-least-squares`), and agree with declared public totals. Intervals stay those of the noise,
+cut at zero: the true counts are valid, so nothing is lost.
 """
 
 from __future__ import annotations

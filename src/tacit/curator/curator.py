@@ -41,7 +41,8 @@ class Curator:
     """A custodian's table with its declared schema, the unit it protects, its budget and its ledger.
 
     `data` is a path (Parquet, CSV), a pandas, Polars or Arrow table, or an Ibis table; it is opened at the first
-    release. `budget` is a bound; `ledger` a path or a database URL, kept for the life of the table. Without a ledger
+    release, by `engine` ("duckdb" or "spark"); `portable` keeps of each person the same rows on both.
+    `budget` is a bound; `ledger` a path or a database URL, kept for the life of the table. Without a ledger
     the budget lasts for this session only.
     """
 
@@ -56,6 +57,7 @@ class Curator:
         analyst: str = "curator",
         engine: str | None = None,
         memory: str | None = None,
+        portable: bool = False,
         source: Source | None = None,
         wait_seconds: float = 30.0,
     ) -> None:
@@ -68,9 +70,8 @@ class Curator:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.analyst = analyst
         self._data = data
-        self._options: dict[str, Any] = {
-            k: v for k, v in (("engine", engine), ("memory", memory)) if v is not None
-        }
+        given = {"engine": engine, "memory": memory, "portable": portable or None}
+        self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
         self._source = source
         self._table: Table | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None

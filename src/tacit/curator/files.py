@@ -46,7 +46,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 TABLES = ("budget", "data", "ledger", "protect", "release", "schema", "spend")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
-FINISH = ("consistent", "interval", "name", "rows", "sampling", "weight")
+FINISH = ("consistent", "interval", "name", "rows", "sampling", "target", "weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

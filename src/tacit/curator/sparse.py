@@ -23,6 +23,7 @@ from tacit.errors import InvalidParameter
 from tacit.guarantees import Approximate, Bound
 from tacit.guarantees.rounding import up
 from tacit.mechanisms import Gaussian, Laplace, SparseHistogram, StableHistogram
+from tacit.mechanisms.sparse import hall_threshold
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
@@ -165,11 +166,16 @@ def treat_sparse(question: Question, price: Price) -> Sparse:
         sensitivity=question.l1_sensitivity,
         unit=question.contribution,
     )
-    from tacit.mechanisms.sparse import hall_threshold
-
-    usual = hall_threshold(wide.noise, cells=wide.cells)
-    best: SparseHistogram | StableHistogram = stable if stable.threshold <= usual else wide
-    words = "noise on occupied cells alone" if best is stable else "Gaussian noise on every cell"
-    lower, higher = sorted((stable.threshold, usual))
-    reason = f"{words}: at this price its threshold is {lower}, the other's {higher}"
-    return Sparse(blocks=(), price=price, reason=reason, delta=price.delta, mechanism=best)
+    plain = question.mechanism(epsilon=price.epsilon, rule="floor")
+    thresholds = {
+        "noise on occupied cells alone": stable.threshold,
+        "Gaussian noise on every cell": hall_threshold(wide.noise, cells=wide.cells),
+        "Laplace noise on every cell": hall_threshold(plain.noise, cells=plain.cells),
+    }
+    best = min(thresholds, key=lambda name: thresholds[name])
+    others = ", ".join(str(t) for name, t in thresholds.items() if name != best)
+    reason = f"{best}: at this price its threshold is {thresholds[best]}, the others' {others}"
+    if best.startswith("Laplace"):
+        return Sparse(blocks=(), price=Price(epsilon=price.epsilon), reason=reason, mechanism=plain)
+    chosen: SparseHistogram | StableHistogram = stable if best.startswith("noise") else wide
+    return Sparse(blocks=(), price=price, reason=reason, delta=price.delta, mechanism=chosen)

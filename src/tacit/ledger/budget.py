@@ -114,6 +114,16 @@ def spent(charges: Sequence[Charge], limit: Limit) -> Bound:
 def left(charges: Sequence[Charge], limit: Limit) -> Bound:
     """What a next charge may be at most, rounded down; nothing is left of an overspent budget."""
     total, ceiling = _sum(limit.bound, charges), _amounts(limit.bound, limit.exact, limit.bound)
+    return _left(limit, total, ceiling)
+
+
+def standing(charges: Sequence[Charge], limit: Limit) -> tuple[Bound, Bound]:
+    """What was spent, rounded up, and what is left, rounded down."""
+    total, ceiling = _sum(limit.bound, charges), _amounts(limit.bound, limit.exact, limit.bound)
+    return _bound(limit.bound, total, up), _left(limit, total, ceiling)
+
+
+def _left(limit: Limit, total: Amounts, ceiling: Amounts) -> Bound:
     over = _exceeds(total, ceiling)
     rest: Amounts = {}
     for name, top in ceiling.items():
@@ -228,12 +238,20 @@ def _exceeds(total: Amounts, ceiling: Amounts) -> bool:
 
 
 def _sum(currency: Bound, charges: Iterable[Charge]) -> Amounts:
-    total: Amounts = {n: Fraction(0) for n in _amounts(currency, {}, currency)}
+    """Exact. Numerators are added up by denominator first: charges of a plan's few prices are many, fractions slow."""
+    parts: dict[str, dict[int, int]] = {n: {} for n in _amounts(currency, {}, currency)}
+    endless: set[str] = set()
     for charge in charges:
         for name, value in _amounts(currency, charge.exact, charge.guarantee.bound).items():
-            before = total[name]
-            total[name] = None if before is None or value is None else before + value
-    return total
+            if value is None:
+                endless.add(name)
+                continue
+            held, below = parts[name], value.denominator
+            held[below] = held.get(below, 0) + value.numerator
+    return {
+        name: None if name in endless else sum((Fraction(n, d) for d, n in held.items()), Fraction(0))
+        for name, held in parts.items()
+    }
 
 
 def _bound(currency: Bound, amounts: Amounts, rounded: Callable[[Any], float]) -> Bound:

@@ -217,13 +217,18 @@ class Ledger(Book):
     def standing(self, analyst: str | None = None) -> tuple[Bound, Bound]:
         """What was spent by all, and what is left for the analyst, at one moment and in one reading."""
         totals.addable(self.budget)
-        return self._read(
-            lambda h: (totals.spent(list(h.charges.values()), self.limit), self.left_of(h, analyst))
-        )
+
+        def pick(history: History) -> tuple[Bound, Bound]:
+            spent, rest = totals.standing(list(history.charges.values()), self.limit)
+            return spent, self._own(history, analyst, rest)
+
+        return self._read(pick)
 
     def left_of(self, history: History, analyst: str | None) -> Bound:
         """What a history leaves of the budget, and of the analyst's share."""
-        rest = totals.left(list(history.charges.values()), self.limit)
+        return self._own(history, analyst, totals.left(list(history.charges.values()), self.limit))
+
+    def _own(self, history: History, analyst: str | None, rest: Bound) -> Bound:
         share = None if analyst is None else history.share_of(analyst)
         if share is None:
             return rest

@@ -202,44 +202,54 @@ def _finish(
 
 
 def _shaped(workload: Workload, budget: Budget) -> Iterator[Candidate]:
-    """K-norm noise on independent queries that determine the others."""
+    """K-norm noise on independent queries that determine the others; with the total among them, if it is one."""
     if workload.queries * workload.cells > 1 << 20:
         return
-    rows = independent_rows(workload.matrix)
-    base = workload.matrix[rows]
+    matrix = workload.matrix
+    rows = independent_rows(matrix)
+    yield from _on_base(workload, budget, matrix[rows], "the answers", hull=True)
+    stacked = np.vstack([np.ones((1, workload.cells), dtype=np.int64), matrix])
+    with_total = independent_rows(stacked)
+    if len(with_total) == len(rows) > 1:
+        yield from _on_base(workload, budget, stacked[with_total], "the total and some answers", hull=False)
+
+
+def _on_base(workload: Workload, budget: Budget, base: Matrix, on: str, *, hull: bool) -> Iterator[Candidate]:
     if workload.neighbours is Neighbours.REPLACE_ONE and len(np.unique(base.T, axis=0)) > MOST_REPLACED:
         return
-    moves = workload.moves(base)
+    still = np.array([workload.sensitivities(row[None])[0] == 0 for row in base])
+    moving = base[~still]
+    moves = workload.moves(moving)
     moves = moves[moves.any(axis=1)]
-    d = len(rows)
-    made: list[tuple[str, PolytopeNorm | RangeNorm | KNorm]] = []
-    if np.linalg.matrix_rank(moves.astype(np.float64)) < d:
+    d = len(moving)
+    if not d or np.linalg.matrix_rank(moves.astype(np.float64)) < d:
         return
-    if len(moves) <= HULL_POINTS.get(d, 0):
+    made: list[tuple[str, PolytopeNorm | RangeNorm | KNorm]] = []
+    if hull and len(moves) <= HULL_POINTS.get(d, 0):
         points = [tuple(int(x) for x in m) for m in moves]
         with contextlib.suppress(NotCertified):
-            made.append((
-                "K-norm noise on the image of the L1 ball",
-                PolytopeNorm.for_epsilon(epsilon=budget.epsilon, points=points, times=workload.rows),
-            ))  # fmt: skip
+            noise = PolytopeNorm.for_epsilon(epsilon=budget.epsilon, points=points, times=workload.rows)
+            made.append(("K-norm noise on the image of the L1 ball", noise))
     if int(np.abs(moves).max()) == 1 and d <= MOST_SHAPED:
-        one_way = bool((moves >= 0).all(axis=1).all() or (moves <= 0).all())
-        if one_way and workload.neighbours is Neighbours.ADD_OR_REMOVE:
-            noise = RangeNorm.for_epsilon(epsilon=budget.epsilon, coordinates=d, times=workload.rows)
-            made.append(("range-norm noise on the answers", noise))
+        if workload.neighbours is Neighbours.ADD_OR_REMOVE and bool((moves >= 0).all()):
+            ranged = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=workload.rows)
+            made.append((f"range-norm noise on {on}", ranged))
         else:
             gauge = Gauge(workload.rows, LinfBall(coordinates=d))
-            made.append(
-                ("cube noise on the answers", KNorm.for_epsilon(epsilon=budget.epsilon, sensitivity=gauge))
-            )
-    lift = workload.matrix @ np.linalg.pinv(base.astype(np.float64))
+            made.append((f"cube noise on {on}", KNorm.for_epsilon(epsilon=budget.epsilon, sensitivity=gauge)))
+    ordered = np.vstack([base[still], moving])
+    lift = workload.matrix @ np.linalg.pinv(ordered.astype(np.float64))
     lift = np.where(np.abs(lift - np.rint(lift)) < 1e-9, np.rint(lift), lift)
-    if float(np.abs(lift @ base - workload.matrix).max()) > 1e-6:
+    if float(np.abs(lift @ ordered - workload.matrix).max()) > 1e-6:
         return
     for name, mechanism in made:
-        strategy = Strategy(blocks=(base,), variances=(mechanism.noise_std**2,))
-        squared, absolute = total_error(lift, strategy, [mechanism])
+        blocks, mechanisms, spreads = [moving], [mechanism], [mechanism.noise_std**2]
+        if still.any():
+            blocks, spreads = [base[still], *blocks], [0.0, *spreads]
+        noises: tuple[Noise | None, ...] = (None, mechanism) if still.any() else tuple(mechanisms)
+        strategy = Strategy(blocks=tuple(blocks), variances=tuple(spreads))
+        squared, absolute = total_error(lift, strategy, noises)
         yield Candidate(
-            name=name, workload=workload, strategy=strategy, mechanisms=(mechanism,), bound=mechanism.bound,
+            name=name, workload=workload, strategy=strategy, mechanisms=noises, bound=mechanism.bound,
             squared=squared, absolute=absolute, _solve=lift,
         )  # fmt: skip

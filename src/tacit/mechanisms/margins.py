@@ -119,11 +119,14 @@ def margin_errors(
     delta: Exact | None = None,
     neighbours: Neighbours | str = Neighbours.ADD_OR_REMOVE,
     rows: int = 1,
+    complete: bool = False,
 ) -> list[MarginPlan]:
     """The ways to release all tables of `order` of the columns: noise on the tables, or on the full table, best first.
 
     A row is counted once in each of K tables: K (twice that under replace-one) in L1, K or 2 K in squared L2. The
     full table has sensitivity 1 (2), but a count of a margin adds up many of its cells: K p variances in all.
+    `complete` says that every row has a key in every column: then one-way tables need the noise of fewer counts, the
+    last key of a column being the number of rows less the others.
     """
     shape = [integer_parameter("sizes", s, least=2) for s in sizes]
     if not 1 <= integer_parameter("order", order, least=1) <= len(shape):
@@ -158,6 +161,8 @@ def margin_errors(
         )  # fmt: skip
     if counts <= MOST_COLUMNS:
         found.append(_shaped(counts, m, budget, replaced=twice == 2, on=f"{len(tables)} tables"))
+    if complete and order == 1 and twice == 1 and counts <= MOST_COLUMNS:
+        found.append(_all_but_one(shape, m, budget))
     return sorted(found, key=lambda plan: plan.absolute)
 
 
@@ -170,9 +175,28 @@ def _shaped(counts: int, m: int, budget: Budget, *, replaced: bool, on: str) -> 
         mechanism, name = KNorm.for_epsilon(epsilon=budget.epsilon, sensitivity=gauge), "cube noise"
         mean, square = (d + 1) / 2 * b, (d + 1) * (d + 2) / 3 * b * b
     else:
-        mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, coordinates=d, times=m)
+        mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=m)
         mean, square, name = (d + 2) / 3 * b, (d + 2) * (d + 3) / 6 * b * b, "range-norm noise"
     return MarginPlan(name=name, mechanism=mechanism, on=on, squared=d * (square + 1 / 12), absolute=d * mean)
+
+
+def _all_but_one(shape: Sequence[int], m: int, budget: Budget) -> MarginPlan:
+    """Range-norm noise on the number of rows and all keys but one of each column; the last key by subtraction.
+
+    n - sum of the s - 1 others is T (U_n - sum U_j + (s - 2) U_0): variance (s + (s-2)^2) / 12 times E T^2.
+    """
+    d, b = 1 + sum(s - 1 for s in shape), float(m / budget.epsilon)
+    mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=m)
+    second, mean = (d + 2) * (d + 3) * b * b, (d + 2) / 3 * b
+    last = [(s + (s - 2) ** 2) / 12 * second for s in shape]
+    squared = sum((s - 1) * (second / 6 + 1 / 12) + v + s / 12 for s, v in zip(shape, last, strict=True))
+    # The law of the last key is known for two keys; otherwise its standard deviation is above its mean size.
+    sizes = [mean if s == 2 else math.sqrt(v) for s, v in zip(shape, last, strict=True)]
+    absolute = sum((s - 1) * mean + v for s, v in zip(shape, sizes, strict=True))
+    return MarginPlan(
+        name="range-norm noise", mechanism=mechanism, on=f"the number of rows and {d - 1} counts",
+        squared=squared, absolute=absolute,
+    )  # fmt: skip
 
 
 def _gaussian(counts: int, move: int, budget: Budget, on: str) -> MarginPlan:

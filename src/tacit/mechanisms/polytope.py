@@ -8,7 +8,6 @@ weights. See docs/theory/polytope-noise.md.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,10 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
+from tacit.errors import InvalidParameter
 from tacit.guarantees import Pure
 from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
+from tacit.mechanisms.hulls import Point, facets
 from tacit.mechanisms.shaped import ShapedMechanism
 from tacit.noise import ContinuousLaw, Draws, FiniteLaw, GridVector, Needs, grid_spacing, total
 from tacit.noise.balls import Exact, exact_parameter, integer_parameter
@@ -28,12 +28,9 @@ from tacit.noise.enclosures import Reals
 from tacit.noise.matrices import Matrix
 from tacit.noise.source import Source
 
-__all__ = ["PolytopeNorm", "RangeNorm", "facets"]
+__all__ = ["PolytopeNorm", "RangeNorm"]
 
-Point = tuple[int, ...]
 Floats = npt.NDArray[np.float64]
-MOST_DIMENSIONS = 6
-MOST_FACETS = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,13 +145,21 @@ class PolytopeNorm(ShapedMechanism):
         """A bound: |X_i| <= reach * gauge(X), and gauge(X) is Gamma(d, noise_scale) distributed."""
         return self.max_error(confidence=confidence)
 
-    def max_error(self, *, confidence: Exact = 0.95) -> float:
+    def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
         """The same bound holds for all coordinates at once."""
         from scipy.special import gammaincinv
 
+        _same(dimension, self.coordinates)
         reach = max(abs(x) for p in self.points for x in p)
         level = float(confidence_level(confidence))
         return float(reach * float(self._scale) * gammaincinv(self.coordinates, level) + self.step / 2)
+
+
+def _same(given: int | None, dimension: int) -> None:
+    if given is not None and given != dimension:
+        raise InvalidParameter(
+            parameter="dimension", value=given, must=f"be {dimension}, the noise's dimension"
+        )
 
 
 def mean_size(loads: Floats) -> Floats:
@@ -184,28 +189,26 @@ class RangeNorm(ShapedMechanism):
     Laplace noise has 2 d^2. Theorem `polytope-noise`. Source: Hardt, Talwar 2010; the law is derived on the page.
     """
 
-    coordinates_: int
+    dimension: int
     noise_scale: Exact
     times: int = 1
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        integer_parameter("coordinates", self.coordinates_, least=1)
+        integer_parameter("dimension", self.dimension, least=1)
         integer_parameter("times", self.times, least=1)
         exact_parameter("noise_scale", self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
     @classmethod
-    def for_epsilon(
-        cls, *, epsilon: Exact, coordinates: int, times: int = 1, spacing: Exact = 1
-    ) -> RangeNorm:
+    def for_epsilon(cls, *, epsilon: Exact, dimension: int, times: int = 1, spacing: Exact = 1) -> RangeNorm:
         """The smallest noise with this epsilon."""
         scale = integer_parameter("times", times, least=1) / epsilon_parameter(epsilon)
-        return cls(coordinates_=coordinates, noise_scale=scale, times=times, spacing=spacing)
+        return cls(dimension=dimension, noise_scale=scale, times=times, spacing=spacing)
 
     @property
     def coordinates(self) -> int:
-        return self.coordinates_
+        return self.dimension
 
     @property
     def _scale(self) -> Fraction:
@@ -240,9 +243,23 @@ class RangeNorm(ShapedMechanism):
         return float((self.coordinates + 2) / 3 * float(self._scale) + self.step / 2)
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """A bound: |X_i| <= g(X), which is Gamma(d, noise_scale) distributed; for all counts at once."""
+        """What one count stays within: Pr[|X_i| > t] = E (1 - t/T)^2 over T > t, by incomplete gamma functions."""
+        from scipy.special import gammaincc, gammaincinv
+
+        d, miss = self.coordinates, 1 - float(confidence_level(confidence))
+        low, high = 0.0, float(gammaincinv(d, 1 - miss))
+        while high - low > 1e-9 * high:
+            t = (low + high) / 2
+            tail = gammaincc(d + 2, t) - 2 * t / (d + 1) * gammaincc(d + 1, t)
+            tail += t * t / (d * (d + 1)) * gammaincc(d, t)
+            low, high = (t, high) if tail > miss else (low, t)
+        return float(high * float(self._scale) + self.step / 2)
+
+    def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
+        """What all counts stay within at once: a bound, |X_i| <= g(X), which is Gamma(d, noise_scale) distributed."""
         from scipy.special import gammaincinv
 
+        _same(dimension, self.coordinates)
         level = float(confidence_level(confidence))
         return float(float(self._scale) * gammaincinv(self.coordinates, level) + self.step / 2)
 
@@ -262,119 +279,3 @@ class _Range(ContinuousLaw):
     def formula(self, draws: Draws) -> Reals:
         radius = total(draws.exponentials(self.coordinates + 2)) * draws.real(self.noise_scale)
         return (draws.uniforms(self.coordinates) - draws.uniforms(1)) * radius
-
-
-def facets(points: Sequence[Point]) -> tuple[tuple[tuple[Point, ...], ...], tuple[int, ...]]:
-    """The boundary of the hull of +-points as simplices, with |det| of each: found in floats, proved in integers.
-
-    Proved: every simplex lies in a supporting hyperplane, each of its ridges belongs to exactly one other simplex,
-    on the other side, and one ray from 0 meets one simplex only: so that the cones cover space exactly once.
-    """
-    if not points or not points[0]:
-        raise EmptyComposition(what="the list of moves")
-    d = len(points[0])
-    if d > MOST_DIMENSIONS:
-        raise NotCertified(
-            what="a hull", reason=f"{d} dimensions are too many for its facets", hint="use Laplace noise"
-        )
-    both = sorted({p for p in points if any(p)} | {tuple(-x for x in p) for p in points if any(p)})
-    if _rank(both) < d:
-        raise InvalidParameter(
-            parameter="points", value=f"{len(points)} points", must=f"span {d} dimensions",
-            hint="leave out queries that the others determine",
-        )  # fmt: skip
-    if d == 1:
-        far = max(both)
-        return ((far,), (tuple(-x for x in far),)), (far[0], far[0])
-    cones = _hull(both)
-    _prove(cones, both)
-    return cones, tuple(abs(_det(c)) for c in cones)
-
-
-def _hull(points: list[Point]) -> tuple[tuple[Point, ...], ...]:
-    """The facets of the hull, each cut into simplices by pulling its corners in one order for all of them."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    unknown = NotCertified(what="a hull", reason="its facets were not found", hint="use Laplace noise")
-    try:
-        simplices = ConvexHull(np.array(points, dtype=np.float64), qhull_options="Qt").simplices
-    except QhullError:
-        raise unknown from None
-    table = np.array(points, dtype=object)
-    faces: dict[tuple[Fraction, ...], frozenset[int]] = {}
-    for simplex in simplices:
-        cone = [points[i] for i in simplex]
-        if _det(cone):
-            normal = tuple(_solve_ones(cone))
-            on = np.flatnonzero(table @ np.array(normal, dtype=object) == 1)
-            faces.setdefault(normal, frozenset(int(i) for i in on))
-    sets = list(faces.values())
-    cones = [tuple(sorted(c)) for face in sets for c in _pulled(face, sets, points)]
-    if len(cones) > MOST_FACETS:
-        raise NotCertified(what="a hull", reason=f"it has {len(cones)} facets", hint="use Laplace noise")
-    return tuple(tuple(points[i] for i in c) for c in cones)
-
-
-def _pulled(face: frozenset[int], facets_: list[frozenset[int]], points: list[Point]) -> list[frozenset[int]]:
-    """The face as simplices: its first corner joined to those of its own facets that do not hold that corner."""
-    rank = _rank([points[i] for i in face])
-    if len(face) == rank:
-        return [face]
-    cuts = {face & other for other in facets_ if other != face}
-    sides = [
-        c for c in cuts if len(c) >= rank - 1 and c != face and _rank([points[i] for i in c]) == rank - 1
-    ]
-    apex = min(face)
-    return [c | {apex} for side in sides if apex not in side for c in _pulled(side, facets_, points)]
-
-
-def _prove(cones: Sequence[tuple[Point, ...]], points: list[Point]) -> None:
-    wrong = NotCertified(what="a hull", reason="its facets could not be proved", hint="use Laplace noise")
-    ridges: dict[tuple[Point, ...], list[Point]] = {}
-    table = np.array(points, dtype=object)
-    for cone in cones:
-        det = _det(cone)
-        if det == 0:
-            raise wrong
-        normal = _solve_ones(cone)
-        if any(v > 1 for v in table @ np.array(normal, dtype=object)):
-            raise wrong
-        for i, corner in enumerate(cone):
-            ridges.setdefault(cone[:i] + cone[i + 1 :], []).append(corner)
-    for ridge, corners in ridges.items():
-        if len(corners) != 2 or _det((*ridge, corners[0])) * _det((*ridge, corners[1])) >= 0:
-            raise wrong
-    ray = [sum(x) for x in zip(*cones[0], strict=True)]
-    if sum(_inside(cone, ray) for cone in cones) != 1:
-        raise wrong
-
-
-def _matrix(cone: Sequence[Point]) -> Any:
-    from flint import fmpq_mat
-
-    return fmpq_mat(len(cone), len(cone), list(itertools.chain.from_iterable(cone)))
-
-
-def _det(cone: Sequence[Point]) -> int:
-    return int(_matrix(cone).det().p)
-
-
-def _solve_ones(cone: Sequence[Point]) -> list[Fraction]:
-    """n with n v = 1 for each corner v."""
-    from flint import fmpq_mat
-
-    found = _matrix(cone).solve(fmpq_mat(len(cone), 1, [1] * len(cone)))
-    return [Fraction(int(found[i, 0].p), int(found[i, 0].q)) for i in range(len(cone))]
-
-
-def _inside(cone: Sequence[Point], ray: Sequence[int]) -> bool:
-    from flint import fmpq_mat
-
-    found = _matrix(cone).transpose().solve(fmpq_mat(len(cone), 1, list(ray)))
-    return all(found[i, 0] >= 0 for i in range(len(cone)))
-
-
-def _rank(points: Sequence[Point]) -> int:
-    from flint import fmpz_mat
-
-    return int(fmpz_mat(len(points), len(points[0]), list(itertools.chain.from_iterable(points))).rank())

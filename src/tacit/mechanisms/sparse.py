@@ -110,6 +110,8 @@ class SparseHistogram(Mechanism):
     def __post_init__(self) -> None:
         _noise(self.noise)
         object.__setattr__(self, "domain", domain_size(self.domain))
+        if self.impossible is not None:
+            object.__setattr__(self, "impossible", self.impossible.listed(self.domain))
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | np.integer):
             raise InvalidParameter(
                 parameter="threshold",
@@ -358,11 +360,11 @@ class SparseReleased:
 
         return by_false_discovery(self, rate)
 
-    def by_estimated_risk(self) -> SparseTable:
-        """The threshold with the least estimated absolute error."""
+    def by_estimated_risk(self, estimate: Literal["fitted", "unbiased"] = "fitted") -> SparseTable:
+        """The threshold with the least estimated absolute error: under a fitted prior, or by an unbiased estimate."""
         from tacit.mechanisms.sparse_choices import by_estimated_risk
 
-        return by_estimated_risk(self)
+        return by_estimated_risk(self, estimate)
 
     def shrunk(self, loss: Literal["absolute", "squared"] = "absolute") -> SparseTable:
         """Each cell's posterior median (or mean) under a prior fitted to the noisy counts."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["SparseTable", "above", "by_estimated_risk", "by_false_discovery", "estimated_risks"]
 
 Reals = npt.NDArray[np.float64]
+Estimate = Literal["fitted", "unbiased"]
 REACH = 45.0
 STEPS_A_SCALE = 16
 
@@ -86,25 +87,33 @@ def by_false_discovery(released: SparseReleased, rate: Exact = 0.1) -> SparseTab
     return above(released, threshold, choice="false discovery rate", rate=float(level))
 
 
-def estimated_risks(released: SparseReleased) -> tuple[npt.NDArray[np.int64], Reals]:
+def estimated_risks(
+    released: SparseReleased, estimate: Estimate = "fitted"
+) -> tuple[npt.NDArray[np.int64], Reals]:
     """Thresholds, and an estimate of each one's sum of absolute errors, all less one common unknown constant.
 
-    Laplace noise, q = e^(-1/noise_scale): with D the second difference, x -> r(x) - q/(1-q)^2 Dr(x) has the
-    expectation r(c) at c + noise, for every r that grows slower than the noise's tails fall; here r is the error of
-    the threshold rule. Cells below the floor contribute x + 2 q^(t+1-x)/(1-q) each: the first term is the same for
-    all t, and for the second its expectation over empty cells is taken (theorem `estimated-risk`).
-    Gaussian noise has no such inverse: then the risk under the fitted prior is taken (see shrinkage).
+    "fitted": the risk under a prior fitted to the released values (see shrinkage), for either noise. "unbiased", for
+    Laplace noise with q = e^(-1/noise_scale): with D the second difference, x -> r(x) - q/(1-q)^2 Dr(x) has the
+    expectation r(c) at c + noise, r the error of the threshold rule. Cells below the floor contribute
+    x + 2 q^(t+1-x)/(1-q) each: the first term is the same for all t, and for the second its expectation over empty
+    cells is taken (theorem `estimated-risk`). It is right on average and noisier: the fitted one chooses better.
     """
+    if estimate not in ("fitted", "unbiased"):
+        raise InvalidParameter(parameter="estimate", value=estimate, must="be fitted or unbiased")
     mechanism = released.mechanism
     law, floor = tails(mechanism.noise), mechanism.threshold
     step = max(1, int(law.scale / STEPS_A_SCALE))
     top = _quiet_level(law, mechanism.cells)
     thresholds = np.arange(floor, max(floor + 1, top + 1), step, dtype=np.int64)
-    if not isinstance(mechanism.noise, Laplace):
+    if estimate == "fitted":
         from tacit.mechanisms.shrinkage import fit
 
-        prior = fit(released)
-        return thresholds, prior.threshold_risks(thresholds)
+        return thresholds, fit(released).threshold_risks(thresholds)
+    if not isinstance(mechanism.noise, Laplace):
+        raise InvalidParameter(
+            parameter="estimate", value=estimate, must="be fitted for Gaussian noise",
+            hint="only the discrete Laplace law has a short inverse",
+        )  # fmt: skip
     cap = int(thresholds[-1] + REACH * law.scale) + 2
     values, times = np.unique(np.minimum(released.values, cap).astype(np.int64), return_counts=True)
     missing = mechanism.cells - int(released.values.size)
@@ -144,7 +153,9 @@ def _quiet_level(law: Tails, cells: int) -> int:
     return high
 
 
-def by_estimated_risk(released: SparseReleased) -> SparseTable:
+def by_estimated_risk(released: SparseReleased, estimate: Estimate = "fitted") -> SparseTable:
     """The threshold whose estimated sum of absolute errors is least."""
-    thresholds, risks = estimated_risks(released)
-    return above(released, int(thresholds[int(np.argmin(risks))]), choice="least estimated risk")
+    thresholds, risks = estimated_risks(released, estimate)
+    return above(
+        released, int(thresholds[int(np.argmin(risks))]), choice=f"least estimated risk ({estimate})"
+    )

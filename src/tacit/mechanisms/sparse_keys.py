@@ -6,7 +6,7 @@ packed as big-endian bytes in a void array, whose order is that of the integers,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,16 @@ from tacit.errors import InvalidParameter, NotCertified, TooManyCells
 from tacit.noise.balls import integer_parameter
 from tacit.noise.source import Source
 
-__all__ = ["MOST_BITS", "Impossible", "Keys", "domain_size", "draw_empty", "key_integers", "pack_keys"]
+__all__ = [
+    "MOST_BITS",
+    "Impossible",
+    "Keys",
+    "combine_codes",
+    "domain_size",
+    "draw_empty",
+    "key_integers",
+    "pack_keys",
+]
 
 Keys = npt.NDArray[Any]
 """Sorted, different keys: uint64, or packed bytes beyond 2^64 cells."""
@@ -27,6 +36,7 @@ WORD = 1 << 64
 NARROW = 1 << 64
 DRAWS = 1 << 24
 TESTED = 1 << 20
+SMALL = 1 << 20
 MOST_ROUNDS = 4096
 
 
@@ -54,6 +64,40 @@ def _pack_integers(values: list[int], domain: int) -> Keys:
     size = 8 * _limbs(domain)
     joined = b"".join(v.to_bytes(size, "big") for v in values)
     return np.frombuffer(bytearray(joined), dtype=_packed_type(domain))
+
+
+def combine_codes(codes: Sequence[tuple[npt.NDArray[Any], int]], domain: int) -> Keys:
+    """The mixed-radix keys (...(c_1 s_2 + c_2) s_3 + ...) of codes with their sizes, each below 2^63.
+
+    Beyond 2^64 cells the numbers are kept in digits of 32 bits, whose products with a digit and a carry fit 64.
+    """
+    first = codes[0][0]
+    if domain <= NARROW:
+        total = first.astype(np.uint64)
+        for code, size in codes[1:]:
+            total = total * np.uint64(size) + code.astype(np.uint64)
+        return np.asarray(total)
+    width = 2 * _limbs(domain)
+    digits = np.zeros((width, first.size), dtype=np.uint64)
+    for code, size in codes:
+        digits = _times_plus(digits, size, code.astype(np.uint64))
+    joined = np.ascontiguousarray(digits[::-1].T.astype(">u4"))
+    return np.asarray(joined.view(_packed_type(domain)).ravel())
+
+
+def _times_plus(digits: npt.NDArray[Any], factor: int, plus: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """factor * number + plus, digit by digit, lowest first; what the domain bounds cannot overflow."""
+    mask, half = np.uint64((1 << 32) - 1), np.uint64(32)
+    out = np.zeros_like(digits)
+    out[0], out[1] = plus & mask, plus >> half
+    for shift, part in enumerate((factor & ((1 << 32) - 1), factor >> 32)):
+        if not part:
+            continue
+        carry = np.zeros(digits.shape[1], dtype=np.uint64)
+        for place in range(digits.shape[0] - shift):
+            here = digits[place] * np.uint64(part) + out[place + shift] + carry
+            out[place + shift], carry = here & mask, here >> half
+    return out
 
 
 def key_integers(keys: Keys) -> npt.NDArray[Any]:
@@ -136,6 +180,20 @@ class Impossible:
         if self.count is not None and self.count != listed.size:
             raise InvalidParameter(parameter="count", value=self.count, must=f"be {listed.size}, as listed")
         return listed, int(listed.size)
+
+    def listed(self, domain: int) -> Impossible:
+        """The same cells as a list, in a domain that is small enough to look at; a wrong count is found out."""
+        if self.test is None or domain > SMALL:
+            return self
+        keys = np.arange(domain, dtype=np.uint64)
+        found = keys[self.holds(keys)]
+        if found.size != self.count:
+            raise InvalidParameter(
+                parameter="count",
+                value=self.count,
+                must=f"be {found.size}, the number of keys that the test holds for",
+            )
+        return Impossible(keys=found)
 
     def holds(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """Which of these keys are impossible by the test."""
@@ -223,12 +281,12 @@ def _different(count: int, size: int, domain: int, banned: Keys, source: Source)
 def _tested(count: int, domain: int, taken: Keys, impossible: Impossible, source: Source) -> Keys:
     """The same where a test tells impossible keys: the first `count` allowed draws, in the order of drawing."""
     got = taken[:0]
-    free = max(domain - int(taken.size) - (impossible.count or 0), 1)
+    free = domain - int(taken.size) - (impossible.count or 0)
     for _ in range(MOST_ROUNDS):
         missing = count - int(got.size)
         if missing <= 0:
             return np.sort(got)
-        tries = min(TESTED, missing * domain // free * 9 // 8 + 64)
+        tries = min(TESTED, missing * domain // max(free - int(got.size), 1) * 9 // 8 + 64)
         drawn = uniform_keys(domain, tries, source, domain)
         drawn = drawn[~_inside(drawn, taken)]
         both = np.concatenate([got, drawn[~impossible.holds(drawn)]])

@@ -109,6 +109,22 @@ class StableHistogram(Mechanism):
             )  # fmt: skip
         if self.epsilon is not None:
             epsilon_parameter(self.epsilon)
+        self._consistent()
+
+    def _consistent(self) -> None:
+        """What a unit can occupy alone is a move of the counts: the noise must have been sized for it at least."""
+        unit, sensitivity = self.unit, self.noise.sensitivity
+        assert unit.total is not None
+        full, rest = divmod(unit.total, unit.each)
+        if isinstance(sensitivity, L1):
+            enough = sensitivity.steps(Fraction(1)) >= unit.total
+        else:
+            enough = sensitivity.squared_steps(Fraction(1)) >= full * unit.each**2 + rest**2
+        if not enough:
+            raise InvalidParameter(
+                parameter="sensitivity", value=sensitivity, must=f"cover a unit that adds {unit.total} in all",
+                hint="the sensitivity is for all cells of a unit together; under replace-one for two versions of it",
+            )  # fmt: skip
 
     @classmethod
     def for_target(

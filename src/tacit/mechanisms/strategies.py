@@ -141,10 +141,11 @@ def variance_of(mechanism: Laplace | RoundedGaussian | None) -> float:
 def total_error(solve: Reals, strategy: Strategy, mechanisms: Sequence[Noise | None]) -> tuple[float, float]:
     """The expected sums of squared and of absolute errors of all answers."""
     parts = np.split(solve, np.cumsum([len(b) for b in strategy.blocks])[:-1], axis=1)
-    shaped = mechanisms[0]
-    if isinstance(shaped, PolytopeNorm | RangeNorm | KNorm):
-        spread = np.einsum("ij,jk,ik->i", solve, covariance_of(shaped), solve)
-        return float(spread.sum()), float(_shaped_sizes(solve, spread, shaped).sum())
+    for part, shaped in zip(parts, mechanisms, strict=True):
+        if isinstance(shaped, PolytopeNorm | RangeNorm | KNorm):
+            # Any other block is exact.
+            spread = np.einsum("ij,jk,ik->i", part, covariance_of(shaped), part)
+            return float(spread.sum()), float(_shaped_sizes(part, spread, shaped).sum())
     spread = np.sum([v * (p**2).sum(axis=1) for v, p in zip(strategy.variances, parts, strict=True)], axis=0)
     if not any(isinstance(m, Laplace) for m in mechanisms):
         return float(spread.sum()), float(np.sqrt(2 / np.pi * spread).sum())

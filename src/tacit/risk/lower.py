@@ -15,6 +15,7 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.noise.balls import Exact, integer_parameter
+from tacit.risk.triples import triples
 
 __all__ = ["PROBLEMS", "LowerBound", "bound", "bounds", "uniform_count"]
 
@@ -213,6 +214,8 @@ def bounds(
             "histogram-pairs": histogram_pairs(p, n, e, neighbours),
             "histogram-assouad": histogram_assouad(p, n, e),
         }
+        if neighbours is Neighbours.REPLACE_ONE:
+            found["histogram-triples"] = triples(p, n, e)
     elif problem == "sparse-histogram":
         p = integer_parameter("cells", cells, least=2)
         q = integer_parameter("occupied", occupied, least=1)

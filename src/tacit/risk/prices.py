@@ -60,6 +60,9 @@ def expected_errors(
         # Saying n/p everywhere is at most 2n(1 - 1/p) away from any histogram of n rows.
         "constant": upper(lambda: 2 * n * (1 - 1 / ball(p))),
     }
+    if p == 2 and touched == 2:
+        # n is public, so that the second cell is n minus the first, a count of its own.
+        found["one cell counted"] = noise(2, e)
     if problem == "sparse-histogram":
         q = integer_parameter("occupied", occupied, least=1)
         found["threshold"] = upper(lambda: (2 * q + 1) / ball(e) * (ball(p).log() + 1))

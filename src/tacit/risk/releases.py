@@ -16,12 +16,14 @@ from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.noise.balls import Exact, exact_parameter, integer_parameter
 from tacit.risk.lower import LARGEST, SAFE
+from tacit.risk.triples import triples
 
 __all__ = ["RELEASES", "ReleasePrice", "quick_count", "release_price"]
 
 RELEASES = ("count", "histogram", "margins", "mean", "sum")
 # Where n is not known the bound is this share of its limit, and holds from some n on.
 SHARE = 0.9
+TRIPLES = "histogram-triples"
 # Below this share of the limit, a short range is looked at as well.
 GOOD, SHORT = 0.95, 64
 
@@ -138,20 +140,22 @@ def release_price(
         reason = None
     if reason is not None:
         return ReleasePrice(error=float(error), reason=reason)
-    value, least_n = _per_cell(problem, level, neighbours, cells, attributes, known, rows * low, rows * high)
+    value, least_n, theorem = _per_cell(
+        problem, level, neighbours, cells, attributes, known, rows * low, rows * high
+    )
     if problem in ("count", "histogram", "margins"):
         value *= rows
+        theorem = theorem if rows == 1 else "counts-inside"
     if value <= 0:
         return ReleasePrice(error=float(error), reason="too few units for a bound that says anything")
     if value > error:
         return ReleasePrice(
             error=float(error),
             lower_bound=value,
-            theorem="counts-inside",
+            theorem=theorem,
             least_n=least_n,
             reason="the error given is below what any mechanism has in the worst case: it is not the worst case",
         )
-    theorem = "count-closed-form" if problem == "count" and rows == 1 else "counts-inside"
     return ReleasePrice(
         error=float(error), lower_bound=value, ratio=error / value, theorem=theorem, least_n=least_n
     )
@@ -166,9 +170,11 @@ def _per_cell(
     n: int | None,
     low: float,
     high: float,
-) -> tuple[float, int | None]:
-    """The bound for one row per unit and cell, and the n from which on it holds."""
+) -> tuple[float, int | None, str]:
+    """The bound for one row per unit and cell, the n from which on it holds, and the theorem."""
     replace = neighbours is Neighbours.REPLACE_ONE
+    grouped = problem in ("count", "histogram") and cells > 1
+    name = "histogram-pairs" if grouped else "count-closed-form" if problem == "count" else "counts-inside"
     # Each entry: so many counts of their own among so many equal shares of the units, and what each is worth.
     ways: list[tuple[int, int, float]] = []
     if problem == "count" and cells == 1:
@@ -188,15 +194,18 @@ def _per_cell(
     if n is None and replace:
         counts, shares, worth = max(ways, key=lambda way: way[0] * way[2])
         # (n_j + 1) >= (1/(1 - SHARE)) sinh(e)/sinh(e/2)^2 = 2 coth(e/2)/(1 - SHARE) in every share.
+        # Groups of three are worth more and need ten times as many units, so they are for a known n only.
         each = math.ceil(2 / (1 - SHARE) / math.tanh(epsilon / 2))
-        return SAFE * SHARE * counts * worth / cells / math.sinh(epsilon), shares * each
+        return SAFE * SHARE * counts * worth / cells / math.sinh(epsilon), shares * each, name
     best = 0.0
     for counts, shares, worth in ways:
         for used in _used(shares, n, epsilon):
             value = quick_count(None if n is None else n // used, epsilon)
             best = max(best, counts * used / shares * worth * value)
+    three = triples(cells, n, epsilon) if grouped and replace and n is not None and cells >= 3 else 0.0
+    name, best = (TRIPLES, three) if three > best else (name, best)
     best = best / (n if problem == "mean" and n is not None else 1)
-    return SAFE * best / cells, n
+    return SAFE * best / cells, n, name
 
 
 def _used(shares: int, n: int | None, epsilon: float) -> set[int]:

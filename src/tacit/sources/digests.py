@@ -6,7 +6,8 @@ an answer that was already paid for, a changed one asks for a new payment.
 
 - Files up to 64 MiB: all bytes.
 - Larger files: the size, the time of the last change, the first MiB, the last MiB (in a Parquet file the footer,
-  with the place, size and statistics of every column chunk) and 64 blocks of 64 KiB in between.
+  with the place, size and statistics of every column chunk) and 64 blocks of 64 KiB in between. While a table is open,
+  they are read again only if the size or the time has changed.
 - Frames and engine tables: the number of rows and two order-free sums over a hash of each row, in the engine.
 """
 

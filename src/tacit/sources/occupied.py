@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import MissingBounds
-from tacit.mechanisms.sparse_keys import Keys, domain_size, key_integers, pack_keys
+from tacit.mechanisms.sparse_keys import Keys, combine_codes, domain_size, key_integers, pack_keys
 from tacit.sources.axes import Axis, Cut, Listed, Open
 from tacit.sources.compiling import Reader
 
@@ -112,13 +112,13 @@ class Occupied:
                 here, good = _positions(limb[0], column, coded=False)
             valid &= good
             codes.append((here, size))
-        self.keys.append(_joint([(c[valid], size) for c, size in codes], self.domain))
+        self.keys.append(combine_codes([(c[valid], size) for c, size in codes], self.domain))
         for aggregate, name in self.columns.items():
             self.values[aggregate].append(_integers(batch.column(name))[valid])
 
     def cells(self) -> tuple[Keys, dict[Aggregate, Integers]]:
         """All of them: equal keys are one cell, cells without anything in them are not occupied."""
-        keys = np.concatenate(self.keys) if self.keys else np.empty(0, dtype=np.uint64)
+        keys = np.concatenate(self.keys) if self.keys else pack_keys([], self.domain)
         values = {a: np.concatenate(v) if v else np.empty(0, dtype=np.int64) for a, v in self.values.items()}
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
@@ -140,19 +140,10 @@ def _numbers(column: Any, size: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
     return np.where(inside, here, 0), good & inside
 
 
-def _joint(codes: Sequence[tuple[Integers, int]], domain: int) -> Integers:
-    """The keys of codes with their sizes: 64-bit where the domain fits, Python's integers beyond."""
-    kind: Any = np.uint64 if domain <= 1 << 64 else object
-    total = codes[0][0].astype(kind)
-    for here, size in codes[1:]:
-        total = total * (np.uint64(size) if kind is np.uint64 else size) + here.astype(kind)
-    return np.asarray(total)
-
-
 def encode(codes: Sequence[npt.ArrayLike], axes: Sequence[Axis]) -> Integers:
     """The keys of cells given by their place on each axis."""
     pairs = [(np.asarray(c), axis.size or 1) for c, axis in zip(codes, axes, strict=True)]
-    return _joint(pairs, domain_of(axes))
+    return combine_codes(pairs, domain_of(axes))
 
 
 def codes_of(keys: Keys, axes: Sequence[Axis]) -> list[Integers]:

@@ -89,7 +89,7 @@ def _started(pyspark: Any, mib: int) -> Any:
     settings = {
         "spark.master": f"local[{cores}]", "spark.app.name": "tacit", "spark.driver.memory": f"{mib}m",
         "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"{log} -Dderby.system.home={folder} -XX:TieredStopAtLevel=4",
+        "spark.driver.extraJavaOptions": f"{log} -Dderby.system.home={folder}",
         "spark.local.dir": str(folder), "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
         "spark.sql.catalogImplementation": "in-memory", "spark.driver.maxResultSize": "0",

@@ -75,6 +75,7 @@ class Table:
         self._refresh = refresh
         self._seen = self.stamp()
         self._digests: dict[bytes, str] = {}
+        self._stamped: dict[bytes, tuple[tuple[int, int], ...]] = {}
         self.bounded: dict[Any, Any] = {}
         for name in self.columns:
             if name not in relation.columns:
@@ -100,7 +101,12 @@ class Table:
     def digest(self, key: bytes) -> str:
         """A keyed digest of the data under this schema; see `tacit.sources.digests` for what it covers."""
         _check_key(key)
-        if key not in self._digests or self._files:
+        stamp = self.stamp()
+        # A large file is not read again while its size and time stay: that is most of what its digest knows.
+        large = bool(stamp) and all(size > digests.WHOLE for size, _ in stamp)
+        known = key in self._digests and (not self._files or (large and stamp == self._stamped.get(key)))
+        if not known:
+            self._stamped[key] = stamp
             declared = json.dumps(self.schema.describe(), sort_keys=True, default=str)
             if self._files:
                 self._digests[key] = digests.of_files(self._files, key, declared)

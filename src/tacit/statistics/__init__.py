@@ -6,7 +6,7 @@ from tacit.statistics.base import Part, Question, Statistic
 from tacit.statistics.consistency import is_valid_histogram, nearest_histogram
 from tacit.statistics.counts import Bounds, Count, Margins, bounds, contingency, count, histogram, margins
 from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins
-from tacit.statistics.fitting import fit_table
+from tacit.statistics.fitting import fit_table, whole_table
 from tacit.statistics.hierarchy import Hierarchy, hierarchy
 from tacit.statistics.invariants import PublicTotals, public_totals, valid_counts
 from tacit.statistics.moments import (
@@ -23,7 +23,7 @@ from tacit.statistics.planner import read, read_cells
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
-from tacit.statistics.synthetic import CountTable, synthetic_rows
+from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
 from tacit.statistics.trees import Tree, consistent_tree, whole_cells
 
 __all__ = [
@@ -72,7 +72,9 @@ __all__ = [
     "standard_deviation",
     "sum",
     "synthetic_rows",
+    "tables_of",
     "valid_counts",
     "variance",
     "whole_cells",
+    "whole_table",
 ]

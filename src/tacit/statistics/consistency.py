@@ -40,7 +40,7 @@ def nearest_histogram(
 
     Minimises sum w |z - t| ("l1"; the paper's eq. 2) or sum w (z - t)^2 ("l2") over integers t >= 0, with sum t =
     total where it is given: the true minimum over the integers, not a rounded real one. Without weights both norms
-    have a common minimiser, which is what is returned. Ties are spread evenly over the cells. A valid histogram
+    have a common minimiser, which is what is returned. Ties are spread over the cells. A valid histogram
     stays as it is. Post-processing: no privacy cost. Theorem `nearest-histogram`. Source: Hall, Rinaldo, Wasserman
     2011, eq. 2; greedy allocation: Gross 1956, Fox 1966.
     """
@@ -89,22 +89,34 @@ def nearest_rows(whole: Array, totals: Array, *, fractions: Array | None = None)
     lift = (n[:, 0] - sums[np.arange(rows), active - 1]) // active.astype(whole.dtype)
     raised = whole + lift[:, None]
     out = np.maximum(raised, 0)
-    missing = np.array([int(v) for v in n[:, 0] - out.sum(axis=1)], dtype=np.int64)
-    open_ = raised >= 0
-    for row in np.flatnonzero(missing):
-        out[row, _largest(open_[row], None if fractions is None else fractions[row], int(missing[row]))] += 1
+    missing = (n[:, 0] - out.sum(axis=1)).astype(np.int64)
+    need = np.flatnonzero(missing)
+    if need.size:
+        # One more unit for the largest fractions; equal ones are met in an order that is spread over the cells.
+        order = _spread_out(size)
+        open_ = (raised[need] >= 0)[:, order]
+        if fractions is None or not fractions.any():
+            chosen = open_ & (np.cumsum(open_, axis=1) <= missing[need, None])
+        else:
+            keys = np.where(open_, fractions[need][:, order], -1.0)
+            best = np.argsort(-keys, axis=1, kind="stable")
+            chosen = np.zeros(open_.shape, dtype=bool)
+            np.put_along_axis(chosen, best, np.arange(size) < missing[need, None], axis=1)
+        back = np.empty(size, dtype=np.int64)
+        back[order] = np.arange(size)
+        out[need] += chosen[:, back]
     return np.asarray(out)
 
 
-def _largest(open_: npt.NDArray[np.bool_], keys: Array | None, count: int) -> npt.NDArray[np.int64]:
-    """`count` of the open places with the largest keys; equal keys are taken at even distances."""
-    places = np.flatnonzero(open_)
-    if keys is None:
-        return places[_even(places.size, count)]
-    mine = keys[places]
-    cut = np.partition(mine, mine.size - count)[mine.size - count]
-    above, tied = places[mine > cut], places[mine == cut]
-    return np.concatenate([above, tied[_even(tied.size, count - above.size)]])
+def _spread_out(size: int) -> npt.NDArray[np.int64]:
+    """0..size-1 in the order of their reversed bits: any first few of them lie far apart."""
+    bits = max(1, (size - 1).bit_length())
+    place = np.arange(1 << bits, dtype=np.int64)
+    turned = np.zeros_like(place)
+    for _ in range(bits):
+        turned = (turned << 1) | (place & 1)
+        place >>= 1
+    return turned[turned < size]
 
 
 def _even(size: int, count: int) -> npt.NDArray[np.int64]:

@@ -230,7 +230,7 @@ def _program(columns: Columns, goal: Reals, bound: Sequence[tuple[Columns, Whole
     if size > MOST_PROGRAM_CELLS:
         raise NotCertified(
             what="a whole table with several given margins", reason=f"it has {size:,} cells",
-            hint="fit one table on all columns and round that, or leave the margins real",
+            hint="whole_table(fit_table(...), total=...) rounds one table of all columns; or leave the margins real",
         )  # fmt: skip
     z = goal.ravel()
     base = np.maximum(np.floor(z), 0.0)
@@ -254,7 +254,7 @@ def _program(columns: Columns, goal: Reals, bound: Sequence[tuple[Columns, Whole
     if found.x is None:
         raise NotCertified(
             what="a whole table with several given margins", reason="no such table was found",
-            hint="fit one table on all columns and round that, or leave the margins real",
+            hint="whole_table(fit_table(...), total=...) rounds one table of all columns; or leave the margins real",
         )  # fmt: skip
     less, one, more = np.rint(found.x).astype(np.int64).reshape(3, size)
     out = (base.astype(np.int64) - less + one + more).reshape(goal.shape)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import EmptyComposition, NotCertified, TooManyCells
+from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells
 from tacit.statistics.families import Columns, NoisyTable, consistent_margins, margin
 
-__all__ = ["Fit", "components", "fit_table", "junction_order"]
+__all__ = ["Fit", "components", "fit_table", "junction_order", "whole_table"]
 
 Reals = npt.NDArray[np.float64]
 MOST_CELLS = 1 << 22
@@ -69,6 +69,19 @@ def fit_table(tables: Sequence[NoisyTable], *, tolerance: float = 1e-6, most_cel
             break
         best = min(best, gap) if rounds % 20 == 0 else best
     return Fit(columns=columns, values=fit / fit.sum(), gap=gap, rounds=rounds)
+
+
+def whole_table(fit: Fit, *, total: int) -> npt.NDArray[np.int64]:
+    """A table of whole non-negative counts with this total, whose margins therefore all agree: one table, rounded.
+
+    Running sums are rounded in the order of the cells, so that every block of the leading columns is within 1 of its
+    expected count; margins of other columns are off by sums of roundings. Post-processing.
+    """
+    if isinstance(total, bool) or not isinstance(total, int) or total < 0:
+        raise InvalidParameter(parameter="total", value=total, must="be a whole number of at least 0")
+    ends = np.rint(np.cumsum(fit.values.ravel()) * total).astype(np.int64)
+    ends[-1] = total
+    return np.diff(np.minimum(ends, total), prepend=0).reshape(fit.values.shape)
 
 
 def _shares(values: Reals) -> Reals:

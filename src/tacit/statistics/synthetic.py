@@ -8,7 +8,7 @@ table) is filled in by independence, values inside a bin are uniform on the colu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,14 @@ from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, Unkno
 from tacit.noise import uniform_integer
 from tacit.noise.source import Source, default_source
 from tacit.sources.axes import Axis, Bins, Cut, Listed, Open
+from tacit.sources.occupied import codes_of
 from tacit.sources.schema import Category, Date, Flag, Integer, Number, Schema
+from tacit.statistics.base import Question
 from tacit.statistics.families import NoisyTable, consistent_margins
 from tacit.statistics.fitting import components, fit_table, junction_order
+from tacit.statistics.hierarchy import Hierarchy
 
-__all__ = ["CountTable", "synthetic_rows"]
+__all__ = ["CountTable", "synthetic_rows", "tables_of"]
 
 Places = npt.NDArray[np.int64]
 _GRAIN = 1 << 52
@@ -66,6 +69,62 @@ class CountTable:
     def columns(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(a.column for a in self.axes)
+
+
+def tables_of(
+    question: Question,
+    values: Mapping[str, npt.ArrayLike],
+    *,
+    keys: Sequence[Sequence[Any]] | None = None,
+    variances: Mapping[str, float] | None = None,
+) -> list[CountTable]:
+    """The released parts of a count, of margins, of a hierarchy or of a sparse histogram, as tables to draw from.
+
+    `values` are the released (or valid) counts of each part; of a hierarchy its leaves are used. `keys` are the labels
+    of the cells, one list for each axis, where they were not known in advance or only some cells were released.
+    """
+    statistic = question.statistic
+    if isinstance(statistic, Hierarchy):
+        held: dict[Any, float] = {}
+        for part, nodes in zip(question.parts, question.details["levels"], strict=True):
+            held |= dict(zip(nodes, np.asarray(values[part.name]).ravel().tolist(), strict=True))
+        for node in (n for n in question.details["leaves"] if n not in held):
+            raise InvalidParameter(parameter="values", value=node, must="have a count for every leaf")
+        counts = np.array([held[n] for n in question.details["leaves"]])
+        return [CountTable(axes=question.axes, counts=counts.reshape([a.size or 0 for a in question.axes]))]
+    if statistic.kind not in ("count", "margins", "sparse_histogram"):
+        raise InvalidParameter(
+            parameter="question", value=statistic.kind, must="be a count, margins, a hierarchy or a sparse histogram",
+            hint="rows are drawn from counts",
+        )  # fmt: skip
+    out = []
+    for part in (p for p in question.parts if p.axes):
+        places = None
+        if keys is not None:
+            columns = [_from_labels(a, k) for a, k in zip(part.axes, keys, strict=True)]
+            places = np.empty((len(columns[0]), len(columns)), dtype=object)
+            for i, column in enumerate(columns):
+                places[:, i] = column
+        spread = 1.0 if variances is None else float(variances.get(part.name, 1.0))
+        out.append(
+            CountTable(axes=part.axes, counts=np.asarray(values[part.name]), keys=places, variance=spread)
+        )
+    return out
+
+
+def _from_labels(axis: Axis, labels: Sequence[Any]) -> list[Any]:
+    if isinstance(axis, Open):
+        return list(labels)
+    if isinstance(axis, Cut) and axis.count == axis.levels:
+        # One key for each value: no table of labels, however many there are.
+        return [int(axis.values.steps_of(label)) - axis.values.lowest for label in labels]
+    place = {label: i for i, label in enumerate(axis.labels)}
+    try:
+        return [place[label if not isinstance(label, list) else tuple(label)] for label in labels]
+    except KeyError:
+        raise InvalidParameter(
+            parameter="keys", value=axis.column, must="be labels of the axis", hint="as they were released"
+        ) from None
 
 
 def synthetic_rows(
@@ -242,8 +301,12 @@ def _no_values(axis: Axis) -> InvalidParameter:
 
 def _places(keys: Any, axes: tuple[Axis, ...], cells: int) -> list[Any]:
     """One array for each axis; places are checked against the axes."""
+    out: list[Any]
     array = np.asarray(keys)
-    if array.ndim == 1 and not (len(axes) == 1 and isinstance(axes[0], Open)):
+    if array.ndim == 1 and array.dtype.kind in "uV" and all(a.size is not None for a in axes):
+        # The keys of a sparse histogram, as its mechanism gives them.
+        out = [np.asarray(c).astype(np.int64) for c in codes_of(array, axes)]
+    elif array.ndim == 1 and not (len(axes) == 1 and isinstance(axes[0], Open)):
         sizes = [a.size for a in axes]
         if any(s is None for s in sizes):
             raise InvalidParameter(parameter="keys", value=array.shape, must="have one column for each axis")
@@ -256,7 +319,7 @@ def _places(keys: Any, axes: tuple[Axis, ...], cells: int) -> list[Any]:
         for size in reversed(sizes):
             split.append([v % (size or 1) for v in rest])
             rest = [v // (size or 1) for v in rest]
-        out: list[Any] = [np.array(s, dtype=np.int64) for s in reversed(split)]
+        out = [np.array(s, dtype=np.int64) for s in reversed(split)]
     else:
         shaped = array.reshape(-1, 1) if array.ndim == 1 else array
         if shaped.ndim != 2 or shaped.shape[1] != len(axes):

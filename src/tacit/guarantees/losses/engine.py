@@ -1,10 +1,7 @@
 """Composed privacy loss, certified from both sides, for one direction of neighbouring.
 
 Above: connect-the-dots on a grid, tails cut pessimistically, convolution by bounded Fourier sums.
-Below: the same numbers. With Z the true and Z~ = Z M the gridded likelihood ratio, M has mean 1 given Z and
-is a product of two-point factors a step apart, so E(zM - T)_+ exceeds (z - T)_+ by a bump around T, which
-chords of the (convex) true curve bound: see `docs/theory/grid-from-below.md`. Both errors are of second
-order in the step, so that grids stay small.
+Below: the same numbers, by `docs/theory/grid-from-below.md`. Both errors are of second order in the step.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.guarantees.losses.batch import batch_law, envelope, kind
+from tacit.guarantees.losses.crowd import Crowd
 from tacit.guarantees.losses.grid import gridded
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw
 from tacit.guarantees.losses.moments import LogMoments, log_one_minus, row_moments, tilted
@@ -47,10 +45,11 @@ class Engine:
         # Parts come sorted, so that those of one kind, and with near parameters, stand together.
         self.groups = [list(group) for _, group in groupby(parts, key=lambda part: kind(part[0]))]
         self._rough: dict[float, LogMoments] = {}
+        self._crowd = Crowd.of(parts, self.exact)
 
     def _between(self, step: float) -> tuple[Engine, Engine] | None:
         """For very many wide parts: engines of fewer, larger and smaller ones, around this."""
-        if len(self.parts) <= 4 * _ROWS:
+        if len(self.parts) <= 4 * _ROWS or self._crowd is not None:
             return None
         if self._sandwich is None:
             widths = [
@@ -78,10 +77,13 @@ class Engine:
     def _slices(self) -> list[list[tuple[Pair, int]]]:
         return [g[i : i + _ROWS] for g in self.groups for i in range(0, len(g), _ROWS)]
 
-    # -- where to look ---------------------------------------------------------------------------
-
     def _moments(self, right: float) -> LogMoments:
         """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
+        if right not in self._rough and self._crowd is not None:
+            if (rough := self._crowd.rough()) is not None:
+                self._rough[right] = rough
+            else:
+                self._crowd = None
         if right not in self._rough:
             number = len(self.parts)
             chosen = range(number) if number <= _SAMPLE else np.linspace(0, number - 1, _SAMPLE).astype(int)
@@ -143,6 +145,10 @@ class Engine:
         spread = math.sqrt(self.total) * step / 2
         tilt = min(tilt, 0.5 / spread)
         _, _, variance = self._moments(1e-300).moments(tilt)
+        if self._crowd is not None:
+            if (crowded := self._crowd.solve(spread, tilt, variance, epsilon, delta)) is not None:
+                return crowded
+            self._crowd = None
         sigma = max(math.sqrt(variance), step)
         shifts = [sign * factor / sigma for sign in (1, -1) for factor in (2.0, 4.0, 6.0, 8.0, 12.0)]
         rises = np.zeros(len(shifts))
@@ -223,6 +229,7 @@ class Engine:
 
     def law(self) -> AtomicLaw:
         """The gridded upper pair of the composition as atoms, for use as one pair inside another."""
+        self._crowd = None
         tilt, guess = self._tilt_for_delta(1e-9)
         step = self._first_step(tilt, 1e-3)
         solved = None
@@ -281,6 +288,9 @@ class Engine:
                 break
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
+        if self._crowd is not None and self.exact and (best is None or best.width > 4 * tolerance):
+            self._crowd = None  # the grid of losses does better
+            return self.epsilon(delta, tolerance)
         if best is None:
             return self._coarse(
                 lambda s: self._invert(self._solve(s, tilt, guess, delta), delta, guess), step
@@ -327,17 +337,16 @@ class Engine:
     def _coarse(self, answer: object, step: float) -> Interval:
         """Where the grid for the wanted accuracy is too large, the finest that fits."""
         assert callable(answer)
-        last: NotCertified | None = None
-        for _ in range(60):
+        for attempt in range(60):
             step *= 1.6
             try:
                 found = answer(step)
                 assert isinstance(found, Interval)
                 return found
-            except NotCertified as error:
-                last = error
-        assert last is not None
-        raise last
+            except NotCertified:
+                if attempt == 59:
+                    raise
+        raise AssertionError  # pragma: no cover
 
     def _reach(self, solved: Solved, epsilon: float) -> float:
         return max((3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0), key=lambda c: solved.below(epsilon, c))

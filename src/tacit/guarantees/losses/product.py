@@ -170,13 +170,16 @@ class Product:
         """Where delta is far below the mass M of all largest losses together: h(e^e) >= M (1 - e^(e - top))."""
         if not self.exact or math.isinf(top.high) or not all(p.exact_in_products for p, _ in self.pairs):
             return None
-        masses = [(pair.top_mass, n) for pair, n in self.pairs]
-        if any(mass <= 0 for mass, _ in masses):
-            return None
-        log_mass = math.fsum(n * math.log(mass) for mass, n in masses)
-        log_share = math.log(delta) - log_mass * (1 + 1e-12)
-        if log_share > math.log(1e-5 * max(min(top.high, 1.0), 1e-300)):
-            return None
+        log_mass, log_share = 0.0, math.log(delta)
+        for pair, n in self.pairs:
+            mass = pair.top_mass
+            if mass <= 0:
+                return None
+            log_mass += n * math.log(mass)
+            log_share = math.log(delta) - log_mass * (1 + 1e-12)
+            # The share only rises from here.
+            if log_share > math.log(1e-5 * max(min(top.high, 1.0), 1e-300)):
+                return None
         low = top.low - 1.01 * math.exp(log_share + 1e-9)
         return Interval(low=max(0.0, low * (1 - 2.0**-52)), high=max(top.high, 0.0))
 

@@ -72,6 +72,11 @@ class PoissonSampledPair(Pair):
                     return Interval(low=-math.inf, high=-math.inf)
                 exact = 1 - Fraction(self.rate)
                 return bracket(lambda: exact_ball(exact).log(), what="a loss")
+            grown = self.rate * math.expm1(value) if value < 1 else math.inf
+            if abs(grown) < 0.5:
+                # expm1, the product and log1p are right to a few units, and none of them amplifies those here.
+                near = math.log1p(grown)
+                return Interval(low=near - abs(near) * 2.0**-48, high=near + abs(near) * 2.0**-48)
             rate = exact_ball(self.rate)
             return bracket(lambda: (rate * exact_ball(value).expm1()).log1p(), what="a loss")
 

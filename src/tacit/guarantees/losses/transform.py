@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.pair import FloatArray
 
-__all__ = ["Composed", "Piece", "compose", "dead_beyond", "good_size"]
+__all__ = ["Composed", "Piece", "compose", "dead_beyond", "good_size", "times_exp"]
 
 _DEAD = 1e-26
 _GONE = 69.0
@@ -68,8 +68,8 @@ class Composed:
         if node not in self._cache:
             value, error = self._sum(node)
             exponent, margin = self._exponent(node)
-            high = _times_exp(max(value, 0.0) + error + self.outside, exponent + margin, upward=True)
-            low = _times_exp(max(value - error - self.outside, 0.0), exponent - margin, upward=False)
+            high = times_exp(max(value, 0.0) + error + self.outside, exponent + margin, upward=True)
+            low = times_exp(max(value - error - self.outside, 0.0), exponent - margin, upward=False)
             # Curves never exceed 1: where the scale overflows, that is all that is known.
             self._cache[node] = (min(low, 1.0), min(high, 1.0))
         return self._cache[node]
@@ -77,7 +77,7 @@ class Composed:
     def weigh(self, mass: float, node: int) -> float:
         """Upper value of mass e^(ln A - tilt l_node): the most that tilted mass above the node can count."""
         exponent, margin = self._exponent(node)
-        return _times_exp(mass, exponent + margin, upward=True)
+        return times_exp(mass, exponent + margin, upward=True)
 
     def _exponent(self, node: int) -> tuple[float, float]:
         shift = self.tilt * node * self.step
@@ -137,7 +137,7 @@ class Composed:
         return np.roll(table, -((self.base - self.offset) % self.size))
 
 
-def _times_exp(value: float, exponent: float, *, upward: bool) -> float:
+def times_exp(value: float, exponent: float, *, upward: bool) -> float:
     """value e^exponent for value >= 0, rounded to the safe side, without overflow of its factors."""
     if value <= 0.0:
         return 0.0

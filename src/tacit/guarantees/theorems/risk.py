@@ -82,6 +82,14 @@ register(
     Standing.SHARPER,
 )
 register(
+    "histogram-triples",
+    "Every private histogram under replace-one neighbours has worst L1 error at least the sum over groups of "
+    "three cells of the smallest mean loss on a hexagonal lattice; about 1.17 p/epsilon for small epsilon.",
+    "proved on the page",
+    "pure epsilon; replace-one neighbours",
+    Standing.SHARPER,
+)
+register(
     "histogram-assouad",
     "Every private histogram has worst L1 error at least d t/(1 + e^(epsilon t)), d = min(p-1, n/t).",
     "Hall, Rinaldo, Wasserman 2011, Prop. 3.1; Hall 2012, Prop. 2.4.2",

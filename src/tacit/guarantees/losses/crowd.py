@@ -1,0 +1,331 @@
+"""Very many different parts at once, from their own transforms: no grid of losses, a few dozen frequencies.
+
+The composed loss X is joined by an independent normal one of variance s^2 (Z M with M lognormal of mean 1): the
+curve only rises, and falls back by `docs/theory/grid-from-below.md`, whose factor M need only have mean 1 and
+ln E M^r <= r (r - 1) s^2/2. Under the tilted law E k(X - e), k(x) = e^(-cx)(1 - e^-x)+, is a sum over the
+frequencies of a circle that holds all but 1e-14 of X; each part's transform comes from a few nodes with
+bounded error (nodes.py), and beyond the first few frequencies the product is proved to be dead:
+ln|phi| <= -w^2 m2/2 + w^4 (m4/24 + m2^2/8), or the law has a uniform share p on an interval of length d and
+|phi| <= 1 - p (1 - |sin(wd/2)/(wd/2)|).
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.guarantees.losses.circle import Circle, Smoothed
+from tacit.guarantees.losses.continuous import GaussianPair
+from tacit.guarantees.losses.laws import UNIT
+from tacit.guarantees.losses.moments import LogMoments, log_one_minus
+from tacit.guarantees.losses.nodes import Nodes, Reach, nodes_of, shape
+from tacit.guarantees.losses.pair import FloatArray, Pair
+
+__all__ = ["Crowd"]
+
+_SMOOTH = {"ExponentialPair", "LaplacePair"}
+_LEAST = 256
+_ROWS = 256
+_SAMPLE = 256
+_ORDER = 24
+_GONE = 40.0
+_MOST_FREQUENCIES = 4096
+_BUDGET = 1e7
+"""Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
+_FACTORS = (0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
+
+
+class _TooWide(Exception):
+    """The parts are so few or so wide that the grid of losses is cheaper."""
+
+
+class Crowd:
+    """Parts of kinds that have nodes, in chunks of near parameters; at most one normal part aside."""
+
+    def __init__(self, parts: list[tuple[Pair, int]], exact: bool) -> None:
+        self.exact = exact
+        self.total = float(sum(n for _, n in parts))
+        self.normal = 0.0
+        others = []
+        for pair, count in parts:
+            if isinstance(pair, GaussianPair):
+                self.normal += float(pair.squared) * count
+            else:
+                others.append((pair, count))
+        self.members = others
+        grouped = [list(g) for _, g in groupby(others, key=lambda part: shape(part[0]))]
+        self.chunks = [g[i : i + _ROWS] for g in grouped for i in range(0, len(g), _ROWS)]
+        self._nodes: list[Nodes] = []
+        self._reach = Reach(low=0.0, high=0.0, frequency=0.0)
+
+    @staticmethod
+    def of(parts: list[tuple[Pair, int]], exact: bool) -> Crowd | None:
+        """A crowd, where there are many parts and all of kinds that have nodes."""
+        if len(parts) < _LEAST:
+            return None
+        shapes = [shape(pair) for pair, _ in parts if not isinstance(pair, GaussianPair)]
+        # Atoms have no density to make high frequencies die, and sampled normal noise is too heavy-tailed for
+        # the series: the grid serves those.
+        return Crowd(parts, exact) if all(s is not None and s[2] in _SMOOTH for s in shapes) else None
+
+    def rough(self) -> LogMoments | None:
+        """Log-moments of an even sample: only says where to look."""
+        chosen = self.members[:: max(1, len(self.members) // _SAMPLE)]
+        factor = len(self.members) / len(chosen)
+        rows: list[tuple[FloatArray, FloatArray, float]] = []
+        for _, group in groupby(chosen, key=lambda part: shape(part[0])):
+            nodes = nodes_of(list(group), Reach(low=-1.0, high=40.0, frequency=1.0))
+            if nodes is None:
+                return None
+            masses = np.maximum(nodes.masses, 1e-300)
+            rows += [
+                (loss, mass, n * factor)
+                for loss, mass, n in zip(nodes.losses, masses, nodes.counts, strict=True)
+            ]
+        if self.normal > 0:
+            x, mu = np.linspace(-12, 12, 97), math.sqrt(self.normal)
+            rows.append((mu * mu / 2 + mu * x, np.exp(-x * x / 2) / (4 * math.sqrt(2 * math.pi)), 1.0))
+        return LogMoments(rows)
+
+    def _prepare(self, reach: Reach) -> bool:
+        old = self._reach
+        if (
+            self._nodes
+            and old.low <= reach.low
+            and old.high >= reach.high
+            and old.frequency >= reach.frequency
+        ):
+            return True
+        self._nodes = []
+        for chunk in self.chunks:
+            nodes = nodes_of(chunk, reach)
+            if nodes is None:
+                return False
+            self._nodes.append(nodes)
+        self._reach = reach
+        return True
+
+    def solve(
+        self, spread: float, tilt: float, variance: float, epsilon: float, delta: float
+    ) -> Smoothed | None:
+        """The curve around epsilon, smoothed by `spread`; None where it cannot be certified this way."""
+        sigma = math.sqrt(variance + spread**2)
+        jump = _FACTORS[-1] / sigma * 1.01
+        found: float | tuple[Circle, tuple[float, float]] | None = max(20 / sigma, self._reach.frequency)
+        for _ in range(3):
+            if not isinstance(found, float):
+                break
+            if not self._prepare(Reach(low=tilt - jump, high=tilt + jump, frequency=found)):
+                return None
+            try:
+                found = _Tilted(self, spread, tilt, sigma).circle(epsilon, delta)
+            except _TooWide:
+                return None
+        if found is None or isinstance(found, float):
+            return None
+        circle, kept = found
+        return Smoothed(
+            composed=circle,  # type: ignore[arg-type]
+            slack=0.0,
+            infinite_high=min(1.0, -math.expm1(kept[0]) * (1 + 1e-12)),
+            infinite_low=max(0.0, -math.expm1(kept[1]) * (1 - 1e-12)),
+            log_gain=0.0,
+            doubtful=0.0,
+            spread=spread * (1 + 1e-12),
+            deviation=math.sqrt(math.expm1(min(spread**2, 600.0))) * (1 + 1e-9),
+            exact=self.exact,
+        )
+
+
+class _Tilted:
+    """The crowd under one tilt: moments, windows, frequencies."""
+
+    def __init__(self, crowd: Crowd, spread: float, tilt: float, sigma: float) -> None:
+        self.crowd, self.tilt, self.sigma, self.spread = crowd, tilt, sigma, spread
+        self.smooth = crowd.normal + spread**2
+        c, v = tilt, self.smooth
+        self.log_scale, self.scale_error = c * (c + 1) * v / 2, 8 * UNIT * abs(c) * (abs(c) + 1) * v
+        self.shifts = [sign * factor / sigma for sign in (1, -1) for factor in _FACTORS]
+        self.rises = np.array([t * v * (c + 0.5) + t * t * v / 2 for t in self.shifts])
+        self.mean, self.mean_error = v * (c + 0.5), 8 * UNIT * v * (abs(c) + 1)
+        self.kept = [0.0, 0.0]
+        self.budget = _BUDGET
+        self.moments: list[FloatArray] = []
+        self.weights: list[FloatArray] = []
+        self.centres: list[FloatArray] = []
+        self.relative: list[FloatArray] = []
+        self.scales: list[FloatArray] = []
+        for nodes in crowd._nodes:
+            self._add(nodes)
+
+    def _add(self, nodes: Nodes) -> None:
+        log_a, weights = nodes.tilted(self.tilt)
+        n = nodes.counts
+        relative = nodes.relative + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
+        means = np.sum(weights * nodes.losses, axis=1)
+        centred = nodes.losses - means[:, None]
+        moments = np.empty((len(n), _ORDER + 1))
+        power = weights.copy()
+        for k in range(_ORDER + 1):
+            moments[:, k] = np.sum(power, axis=1)
+            power *= centred
+        with np.errstate(divide="ignore"):
+            logs = np.log(weights)
+        for k, shift in enumerate(self.shifts):
+            exponents = logs + shift * centred
+            peak = np.max(exponents, axis=1)
+            grown = np.log(np.sum(np.exp(exponents - peak[:, None]), axis=1)) + peak
+            self.rises[k] += float(n @ (grown + shift * means + 4 * relative))
+        self.log_scale += float(n @ log_a)
+        self.scale_error += float(n @ (2 * relative + 8 * UNIT * np.abs(log_a)))
+        self.mean += float(n @ means)
+        self.mean_error += 16 * UNIT * float(n @ np.abs(means))
+        self.kept[0] += float(n @ log_one_minus(nodes.infinite[:, 1]))
+        self.kept[1] += float(n @ log_one_minus(nodes.infinite[:, 0]))
+        self.moments.append(moments)
+        self.weights.append(weights)
+        self.centres.append(centred)
+        self.relative.append(relative)
+        self.scales.append(log_a)
+
+    def circle(self, epsilon: float, delta: float) -> tuple[Circle, tuple[float, float]] | float | None:
+        """The composed law around epsilon, with the logarithms of the finite masses; a frequency if one
+        beyond the reach of the nodes is alive."""
+        goal = math.log(1e14)
+        pairs = list(zip(self.shifts, self.rises, strict=True))
+        high = min((rise + goal) / shift for shift, rise in pairs if shift > 0)
+        low = max((rise + goal) / shift for shift, rise in pairs if shift < 0)
+        far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * self.spread
+        top, bottom = max(high, epsilon + 9 * self.spread), min(low, epsilon - far)
+        if not (math.isfinite(top) and math.isfinite(bottom)):
+            return None
+        gap = 2 * math.pi / (top - bottom)
+        alive, dropped = self._dead(gap)
+        if alive is None:
+            return None
+        if alive * gap > self.crowd._reach.frequency:
+            return float(alive * gap * 1.02)
+        product, errors = self._product(np.arange(alive + 1, dtype=np.float64) * gap)
+        error = 2 * float(np.sum(errors)) + dropped
+        circle = Circle(
+            step=self.spread / 4,
+            tilt=self.tilt,
+            bottom=bottom,
+            top=top,
+            log_scale=self.log_scale,
+            scale_error=self.scale_error,
+            mean=self.mean,
+            coefficients=product,
+            error=error,
+        )
+        return circle, (self.kept[0], self.kept[1])
+
+    def _dead(self, gap: float) -> tuple[int | None, float]:
+        """(last frequency that is alive, bound on the sum of |phi| over all beyond it, both signs)."""
+        last = math.sqrt(2 * (_GONE + 4)) / self.spread
+        grid = [4 / self.sigma]
+        while grid[-1] < last:
+            grid.append(grid[-1] * 1.15)
+        w = np.array(grid)
+        bounds = -self.smooth * w[:-1] ** 2 / 2
+        for index, nodes in enumerate(self.crowd._nodes):
+            bounds = bounds + self._bound(index, nodes, w)
+        numbers = np.ceil(np.diff(w) / gap) + 1
+        alive = np.flatnonzero(bounds > -_GONE)
+        first = 0 if len(alive) == 0 else int(alive[-1]) + 1
+        if first >= len(bounds):
+            return None, 0.0
+        count = math.ceil(w[first] / gap)
+        if count > _MOST_FREQUENCIES:
+            return None, 0.0
+        dropped = 2 * float(np.sum((numbers * np.exp(bounds))[first:]))
+        beyond = 2 * math.exp(-_GONE) * (1 + 1 / (self.spread * math.sqrt(2 * _GONE) * gap))
+        return count, dropped + beyond
+
+    def _bound(self, index: int, nodes: Nodes, w: FloatArray) -> FloatArray:
+        """Sum over rows of n ln|phi| on each [w_k, w_k+1], from above."""
+        moments, rest = self.moments[index], self.relative[index]
+        disc = 0.5 * self.crowd._reach.frequency
+        m2 = np.maximum(moments[:, 2] * (1 - 1e-6) - 4 * rest / disc**2, 0.0)
+        high = moments[:, 2] * (1 + 1e-6) + 4 * rest / disc**2
+        m4 = moments[:, 4] * (1 + 1e-6) + 48 * rest / disc**4
+        best = np.minimum(0.0, np.outer(m2, -(w[:-1] ** 2) / 2) + np.outer(m4 / 24 + high**2 / 8, w[1:] ** 4))
+        if nodes.edges is not None and nodes.floors is not None:
+            ends = self.tilt * nodes.edges
+            floors = nodes.floors * np.exp(
+                np.minimum(ends[:, :-1], ends[:, 1:]) - self.scales[index][:, None]
+            )
+            floors *= 1 - 1e-6
+            for width in (1, 2, 3):
+                count = floors.shape[1] // width
+                part = floors[:, : count * width].reshape(len(floors), count, width).min(axis=2)
+                length = np.abs(np.diff(nodes.edges[:, : count * width + 1 : width], axis=1))
+                share = part * length
+                gain = np.zeros_like(best)
+                for k in range(count):
+                    turns = np.outer(length[:, k] / 2, w[:-1])
+                    gain += share[:, k : k + 1] * np.minimum(turns**2 / 9, 0.75)
+                best = np.minimum(best, -gain)
+        return np.asarray(nodes.counts @ best)
+
+    def _product(self, w: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
+        """The transform of the centred sum at each frequency, and its error."""
+        powers = np.array([(1j * w) ** k / math.factorial(k) for k in range(_ORDER)])
+        remainder = w**_ORDER / math.factorial(_ORDER)
+        live = np.arange(len(w))
+        logs = np.zeros(len(w), dtype=np.complex128) - self.smooth * w * w / 2
+        log_bound = -self.smooth * w * w / 2
+        spread = np.zeros(len(w))
+        size = np.zeros(len(w))
+        order = sorted(range(len(self.moments)), key=lambda i: -self._variance(i))
+        for index in order:
+            # Other factors are at most 1 in modulus: what has died stays dead.
+            live = live[log_bound[live] > -_GONE]
+            hats, error = self._hats(index, w[live], powers[:, live], remainder[live])
+            n = self.crowd._nodes[index].counts
+            modulus = np.where(error > 1, 1.0, np.minimum(np.abs(hats) + error, 1.0 + error))
+            each = np.log(np.where(hats == 0, 1e-300, hats))
+            logs[live] += n @ each
+            log_bound[live] += n @ np.log(modulus)
+            spread[live] += n @ (error / modulus)
+            size[live] += n @ np.abs(each)
+        bound = np.exp(np.minimum(log_bound, 0.0))
+        kept = np.zeros(len(w), dtype=bool)
+        kept[live] = True
+        product = np.where(kept, np.exp(logs), 0.0)
+        rounding = (UNIT * (32 + 8 * size) + w * self.mean_error) * np.abs(product)
+        errors = np.minimum(bound * spread, 2 * bound) * (1 + 1e-6) + rounding
+        return product, np.where(kept, errors, bound * (1 + 1e-6))
+
+    def _variance(self, index: int) -> float:
+        return float(self.crowd._nodes[index].counts @ self.moments[index][:, 2])
+
+    def _hats(
+        self, index: int, w: FloatArray, powers: NDArray[np.complex128], remainder: FloatArray
+    ) -> tuple[NDArray[np.complex128], FloatArray]:
+        """Transforms of the rows of a chunk: Taylor's series of the sum over nodes, or that sum itself."""
+        nodes, moments = self.crowd._nodes[index], self.moments[index]
+        hats = np.asarray(moments[:, :_ORDER] @ powers)
+        left = np.outer(moments[:, _ORDER], remainder)
+        # Where the product matters the series must be right; further out it need only be small.
+        near = max(int(np.searchsorted(w, 8 / self.sigma)) - 1, 0)
+        wide = nodes.counts * left[:, near] > 1e-7 / len(self.crowd.members)
+        far = left[:, -1] > 0.02
+        for chosen, last in ((np.flatnonzero(wide & ~far), near + 1), (np.flatnonzero(far), len(w))):
+            self.budget -= len(chosen) * last * nodes.losses.shape[1]
+            if self.budget < 0:
+                raise _TooWide
+            step = max(1, int(1e6 / (last * nodes.losses.shape[1])))
+            for i in range(0, len(chosen), step):
+                rows = chosen[i : i + step]
+                angles = self.centres[index][rows][:, :, None] * w[None, None, :last]
+                turned = np.matmul(self.weights[index][rows][:, None, :], np.exp(1j * angles))
+                hats[rows, :last] = turned[:, 0, :]
+                left[rows, :last] = 0.0
+        # Where the series says little, 1 stands for the transform, which lies within 2 of it.
+        unknown = left > 0.1
+        hats[unknown] = 1.0
+        return hats, np.where(unknown, 2.0, left) + 2 * self.relative[index][:, None]

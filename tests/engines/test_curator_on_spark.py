@@ -1,0 +1,137 @@
+"""The same plan on DuckDB and on Spark: the same numbers under the test source of randomness, people bounded alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tacit
+from support.spark import needs_spark
+from tacit.curator.files import read_plan
+from tacit.noise.source import SeededSource
+
+STATES = ["CA", "NY", "TX"]
+SCHEMA = {
+    "state": tacit.category(STATES),
+    "age": tacit.integer(0, 99),
+    "income": tacit.number(0, 250_000),
+    "insured": tacit.flag(),
+    "town": tacit.category(),
+}
+ASKS = [
+    tacit.ask(tacit.count(by="state"), epsilon=0.5),
+    tacit.ask(tacit.count(by=["state", "insured"], of="people"), epsilon=0.5),
+    tacit.ask(tacit.sum("income", by="state"), epsilon=0.5),
+    tacit.ask(tacit.mean("income"), epsilon=0.5),
+    tacit.ask(tacit.variance("age"), epsilon=0.5),
+    tacit.ask(tacit.ratio("income", "age"), epsilon=0.5),
+    tacit.ask(tacit.proportion("insured and age > 30", by="state"), epsilon=0.5),
+    tacit.ask(tacit.quantiles("income", by="state", resolution=256), epsilon=0.5),
+    tacit.ask(tacit.histogram("age", 7, where="insured"), epsilon=0.5),
+    tacit.ask(tacit.margins(["state", "age", "insured"]), epsilon=0.5),
+    tacit.ask(tacit.sparse_histogram(["state", "age", "insured"]), epsilon=0.5),
+    tacit.ask(tacit.count(by="town", of="people"), epsilon=0.5, delta=1e-6),
+    tacit.ask(tacit.mean("income", by="town"), epsilon=0.5, delta=1e-6),
+]
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    random, rows = np.random.default_rng(8), 3000
+    table = pa.table(
+        {
+            "person_id": random.integers(0, 500, rows),
+            "state": random.choice(STATES, rows),
+            "age": random.integers(0, 100, rows),
+            "income": random.lognormal(10.4, 0.7, rows),
+            "insured": random.random(rows) < 0.8,
+            "town": random.choice(["a", "b", "c", "d"], rows, p=[0.5, 0.3, 0.19, 0.01]),
+        }
+    )
+    path = tmp_path_factory.mktemp("visits") / "visits.parquet"
+    pq.write_table(table, path)
+    return path
+
+
+@needs_spark
+@pytest.mark.parametrize(
+    "unit",
+    [tacit.rows(), tacit.people("person_id", at_most=3), tacit.people("person_id", at_most=4, groups=2)],
+)
+def test_every_statistic_has_the_same_answer(visits: Path, unit: Any) -> None:
+    """People are bounded by a hash that both engines have, with one key, so that the same rows are kept."""
+    people = not isinstance(unit, type(tacit.rows()))
+    asks = [a for a in ASKS if people or getattr(a.statistic, "of", "rows") != "people"]
+    found = []
+    for engine in ("duckdb", "spark"):
+        curator = tacit.Curator(
+            visits, protect=unit, schema=SCHEMA, budget=tacit.Approximate(epsilon=100.0, delta=1e-3),
+            engine=engine, portable=True, source=SeededSource(seed=11),
+        )  # fmt: skip
+        with curator:
+            plan = curator.preview(asks)
+            from tacit.statistics import read_cells
+
+            cells = read_cells(curator._open(), [r.question for r in plan.releases], key=b"k" * 32)
+            found.append(
+                [
+                    (
+                        r.question.integers(c),
+                        r.treatment.run(r.question, _sorted(c), source=SeededSource(seed=i)),
+                    )
+                    for i, (r, c) in enumerate(zip(plan.releases, cells, strict=True))
+                ]
+            )
+    for r, (here, noisy), (there, other) in zip(plan.releases, *found, strict=True):
+        for name, values in here.items():
+            assert sorted(np.ravel(values).tolist()) == sorted(np.ravel(there[name]).tolist()), r.name
+        assert noisy.keys == other.keys, r.name
+        for name, values in noisy.parts.items():
+            assert np.array_equal(values, other.parts[name]), r.name
+
+
+def _sorted(cells: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Groups come in no order; for equal noise on equal groups they are put in one."""
+    from dataclasses import replace
+
+    out = []
+    for c in cells:
+        if c.keys is None or c.request.sparse:
+            out.append(c)
+            continue
+        order = sorted(range(len(c.keys[0])), key=lambda i: tuple(str(k[i]) for k in c.keys))
+        values = {a: np.asarray(v)[order] for a, v in c.values.items()}
+        out.append(replace(c, keys=tuple(np.asarray(k)[order] for k in c.keys), values=values))
+    return tuple(out)
+
+
+@needs_spark
+def test_a_plan_file_names_its_engine(visits: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f"""
+[data]
+path = "{visits}"
+engine = "spark"
+[protect]
+unit = "rows"
+[schema.state]
+kind = "category"
+keys = ["CA", "NY", "TX"]
+[budget]
+epsilon = 1.0
+[[release]]
+kind = "count"
+by = "state"
+epsilon = 0.5
+"""
+    )
+    with read_plan(plan).curator() as curator:
+        answer = curator.release(read_plan(plan).plan())[0]
+    assert answer.certificate["data"]["engine"] == "pyspark"
+    assert abs(answer.table["value"].sum() - 3000) < 200
