@@ -67,6 +67,25 @@ def test_unknown_keys_need_a_delta_and_name_only_what_is_common(make: Any) -> No
 
 
 @pytest.mark.parametrize(
+    "asked", [tacit.count(by="town"), tacit.sum("income", by="town")], ids=["count", "sum"]
+)
+def test_the_order_in_which_an_engine_finds_keys_changes_nothing(make: Any, asked: Any) -> None:
+    """Two tables with the same rows in opposite order: under the same source the same names and numbers."""
+    towns = [f"t{i % 37}" for i in range(4000)]
+    found = []
+    for order in (slice(None), slice(None, None, -1)):
+        table = pa.table({"town": towns[order], "income": [float(i % 37) for i in range(4000)][order]})
+        curator = make(
+            tacit.Approximate(epsilon=4.0, delta=1e-4), data=table, protect=tacit.rows(),
+            schema={"town": tacit.category(), "income": tacit.number(0, 64)}, source=SeededSource(seed=11), ledger=None,
+        )  # fmt: skip
+        with curator:
+            found.append(curator.release(asked, epsilon=1.0, delta=1e-6).table)
+    assert len(found[0]) == 37
+    assert found[0].equals(found[1])
+
+
+@pytest.mark.parametrize(
     "unit", [tacit.rows(), tacit.rows(neighbours="replace-one"), tacit.people("id", at_most=2)]
 )
 @pytest.mark.parametrize("paid", [{"epsilon": 0.8}, {"epsilon": 0.8, "delta": 1e-6}])

@@ -80,7 +80,12 @@ class Selected(Treatment):
         found = cells[0]
         assert found.keys is not None
         supports = np.asarray(found.values[question.support])
-        present = supports > 0
+        # Sorted before the noise is drawn: the engine's order may tell in which order rows lie, and differs by engine.
+        texts = [[str(k) for k in column] for column in found.keys]
+        present = np.array(
+            sorted(np.flatnonzero(supports > 0), key=lambda i: tuple(column[i] for column in texts)),
+            dtype=int,
+        )
         keys = [np.asarray(k, dtype=object)[present] for k in found.keys]
         if not self.blocks:
             kept = self.selection.release_counts(supports[present], source=source)
@@ -93,15 +98,7 @@ class Selected(Treatment):
             parts = {}
             for block in self.blocks:
                 parts |= block.release(integers, source=source)
-        named = [k[mask] for k in keys]
-        # The engine's order may tell in which order rows lie: names are published sorted.
-        order = np.array(
-            sorted(range(int(mask.sum())), key=lambda i: tuple(str(k[i]) for k in named)), dtype=int
-        )
-        return Noisy(
-            parts={n: np.asarray(v)[order] for n, v in parts.items()},
-            keys=tuple(tuple(k[order].tolist()) for k in named),
-        )
+        return Noisy(parts=parts, keys=tuple(tuple(k[mask].tolist()) for k in keys))
 
     def read(
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
