@@ -11,6 +11,7 @@ import pytest
 
 import tacit.errors
 from support.documents import agrees, blocks, page, run
+from support.notebooks import NOTEBOOKS
 from tacit.guarantees import THEOREMS
 from tacit.guarantees.theorems import Standing
 
@@ -141,9 +142,10 @@ RUN = [
 
 
 def test_every_example_is_run() -> None:
-    there = {named(p) for p in (ROOT / "examples").rglob("*") if p.suffix in {".md", ".py"}}
+    there = {named(p) for p in (ROOT / "examples").rglob("*") if p.suffix in {".ipynb", ".md", ".py"}}
     assert there
-    assert there <= {path for path, _, _ in RUN}
+    # tests/examples runs the notebooks.
+    assert there - {"examples/README.md"} <= {path for path, _, _ in RUN} | set(NOTEBOOKS)
 
 
 @pytest.mark.parametrize(("path", "shown", "least"), RUN)
