@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -171,3 +172,29 @@ def test_a_typo_names_the_nearest_word(
     assert run.one_sentence() == said
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "survey.ledger").exists()
+
+
+def test_an_interrupted_release_says_what_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while rows are read: exit 130, one sentence, no folder, the charge on the ledger."""
+    from tacit.cli import main
+
+    plan = tmp_path / "plan.toml"
+    pq.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "t.parquet")
+    plan.write_text(
+        '[data]\npath = "t.parquet"\n[protect]\nunit = "rows"\n[schema.x]\nkind = "integer"\nlow = 0\nhigh = 9\n'
+        '[budget]\nepsilon = 1.0\n[[release]]\nkind = "count"\nepsilon = 0.5\n'
+    )
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tacit.Curator, "_read", stop)
+    assert main(["release", str(plan), "--out", str(tmp_path / "out")]) == 130
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "stands" in told
+    assert not (tmp_path / "out").exists()
+    with Ledger.open(tmp_path / "plan.ledger") as ledger:
+        assert float(ledger.spent().epsilon) == 0.5

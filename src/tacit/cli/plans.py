@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ __all__ = ["plan", "release", "write_release"]
 
 PLAN = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file.")
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
+INTERRUPTED = (
+    "nothing was written; a charge that was made stands, and an answer that was recorded is free to ask again"
+)
 
 
 def plan(path: Path = PLAN, json: bool = JSON) -> None:
@@ -74,12 +78,16 @@ def release(
     found = read_plan(path)
     made = found.plan()
     free(out, made)
-    with progress("Releasing", total=2, quiet=json) as step, found.curator() as curator:
-        step("charging, reading, adding noise")
-        releases = curator.release(made, key=key)
-        step("writing")
-        files = write_release(out, found, made, releases, curator.budget)
-        spent, left = curator.spent, curator.remaining
+    try:
+        with progress("Releasing", total=2, quiet=json) as step, found.curator() as curator:
+            step("charging, reading, adding noise")
+            releases = curator.release(made, key=key)
+            step("writing")
+            files = write_release(out, found, made, releases, curator.budget)
+            spent, left = curator.spent, curator.remaining
+    except KeyboardInterrupt:
+        print(f"tacit: interrupted; {INTERRUPTED}", file=sys.stderr)
+        raise typer.Exit(130) from None
     if json:
         print_json(
             {

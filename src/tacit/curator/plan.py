@@ -285,7 +285,7 @@ def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Pric
         if found.theorem == "compose-pure":
             return found
         # The division keeps to the asked price by theorem; the computed curve may be a hair above it.
-        if found.exact.get("epsilon", exact["epsilon"]) >= exact["epsilon"]:
+        if found.exact.get("epsilon", exact["epsilon"]) > exact["epsilon"]:
             bound = Approximate(epsilon=up(exact["epsilon"]), delta=up(exact["delta"]))
             return Charged(bound=bound, exact=exact, theorem="compose-gaussian")
     return found
