@@ -28,7 +28,7 @@ NOTEBOOKS = {
     "examples/budget-over-a-year.ipynb": 8,
     "examples/people-with-many-rows.ipynb": 8,
     "examples/choosing-epsilon.ipynb": 8,
-    "examples/on-spark.ipynb": 4,
+    "examples/on-spark.ipynb": 3,
 }
 """Every notebook, and how many of its cells show what they print at least."""
 
