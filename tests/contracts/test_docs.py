@@ -135,6 +135,7 @@ RUN = [
     ("README.md", True, 1),
     ("docs/tutorial.md", True, 35),
     ("docs/guarantees.md", False, 30),
+    ("docs/curator.md", False, 0),
     ("docs/report.md", True, 1),
     ("docs/sparse-histograms.md", False, 4),
     ("examples/noise-for-many-queries.md", True, 12),
