@@ -98,7 +98,9 @@ def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, delta: Frac
         # Where the events' own deltas are all there is, the curve has no room: then the sum holds.
         curve = Fraction(found) if math.isfinite(found) else None
         # A delta is spent where it buys something: a plan is charged its own deltas unless the curve is clearly below.
-        if curve is not None and (epsilon is None or curve < (epsilon if total == spent else epsilon * WORTH_A_DELTA)):
+        if curve is not None and (
+            epsilon is None or curve < (epsilon if total == spent else epsilon * WORTH_A_DELTA)
+        ):
             exact = {"epsilon": curve, "delta": total}
             return Charged(bound=_approximate_bound(exact), exact=exact, theorem="compose-profile")
     if epsilon is None:
