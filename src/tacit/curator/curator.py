@@ -26,7 +26,7 @@ from tacit.curator.sampling import population
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
-from tacit.ledger import Ledger, Recorded, Request
+from tacit.ledger import Ledger, Recorded, Request, Ticket
 from tacit.noise.source import Source
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
@@ -181,7 +181,7 @@ class Curator:
         outcome = ledger.reserve(request)
         if isinstance(outcome, Recorded):
             entry = {"id": ledger.id, "sequence": outcome.charge.sequence, "time": outcome.charge.time}
-            return self._releases(plan, decode(outcome.answer), entry, table, replayed=True)
+            return self._releases(plan, decode(outcome.answer), entry, table)
         try:
             answers = self._read(plan, table)
             recorded = encode(answers)
@@ -192,7 +192,7 @@ class Curator:
         # From here on the answer is on record: whatever fails below can be had again, free.
         ledger.commit(outcome, recorded)
         entry = {"id": ledger.id, "sequence": outcome.sequence, "time": _now(), "digest": outcome.digest}
-        return self._releases(plan, answers, entry, table, replayed=False)
+        return self._releases(plan, answers, entry, table, paid=outcome)
 
     def _read(self, plan: Plan, table: Table) -> list[Noisy]:
         """True numbers exist between these two lines, and nowhere else."""
@@ -204,9 +204,18 @@ class Curator:
         ]
 
     def _releases(
-        self, plan: Plan, answers: list[Noisy], entry: dict[str, Any], table: Table, *, replayed: bool
+        self,
+        plan: Plan,
+        answers: list[Noisy],
+        entry: dict[str, Any],
+        table: Table,
+        *,
+        paid: Ticket | None = None,
     ) -> Releases:
-        spent, remaining = self.ledger.standing(self.analyst)
+        replayed = paid is None
+        spent, remaining = (None, None) if paid is None else (paid.spent, paid.left)
+        if spent is None or remaining is None:
+            spent, remaining = self.ledger.standing(self.analyst)
         data = {"engine": table.engine, "bounded": table.person is not None}
         publishable = self._source is None or self._source.publishable
         found = []

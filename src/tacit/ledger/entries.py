@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter, TacitError
-from tacit.guarantees import Guarantee
+from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.record import from_record, to_record
 from tacit.ledger.canonical import canonical, plain, sha256
 
@@ -107,12 +107,17 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """The right to run one request: its charge is durable. `digest` names the entry, for a certificate."""
+    """The right to run one request: its charge is durable. `digest` names the entry, for a certificate.
+
+    `spent` and `left` are the running total at that moment, this charge included (None under a check of one's own).
+    """
 
     sequence: int
     digest: str
     ledger: str
     request: Request = field(repr=False)
+    spent: Bound | None = None
+    left: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

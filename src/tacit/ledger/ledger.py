@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -150,7 +150,18 @@ class Ledger(Book):
                 own = [c for c in charges if c.analyst == request.analyst]
                 check(own, Limit(bound=share, whose=f"the share of {request.analyst!r}"))
             self._append(connection, entry)
-        return Ticket(sequence=entry.sequence, digest=entry.digest, ledger=self.id, request=request)
+            spent, left = None, None
+            if charge_check is None:
+                spent, rest = totals.standing(charges, self.limit)
+                left = self._own(charges, self._history, request.analyst, rest)
+        return Ticket(
+            sequence=entry.sequence,
+            digest=entry.digest,
+            ledger=self.id,
+            request=request,
+            spent=spent,
+            left=left,
+        )
 
     def commit(self, ticket: Ticket, answer: Any) -> Entry:
         """Record the answer (bytes, or anything that is plain JSON) to what was reserved."""
@@ -220,19 +231,20 @@ class Ledger(Book):
 
         def pick(history: History) -> tuple[Bound, Bound]:
             spent, rest = totals.standing(list(history.charges.values()), self.limit)
-            return spent, self._own(history, analyst, rest)
+            return spent, self._own(history.charges.values(), history, analyst, rest)
 
         return self._read(pick)
 
     def left_of(self, history: History, analyst: str | None) -> Bound:
         """What a history leaves of the budget, and of the analyst's share."""
-        return self._own(history, analyst, totals.left(list(history.charges.values()), self.limit))
+        charges = list(history.charges.values())
+        return self._own(charges, history, analyst, totals.left(charges, self.limit))
 
-    def _own(self, history: History, analyst: str | None, rest: Bound) -> Bound:
+    def _own(self, charges: Iterable[Charge], history: History, analyst: str | None, rest: Bound) -> Bound:
         share = None if analyst is None else history.share_of(analyst)
         if share is None:
             return rest
-        own = [c for c in history.charges.values() if c.analyst == analyst]
+        own = [c for c in charges if c.analyst == analyst]
         return totals.smaller(rest, totals.left(own, Limit(bound=share)))
 
     def shares(self) -> dict[str, Bound]:

@@ -8,7 +8,7 @@ is one row for each cell; keys that were not declared are dropped batch by batch
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +97,16 @@ def _passes(table: Table, requests: Sequence[Request], key: bytes | None) -> lis
     return [(relation, members) for relation, _, members in groups]
 
 
+PREPARED = 64
+"""How many compiled queries a table keeps: the same question again pays for no compilation."""
+
+
 def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cells]:
+    place = (id(relation), tuple(requests))
+    kept = table.prepared.get(place)
+    if kept is not None and kept[0] is relation:
+        _, start, names, columns, coded = kept
+        return _collected(table, start, [_Collector(r, names, columns, coded) for r in requests])
     reader = reader_of(table, relation)
     axes = list(dict.fromkeys(a for r in requests for a in r.axes))
     wanted = list(dict.fromkeys(a for r in requests for a in r.aggregates))
@@ -116,17 +125,24 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
     else:
         query = relation.group_by(**keys).aggregate(**measures)
     columns = {a: f"v{i}" for i, a in enumerate(wanted)}
-    results = [_Collector(r, names, columns, reader.coded) for r in requests]
-    for batch in _read(table, query):
+    start = table.dialect.batches(query)
+    if len(table.prepared) >= PREPARED:
+        table.prepared.clear()
+    table.prepared[place] = (relation, start, names, columns, reader.coded)
+    return _collected(table, start, [_Collector(r, names, columns, reader.coded) for r in requests])
+
+
+def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_Collector]) -> list[Cells]:
+    for batch in _read(table, start):
         for result in results:
             result.add(batch)
     return [r.cells() for r in results]
 
 
-def _read(table: Table, query: Any) -> Iterator[Any]:
+def _read(table: Table, start: Callable[[], Iterator[Any]]) -> Iterator[Any]:
     hint = "check that the file is whole and that there is space on disk"
     problem = "could not be read by the engine"
-    batches = _quiet(table.dialect.batches(query), table.source, problem, hint)
+    batches = _quiet(start, table.source, problem, hint)
     while (batch := _quiet(lambda: next(batches, None), table.source, problem, hint)) is not None:
         yield batch
 
@@ -143,7 +159,7 @@ def _occupied(
     limbs = key_limbs(axes, reader)
     keys = {f"k{i}": limb_key(limb, reader) for i, limb in enumerate(limbs)}
     gathered = Occupied(axes, limbs, columns, reader)
-    for batch in _read(table, relation.group_by(**keys).aggregate(**measures)):
+    for batch in _read(table, table.dialect.batches(relation.group_by(**keys).aggregate(**measures))):
         gathered.add(batch)
     found, values = gathered.cells()
     return [Cells(request=r, values={a: values[a] for a in r.aggregates}, keys=(found,)) for r in requests]

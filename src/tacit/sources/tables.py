@@ -77,6 +77,7 @@ class Table:
         self._digests: dict[bytes, str] = {}
         self._stamped: dict[bytes, tuple[tuple[int, int], ...]] = {}
         self.bounded: dict[Any, Any] = {}
+        self.prepared: dict[Any, Any] = {}
         for name in self.columns:
             if name not in relation.columns:
                 raise UnknownColumn(column=name, known=relation.columns, where=source)
@@ -123,6 +124,7 @@ class Table:
     def close(self) -> None:
         """Drops what was kept in the engine and on disk."""
         self.bounded.clear()
+        self.prepared.clear()
         self._finalize()
 
     def __enter__(self) -> Table:
