@@ -176,7 +176,7 @@ def _rule(base: Sequence[Pair], rates: FloatArray, reach: Reach) -> _Rule | None
     first = base[0]
     nothing = np.zeros((len(base), 1))
     if isinstance(first, GaussianPair):
-        return _normal(np.array([[p.mu] for p in base if isinstance(p, GaussianPair)]), rates, reach)
+        return _normal(np.array([[p.near] for p in base if isinstance(p, GaussianPair)]), rates, reach)
     if isinstance(first, SampledReplacementPair):
         rows = np.array([(p.mu, p.rate) for p in base if isinstance(p, SampledReplacementPair)])
         return _replaced(rows[:, :1], rows[:, 1:], reach)
