@@ -26,13 +26,14 @@ from tacit.guarantees.losses.pair import FloatArray, Pair
 
 __all__ = ["Crowd"]
 
-_SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "PoissonSampledPair"}
+_SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacementPair"}
+_LATTICE = {"DiscreteGaussianPair"}
 _LEAST = 256
 _ROWS = 256
 _SAMPLE = 256
 _GONE = 40.0
 _MOST_FREQUENCIES = 4096
-_BUDGET = 1e10
+_BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
 _FACTORS = (0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
 
@@ -68,7 +69,8 @@ class Crowd:
         shapes = [shape(pair) for pair, _ in parts if not isinstance(pair, GaussianPair)]
         # Atoms have no density to make high frequencies die, and sampled normal noise is too heavy-tailed for
         # the series: the grid serves those.
-        return Crowd(parts, exact) if all(s is not None and s[2] in _SMOOTH for s in shapes) else None
+        known = (s is not None and (s[2] in _SMOOTH or (s[2] in _LATTICE and not s[1])) for s in shapes)
+        return Crowd(parts, exact) if all(known) else None
 
     def rough(self) -> LogMoments | None:
         """Log-moments of an even sample: only says where to look."""
@@ -76,7 +78,10 @@ class Crowd:
         factor = len(self.members) / len(chosen)
         rows: list[tuple[FloatArray, FloatArray, float]] = []
         for _, group in groupby(chosen, key=lambda part: shape(part[0])):
-            nodes = nodes_of(list(group), Reach(low=-1.0, high=40.0, frequency=1.0))
+            rows_of = list(group)
+            nodes = nodes_of(rows_of, Reach(low=-1.0, high=40.0, frequency=1.0))
+            if nodes is None:
+                nodes = nodes_of(rows_of, Reach(low=-1.0, high=8.0, frequency=1.0))
             if nodes is None:
                 return None
             masses = np.maximum(nodes.masses, 1e-300)
@@ -265,12 +270,14 @@ class _Tilted:
                     turns = np.outer(length[:, k] / 2, w[:-1])
                     gain += share[:, k : k + 1] * np.minimum(turns**2 / 9, 0.75)
                 best = np.minimum(best, -gain)
+        if nodes.integers is not None:
+            best = np.minimum(best, _integer_bound(*nodes.integers, w))
         return np.asarray(nodes.counts @ best)
 
     def _product(self, w: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
         """The transform of the centred sum at the multiples w of a gap, and its error."""
         count = len(w)
-        logs = np.zeros(count, dtype=np.complex128) - self.smooth * w * w / 2
+        logs, angles = -self.smooth * w * w / 2, np.zeros(count)
         log_bound = -self.smooth * w * w / 2
         spread = np.zeros(count)
         size = np.zeros(count)
@@ -282,14 +289,17 @@ class _Tilted:
             last = int(np.flatnonzero(kept)[-1]) + 1
             hats, error = self._hats(index, last, float(w[1]))
             n = self.crowd._nodes[index].counts
-            modulus = np.minimum(np.abs(hats) + error, 1.0 + error)
-            each = np.log(np.where(hats == 0, 1e-300, hats))
+            moduli = np.abs(hats)
+            modulus = np.minimum(moduli + error, 1.0 + error)
+            # Real and imaginary parts apart: products of matrices of mixed kinds are slow.
+            each, turns = np.log(np.maximum(moduli, 1e-300)), np.angle(hats)
             logs[:last] += n @ each
+            angles[:last] += n @ turns
             log_bound[:last] += n @ np.log(modulus)
             spread[:last] += n @ (error / modulus)
-            size[:last] += n @ np.abs(each)
+            size[:last] += n @ (np.abs(each) + np.abs(turns))
         bound = np.exp(np.minimum(log_bound, 0.0))
-        product = np.where(kept, np.exp(logs), 0.0)
+        product = np.where(kept, np.exp(logs + 1j * angles), 0.0)
         rounding = (UNIT * (32 + 8 * size) + w * self.mean_error) * np.abs(product)
         errors = np.minimum(bound * spread, 2 * bound) * (1 + 1e-6) + rounding
         return product, np.where(kept, errors, bound * (1 + 1e-6))
@@ -323,3 +333,21 @@ class _Tilted:
         hats = np.matmul(giant, baby.transpose(0, 2, 1)).reshape(rows, short * long)[:, :count]
         rounding = UNIT * (16 + nodes + 8 * np.arange(count, dtype=np.float64))
         return hats, 2 * self.relative[index][:, None] + rounding
+
+
+def _integer_bound(noise_std: FloatArray, sensitivity: float, w: FloatArray) -> FloatArray:
+    """ln|phi| of discrete Gaussian losses, tilted or not, on each [w_k, w_k+1], from above (noise_std >= 1).
+
+    By Poisson's summation |phi| <= sum_k e^(-std^2 (t + 2 pi k)^2/2)/(1 - 2 sum_(k>=1) e^(-2 pi^2 std^2 k^2)) with
+    t = w sensitivity/std^2, wherever the noise is centred. At distance d <= pi of t from the multiples of 2 pi that
+    is at most e^(-std^2 d^2/2) times e^0.75, and times 1 + 4 e^(-pi^2 std^2) while d <= pi/2.
+    """
+    variance = noise_std[:, None] ** 2
+    t = w[None, :] * (sensitivity / variance)
+    low, high = t[:, :-1], t[:, 1:]
+    below = np.floor(low / (2 * math.pi)) * (2 * math.pi)
+    # Where a multiple lies inside, the distance to the next one is negative.
+    distance = np.minimum(low - below, below + 2 * math.pi - high) - 1e-9 * (1 + high)
+    excess = np.where(high <= math.pi / 2, 4 * np.exp(-(math.pi**2) * variance), 0.75)
+    bound = -variance * np.maximum(distance, 0.0) ** 2 / 2 * (1 - 1e-9) + excess
+    return np.asarray(np.minimum(bound, 0.0))
