@@ -11,7 +11,7 @@ import pytest
 from tacit.accounting import account
 from tacit.accounting.events import DiscreteGaussian, Gaussian, PoissonSampled, Repeated
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
-from tacit.guarantees.losses.crowd import _integer_bound, _Tilted
+from tacit.guarantees.losses.crowd import Crowd, _integer_bound, _Tilted
 from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.engine import Engine
 from tacit.guarantees.losses.nodes import Reach, nodes_of
@@ -73,12 +73,6 @@ def _discrete_gaussians() -> list[Pair]:
     return [DiscreteGaussianPair(noise_std=float(s)) for s in draw.uniform(20, 60, number)]
 
 
-def _replaced_gaussians() -> list[Pair]:
-    draw, number = _noise()
-    rows = zip(draw.uniform(0.2, 0.6, number), draw.uniform(1e-3, 0.02, number), strict=True)
-    return [SampledReplacementPair(mu=float(m), rate=float(q)) for m, q in rows]
-
-
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("made", [_sampled_gaussians, _sampled_laplaces, _discrete_gaussians])
 def test_a_crowd_agrees_with_the_grid(made: Callable[[], list[Pair]], swapped: bool) -> None:
@@ -97,6 +91,17 @@ def test_a_crowd_agrees_with_the_grid(made: Callable[[], list[Pair]], swapped: b
     at, other = crowd.delta(found.high, 1e-3), grid.delta(found.high, 1e-2)
     assert max(at.low, other.low) <= min(at.high, other.high)
     assert at.low <= 1e-6
+
+
+def test_a_crowd_of_exchanged_records_agrees_with_the_grid() -> None:
+    rows = [(0.3, 0.01), (0.5, 0.02), (0.8, 0.03)]
+    parts: list[tuple[Pair, int]] = [(SampledReplacementPair(mu=m, rate=q), 400) for m, q in rows]
+    crowd, grid = Engine(parts), Engine(parts)
+    crowd._crowd = Crowd(parts, exact=True)
+    found, known = crowd.epsilon(1e-6, 1e-3), grid.epsilon(1e-6, 4e-3)
+    assert crowd._crowd is not None, "the crowd gave up"
+    assert max(found.low, known.low) <= min(found.high, known.high)
+    assert found.width < 1e-3
 
 
 def test_nodes_give_the_transforms_of_sampled_normal_noise() -> None:

@@ -67,8 +67,7 @@ class Crowd:
         if len(parts) < _LEAST:
             return None
         shapes = [shape(pair) for pair, _ in parts if not isinstance(pair, GaussianPair)]
-        # Atoms have no density to make high frequencies die, and sampled normal noise is too heavy-tailed for
-        # the series: the grid serves those.
+        # Other atoms have no density to make high frequencies die: the grid serves those.
         known = (s is not None and (s[2] in _SMOOTH or (s[2] in _LATTICE and not s[1])) for s in shapes)
         return Crowd(parts, exact) if all(known) else None
 
