@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from tacit.guarantees.losses.continuous import ExponentialPair, LaplacePair
+from tacit.accounting import account
+from tacit.accounting.events import DiscreteGaussian, Gaussian, PoissonSampled, Repeated
+from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
+from tacit.guarantees.losses.crowd import Crowd, _integer_bound, _Tilted
+from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.engine import Engine
 from tacit.guarantees.losses.nodes import Reach, nodes_of
-from tacit.guarantees.losses.pair import Pair
+from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.product import Product
+from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.losses.sampled import PoissonSampledPair
 
 
@@ -43,3 +50,143 @@ def test_nodes_give_the_transforms_of_sampled_laplace() -> None:
         )
         found = np.sum(nodes.masses[0] * np.exp(z * nodes.losses[0]))
         assert found == pytest.approx(complex(direct), abs=1e-10)
+
+
+def _noise() -> tuple[np.random.Generator, int]:
+    return np.random.default_rng(4), 260
+
+
+def _sampled_gaussians() -> list[Pair]:
+    draw, number = _noise()
+    rows = zip(draw.uniform(1.5, 5, number), draw.uniform(5e-3, 0.05, number), strict=True)
+    return [PoissonSampledPair(pair=GaussianPair(mu=1 / float(m)), rate=float(q)) for m, q in rows]
+
+
+def _sampled_laplaces() -> list[Pair]:
+    draw, number = _noise()
+    rows = zip(draw.uniform(0.1, 1, number), draw.uniform(1e-3, 0.05, number), strict=True)
+    return [PoissonSampledPair(pair=LaplacePair(epsilon=float(e)), rate=float(q)) for e, q in rows]
+
+
+def _discrete_gaussians() -> list[Pair]:
+    draw, number = _noise()
+    return [DiscreteGaussianPair(noise_std=float(s)) for s in draw.uniform(20, 60, number)]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("made", [_sampled_gaussians, _sampled_laplaces, _discrete_gaussians])
+def test_a_crowd_agrees_with_the_grid(made: Callable[[], list[Pair]], swapped: bool) -> None:
+    pairs = made()
+    if swapped and pairs[0].swapped() == pairs[0]:
+        pytest.skip("both directions are the same")
+    chosen = [(p.swapped() if swapped else p, 20 + i % 2) for i, p in enumerate(pairs)]
+    product = Product(pairs=chosen)
+    crowd, grid = Engine(list(product.pairs)), Engine(list(product.pairs))
+    grid._crowd = None
+    found, known = crowd.epsilon(1e-6, 4e-4), grid.epsilon(1e-6, 4e-3)
+    assert crowd._crowd is not None, "the crowd gave up"
+    assert found.width <= 4e-4
+    assert found.low <= known.high
+    assert known.low <= found.high
+    at, other = crowd.delta(found.high, 1e-3), grid.delta(found.high, 1e-2)
+    assert max(at.low, other.low) <= min(at.high, other.high)
+    assert at.low <= 1e-6
+
+
+def test_a_crowd_of_exchanged_records_agrees_with_the_grid() -> None:
+    rows = [(0.3, 0.01), (0.5, 0.02), (0.8, 0.03)]
+    parts: list[tuple[Pair, int]] = [(SampledReplacementPair(mu=m, rate=q), 400) for m, q in rows]
+    crowd, grid = Engine(parts), Engine(parts)
+    crowd._crowd = Crowd(parts, exact=True)
+    found, known = crowd.epsilon(1e-6, 1e-3), grid.epsilon(1e-6, 4e-3)
+    assert crowd._crowd is not None, "the crowd gave up"
+    assert max(found.low, known.low) <= min(found.high, known.high)
+    assert found.width < 1e-3
+
+
+def test_nodes_give_the_transforms_of_sampled_normal_noise() -> None:
+    """E_P e^(zL) and, swapped, E_Q e^(-zL) against a sum over a hundred times as many points."""
+    mu, rate = 0.8, 0.03
+    pair = PoissonSampledPair(pair=GaussianPair(mu=mu), rate=rate)
+    near = PoissonSampledPair(pair=GaussianPair(mu=mu * 0.9), rate=rate)
+    reach = Reach(low=-2.0, high=9.0, frequency=12.0)
+    x = np.linspace(-14, 22, 40_001)
+    q = np.exp(-x * x / 2) * (36 / 40_000) / math.sqrt(2 * math.pi)
+    g = 1 - rate + rate * np.exp(mu * x - mu * mu / 2)
+    for swapped in (False, True):
+        rows = [(p.swapped() if swapped else p, 1) for p in (pair, near)]
+        nodes = nodes_of(rows, reach)
+        assert nodes is not None
+        for z in (0.0, 3.0, 3 + 12j, 9 + 5j, -2 + 12j):
+            power = -z if swapped else z + 1
+            direct = complex(np.sum(q * np.exp(power * np.log(g))))
+            size = float(np.sum(q * np.exp(np.real(power) * np.log(g))))
+            found = complex(np.sum(nodes.masses[0] * np.exp(z * nodes.losses[0])))
+            assert abs(found - direct) < 1e-12 * max(size, 1.0)
+
+
+def test_nodes_give_the_transforms_of_integer_and_replaced_noise() -> None:
+    std, mu, rate = 21.3, 0.5, 0.02
+    reach = Reach(low=-2.0, high=9.0, frequency=12.0)
+    k = np.arange(-900.0, 901.0)
+    q = np.exp(-k * k / (2 * std * std))
+    cases: list[tuple[Pair, FloatArray, FloatArray]] = [
+        (DiscreteGaussianPair(noise_std=std), q / q.sum(), (2 * k - 1) / (2 * std * std))
+    ]
+    x = np.linspace(-16, 16, 40_001)
+    up = np.log1p(rate * np.expm1(mu * x - mu * mu / 2))
+    down = np.log1p(rate * np.expm1(-mu * x - mu * mu / 2))
+    base = np.exp(down - x * x / 2) * (32 / 40_000) / math.sqrt(2 * math.pi)
+    cases.append((SampledReplacementPair(mu=mu, rate=rate), base, up - down))
+    for pair, masses, losses in cases:
+        nodes = nodes_of([(pair, 1)], reach)
+        assert nodes is not None
+        for z in (0.0, 3.0, 3 + 12j, 9 + 5j, -2 + 12j):
+            direct = complex(np.sum(masses * np.exp((z + 1) * losses)))
+            size = float(np.sum(masses * np.exp((np.real(z) + 1) * losses)))
+            found = complex(np.sum(nodes.masses[0] * np.exp(z * nodes.losses[0])))
+            assert abs(found - direct) < 1e-12 * max(size, 1.0)
+
+
+@pytest.mark.parametrize("std", [1.0, 1.7, 6.3])
+@pytest.mark.parametrize("tilt", [0.0, 0.37, 2.5])
+def test_transforms_of_integer_noise_stay_below_their_bound(std: float, tilt: float) -> None:
+    k = np.arange(-400.0, 401.0)
+    losses = (1 - 2 * k) / (2 * std * std)
+    weights = np.exp(-k * k / (2 * std * std) + tilt * losses)
+    weights /= weights.sum()
+    w = 0.05 * 1.15 ** np.arange(60)
+    bounds = _integer_bound(np.array([std]), 1.0, w)[0]
+    for low, high, bound in zip(w[:-1], w[1:], bounds, strict=True):
+        inside = np.linspace(low, high, 40)
+        moduli = np.abs(np.exp(1j * np.outer(inside, losses)) @ weights)
+        assert float(np.max(moduli)) <= math.exp(bound) * (1 + 1e-9) + 1e-12
+
+
+def test_transforms_of_a_crowd_are_those_of_its_nodes() -> None:
+    parts = [(p, 20) for p in _sampled_gaussians()]
+    engine = Engine(list(Product(pairs=parts).pairs))
+    engine.epsilon(1e-6, 4e-4)
+    assert engine._crowd is not None
+    tilted = _Tilted(engine._crowd, 0.01, 2.0, 0.3)
+    for index, weights in enumerate(tilted.weights):
+        hats, error = tilted._hats(index, 50, 0.37)
+        w = 0.37 * np.arange(50)
+        turned = np.exp(1j * tilted.centres[index][:, :, None] * w)
+        direct = np.einsum("rn,rnf->rf", weights, turned)
+        assert np.all(np.abs(hats - direct) <= error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("discrete", [False, True])
+def test_ten_thousand_different_releases_are_enclosed(discrete: bool) -> None:
+    draw = np.random.default_rng(1)
+    rows = zip(draw.uniform(1, 5, 10_000), draw.uniform(1e-3, 0.05, 10_000), strict=True)
+    sampled = [
+        PoissonSampled(event=Gaussian(noise_multiplier=float(m)), sampling_rate=float(q)) for m, q in rows
+    ]
+    integer = [DiscreteGaussian(noise_multiplier=float(m)) for m in draw.uniform(50, 500, 10_000)]
+    found = account(integer if discrete else sampled, delta=1e-6)
+    assert found.epsilon.width < 1e-3
+    twice = account([Repeated(event=e, times=2) for e in (integer if discrete else sampled)], delta=1e-6)
+    assert twice.epsilon.low > found.epsilon.high

@@ -171,6 +171,18 @@ class GaussianPair(Pair):
             return near
         return bracket(lambda: exact_ball(self.squared).sqrt(), what="mu").high
 
+    @property
+    def near(self) -> float:
+        """mu to two units in the last place, fast."""
+        top, bottom = self.squared.numerator, self.squared.denominator
+        # Division of integers rounds to nearest; the square root halves its error and adds its own.
+        return math.sqrt(top / bottom) if abs(top.bit_length() - bottom.bit_length()) < 600 else self.mu
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        # Floats are compared first: fractions are slow, and settle ties only.
+        return (type(self).__name__, self.near, self.squared)
+
     def ball(self) -> Any:
         """The ball of mu."""
         return exact_ball(self.squared).sqrt()

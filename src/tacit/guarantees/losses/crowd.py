@@ -26,14 +26,14 @@ from tacit.guarantees.losses.pair import FloatArray, Pair
 
 __all__ = ["Crowd"]
 
-_SMOOTH = {"ExponentialPair", "LaplacePair"}
+_SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacementPair"}
+_LATTICE = {"DiscreteGaussianPair"}
 _LEAST = 256
 _ROWS = 256
 _SAMPLE = 256
-_ORDER = 24
 _GONE = 40.0
 _MOST_FREQUENCIES = 4096
-_BUDGET = 1e7
+_BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
 _FACTORS = (0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
 
@@ -67,9 +67,9 @@ class Crowd:
         if len(parts) < _LEAST:
             return None
         shapes = [shape(pair) for pair, _ in parts if not isinstance(pair, GaussianPair)]
-        # Atoms have no density to make high frequencies die, and sampled normal noise is too heavy-tailed for
-        # the series: the grid serves those.
-        return Crowd(parts, exact) if all(s is not None and s[2] in _SMOOTH for s in shapes) else None
+        # Other atoms have no density to make high frequencies die: the grid serves those.
+        known = (s is not None and (s[2] in _SMOOTH or (s[2] in _LATTICE and not s[1])) for s in shapes)
+        return Crowd(parts, exact) if all(known) else None
 
     def rough(self) -> LogMoments | None:
         """Log-moments of an even sample: only says where to look."""
@@ -77,7 +77,10 @@ class Crowd:
         factor = len(self.members) / len(chosen)
         rows: list[tuple[FloatArray, FloatArray, float]] = []
         for _, group in groupby(chosen, key=lambda part: shape(part[0])):
-            nodes = nodes_of(list(group), Reach(low=-1.0, high=40.0, frequency=1.0))
+            rows_of = list(group)
+            nodes = nodes_of(rows_of, Reach(low=-1.0, high=40.0, frequency=1.0))
+            if nodes is None:
+                nodes = nodes_of(rows_of, Reach(low=-1.0, high=8.0, frequency=1.0))
             if nodes is None:
                 return None
             masses = np.maximum(nodes.masses, 1e-300)
@@ -167,11 +170,8 @@ class _Tilted:
         relative = nodes.relative + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
         means = np.sum(weights * nodes.losses, axis=1)
         centred = nodes.losses - means[:, None]
-        moments = np.empty((len(n), _ORDER + 1))
-        power = weights.copy()
-        for k in range(_ORDER + 1):
-            moments[:, k] = np.sum(power, axis=1)
-            power *= centred
+        squares = centred * centred
+        moments = np.stack([np.sum(weights * squares, axis=1), np.sum(weights * squares**2, axis=1)], axis=1)
         with np.errstate(divide="ignore"):
             logs = np.log(weights)
         for k, shift in enumerate(self.shifts):
@@ -249,9 +249,9 @@ class _Tilted:
         """Sum over rows of n ln|phi| on each [w_k, w_k+1], from above."""
         moments, rest = self.moments[index], self.relative[index]
         disc = 0.5 * self.crowd._reach.frequency
-        m2 = np.maximum(moments[:, 2] * (1 - 1e-6) - 4 * rest / disc**2, 0.0)
-        high = moments[:, 2] * (1 + 1e-6) + 4 * rest / disc**2
-        m4 = moments[:, 4] * (1 + 1e-6) + 48 * rest / disc**4
+        m2 = np.maximum(moments[:, 0] * (1 - 1e-6) - 4 * rest / disc**2, 0.0)
+        high = moments[:, 0] * (1 + 1e-6) + 4 * rest / disc**2
+        m4 = moments[:, 1] * (1 + 1e-6) + 48 * rest / disc**4
         best = np.minimum(0.0, np.outer(m2, -(w[:-1] ** 2) / 2) + np.outer(m4 / 24 + high**2 / 8, w[1:] ** 4))
         if nodes.edges is not None and nodes.floors is not None:
             ends = self.tilt * nodes.edges
@@ -269,63 +269,84 @@ class _Tilted:
                     turns = np.outer(length[:, k] / 2, w[:-1])
                     gain += share[:, k : k + 1] * np.minimum(turns**2 / 9, 0.75)
                 best = np.minimum(best, -gain)
+        if nodes.integers is not None:
+            best = np.minimum(best, _integer_bound(*nodes.integers, w))
         return np.asarray(nodes.counts @ best)
 
     def _product(self, w: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
-        """The transform of the centred sum at each frequency, and its error."""
-        powers = np.array([(1j * w) ** k / math.factorial(k) for k in range(_ORDER)])
-        remainder = w**_ORDER / math.factorial(_ORDER)
-        live = np.arange(len(w))
-        logs = np.zeros(len(w), dtype=np.complex128) - self.smooth * w * w / 2
+        """The transform of the centred sum at the multiples w of a gap, and its error."""
+        count = len(w)
+        logs, angles = -self.smooth * w * w / 2, np.zeros(count)
         log_bound = -self.smooth * w * w / 2
-        spread = np.zeros(len(w))
-        size = np.zeros(len(w))
+        spread = np.zeros(count)
+        size = np.zeros(count)
+        kept = np.ones(count, dtype=bool)
         order = sorted(range(len(self.moments)), key=lambda i: -self._variance(i))
         for index in order:
             # Other factors are at most 1 in modulus: what has died stays dead.
-            live = live[log_bound[live] > -_GONE]
-            hats, error = self._hats(index, w[live], powers[:, live], remainder[live])
+            kept &= log_bound > -_GONE
+            last = int(np.flatnonzero(kept)[-1]) + 1
+            hats, error = self._hats(index, last, float(w[1]))
             n = self.crowd._nodes[index].counts
-            modulus = np.where(error > 1, 1.0, np.minimum(np.abs(hats) + error, 1.0 + error))
-            each = np.log(np.where(hats == 0, 1e-300, hats))
-            logs[live] += n @ each
-            log_bound[live] += n @ np.log(modulus)
-            spread[live] += n @ (error / modulus)
-            size[live] += n @ np.abs(each)
+            moduli = np.abs(hats)
+            modulus = np.minimum(moduli + error, 1.0 + error)
+            # Real and imaginary parts apart: products of matrices of mixed kinds are slow.
+            each, turns = np.log(np.maximum(moduli, 1e-300)), np.angle(hats)
+            logs[:last] += n @ each
+            angles[:last] += n @ turns
+            log_bound[:last] += n @ np.log(modulus)
+            spread[:last] += n @ (error / modulus)
+            size[:last] += n @ (np.abs(each) + np.abs(turns))
         bound = np.exp(np.minimum(log_bound, 0.0))
-        kept = np.zeros(len(w), dtype=bool)
-        kept[live] = True
-        product = np.where(kept, np.exp(logs), 0.0)
+        product = np.where(kept, np.exp(logs + 1j * angles), 0.0)
         rounding = (UNIT * (32 + 8 * size) + w * self.mean_error) * np.abs(product)
         errors = np.minimum(bound * spread, 2 * bound) * (1 + 1e-6) + rounding
         return product, np.where(kept, errors, bound * (1 + 1e-6))
 
     def _variance(self, index: int) -> float:
-        return float(self.crowd._nodes[index].counts @ self.moments[index][:, 2])
+        return float(self.crowd._nodes[index].counts @ self.moments[index][:, 0])
 
-    def _hats(
-        self, index: int, w: FloatArray, powers: NDArray[np.complex128], remainder: FloatArray
-    ) -> tuple[NDArray[np.complex128], FloatArray]:
-        """Transforms of the rows of a chunk: Taylor's series of the sum over nodes, or that sum itself."""
-        nodes, moments = self.crowd._nodes[index], self.moments[index]
-        hats = np.asarray(moments[:, :_ORDER] @ powers)
-        left = np.outer(moments[:, _ORDER], remainder)
-        # Where the product matters the series must be right; further out it need only be small.
-        near = max(int(np.searchsorted(w, 8 / self.sigma)) - 1, 0)
-        wide = nodes.counts * left[:, near] > 1e-7 / len(self.crowd.members)
-        far = left[:, -1] > 0.02
-        for chosen, last in ((np.flatnonzero(wide & ~far), near + 1), (np.flatnonzero(far), len(w))):
-            self.budget -= len(chosen) * last * nodes.losses.shape[1]
-            if self.budget < 0:
-                raise _TooWide
-            step = max(1, int(1e6 / (last * nodes.losses.shape[1])))
-            for i in range(0, len(chosen), step):
-                rows = chosen[i : i + step]
-                angles = self.centres[index][rows][:, :, None] * w[None, None, :last]
-                turned = np.matmul(self.weights[index][rows][:, None, :], np.exp(1j * angles))
-                hats[rows, :last] = turned[:, 0, :]
-                left[rows, :last] = 0.0
-        # Where the series says little, 1 stands for the transform, which lies within 2 of it.
-        unknown = left > 0.1
-        hats[unknown] = 1.0
-        return hats, np.where(unknown, 2.0, left) + 2 * self.relative[index][:, None]
+    def _hats(self, index: int, count: int, gap: float) -> tuple[NDArray[np.complex128], FloatArray]:
+        """Transforms of the rows of a chunk at 0, gap, ..., and their errors.
+
+        e^(i(a + Ab)x) is a product of two powers of e^(ix): two short tables and one matrix product a row. Each
+        multiplication adds at most three units to the error of a power, the error of e^(ix) is multiplied by it.
+        """
+        weights, centres = self.weights[index], self.centres[index]
+        rows, nodes = weights.shape
+        short = max(1, math.ceil(math.sqrt(count)))
+        long = -(-count // short)
+        self.budget -= rows * nodes * count
+        if self.budget < 0:
+            raise _TooWide
+        turn = np.exp(1j * gap * centres)
+        baby = np.empty((rows, short, nodes), dtype=np.complex128)
+        baby[:, 0] = weights
+        for a in range(1, short):
+            np.multiply(baby[:, a - 1], turn, out=baby[:, a])
+        giant = np.empty((rows, long, nodes), dtype=np.complex128)
+        giant[:, 0] = 1.0
+        leap = np.exp(1j * (gap * short) * centres)
+        for b in range(1, long):
+            np.multiply(giant[:, b - 1], leap, out=giant[:, b])
+        hats = np.matmul(giant, baby.transpose(0, 2, 1)).reshape(rows, short * long)[:, :count]
+        rounding = UNIT * (16 + nodes + 8 * np.arange(count, dtype=np.float64))
+        return hats, 2 * self.relative[index][:, None] + rounding
+
+
+def _integer_bound(noise_std: FloatArray, sensitivity: float, w: FloatArray) -> FloatArray:
+    """ln|phi| of discrete Gaussian losses, tilted or not, on each [w_k, w_k+1], from above (noise_std >= 1).
+
+    By Poisson's summation |phi| <= sum_k e^(-std^2 (t + 2 pi k)^2/2)/(1 - 2 sum_(k>=1) e^(-2 pi^2 std^2 k^2)) with
+    t = w sensitivity/std^2, wherever the noise is centred. At distance d <= pi of t from the multiples of 2 pi that
+    is at most e^(-std^2 d^2/2) times e^0.75, and times 1 + 4 e^(-pi^2 std^2) while d <= pi/2.
+    """
+    variance = noise_std[:, None] ** 2
+    t = w[None, :] * (sensitivity / variance)
+    low, high = t[:, :-1], t[:, 1:]
+    below = np.floor(low / (2 * math.pi)) * (2 * math.pi)
+    # Where a multiple lies inside, the distance to the next one is negative.
+    distance = np.minimum(low - below, below + 2 * math.pi - high) - 1e-9 * (1 + high)
+    excess = np.where(high <= math.pi / 2, 4 * np.exp(-(math.pi**2) * variance), 0.75)
+    bound = -variance * np.maximum(distance, 0.0) ** 2 / 2 * (1 - 1e-9) + excess
+    return np.asarray(np.minimum(bound, 0.0))

@@ -73,6 +73,8 @@ class Nodes:
     """Losses at the edges of cells (rows, cells + 1)."""
     floors: FloatArray | None = None
     """Of each cell, the least P-density of x over the greatest slope of the loss (rows, cells), at tilt 0."""
+    integers: tuple[FloatArray, float] | None = None
+    """Discrete Gaussian noise: noise_std >= 1 of each row, and the sensitivity."""
 
     def tilted(self, tilt: float) -> tuple[FloatArray, FloatArray]:
         """(ln A, weights): A = sum_j mass_j e^(tilt loss_j), weights the shares in it."""
@@ -158,7 +160,15 @@ def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
         relative=UNIT * (128 + 16 * (reach.power + reach.frequency) * (1 + furthest)),
         edges=edges,
         floors=floors,
+        integers=_lattice(base) if not sampled else None,
     )
+
+
+def _lattice(base: Sequence[Pair]) -> tuple[FloatArray, float] | None:
+    members = [p for p in base if isinstance(p, DiscreteGaussianPair)]
+    if len(members) < len(base) or min(p.noise_std for p in members) < 1:
+        return None
+    return np.array([p.noise_std for p in members]), float(members[0].sensitivity)
 
 
 _Rule = tuple[
@@ -176,7 +186,7 @@ def _rule(base: Sequence[Pair], rates: FloatArray, reach: Reach) -> _Rule | None
     first = base[0]
     nothing = np.zeros((len(base), 1))
     if isinstance(first, GaussianPair):
-        return _normal(np.array([[p.mu] for p in base if isinstance(p, GaussianPair)]), rates, reach)
+        return _normal(np.array([[p.near] for p in base if isinstance(p, GaussianPair)]), rates, reach)
     if isinstance(first, SampledReplacementPair):
         rows = np.array([(p.mu, p.rate) for p in base if isinstance(p, SampledReplacementPair)])
         return _replaced(rows[:, :1], rows[:, 1:], reach)

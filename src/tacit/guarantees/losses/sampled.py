@@ -70,6 +70,9 @@ class PoissonSampledPair(Pair):
             if value == -math.inf:
                 if self.rate == 1:
                     return Interval(low=-math.inf, high=-math.inf)
+                if self.rate < 0.5:
+                    near = math.log1p(-self.rate)
+                    return Interval(low=near - abs(near) * 2.0**-48, high=near + abs(near) * 2.0**-48)
                 exact = 1 - Fraction(self.rate)
                 return bracket(lambda: exact_ball(exact).log(), what="a loss")
             grown = self.rate * math.expm1(value) if value < 1 else math.inf
