@@ -33,6 +33,8 @@ __all__ = ["Nodes", "Reach", "nodes_of", "shape"]
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
 _MOST = 2048
+_FURTHEST = 600.0
+"""Losses beyond this leave the range of e^l in floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,8 @@ def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
     if rule is None:
         return None
     ratio, q, error, infinite, x, density = rule
+    if float(np.max(np.abs(ratio))) > _FURTHEST or (x is not None and float(np.max(np.abs(x))) > _FURTHEST):
+        return None
     losses, p = ratio, q * np.exp(ratio)
     if sampled:
         losses = np.log1p(rates * np.expm1(ratio))
