@@ -16,6 +16,7 @@ import numpy as np
 
 from tacit.curator.blocks import normal_quantile
 from tacit.curator.treatments import Noisy, Treatment
+from tacit.errors import NoLaw
 from tacit.risk import decompose
 from tacit.risk.releases import release_price
 from tacit.statistics.base import Part, Question
@@ -185,4 +186,4 @@ def _typical(question: Question, form: Form, rows: int) -> dict[str, Any]:
                 measured = question.schema.measured(column)
                 found[name] = np.array([(measured.lowest + measured.highest) * rows // 2])
             return found
-    raise NotImplementedError(type(form).__name__)
+    raise NoLaw(operation=f"the error of a {type(form).__name__}", reason="no typical parts are known for it")

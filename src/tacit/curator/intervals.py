@@ -17,6 +17,7 @@ import numpy as np
 
 from tacit.curator.blocks import Block
 from tacit.curator.pivots import apart, gaussian_pivot, laplace_move, laplace_tail, last_inside
+from tacit.errors import NoLaw
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Reals, Root, Share, Spread, reals
 
@@ -92,7 +93,7 @@ def _of(
             inner = _of(form.of, by_part, noisy, level, 1)
             return Estimate(value=value, low=np.sqrt(inner.low), high=np.sqrt(inner.high))
         case _:
-            raise NotImplementedError(type(form).__name__)
+            raise NoLaw(operation=f"an interval of a {type(form).__name__}", reason="its pivot is not known")
     return Estimate(value=value, low=np.fmin(low, value), high=np.fmax(high, value))
 
 
