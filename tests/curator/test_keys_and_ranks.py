@@ -143,3 +143,20 @@ def test_rough_bounds_hold_most_of_the_values(make: Any) -> None:
     assert 64 < high <= 1024
     with pytest.raises(InvalidParameter, match="epsilon= alone"):
         curator.release(tacit.bounds("free"), epsilon=0.1, delta=1e-7)
+
+
+def test_certificates_say_what_their_intervals_cover(make: Any) -> None:
+    """A threshold chosen after the noise, rough bounds and named keys are told apart from exact coverage."""
+    curator = make(tacit.Approximate(epsilon=9.0, delta=1e-4), protect=tacit.rows())
+    told = {
+        "sparse": curator.release(tacit.sparse_histogram(["state", "age"]), epsilon=1.0),
+        "bounds": curator.release(tacit.bounds("free"), epsilon=1.0),
+        "keys": curator.release(tacit.count(by="town"), epsilon=1.0, delta=1e-6),
+        "count": curator.release(tacit.count(by="state"), epsilon=1.0),
+    }
+    said = {name: answer.certificate["intervals"]["cover"] for name, answer in told.items()}
+    assert "approximately" in said["sparse"]
+    assert "no intervals" in said["bounds"]
+    assert "given that it was named" in said["keys"]
+    assert said["count"].endswith("each cell by itself")
+    assert "approximately" in str(told["sparse"])

@@ -24,7 +24,6 @@ NOT_COVERED = (
     "rows of a person beyond the declared limit, which were not used",
     "the difference between the people in the table and those whom it stands for (sampling error)",
 )
-SAMPLE = "the statistic of the declared, clamped and bounded data, each cell by itself"
 POPULATION = "the population's value, each cell by itself, if the declaration is true"
 PACKAGES = ("numpy", "duckdb", "ibis-framework", "python-flint", "cryptography", "pyspark")
 
@@ -68,7 +67,7 @@ def certify(
         "computational": COMPUTATIONAL,
         "intervals": {
             "confidence": float(planned.ask.confidence),
-            "cover": POPULATION if planned.ask.sampling else SAMPLE,
+            "cover": POPULATION if planned.ask.sampling else treatment.covers,
             "do_not_cover": list(NOT_COVERED[:2] if planned.ask.sampling else NOT_COVERED),
             "declared": [DECLARED] if planned.ask.sampling else [],
         },

@@ -116,6 +116,11 @@ class Selected(Treatment):
         noise += [b.describe() for b in self.blocks]
         return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
 
+    @property
+    def covers(self) -> str:
+        """Selection is allowed for: a small group that is named was lucky."""
+        return "the statistic of each named group, given that it was named"
+
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:

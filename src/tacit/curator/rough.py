@@ -44,6 +44,11 @@ class Rough(Treatment):
         ends = np.array([np.nan if v is None else v for v in (found.low, found.high)])
         return Estimate(value=ends, low=ends, high=ends)
 
+    @property
+    def covers(self) -> str:
+        """Bounds are a choice, not an estimate."""
+        return "nothing: bounds have no intervals, low and high repeat the value"
+
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:

@@ -133,6 +133,13 @@ class Sparse(Treatment):
         """The mechanism for a certificate."""
         return {"noise": [self.mechanism.noise_law], "chosen": self.reason, "numerical_delta": 0.0}
 
+    @property
+    def covers(self) -> str:
+        """Exact for a threshold that was fixed; about right for one that was chosen after the noise."""
+        if isinstance(self.mechanism, StableHistogram):
+            return "the count of each published cell, given that it was published"
+        return "the count of each published cell, approximately: its threshold was chosen after the noise"
+
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:

@@ -122,6 +122,11 @@ class Treatment:
         """The mechanism for a certificate."""
         return {"noise": [b.describe() for b in self.blocks], "chosen": self.reason, "numerical_delta": 0.0}
 
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, with their confidence."""
+        return "the statistic of the declared, clamped and bounded data, each cell by itself"
+
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
