@@ -1,0 +1,280 @@
+"""Rules of quadrature for losses whose error is bounded for every transform that composition needs.
+
+Q-integrals of F(Z), Z = e^L, for the F that transforms of losses need: Z^(z+1), (1 - q + q Z)^(z+1) and
+(1 - q + q Z)^(-z), z = c + iw. For |arg Z| <= theta each is at most e^(w theta) cos(theta/2)^-(|c|+1) times its
+value at |Z| and w = 0, since |a + b e^(i theta)| >= (a + b) cos(theta/2). With that, the trapezoidal rule (normal
+noise) and Gauss's rule (Laplace, exponential) converge geometrically.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
+from tacit.guarantees.losses.discrete import (
+    ApproximatePair,
+    DiscreteLaplacePair,
+    FinitePair,
+    RandomizedResponsePair,
+    StaircasePair,
+)
+from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
+from tacit.guarantees.losses.laws import UNIT
+from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.replacement import SampledReplacementPair
+
+__all__ = ["Reach", "Rule", "rule_of"]
+
+_WANTED = 37.0
+"""Errors of e^-37 = 1e-16 are asked of the rules."""
+_MOST = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What the nodes must serve: tilts from `low` to `high`, frequencies up to `frequency`."""
+
+    low: float
+    high: float
+    frequency: float
+    swapped: bool = False
+
+    @property
+    def power(self) -> float:
+        """The largest |tilt| + 1."""
+        return max(abs(self.low), abs(self.high)) + 1
+
+    @property
+    def powers(self) -> tuple[float, float]:
+        """The largest powers of Z (or 1 - q + q Z) and of its inverse that are integrated over Q."""
+        if self.swapped:
+            return max(0.0, -self.low), max(0.0, self.high)
+        return max(0.0, self.high + 1), max(0.0, -self.low - 1)
+
+
+Rule = tuple[
+    FloatArray,
+    FloatArray,
+    FloatArray,
+    tuple[FloatArray, FloatArray],
+    FloatArray | None,
+    FloatArray | None,
+]
+"""ln Z at the nodes, Q-masses, error, (P, Q)-masses at infinity; ln Z at cell edges, Q-density of ln Z there."""
+
+
+def rule_of(base: Sequence[Pair], rates: FloatArray, reach: Reach) -> Rule | None:
+    first = base[0]
+    nothing = np.zeros((len(base), 1))
+    if isinstance(first, GaussianPair):
+        return _normal(np.array([[p.near] for p in base if isinstance(p, GaussianPair)]), rates, reach)
+    if isinstance(first, SampledReplacementPair):
+        rows = np.array([(p.mu, p.rate) for p in base if isinstance(p, SampledReplacementPair)])
+        return _replaced(rows[:, :1], rows[:, 1:], reach)
+    if isinstance(first, DiscreteGaussianPair):
+        integers = [p for p in base if isinstance(p, DiscreteGaussianPair)]
+        std = np.array([[p.noise_std] for p in integers])
+        return _integers(std, float(first.sensitivity), rates, reach)
+    if isinstance(first, LaplacePair | ExponentialPair):
+        tops = np.array([[p.epsilon] for p in base if isinstance(p, LaplacePair | ExponentialPair)])
+        return _bounded(tops, isinstance(first, LaplacePair), reach)
+    losses, p, lost, gone = _atoms(base)
+    error = np.full(len(base), 64 * UNIT * math.exp(min(float(np.max(np.abs(losses))) * reach.power, 600.0)))
+    return losses, p * np.exp(-losses), error, (lost + nothing, gone + nothing), None, None
+
+
+def _atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Losses, P-masses, and the masses at infinity of pairs with equally many atoms."""
+    first = base[0]
+    zero = np.zeros((len(base), 1))
+    if isinstance(first, ApproximatePair):
+        rows = np.array([(p.epsilon, p.delta) for p in base if isinstance(p, ApproximatePair)])
+        e, lost = rows[:, :1], rows[:, 1:]
+        losses = np.concatenate([-e, e], axis=1)
+        return losses, (1 - lost) / (1 + np.exp(-losses)), lost, lost
+    if isinstance(first, RandomizedResponsePair):
+        rows = np.array([(p.epsilon, p.categories) for p in base if isinstance(p, RandomizedResponsePair)])
+        e, k = rows[:, :1], rows[:, 1:]
+        losses = np.concatenate([-e, zero, e] if first.categories > 2 else [-e, e], axis=1)
+        ways = np.concatenate(
+            [zero + 1, k - 2, zero + 1] if first.categories > 2 else [zero + 1, zero + 1], axis=1
+        )
+        return losses, ways * np.exp(np.maximum(losses, 0.0)) / (np.exp(e) + k - 1), zero, zero
+    if isinstance(first, StaircasePair):
+        rows = np.array([(p.epsilon, p.gamma) for p in base if isinstance(p, StaircasePair)])
+        e, g = rows[:, :1], rows[:, 1:]
+        decay = np.exp(-e)
+        inside = np.where(g >= 0.5, 1.0, 2 * (g + (0.5 - g) * decay))
+        top = inside / (2 * (g + decay * (1 - g)))
+        middle = np.maximum(1 - top - top * decay, 0.0)
+        return (
+            np.concatenate([-e, zero, e], axis=1),
+            np.concatenate([top * decay, middle, top], axis=1),
+            zero,
+            zero,
+        )
+    if isinstance(first, DiscreteLaplacePair):
+        a = np.array([[p.rate] for p in base if isinstance(p, DiscreteLaplacePair)])
+        s = first.sensitivity
+        x = np.arange(s, -1, -1, dtype=np.float64)[None, :]
+        p = -np.expm1(-a) * np.exp(-a * x)
+        p[:, :1], p[:, -1:] = np.exp(-a * s), 1.0
+        return a * (s - 2 * x), p / (1 + np.exp(-a)), zero, zero
+    tables = [pair for pair in base if isinstance(pair, FinitePair)]
+    both = np.array([[(float(a), float(b)) for a, b in t._finite()] or [(0.0, 1.0)] for t in tables])
+    p, q = both[:, :, 0], both[:, :, 1]
+    with np.errstate(divide="ignore"):
+        losses = np.where(p > 0, np.log(np.maximum(p, 1e-320) / q), 0.0)
+    lost = np.array([[t.infinite_mass.high] for t in tables])
+    gone = np.array([[t.reverse_infinite_mass.high] for t in tables])
+    return losses, p, lost, gone
+
+
+def _normal(mu: FloatArray, rates: FloatArray, reach: Reach) -> Rule | None:
+    """The trapezoidal rule for Q = N(0, 1), ln Z = mu x - mu^2/2, analytic in the strip |Im x| < pi/mu."""
+    span = _span(float(np.max(mu)), rates, reach)
+    strip, spacing = _strip(float(np.max(mu)), reach)
+    left, right = math.ceil(span[0] / spacing), math.ceil(span[1] / spacing)
+    if left + right > _MOST:
+        return None
+    x = np.arange(-left, right + 1, dtype=np.float64)[None, :] * spacing
+    ratio = mu * x - mu * mu / 2
+    q = np.exp(-x * x / 2) * (spacing / math.sqrt(2 * math.pi)) + np.zeros_like(mu)
+    error = np.full(len(mu), _strip_error(float(np.max(mu)), strip, spacing, reach) + 4 * math.exp(-_WANTED))
+    cells = np.arange(-3.0, math.ceil(reach.power * float(np.max(mu))) + 3.5, 1.0)[None, :]
+    height = np.minimum(np.exp(-(cells[:, :-1] ** 2) / 2), np.exp(-(cells[:, 1:] ** 2) / 2))
+    density = height / math.sqrt(2 * math.pi) / mu
+    none = np.zeros_like(mu)
+    return ratio, q, error, (none, none), mu * cells - mu * mu / 2, density
+
+
+def _replaced(mu: FloatArray, rates: FloatArray, reach: Reach) -> Rule | None:
+    """The same rule for two mixtures against each other: both turn, hence twice the powers."""
+    most = 2 * reach.power
+    twice = Reach(low=-most, high=most, frequency=2 * reach.frequency)
+    widest = float(np.max(mu))
+    strip, spacing = _strip(widest, twice)
+    span = _span(widest, rates, twice)
+    side = math.ceil(math.hypot(span[1], span[0]) / spacing)
+    if 2 * side > _MOST:
+        return None
+
+    def sides(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        up, down = mu * x - mu * mu / 2, -mu * x - mu * mu / 2
+        with np.errstate(over="ignore"):
+            still, moved = np.log1p(-rates), np.log(rates)
+        return np.logaddexp(still, moved + up), np.logaddexp(still, moved + down)
+
+    x = np.arange(-side, side + 1, dtype=np.float64)[None, :] * spacing
+    above, below = sides(x)
+    q = np.exp(below - x * x / 2) * (spacing / math.sqrt(2 * math.pi))
+    error = np.full(len(mu), _strip_error(widest, strip, spacing, twice) + 4 * math.exp(-_WANTED))
+    cells = np.arange(-3.0, 3.5, 1.0)[None, :]
+    over, under = sides(cells)
+    # Each side's log-slope is mu times the share of its moved part, which rises with |x| on its own side.
+    share_up = np.exp(np.log(rates) + mu * cells - mu * mu / 2 - over)
+    share_down = np.exp(np.log(rates) - mu * cells - mu * mu / 2 - under)
+    slope = mu * (share_up[:, 1:] + share_down[:, :-1])
+    height = np.minimum(np.exp(-(cells[:, :-1] ** 2) / 2), np.exp(-(cells[:, 1:] ** 2) / 2))
+    density = height / math.sqrt(2 * math.pi) * np.exp(under[:, 1:]) / slope
+    none = np.zeros_like(mu)
+    return above - below, q, error, (none, none), over - under, density
+
+
+def _span(mu: float, rates: FloatArray, reach: Reach) -> tuple[float, float]:
+    """How far left and right of 0 the normal variable is needed.
+
+    Left, F <= (1 - q)^-C; right, with (a + b)^C <= 2^C (a^C + b^C), F <= 2^C (1 + q^C e^(C ln Z)).
+    """
+    c, inverse = reach.powers
+    top = float(np.max(rates))
+    if top < 1:
+        left = math.sqrt(2 * (_WANTED - inverse * math.log1p(-top)))
+    else:
+        left = inverse * mu + math.sqrt(2 * _WANTED + inverse * (inverse + 1) * mu * mu)
+    grown = c * math.log(2 * top) + c * (c + 1) * mu * mu / 2
+    right = c * mu + math.sqrt(2 * (_WANTED + max(grown, 0.0)))
+    return left, max(right, math.sqrt(2 * (_WANTED + c)))
+
+
+def _strip(mu: float, reach: Reach) -> tuple[float, float]:
+    """Half-width of the strip that is used, and the spacing of nodes that it allows."""
+    strip = min(math.pi / (2 * mu), 6.0)
+    theta = strip * mu
+    cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
+    return strip, 2 * math.pi * strip / (_WANTED + cost)
+
+
+def _strip_error(mu: float, strip: float, spacing: float, reach: Reach) -> float:
+    """2 N/(e^(2 pi a/h) - 1), N = e^(a^2/2 + w theta) cos(theta/2)^-C times the value at w = 0 (set apart)."""
+    theta = strip * mu
+    cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
+    return 2.1 * math.exp(cost - 2 * math.pi * strip / spacing)
+
+
+def _integers(std: FloatArray, s: float, rates: FloatArray, reach: Reach) -> Rule | None:
+    """Sums over the integers: themselves where few, else (by the same strip) the integral, on coarser nodes."""
+    mu = s / std
+    strip = min(math.pi / (2 * float(np.max(mu))), 6.0)
+    own = 2 * math.pi * strip * float(np.min(std))
+    theta = strip * float(np.max(mu))
+    cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
+    none = np.zeros_like(mu)
+    if own - cost > _WANTED:
+        rule = _normal(mu, rates, reach)
+        if rule is None:
+            return None
+        ratio, q, error, infinite, _, _ = rule
+        # Both the sum of F and the norm are integrals to e^(cost - own).
+        return ratio, q, error + 4.2 * math.exp(cost - own), infinite, None, None
+    span = _span(float(np.max(mu)), rates, reach)
+    left = math.ceil(span[0] * float(np.max(std)))
+    right = math.ceil(span[1] * float(np.max(std)))
+    if left + right > _MOST:
+        return None
+    x = np.arange(-left, right + 1, dtype=np.float64)[None, :]
+    q = np.exp(-x * x / (2 * std * std))
+    q /= np.sum(q, axis=1, keepdims=True)
+    ratio = (2 * s * x - s * s) / (2 * std * std)
+    error = np.full(len(mu), 8 * math.exp(-_WANTED) * (1 + 1 / float(np.min(std))))
+    return ratio, q, error, (none, none), None, None
+
+
+def _bounded(tops: FloatArray, atoms: bool, reach: Reach) -> Rule | None:
+    """Gauss's rule on [-epsilon, epsilon] with Q-density ~ e^(-l/2), and the Laplace pair's two atoms.
+
+    With m nodes the error for a function of modulus M in the ellipse of radii (rho +- 1/rho)/2 is at most
+    (64/15) M rho^(2 - 2m)/(1 - rho^-2) (Trefethen, Approximation theory, Theorem 19.3).
+    """
+    e = float(np.max(tops))
+    best, count = math.inf, 0
+    for m in (8, 12, 16, 24, 32, 48, 64, 96, 128):
+        for rho in (1.2, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0, 200.0, 1000.0):
+            theta, wide = e * (rho - 1 / rho) / 2, e * (rho + 1 / rho) / 2
+            if theta > math.pi / 2:
+                continue
+            bound = (reach.power + 0.5) * wide - reach.power * math.log(math.cos(theta / 2))
+            bound += reach.frequency * theta + (2 - 2 * m) * math.log(rho) + 2.8
+            best, count = min(best, bound), m
+        if best < -_WANTED:
+            break
+    if best > -_WANTED + 6:
+        return None
+    x, share = np.polynomial.legendre.leggauss(count)
+    losses = tops * x[None, :]
+    norm = 1.0 if atoms else -2 * np.expm1(-tops)
+    height = np.exp(-tops / 2) / 4 if atoms else np.exp(-tops / 2) / norm
+    q = share[None, :] * tops * height * np.exp(-losses / 2)
+    if atoms:
+        losses = np.concatenate([losses, -tops, tops], axis=1)
+        q = np.concatenate([q, np.full_like(tops, 0.5), np.exp(-tops) / 2], axis=1)
+    cells = tops * np.array([[-1.0, 0.0, 1.0]])
+    density = height * np.exp(-cells[:, 1:] / 2)
+    # d0 times the half-length is at most 1/2 in both cases (and e^2.8 covers 64/15 over 1 - rho^-2 at 1.2).
+    error = np.full(len(tops), math.exp(best))
+    none = np.zeros_like(tops)
+    return losses, q, error, (none, none), cells, density
