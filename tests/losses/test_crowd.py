@@ -11,7 +11,8 @@ import pytest
 from tacit.accounting import account
 from tacit.accounting.events import DiscreteGaussian, Gaussian, PoissonSampled, Repeated
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
-from tacit.guarantees.losses.crowd import Crowd, _integer_bound, _Tilted
+from tacit.guarantees.losses.crowd import Crowd, _Tilted
+from tacit.guarantees.losses.dead import integer_bound
 from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.engine import Engine
 from tacit.guarantees.losses.nodes import Reach, nodes_of
@@ -156,7 +157,7 @@ def test_transforms_of_integer_noise_stay_below_their_bound(std: float, tilt: fl
     weights = np.exp(-k * k / (2 * std * std) + tilt * losses)
     weights /= weights.sum()
     w = 0.05 * 1.15 ** np.arange(60)
-    bounds = _integer_bound(np.array([std]), 1.0, w)[0]
+    bounds = integer_bound(np.array([std]), 1.0, w[:-1], w[1:])[0]
     for low, high, bound in zip(w[:-1], w[1:], bounds, strict=True):
         inside = np.linspace(low, high, 40)
         moduli = np.abs(np.exp(1j * np.outer(inside, losses)) @ weights)

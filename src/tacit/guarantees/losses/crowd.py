@@ -12,6 +12,7 @@ ln|phi| <= -w^2 m2/2 + w^4 (m4/24 + m2^2/8), or the law has a uniform share p on
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from tacit.guarantees.losses.circle import Circle, Smoothed
 from tacit.guarantees.losses.continuous import GaussianPair
+from tacit.guarantees.losses.dead import GONE, Witness, alive, chunk_bound
 from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.moments import LogMoments, log_one_minus
 from tacit.guarantees.losses.nodes import Nodes, Reach, nodes_of, shape
@@ -27,12 +29,10 @@ from tacit.guarantees.losses.pair import FloatArray, Pair
 __all__ = ["Crowd"]
 
 _SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacementPair"}
-_LATTICE = {"DiscreteGaussianPair"}
 _LEAST = 256
 _ROWS = 256
 _SAMPLE = 256
-_GONE = 40.0
-_MOST_FREQUENCIES = 4096
+_WITNESSES = 512
 _BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
 _FACTORS = (0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
@@ -58,6 +58,9 @@ class Crowd:
         self.members = others
         grouped = [list(g) for _, g in groupby(others, key=lambda part: shape(part[0]))]
         self.chunks = [g[i : i + _ROWS] for g in grouped for i in range(0, len(g), _ROWS)]
+        self.atomic = [
+            (key := shape(chunk[0][0])) is not None and key[2] not in _SMOOTH for chunk in self.chunks
+        ]
         self._nodes: list[Nodes] = []
         self._reach = Reach(low=0.0, high=0.0, frequency=0.0)
 
@@ -66,10 +69,20 @@ class Crowd:
         """A crowd, where there are many parts and all of kinds that have nodes."""
         if len(parts) < _LEAST:
             return None
-        shapes = [shape(pair) for pair, _ in parts if not isinstance(pair, GaussianPair)]
-        # Other atoms have no density to make high frequencies die: the grid serves those.
-        known = (s is not None and (s[2] in _SMOOTH or (s[2] in _LATTICE and not s[1])) for s in shapes)
+        known = (isinstance(pair, GaussianPair) or shape(pair) is not None for pair, _ in parts)
         return Crowd(parts, exact) if all(known) else None
+
+    def witnesses(self, frequency: float) -> list[Nodes]:
+        """Some of the parts that have atoms, with those listed."""
+        chunks = [chunk for chunk, atomic in zip(self.chunks, self.atomic, strict=True) if atomic]
+        found = []
+        for chunk in chunks:
+            rows = max(1, -(-_WITNESSES // len(chunks)))
+            reach = replace(self._reach, frequency=max(frequency, self._reach.frequency), listed=True)
+            nodes = nodes_of(chunk[:: max(1, len(chunk) // rows)], reach)
+            if nodes is not None:
+                found.append(nodes)
+        return found
 
     def rough(self) -> LogMoments | None:
         """Log-moments of an even sample: only says where to look."""
@@ -206,9 +219,9 @@ class _Tilted:
         alive, dropped = self._dead(gap)
         if alive is None:
             return None
-        if alive * gap > self.crowd._reach.frequency:
-            return float(alive * gap * 1.02)
-        product, errors = self._product(np.arange(alive + 1, dtype=np.float64) * gap)
+        if len(alive) * gap > self.crowd._reach.frequency:
+            return float(len(alive) * gap * 1.02)
+        product, errors = self._product(np.arange(len(alive), dtype=np.float64) * gap, alive)
         error = 2 * float(np.sum(errors)) + dropped
         circle = Circle(
             step=self.spread / 4,
@@ -223,68 +236,44 @@ class _Tilted:
         )
         return circle, (self.kept[0], self.kept[1])
 
-    def _dead(self, gap: float) -> tuple[int | None, float]:
-        """(last frequency that is alive, bound on the sum of |phi| over all beyond it, both signs)."""
-        last = math.sqrt(2 * (_GONE + 4)) / self.spread
-        grid = [4 / self.sigma]
-        while grid[-1] < last:
-            grid.append(grid[-1] * 1.15)
-        w = np.array(grid)
-        bounds = -self.smooth * w[:-1] ** 2 / 2
-        for index, nodes in enumerate(self.crowd._nodes):
-            bounds = bounds + self._bound(index, nodes, w)
-        numbers = np.ceil(np.diff(w) / gap) + 1
-        alive = np.flatnonzero(bounds > -_GONE)
-        first = 0 if len(alive) == 0 else int(alive[-1]) + 1
-        if first >= len(bounds):
-            return None, 0.0
-        count = math.ceil(w[first] / gap)
-        if count > _MOST_FREQUENCIES:
-            return None, 0.0
-        dropped = 2 * float(np.sum((numbers * np.exp(bounds))[first:]))
-        beyond = 2 * math.exp(-_GONE) * (1 + 1 / (self.spread * math.sqrt(2 * _GONE) * gap))
-        return count, dropped + beyond
-
-    def _bound(self, index: int, nodes: Nodes, w: FloatArray) -> FloatArray:
-        """Sum over rows of n ln|phi| on each [w_k, w_k+1], from above."""
-        moments, rest = self.moments[index], self.relative[index]
+    def _dead(self, gap: float) -> tuple[NDArray[np.bool_] | None, float]:
+        """(Which multiples of the gap are alive, bound on the sum of |phi| over all others, both signs)."""
+        last = math.sqrt(2 * (GONE + 4)) / self.spread
         disc = 0.5 * self.crowd._reach.frequency
-        m2 = np.maximum(moments[:, 0] * (1 - 1e-6) - 4 * rest / disc**2, 0.0)
-        high = moments[:, 0] * (1 + 1e-6) + 4 * rest / disc**2
-        m4 = moments[:, 1] * (1 + 1e-6) + 48 * rest / disc**4
-        best = np.minimum(0.0, np.outer(m2, -(w[:-1] ** 2) / 2) + np.outer(m4 / 24 + high**2 / 8, w[1:] ** 4))
-        if nodes.edges is not None and nodes.floors is not None:
-            ends = self.tilt * nodes.edges
-            floors = nodes.floors * np.exp(
-                np.minimum(ends[:, :-1], ends[:, 1:]) - self.scales[index][:, None]
-            )
-            floors *= 1 - 1e-6
-            for width in (1, 2, 3):
-                count = floors.shape[1] // width
-                part = floors[:, : count * width].reshape(len(floors), count, width).min(axis=2)
-                length = np.abs(np.diff(nodes.edges[:, : count * width + 1 : width], axis=1))
-                share = part * length
-                gain = np.zeros_like(best)
-                for k in range(count):
-                    turns = np.outer(length[:, k] / 2, w[:-1])
-                    gain += share[:, k : k + 1] * np.minimum(turns**2 / 9, 0.75)
-                best = np.minimum(best, -gain)
-        if nodes.integers is not None:
-            best = np.minimum(best, _integer_bound(*nodes.integers, w))
-        return np.asarray(nodes.counts @ best)
 
-    def _product(self, w: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
+        def coarse(w: FloatArray) -> tuple[FloatArray, FloatArray]:
+            whole, others = np.zeros(len(w) - 1), np.zeros(len(w) - 1)
+            for i, nodes in enumerate(self.crowd._nodes):
+                bound = chunk_bound(
+                    nodes, self.tilt, self.scales[i], self.moments[i], self.relative[i], disc, w
+                )
+                whole, others = whole + bound, others + (0.0 if self.crowd.atomic[i] else bound)
+            return whole, others
+
+        witnesses = [Witness(nodes, self.tilt) for nodes in self.crowd.witnesses(last)]
+        kept, dropped = alive(
+            start=4 / self.sigma,
+            last=last,
+            gap=gap,
+            variance=self.smooth,
+            coarse=coarse,
+            witnesses=witnesses,
+        )
+        beyond = 2 * math.exp(-GONE) * (1 + 1 / (self.spread * math.sqrt(2 * GONE) * gap))
+        return kept, dropped + beyond
+
+    def _product(self, w: FloatArray, alive: NDArray[np.bool_]) -> tuple[NDArray[np.complex128], FloatArray]:
         """The transform of the centred sum at the multiples w of a gap, and its error."""
         count = len(w)
         logs, angles = -self.smooth * w * w / 2, np.zeros(count)
         log_bound = -self.smooth * w * w / 2
         spread = np.zeros(count)
         size = np.zeros(count)
-        kept = np.ones(count, dtype=bool)
+        kept = alive.copy()
         order = sorted(range(len(self.moments)), key=lambda i: -self._variance(i))
         for index in order:
             # Other factors are at most 1 in modulus: what has died stays dead.
-            kept &= log_bound > -_GONE
+            kept &= log_bound > -GONE
             last = int(np.flatnonzero(kept)[-1]) + 1
             hats, error = self._hats(index, last, float(w[1]))
             n = self.crowd._nodes[index].counts
@@ -301,7 +290,8 @@ class _Tilted:
         product = np.where(kept, np.exp(logs + 1j * angles), 0.0)
         rounding = (UNIT * (32 + 8 * size) + w * self.mean_error) * np.abs(product)
         errors = np.minimum(bound * spread, 2 * bound) * (1 + 1e-6) + rounding
-        return product, np.where(kept, errors, bound * (1 + 1e-6))
+        # What was dead before is counted elsewhere.
+        return product, np.where(kept, errors, np.where(alive, bound * (1 + 1e-6), 0.0))
 
     def _variance(self, index: int) -> float:
         return float(self.crowd._nodes[index].counts @ self.moments[index][:, 0])
@@ -332,21 +322,3 @@ class _Tilted:
         hats = np.matmul(giant, baby.transpose(0, 2, 1)).reshape(rows, short * long)[:, :count]
         rounding = UNIT * (16 + nodes + 8 * np.arange(count, dtype=np.float64))
         return hats, 2 * self.relative[index][:, None] + rounding
-
-
-def _integer_bound(noise_std: FloatArray, sensitivity: float, w: FloatArray) -> FloatArray:
-    """ln|phi| of discrete Gaussian losses, tilted or not, on each [w_k, w_k+1], from above (noise_std >= 1).
-
-    By Poisson's summation |phi| <= sum_k e^(-std^2 (t + 2 pi k)^2/2)/(1 - 2 sum_(k>=1) e^(-2 pi^2 std^2 k^2)) with
-    t = w sensitivity/std^2, wherever the noise is centred. At distance d <= pi of t from the multiples of 2 pi that
-    is at most e^(-std^2 d^2/2) times e^0.75, and times 1 + 4 e^(-pi^2 std^2) while d <= pi/2.
-    """
-    variance = noise_std[:, None] ** 2
-    t = w[None, :] * (sensitivity / variance)
-    low, high = t[:, :-1], t[:, 1:]
-    below = np.floor(low / (2 * math.pi)) * (2 * math.pi)
-    # Where a multiple lies inside, the distance to the next one is negative.
-    distance = np.minimum(low - below, below + 2 * math.pi - high) - 1e-9 * (1 + high)
-    excess = np.where(high <= math.pi / 2, 4 * np.exp(-(math.pi**2) * variance), 0.75)
-    bound = -variance * np.maximum(distance, 0.0) ** 2 / 2 * (1 - 1e-9) + excess
-    return np.asarray(np.minimum(bound, 0.0))
