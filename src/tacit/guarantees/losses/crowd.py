@@ -96,10 +96,9 @@ class Crowd:
                 nodes = nodes_of(rows_of, Reach(low=-1.0, high=8.0, frequency=1.0))
             if nodes is None:
                 return None
-            masses = np.maximum(nodes.masses, 1e-300)
             rows += [
                 (loss, mass, n * factor)
-                for loss, mass, n in zip(nodes.losses, masses, nodes.counts, strict=True)
+                for loss, mass, n in zip(nodes.losses, nodes.masses, nodes.counts, strict=True)
             ]
         if self.normal > 0:
             x, mu = np.linspace(-12, 12, 97), math.sqrt(self.normal)

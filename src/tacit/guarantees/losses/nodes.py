@@ -11,7 +11,6 @@ from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, La
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
-    FinitePair,
     RandomizedResponsePair,
     StaircasePair,
 )
@@ -21,6 +20,7 @@ from tacit.guarantees.losses.pair import FloatArray, Pair, SwappedPair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.losses.rules import Reach, rule_of
 from tacit.guarantees.losses.sampled import PoissonSampledPair
+from tacit.guarantees.losses.tabulated import FinitePair
 
 __all__ = ["Nodes", "Reach", "nodes_of", "shape"]
 

@@ -18,7 +18,6 @@ from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, La
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
-    FinitePair,
     RandomizedResponsePair,
     StaircasePair,
 )
@@ -26,6 +25,7 @@ from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
+from tacit.guarantees.losses.tabulated import FinitePair
 
 __all__ = ["Reach", "Rule", "rule_of"]
 
