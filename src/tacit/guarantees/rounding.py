@@ -58,18 +58,18 @@ def _dyadic_up(mantissa: int, exponent: int) -> float:
         return math.inf if mantissa > 0 else -_LARGEST
     if top < -1080:
         return _SMALLEST if mantissa > 0 else -0.0
-    return _ratio_up(mantissa << max(exponent, 0), 1 << max(-exponent, 0))
+    exact = Fraction(mantissa) * (Fraction(2) ** exponent)
+    return _fraction_up(exact)
 
 
-def _ratio_up(above: int, below: int) -> float:
-    """Smallest float >= above/below, below > 0."""
+def _fraction_up(exact: Fraction) -> float:
     try:
-        nearest = above / below
+        nearest = float(exact)
     except OverflowError:
-        return math.inf if above > 0 else -_LARGEST
-    # The quotient of integers is rounded once, so that the right float is this or the next.
-    a, b = nearest.as_integer_ratio()
-    return nearest if a * below >= above * b else math.nextafter(nearest, math.inf)
+        return math.inf if exact > 0 else -_LARGEST
+    if math.isinf(nearest):
+        return nearest if nearest > 0 else -_LARGEST
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def up(x: Any) -> float:
@@ -77,9 +77,9 @@ def up(x: Any) -> float:
     if isinstance(x, float):
         return x
     if isinstance(x, int):
-        return _ratio_up(x, 1)
+        return _fraction_up(Fraction(x))
     if isinstance(x, Fraction):
-        return _ratio_up(x.numerator, x.denominator)
+        return _fraction_up(x)
     if x.is_nan() or not x.is_finite():
         return math.inf
     mantissa, exponent = x.upper().mid().man_exp()

@@ -102,12 +102,14 @@ class PoissonSampledPair(Pair):
 
     @property
     def infinite_mass(self) -> Interval:
-        inner = self.pair.infinite_mass
-        if inner.high == 0 or self.rate == 1:
+        inner, rate = self.pair.infinite_mass, Fraction(self.rate)
+        if inner.high == 0:
             return inner
-        # One product of floats is rounded once.
-        low, high = self.rate * inner.low, self.rate * inner.high
-        return Interval(low=math.nextafter(low, 0.0), high=math.nextafter(high, math.inf))
+        low, high = rate * Fraction(inner.low), rate * Fraction(inner.high)
+        return Interval(
+            low=bracket(lambda: exact_ball(low), what="a mass").low,
+            high=bracket(lambda: exact_ball(high), what="a mass").high,
+        )
 
     @property
     def reverse_infinite_mass(self) -> Interval:
