@@ -17,6 +17,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.guarantees.losses.aim import OUTSIDE, Aim, aimed
 from tacit.guarantees.losses.circle import Circle, Smoothed
 from tacit.guarantees.losses.continuous import GaussianPair
 from tacit.guarantees.losses.laws import UNIT
@@ -30,12 +31,11 @@ _SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacement
 _LATTICE = {"DiscreteGaussianPair"}
 _LEAST = 256
 _ROWS = 256
-_SAMPLE = 256
+_SAMPLE = 128
 _GONE = 40.0
 _MOST_FREQUENCIES = 4096
 _BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
-_FACTORS = (0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
 
 
 class _TooWide(Exception):
@@ -58,6 +58,9 @@ class Crowd:
         self.members = others
         grouped = [list(g) for _, g in groupby(others, key=lambda part: shape(part[0]))]
         self.chunks = [g[i : i + _ROWS] for g in grouped for i in range(0, len(g), _ROWS)]
+        self.factor = 1.0
+        self._rough: LogMoments | None = None
+        self._sample: Crowd | None = None
         self._nodes: list[Nodes] = []
         self._reach = Reach(low=0.0, high=0.0, frequency=0.0)
 
@@ -71,29 +74,50 @@ class Crowd:
         known = (s is not None and (s[2] in _SMOOTH or (s[2] in _LATTICE and not s[1])) for s in shapes)
         return Crowd(parts, exact) if all(known) else None
 
+    def _sampled(self) -> Crowd:
+        """An even sample, of which each part stands for `factor` of them."""
+        chosen = self.members[:: max(1, len(self.members) // _SAMPLE)]
+        sample = Crowd(chosen, self.exact)
+        sample.normal, sample.factor = self.normal, len(self.members) / max(1, len(chosen))
+        return sample
+
     def rough(self) -> LogMoments | None:
         """Log-moments of an even sample: only says where to look."""
-        chosen = self.members[:: max(1, len(self.members) // _SAMPLE)]
-        factor = len(self.members) / len(chosen)
+        self._sample = self._sampled()
         rows: list[tuple[FloatArray, FloatArray, float]] = []
-        for _, group in groupby(chosen, key=lambda part: shape(part[0])):
-            rows_of = list(group)
-            nodes = nodes_of(rows_of, Reach(low=-1.0, high=40.0, frequency=1.0))
+        for chunk in self._sample.chunks:
+            nodes = nodes_of(chunk, Reach(low=-1.0, high=40.0, frequency=1.0))
             if nodes is None:
-                nodes = nodes_of(rows_of, Reach(low=-1.0, high=8.0, frequency=1.0))
+                nodes = nodes_of(chunk, Reach(low=-1.0, high=8.0, frequency=1.0))
             if nodes is None:
                 return None
             masses = np.maximum(nodes.masses, 1e-300)
             rows += [
-                (loss, mass, n * factor)
+                (loss, mass, n * self._sample.factor)
                 for loss, mass, n in zip(nodes.losses, masses, nodes.counts, strict=True)
             ]
         if self.normal > 0:
             x, mu = np.linspace(-12, 12, 97), math.sqrt(self.normal)
             rows.append((mu * mu / 2 + mu * x, np.exp(-x * x / 2) / (4 * math.sqrt(2 * math.pi)), 1.0))
-        return LogMoments(rows)
+        self._rough = LogMoments(rows)
+        return self._rough
 
-    def _prepare(self, reach: Reach) -> bool:
+    def _last_alive(self, spread: float, aim: Aim, epsilon: float, delta: float) -> float:
+        """The last frequency that the sample leaves alive."""
+        guess = 20 / aim.sigma
+        if self._sample is None or not self._sample.members:
+            return guess
+        if not self._sample._prepare(aim, guess):
+            return guess
+        tilted = _Tilted(self._sample, spread, aim)
+        window = tilted.window(epsilon, delta)
+        alive = None if window is None else tilted._dead(2 * math.pi / (window[1] - window[0]))[0]
+        return (
+            guess if window is None or alive is None else alive * 2 * math.pi / (window[1] - window[0]) * 1.18
+        )
+
+    def _prepare(self, aim: Aim, frequency: float) -> bool:
+        reach = Reach(low=aim.tilt - aim.down * 1.01, high=aim.tilt + aim.up * 1.01, frequency=frequency)
         old = self._reach
         if (
             self._nodes
@@ -111,20 +135,19 @@ class Crowd:
         self._reach = reach
         return True
 
-    def solve(
-        self, spread: float, tilt: float, variance: float, epsilon: float, delta: float
-    ) -> Smoothed | None:
+    def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> Smoothed | None:
         """The curve around epsilon, smoothed by `spread`; None where it cannot be certified this way."""
-        sigma = math.sqrt(variance + spread**2)
-        jump = _FACTORS[-1] / sigma * 1.01
-        found: float | tuple[Circle, tuple[float, float]] | None = max(20 / sigma, self._reach.frequency)
+        assert self._rough is not None
+        aim = aimed(self._rough, spread, tilt, epsilon)
+        last = self._last_alive(spread, aim, epsilon, delta)
+        found: float | tuple[Circle, tuple[float, float]] | None = last
         for _ in range(3):
             if not isinstance(found, float):
                 break
-            if not self._prepare(Reach(low=tilt - jump, high=tilt + jump, frequency=found)):
+            if not self._prepare(aim, found):
                 return None
             try:
-                found = _Tilted(self, spread, tilt, sigma).circle(epsilon, delta)
+                found = _Tilted(self, spread, aim).circle(epsilon, delta)
             except _TooWide:
                 return None
         if found is None or isinstance(found, float):
@@ -146,12 +169,13 @@ class Crowd:
 class _Tilted:
     """The crowd under one tilt: moments, windows, frequencies."""
 
-    def __init__(self, crowd: Crowd, spread: float, tilt: float, sigma: float) -> None:
+    def __init__(self, crowd: Crowd, spread: float, aim: Aim) -> None:
+        tilt, sigma = aim.tilt, aim.sigma
         self.crowd, self.tilt, self.sigma, self.spread = crowd, tilt, sigma, spread
         self.smooth = crowd.normal + spread**2
         c, v = tilt, self.smooth
         self.log_scale, self.scale_error = c * (c + 1) * v / 2, 8 * UNIT * abs(c) * (abs(c) + 1) * v
-        self.shifts = [sign * factor / sigma for sign in (1, -1) for factor in _FACTORS]
+        self.shifts = [aim.up, -aim.down]
         self.rises = np.array([t * v * (c + 0.5) + t * t * v / 2 for t in self.shifts])
         self.mean, self.mean_error = v * (c + 0.5), 8 * UNIT * v * (abs(c) + 1)
         self.kept = [0.0, 0.0]
@@ -160,25 +184,23 @@ class _Tilted:
         self.weights: list[FloatArray] = []
         self.centres: list[FloatArray] = []
         self.relative: list[FloatArray] = []
+        self.rounding: list[FloatArray] = []
         self.scales: list[FloatArray] = []
         for nodes in crowd._nodes:
             self._add(nodes)
 
     def _add(self, nodes: Nodes) -> None:
-        log_a, weights = nodes.tilted(self.tilt)
-        n = nodes.counts
-        relative = nodes.relative + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
+        log_a, weights, blur = nodes.tilted(self.tilt)
+        n = nodes.counts * self.crowd.factor
+        rest = 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
+        relative = nodes.relative + rest
         means = np.sum(weights * nodes.losses, axis=1)
         centred = nodes.losses - means[:, None]
         squares = centred * centred
         moments = np.stack([np.sum(weights * squares, axis=1), np.sum(weights * squares**2, axis=1)], axis=1)
-        with np.errstate(divide="ignore"):
-            logs = np.log(weights)
         for k, shift in enumerate(self.shifts):
-            exponents = logs + shift * centred
-            peak = np.max(exponents, axis=1)
-            grown = np.log(np.sum(np.exp(exponents - peak[:, None]), axis=1)) + peak
-            self.rises[k] += float(n @ (grown + shift * means + 4 * relative))
+            grown = shift * means + _log_mean(weights, shift * centred)
+            self.rises[k] += float(n @ (grown + 4 * relative))
         self.log_scale += float(n @ log_a)
         self.scale_error += float(n @ (2 * relative + 8 * UNIT * np.abs(log_a)))
         self.mean += float(n @ means)
@@ -186,22 +208,31 @@ class _Tilted:
         self.kept[0] += float(n @ log_one_minus(nodes.infinite[:, 1]))
         self.kept[1] += float(n @ log_one_minus(nodes.infinite[:, 0]))
         self.moments.append(moments)
-        self.weights.append(weights)
-        self.centres.append(centred)
+        # Far nodes serve the shifts; under this tilt most of them weigh nothing.
+        heavy = np.flatnonzero(np.max(weights, axis=0) > 1e-19)
+        kept = slice(int(heavy[0]), int(heavy[-1]) + 1)
+        rest = rest + 1e-19 * (weights.shape[1] - (kept.stop - kept.start))
+        self.weights.append(weights[:, kept])
+        self.centres.append(centred[:, kept])
         self.relative.append(relative)
+        self.rounding.append(blur + np.stack([rest, np.zeros_like(rest)]))
         self.scales.append(log_a)
+
+    def window(self, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """Around epsilon, and all but 1e-14 of the tilted law on either side."""
+        pairs = list(zip(self.shifts, self.rises, strict=True))
+        high = min((rise + OUTSIDE) / shift for shift, rise in pairs if shift > 0)
+        low = max((rise + OUTSIDE) / shift for shift, rise in pairs if shift < 0)
+        far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * self.spread
+        top, bottom = max(high, epsilon + 9 * self.spread), min(low, epsilon - far)
+        return (bottom, top) if math.isfinite(top) and math.isfinite(bottom) else None
 
     def circle(self, epsilon: float, delta: float) -> tuple[Circle, tuple[float, float]] | float | None:
         """The composed law around epsilon, with the logarithms of the finite masses; a frequency if one
         beyond the reach of the nodes is alive."""
-        goal = math.log(1e14)
-        pairs = list(zip(self.shifts, self.rises, strict=True))
-        high = min((rise + goal) / shift for shift, rise in pairs if shift > 0)
-        low = max((rise + goal) / shift for shift, rise in pairs if shift < 0)
-        far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * self.spread
-        top, bottom = max(high, epsilon + 9 * self.spread), min(low, epsilon - far)
-        if not (math.isfinite(top) and math.isfinite(bottom)):
+        if (window := self.window(epsilon, delta)) is None:
             return None
+        bottom, top = window
         gap = 2 * math.pi / (top - bottom)
         alive, dropped = self._dead(gap)
         if alive is None:
@@ -271,7 +302,7 @@ class _Tilted:
                 best = np.minimum(best, -gain)
         if nodes.integers is not None:
             best = np.minimum(best, _integer_bound(*nodes.integers, w))
-        return np.asarray(nodes.counts @ best)
+        return np.asarray(nodes.counts @ best) * self.crowd.factor
 
     def _product(self, w: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
         """The transform of the centred sum at the multiples w of a gap, and its error."""
@@ -330,8 +361,19 @@ class _Tilted:
         for b in range(1, long):
             np.multiply(giant[:, b - 1], leap, out=giant[:, b])
         hats = np.matmul(giant, baby.transpose(0, 2, 1)).reshape(rows, short * long)[:, :count]
-        rounding = UNIT * (16 + nodes + 8 * np.arange(count, dtype=np.float64))
-        return hats, 2 * self.relative[index][:, None] + rounding
+        k = np.arange(count, dtype=np.float64)
+        fixed, turning = self.rounding[index]
+        return hats, 2 * fixed[:, None] + np.outer(2 * turning, gap * k) + UNIT * (16 + nodes + 8 * k)
+
+
+def _log_mean(weights: FloatArray, exponents: FloatArray) -> FloatArray:
+    """ln sum_j weight_j e^(exponent_j) of each row."""
+    if float(np.max(np.abs(exponents))) < 600:
+        return np.asarray(np.log(np.sum(weights * np.exp(exponents), axis=1)))
+    with np.errstate(divide="ignore"):
+        logs = np.log(weights) + exponents
+    peaks = np.max(logs, axis=1)
+    return np.asarray(np.log(np.sum(np.exp(logs - peaks[:, None]), axis=1)) + peaks)
 
 
 def _integer_bound(noise_std: FloatArray, sensitivity: float, w: FloatArray) -> FloatArray:

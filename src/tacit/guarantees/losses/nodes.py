@@ -38,8 +38,10 @@ class Nodes:
     counts: FloatArray
     infinite: FloatArray
     error: FloatArray
+    sizes: FloatArray
+    """Rounding: mass e^(zL) of a node is right to UNIT (32 + 8 |ln mass| + 8 (1 + |z|) size), relatively."""
     relative: float = 0.0
-    """Relative error of the masses, and of e^(zL), within the reach."""
+    """The largest of these relative errors within the reach."""
     edges: FloatArray | None = None
     """Losses at the edges of cells (rows, cells + 1)."""
     floors: FloatArray | None = None
@@ -47,14 +49,22 @@ class Nodes:
     integers: tuple[FloatArray, float] | None = None
     """Discrete Gaussian noise: noise_std >= 1 of each row, and the sensitivity."""
 
-    def tilted(self, tilt: float) -> tuple[FloatArray, FloatArray]:
-        """(ln A, weights): A = sum_j mass_j e^(tilt loss_j), weights the shares in it."""
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.masses) + tilt * self.losses
+    def tilted(self, tilt: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(ln A, weights, blur): A = sum_j mass_j e^(tilt loss_j), weights the shares in it.
+
+        With blur_0 and blur_1 of a row, its transform at tilt + iw is right to blur_0 + w blur_1, relatively.
+        """
+        masses = np.log(np.maximum(self.masses, 1e-300))
+        logs = masses + tilt * self.losses
         peaks = np.max(logs, axis=1, keepdims=True)
         weights = np.exp(logs - peaks)
         sums = np.sum(weights, axis=1, keepdims=True)
-        return (peaks + np.log(sums))[:, 0], weights / sums
+        # Numbers below the normal range are slow, and these weigh less than their rounding.
+        weights[weights < 1e-30] = 0.0
+        weights /= sums
+        sizes = 8 * UNIT * np.sum(weights * self.sizes, axis=1)
+        fixed = UNIT * (32 + 8 * np.sum(weights * np.abs(masses), axis=1)) + (1 + abs(tilt)) * sizes
+        return (peaks + np.log(sums))[:, 0], weights, np.stack([fixed, sizes])
 
 
 def shape(pair: Pair) -> tuple[object, ...] | None:
@@ -104,15 +114,24 @@ def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
     ratio, q, error, infinite, x, density = rule
     if float(np.max(np.abs(ratio))) > _FURTHEST or (x is not None and float(np.max(np.abs(x))) > _FURTHEST):
         return None
-    losses, p = ratio, q * np.exp(ratio)
-    if sampled:
-        losses = np.log1p(rates * np.expm1(ratio))
-        p = (1 - rates) * q + rates * p
+    losses, sizes = ratio, np.abs(ratio) + _cancelled(base, ratio)
+    if not sampled:
+        p = q * np.exp(ratio)
+    else:
+        moved = rates * np.expm1(ratio)
+        grown = 1 + moved
+        losses, p = np.log1p(moved), q * grown
+        # d loss = slope d ratio, slope = 1 - (1 - rate)/grown; log1p adds units of 1 - 1/grown.
+        slopes = np.maximum(1 - (1 - rates) / grown, 0.0) + 1e-15
+        sizes = slopes * sizes + np.abs(moved) / grown
         # Q-mass that P cannot reach now has the loss ln(1 - rate); it is listed as a node of its own.
-        losses = np.concatenate([losses, np.log1p(-rates)], axis=1)
         lost = infinite[1]
-        p, q = np.concatenate([p, (1 - rates) * lost], axis=1), np.concatenate([q, lost], axis=1)
+        if np.any(lost > 0):
+            losses = np.concatenate([losses, np.log1p(-rates)], axis=1)
+            sizes = np.concatenate([sizes, rates / (1 - rates)], axis=1)
+            p, q = np.concatenate([p, (1 - rates) * lost], axis=1), np.concatenate([q, lost], axis=1)
         infinite = (infinite[0] * rates, np.zeros_like(lost))
+    sizes = sizes + np.abs(losses)
     if swapped:
         losses, p, infinite = -losses, q, (infinite[1], infinite[0])
     edges = floors = None
@@ -130,11 +149,26 @@ def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
         counts=counts,
         infinite=np.concatenate([infinite[0] * (1 - 1e-12), infinite[0] * (1 + 1e-12)], axis=1),
         error=error,
+        sizes=sizes,
         relative=UNIT * (128 + 16 * (reach.power + reach.frequency) * (1 + furthest)),
         edges=edges,
         floors=floors,
         integers=_lattice(base) if not sampled else None,
     )
+
+
+def _cancelled(base: Sequence[Pair], ratio: FloatArray) -> FloatArray | float:
+    """What the terms of ln Z may exceed its size by: mu|x| + mu^2/2 <= |mu x - mu^2/2| + mu^2."""
+    if isinstance(base[0], GaussianPair):
+        return np.array([[float(p.squared)] for p in base if isinstance(p, GaussianPair)]) * (1 + 1e-9)
+    if isinstance(base[0], DiscreteGaussianPair):
+        rows = [p.sensitivity / p.noise_std for p in base if isinstance(p, DiscreteGaussianPair)]
+        return np.array(rows)[:, None] ** 2
+    if isinstance(base[0], SampledReplacementPair):
+        # Two mixtures against each other: no node is worse than the furthest.
+        largest = max(p.mu for p in base if isinstance(p, SampledReplacementPair))
+        return float(np.max(np.abs(ratio))) + 2 * largest**2
+    return 0.0
 
 
 def _lattice(base: Sequence[Pair]) -> tuple[FloatArray, float] | None:
