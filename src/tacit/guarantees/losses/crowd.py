@@ -183,7 +183,8 @@ class _Tilted:
         self.moments: list[FloatArray] = []
         self.weights: list[FloatArray] = []
         self.centres: list[FloatArray] = []
-        self.relative: list[FloatArray] = []
+        self.rest: list[FloatArray] = []
+        self.means: list[FloatArray] = []
         self.rounding: list[FloatArray] = []
         self.scales: list[FloatArray] = []
         for nodes in crowd._nodes:
@@ -196,8 +197,7 @@ class _Tilted:
         relative = nodes.relative + rest
         means = np.sum(weights * nodes.losses, axis=1)
         centred = nodes.losses - means[:, None]
-        squares = centred * centred
-        moments = np.stack([np.sum(weights * squares, axis=1), np.sum(weights * squares**2, axis=1)], axis=1)
+        moments = _moments(weights, centred, nodes.soft)
         for k, shift in enumerate(self.shifts):
             grown = shift * means + _log_mean(weights, shift * centred)
             self.rises[k] += float(n @ (grown + 4 * relative))
@@ -214,7 +214,8 @@ class _Tilted:
         rest = rest + 1e-19 * (weights.shape[1] - (kept.stop - kept.start))
         self.weights.append(weights[:, kept])
         self.centres.append(centred[:, kept])
-        self.relative.append(relative)
+        self.rest.append(rest)
+        self.means.append(means)
         self.rounding.append(blur + np.stack([rest, np.zeros_like(rest)]))
         self.scales.append(log_a)
 
@@ -278,31 +279,38 @@ class _Tilted:
 
     def _bound(self, index: int, nodes: Nodes, w: FloatArray) -> FloatArray:
         """Sum over rows of n ln|phi| on each [w_k, w_k+1], from above."""
-        moments, rest = self.moments[index], self.relative[index]
-        disc = 0.5 * self.crowd._reach.frequency
-        m2 = np.maximum(moments[:, 0] * (1 - 1e-6) - 4 * rest / disc**2, 0.0)
-        high = moments[:, 0] * (1 + 1e-6) + 4 * rest / disc**2
-        m4 = moments[:, 1] * (1 + 1e-6) + 48 * rest / disc**4
-        best = np.minimum(0.0, np.outer(m2, -(w[:-1] ** 2) / 2) + np.outer(m4 / 24 + high**2 / 8, w[1:] ** 4))
-        if nodes.edges is not None and nodes.floors is not None:
-            ends = self.tilt * nodes.edges
-            floors = nodes.floors * np.exp(
-                np.minimum(ends[:, :-1], ends[:, 1:]) - self.scales[index][:, None]
-            )
-            floors *= 1 - 1e-6
-            for width in (1, 2, 3):
-                count = floors.shape[1] // width
-                part = floors[:, : count * width].reshape(len(floors), count, width).min(axis=2)
-                length = np.abs(np.diff(nodes.edges[:, : count * width + 1 : width], axis=1))
-                share = part * length
-                gain = np.zeros_like(best)
-                for k in range(count):
-                    turns = np.outer(length[:, k] / 2, w[:-1])
-                    gain += share[:, k : k + 1] * np.minimum(turns**2 / 9, 0.75)
-                best = np.minimum(best, -gain)
+        reach = self.crowd._reach
+        disc = min(0.5 * reach.frequency, reach.high - self.tilt, self.tilt - reach.low)
+        gains = self._gains(index, nodes, w)
+        best = np.zeros((len(nodes.counts), len(w) - 1))
+        if gains is not None:
+            best = -np.sum(gains, axis=1)
+        for k, moments in enumerate(self.moments[index]):
+            rest = self.rest[index] * (nodes.softer if k else 1.0)
+            rest = rest * np.exp(np.minimum(disc * np.abs(self.means[index]), 50.0))
+            falls = _moment_falls(moments, rest, disc, w)
+            if k == 0:
+                best = np.minimum(best, -falls)
+            else:
+                kept = np.clip(moments[:, 0] - rest - 1e-9, 0.0, 1.0)[:, None]
+                falls = -kept * np.expm1(-falls) * (1 - 1e-9)
+                if gains is not None and nodes.left is not None:
+                    falls = falls + np.einsum("rcw,c->rw", gains, nodes.left[:, k - 1])
+                best = np.minimum(best, np.log1p(-np.minimum(falls, 1 - 1e-16)))
         if nodes.integers is not None:
             best = np.minimum(best, _integer_bound(*nodes.integers, w))
         return np.asarray(nodes.counts @ best) * self.crowd.factor
+
+    def _gains(self, index: int, nodes: Nodes, w: FloatArray) -> FloatArray | None:
+        """Of each cell the part of 1 - |phi| that its uniform share contributes (rows, cells, intervals)."""
+        if nodes.edges is None or nodes.floors is None:
+            return None
+        ends = self.tilt * nodes.edges
+        floors = nodes.floors * np.exp(np.minimum(ends[:, :-1], ends[:, 1:]) - self.scales[index][:, None])
+        length = np.abs(np.diff(nodes.edges, axis=1))
+        share = floors * length * (1 - 1e-6)
+        turns = (length / 2)[:, :, None] * w[:-1]
+        return np.asarray(share[:, :, None] * np.minimum(turns**2 / 9, 0.75))
 
     def _product(self, w: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
         """The transform of the centred sum at the multiples w of a gap, and its error."""
@@ -335,7 +343,7 @@ class _Tilted:
         return product, np.where(kept, errors, bound * (1 + 1e-6))
 
     def _variance(self, index: int) -> float:
-        return float(self.crowd._nodes[index].counts @ self.moments[index][:, 0])
+        return float(self.crowd._nodes[index].counts @ self.moments[index][0, :, 1])
 
     def _hats(self, index: int, count: int, gap: float) -> tuple[NDArray[np.complex128], FloatArray]:
         """Transforms of the rows of a chunk at 0, gap, ..., and their errors.
@@ -364,6 +372,37 @@ class _Tilted:
         k = np.arange(count, dtype=np.float64)
         fixed, turning = self.rounding[index]
         return hats, 2 * fixed[:, None] + np.outer(2 * turning, gap * k) + UNIT * (16 + nodes + 8 * k)
+
+
+def _moments(weights: FloatArray, centred: FloatArray, soft: FloatArray | None) -> FloatArray:
+    """Of the whole law and of softened parts of it, each row: mass, second and fourth moment about the parts'
+    own means, and about 0."""
+    factors = np.ones((weights.shape[1], 1)) if soft is None else np.insert(soft, 0, 1.0, axis=1)
+    raised, sums = weights, [weights @ factors]
+    for _ in range(4):
+        raised = raised * centred
+        sums.append(raised @ factors)
+    m1, m2, m3, m4 = (total / np.maximum(sums[0], 1e-300) for total in sums[1:])
+    second = m2 - m1 * m1
+    fourth = m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * m1**4
+    return np.stack([sums[0], second, fourth, m2, m4]).transpose(2, 1, 0)
+
+
+def _moment_falls(moments: FloatArray, rest: FloatArray, disc: float, w: FloatArray) -> FloatArray:
+    """E >= 0 with |psi| <= e^-E on each [w_k, w_k+1], psi the transform of a part that is normed to mass 1:
+    E = w^2 m2/2 - w^4 (m4/24 + m2^2/8).
+
+    The transform is right to `rest` within `disc`, hence by Cauchy its k-th derivative to k! rest/disc^k. With
+    every raw moment at most r^k, m4 = r^4, and 1/disc <= R, r <= R, that moves the second central moment by at
+    most 200 R^2 rest/p and the fourth by 2000 R^4 rest/p.
+    """
+    mass, second, fourth, m2, m4 = (column[:, None] for column in moments.T)
+    share = rest[:, None] / np.maximum(mass, 1e-300)
+    off2 = 1e-9 * m2 + 200 * share * np.maximum(m2, disc**-2)
+    off4 = 1e-9 * m4 + 2000 * share * np.maximum(m4, disc**-4)
+    low, high = np.maximum(second * (1 - 1e-6) - off2, 0.0), second * (1 + 1e-6) + off2
+    top = fourth * (1 + 1e-6) + off4
+    return np.asarray(np.maximum(low * w[:-1] ** 2 / 2 - (top / 24 + high**2 / 8) * w[1:] ** 4, 0.0))
 
 
 def _log_mean(weights: FloatArray, exponents: FloatArray) -> FloatArray:

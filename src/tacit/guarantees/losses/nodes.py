@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,11 +20,12 @@ from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.pair import FloatArray, Pair, SwappedPair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
-from tacit.guarantees.losses.rules import Reach, rule_of
+from tacit.guarantees.losses.rules import STRIP, Reach, rule_of
 from tacit.guarantees.losses.sampled import PoissonSampledPair
 
 __all__ = ["Nodes", "Reach", "nodes_of", "shape"]
 
+_SOFT = (0.8, 1.3, 2.0)
 _FURTHEST = 600.0
 """Losses beyond this leave the range of e^l in floats."""
 
@@ -46,6 +48,12 @@ class Nodes:
     """Losses at the edges of cells (rows, cells + 1)."""
     floors: FloatArray | None = None
     """Of each cell, the least P-density of x over the greatest slope of the loss (rows, cells), at tilt 0."""
+    soft: FloatArray | None = None
+    """Normal noise x: factors e^(-x^2/2T^2) <= 1 that leave out its tails (nodes, kinds), of entire functions."""
+    left: FloatArray | None = None
+    """The least 1 - e^(-x^2/2T^2) in each cell (cells, kinds)."""
+    softer: float = 1.0
+    """How many times `error` is that of sums with these factors."""
     integers: tuple[FloatArray, float] | None = None
     """Discrete Gaussian noise: noise_std >= 1 of each row, and the sensitivity."""
 
@@ -153,6 +161,9 @@ def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
         relative=UNIT * (128 + 16 * (reach.power + reach.frequency) * (1 + furthest)),
         edges=edges,
         floors=floors,
+        soft=_softened(base, ratio),
+        left=_left(base, x),
+        softer=_growth(base),
         integers=_lattice(base) if not sampled else None,
     )
 
@@ -169,6 +180,27 @@ def _cancelled(base: Sequence[Pair], ratio: FloatArray) -> FloatArray | float:
         largest = max(p.mu for p in base if isinstance(p, SampledReplacementPair))
         return float(np.max(np.abs(ratio))) + 2 * largest**2
     return 0.0
+
+
+def _softened(base: Sequence[Pair], ratio: FloatArray) -> FloatArray | None:
+    """e^(-x^2/2T^2) where ln Z = mu x - mu^2/2; in a strip of half-width a at most e^(a^2/2T^2)."""
+    if not isinstance(base[0], GaussianPair):
+        return None
+    mu = base[0].near
+    x = ratio[0] / mu + mu / 2
+    return np.stack([np.exp(-x * x / (2 * t * t)) for t in _SOFT], axis=1)
+
+
+def _left(base: Sequence[Pair], edges: FloatArray | None) -> FloatArray | None:
+    if edges is None or (soft := _softened(base, edges)) is None:
+        return None
+    # The factor peaks at x = 0, which is an edge.
+    return np.asarray(1 - np.maximum(soft[:-1], soft[1:])) * (1 - 1e-9)
+
+
+def _growth(base: Sequence[Pair]) -> float:
+    widest = max((p.near for p in base if isinstance(p, GaussianPair)), default=math.inf)
+    return math.exp(min(math.pi / (2 * widest), STRIP) ** 2 / 2 / _SOFT[0] ** 2)
 
 
 def _lattice(base: Sequence[Pair]) -> tuple[FloatArray, float] | None:

@@ -27,10 +27,12 @@ from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 
-__all__ = ["Reach", "Rule", "rule_of"]
+__all__ = ["STRIP", "Reach", "Rule", "rule_of"]
 
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
+STRIP = 6.0
+"""The half-width of the widest strip in which normal noise is followed."""
 _MOST = 2048
 
 
@@ -203,7 +205,7 @@ def _span(mu: float, rates: FloatArray, reach: Reach) -> tuple[float, float]:
 
 def _strip(mu: float, reach: Reach) -> tuple[float, float]:
     """Half-width of the strip that is used, and the spacing of nodes that it allows."""
-    strip = min(math.pi / (2 * mu), 6.0)
+    strip = min(math.pi / (2 * mu), STRIP)
     theta = strip * mu
     cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
     return strip, 2 * math.pi * strip / (_WANTED + cost)
@@ -219,7 +221,7 @@ def _strip_error(mu: float, strip: float, spacing: float, reach: Reach) -> float
 def _integers(std: FloatArray, s: float, rates: FloatArray, reach: Reach) -> Rule | None:
     """Sums over the integers: themselves where few, else (by the same strip) the integral, on coarser nodes."""
     mu = s / std
-    strip = min(math.pi / (2 * float(np.max(mu))), 6.0)
+    strip = min(math.pi / (2 * float(np.max(mu))), STRIP)
     own = 2 * math.pi * strip * float(np.min(std))
     theta = strip * float(np.max(mu))
     cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
