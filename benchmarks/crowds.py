@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from accounting import fresh
 
+from accounting import fresh
 from tacit.accounting import events as e
 
 NUMBER = 10_000
