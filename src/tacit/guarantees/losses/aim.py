@@ -12,7 +12,7 @@ from tacit.guarantees.losses.moments import LogMoments
 
 __all__ = ["OUTSIDE", "Aim", "aimed"]
 
-OUTSIDE = math.log(1e14)
+OUTSIDE = math.log(1e11)
 """All but e^-OUTSIDE of the tilted law is to lie in the window."""
 _SHIFTS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
 _CALMER = (1.0, 0.9, 0.8, 0.7, 0.55, 0.4, 0.25)

@@ -3,7 +3,7 @@
 The composed loss X is joined by an independent normal one of variance s^2 (Z M with M lognormal of mean 1): the
 curve only rises, and falls back by `docs/theory/grid-from-below.md`, whose factor M need only have mean 1 and
 ln E M^r <= r (r - 1) s^2/2. Under the tilted law E k(X - e), k(x) = e^(-cx)(1 - e^-x)+, is a sum over the
-frequencies of a circle that holds all but 1e-14 of X; each part's transform comes from a few nodes with
+frequencies of a circle that holds all but 1e-11 of X; each part's transform comes from a few nodes with
 bounded error (nodes.py), and beyond the first few frequencies the product is proved to be dead:
 ln|phi| <= -w^2 m2/2 + w^4 (m4/24 + m2^2/8), or the law has a uniform share p on an interval of length d and
 |phi| <= 1 - p (1 - |sin(wd/2)/(wd/2)|).
@@ -31,7 +31,10 @@ _SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacement
 _LATTICE = {"DiscreteGaussianPair"}
 _LEAST = 256
 _ROWS = 256
+_BLOCK = 32
+"""Rows whose tables of powers fit into a cache."""
 _SAMPLE = 128
+_ROUGH_NODES = 160
 _GONE = 40.0
 _MOST_FREQUENCIES = 4096
 _BUDGET = 1e9
@@ -86,9 +89,12 @@ class Crowd:
         self._sample = self._sampled()
         rows: list[tuple[FloatArray, FloatArray, float]] = []
         for chunk in self._sample.chunks:
-            nodes = nodes_of(chunk, Reach(low=-1.0, high=40.0, frequency=1.0))
-            if nodes is None:
-                nodes = nodes_of(chunk, Reach(low=-1.0, high=8.0, frequency=1.0))
+            nodes = None
+            for high in (4.0, 10.0, 40.0):
+                finer = nodes_of(chunk, Reach(low=-1.0, high=high, frequency=1.0))
+                if finer is None or (nodes is not None and finer.losses.shape[1] > _ROUGH_NODES):
+                    break
+                nodes = finer
             if nodes is None:
                 return None
             masses = np.maximum(nodes.masses, 1e-300)
@@ -209,9 +215,9 @@ class _Tilted:
         self.kept[1] += float(n @ log_one_minus(nodes.infinite[:, 0]))
         self.moments.append(moments)
         # Far nodes serve the shifts; under this tilt most of them weigh nothing.
-        heavy = np.flatnonzero(np.max(weights, axis=0) > 1e-19)
+        heavy = np.flatnonzero(np.max(weights, axis=0) > 1e-16)
         kept = slice(int(heavy[0]), int(heavy[-1]) + 1)
-        rest = rest + 1e-19 * (weights.shape[1] - (kept.stop - kept.start))
+        rest = rest + 1e-16 * (weights.shape[1] - (kept.stop - kept.start))
         self.weights.append(weights[:, kept])
         self.centres.append(centred[:, kept])
         self.rest.append(rest)
@@ -220,7 +226,7 @@ class _Tilted:
         self.scales.append(log_a)
 
     def window(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """Around epsilon, and all but 1e-14 of the tilted law on either side."""
+        """Around epsilon, and all but 1e-11 of the tilted law on either side."""
         pairs = list(zip(self.shifts, self.rises, strict=True))
         high = min((rise + OUTSIDE) / shift for shift, rise in pairs if shift > 0)
         low = max((rise + OUTSIDE) / shift for shift, rise in pairs if shift < 0)
@@ -309,8 +315,11 @@ class _Tilted:
         floors = nodes.floors * np.exp(np.minimum(ends[:, :-1], ends[:, 1:]) - self.scales[index][:, None])
         length = np.abs(np.diff(nodes.edges, axis=1))
         share = floors * length * (1 - 1e-6)
-        turns = (length / 2)[:, :, None] * w[:-1]
-        return np.asarray(share[:, :, None] * np.minimum(turns**2 / 9, 0.75))
+        heavy = np.max(share, axis=0) > 1e-4
+        gains = np.zeros((*share.shape, len(w) - 1))
+        turns = (length[:, heavy] / 2)[:, :, None] * w[:-1]
+        gains[:, heavy] = share[:, heavy, None] * np.minimum(turns**2 / 9, 0.75)
+        return gains
 
     def _product(self, w: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
         """The transform of the centred sum at the multiples w of a gap, and its error."""
@@ -346,32 +355,40 @@ class _Tilted:
         return float(self.crowd._nodes[index].counts @ self.moments[index][0, :, 1])
 
     def _hats(self, index: int, count: int, gap: float) -> tuple[NDArray[np.complex128], FloatArray]:
-        """Transforms of the rows of a chunk at 0, gap, ..., and their errors.
-
-        e^(i(a + Ab)x) is a product of two powers of e^(ix): two short tables and one matrix product a row. Each
-        multiplication adds at most three units to the error of a power, the error of e^(ix) is multiplied by it.
-        """
+        """Transforms of the rows of a chunk at 0, gap, ..., and their errors."""
         weights, centres = self.weights[index], self.centres[index]
         rows, nodes = weights.shape
-        short = max(1, math.ceil(math.sqrt(count)))
-        long = -(-count // short)
         self.budget -= rows * nodes * count
         if self.budget < 0:
             raise _TooWide
-        turn = np.exp(1j * gap * centres)
-        baby = np.empty((rows, short, nodes), dtype=np.complex128)
-        baby[:, 0] = weights
-        for a in range(1, short):
-            np.multiply(baby[:, a - 1], turn, out=baby[:, a])
-        giant = np.empty((rows, long, nodes), dtype=np.complex128)
-        giant[:, 0] = 1.0
-        leap = np.exp(1j * (gap * short) * centres)
-        for b in range(1, long):
-            np.multiply(giant[:, b - 1], leap, out=giant[:, b])
-        hats = np.matmul(giant, baby.transpose(0, 2, 1)).reshape(rows, short * long)[:, :count]
+        blocks = [slice(i, i + _BLOCK) for i in range(0, rows, _BLOCK)]
+        hats = np.concatenate([_transforms(weights[b], centres[b], count, gap) for b in blocks])
         k = np.arange(count, dtype=np.float64)
         fixed, turning = self.rounding[index]
         return hats, 2 * fixed[:, None] + np.outer(2 * turning, gap * k) + UNIT * (16 + nodes + 8 * k)
+
+
+def _transforms(weights: FloatArray, losses: FloatArray, count: int, gap: float) -> NDArray[np.complex128]:
+    """sum_j weight_j e^(i k gap loss_j) of each row for k < count.
+
+    e^(i(a + Ab)x) is a product of two powers of e^(ix): two short tables and one matrix product a row. Each
+    multiplication adds at most three units to the error of a power, the error of e^(ix) is multiplied by it.
+    """
+    rows, nodes = weights.shape
+    short = max(1, math.ceil(math.sqrt(count)))
+    long = -(-count // short)
+    turn = np.exp(1j * gap * losses)
+    baby = np.empty((rows, short, nodes), dtype=np.complex128)
+    baby[:, 0] = weights
+    for a in range(1, short):
+        np.multiply(baby[:, a - 1], turn, out=baby[:, a])
+    giant = np.empty((rows, long, nodes), dtype=np.complex128)
+    giant[:, 0] = 1.0
+    leap = np.exp(1j * (gap * short) * losses)
+    for b in range(1, long):
+        np.multiply(giant[:, b - 1], leap, out=giant[:, b])
+    product = np.matmul(giant, baby.transpose(0, 2, 1))
+    return product.reshape(rows, short * long)[:, :count]
 
 
 def _moments(weights: FloatArray, centred: FloatArray, soft: FloatArray | None) -> FloatArray:
