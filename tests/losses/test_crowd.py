@@ -12,7 +12,8 @@ from tacit.accounting import account
 from tacit.accounting.events import DiscreteGaussian, Gaussian, PoissonSampled, Repeated
 from tacit.guarantees.losses.aim import Aim
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
-from tacit.guarantees.losses.crowd import Crowd, _integer_bound, _Tilted
+from tacit.guarantees.losses.crowd import Crowd
+from tacit.guarantees.losses.dead import integer_bound
 from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.engine import Engine
 from tacit.guarantees.losses.nodes import Reach, nodes_of
@@ -20,6 +21,7 @@ from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.losses.sampled import PoissonSampledPair
+from tacit.guarantees.losses.tilted import Tilted
 
 
 def _exponential() -> list[tuple[Pair, int]]:
@@ -157,7 +159,7 @@ def test_transforms_of_integer_noise_stay_below_their_bound(std: float, tilt: fl
     weights = np.exp(-k * k / (2 * std * std) + tilt * losses)
     weights /= weights.sum()
     w = 0.05 * 1.15 ** np.arange(60)
-    bounds = _integer_bound(np.array([std]), 1.0, w)[0]
+    bounds = integer_bound(np.array([std]), 1.0, w[:-1], w[1:])[0]
     for low, high, bound in zip(w[:-1], w[1:], bounds, strict=True):
         inside = np.linspace(low, high, 40)
         moduli = np.abs(np.exp(1j * np.outer(inside, losses)) @ weights)
@@ -169,12 +171,12 @@ def test_transforms_of_a_crowd_are_those_of_its_nodes() -> None:
     engine = Engine(list(Product(pairs=parts).pairs))
     engine.epsilon(1e-6, 4e-4)
     assert engine._crowd is not None
-    tilted = _Tilted(engine._crowd, 0.01, Aim(tilt=2.0, sigma=0.3, up=3.0, down=3.0))
-    for index, weights in enumerate(tilted.weights):
-        hats, error = tilted._hats(index, 50, 0.37)
+    tilted = Tilted(engine._crowd, 0.01, Aim(tilt=2.0, sigma=0.3, up=3.0, down=3.0))
+    for part in tilted.parts:
+        hats, error = tilted.hats(part, 50, 0.37)
         w = 0.37 * np.arange(50)
-        turned = np.exp(1j * tilted.centres[index][:, :, None] * w)
-        direct = np.einsum("rn,rnf->rf", weights, turned)
+        turned = np.exp(1j * part.centres[:, :, None] * w)
+        direct = np.einsum("rn,rnf->rf", part.weights, turned)
         assert np.all(np.abs(hats - direct) <= error)
 
 

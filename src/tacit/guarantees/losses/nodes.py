@@ -173,13 +173,14 @@ def _cancelled(base: Sequence[Pair], ratio: FloatArray) -> FloatArray | float:
     if isinstance(base[0], GaussianPair):
         return np.array([[float(p.squared)] for p in base if isinstance(p, GaussianPair)]) * (1 + 1e-9)
     if isinstance(base[0], DiscreteGaussianPair):
-        rows = [p.sensitivity / p.noise_std for p in base if isinstance(p, DiscreteGaussianPair)]
+        rows = [float(p.sensitivity / p.noise_std) for p in base if isinstance(p, DiscreteGaussianPair)]
         return np.array(rows)[:, None] ** 2
     if isinstance(base[0], SampledReplacementPair):
         # Two mixtures against each other: no node is worse than the furthest.
         largest = max(p.mu for p in base if isinstance(p, SampledReplacementPair))
         return float(np.max(np.abs(ratio))) + 2 * largest**2
-    return 0.0
+    # The ratio of two masses of a table is right to a unit, however near to 1.
+    return 1.0 if isinstance(base[0], FinitePair) else 0.0
 
 
 def _softened(base: Sequence[Pair], ratio: FloatArray) -> FloatArray | None:

@@ -34,6 +34,7 @@ _WANTED = 37.0
 STRIP = 6.0
 """The half-width of the widest strip in which normal noise is followed."""
 _MOST = 2048
+_MOST_LISTED = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class Reach:
     high: float
     frequency: float
     swapped: bool = False
+    listed: bool = False
+    """Whether integer noise must be given by its integers, though fewer nodes would do."""
 
     @property
     def power(self) -> float:
@@ -85,7 +88,9 @@ def rule_of(base: Sequence[Pair], rates: FloatArray, reach: Reach) -> Rule | Non
         tops = np.array([[p.epsilon] for p in base if isinstance(p, LaplacePair | ExponentialPair)])
         return _bounded(tops, isinstance(first, LaplacePair), reach)
     losses, p, lost, gone = _atoms(base)
-    error = np.full(len(base), 64 * UNIT * math.exp(min(float(np.max(np.abs(losses))) * reach.power, 600.0)))
+    # Losses and masses are right to a few units, which the nodes count as relative errors; only the staircase's
+    # middle, at the loss 0, is a difference.
+    error = np.full(len(base), 16 * UNIT)
     return losses, p * np.exp(-losses), error, (lost + nothing, gone + nothing), None, None
 
 
@@ -226,7 +231,7 @@ def _integers(std: FloatArray, s: float, rates: FloatArray, reach: Reach) -> Rul
     theta = strip * float(np.max(mu))
     cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
     none = np.zeros_like(mu)
-    if own - cost > _WANTED:
+    if own - cost > _WANTED and not reach.listed:
         rule = _normal(mu, rates, reach)
         if rule is None:
             return None
@@ -236,7 +241,7 @@ def _integers(std: FloatArray, s: float, rates: FloatArray, reach: Reach) -> Rul
     span = _span(float(np.max(mu)), rates, reach)
     left = math.ceil(span[0] * float(np.max(std)))
     right = math.ceil(span[1] * float(np.max(std)))
-    if left + right > _MOST:
+    if left + right > (_MOST_LISTED if reach.listed else _MOST):
         return None
     x = np.arange(-left, right + 1, dtype=np.float64)[None, :]
     q = np.exp(-x * x / (2 * std * std))
