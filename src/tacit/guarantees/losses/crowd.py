@@ -36,6 +36,8 @@ _MOST_FREQUENCIES = 4096
 _BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
 _FACTORS = (0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
+_DISC = 4.0
+"""Radius, over sigma, of the disc around the tilt (inside the reach) on which moments are compared."""
 
 
 class _TooWide(Exception):
@@ -83,10 +85,9 @@ class Crowd:
                 nodes = nodes_of(rows_of, Reach(low=-1.0, high=8.0, frequency=1.0))
             if nodes is None:
                 return None
-            masses = np.maximum(nodes.masses, 1e-300)
             rows += [
                 (loss, mass, n * factor)
-                for loss, mass, n in zip(nodes.losses, masses, nodes.counts, strict=True)
+                for loss, mass, n in zip(nodes.losses, nodes.masses, nodes.counts, strict=True)
             ]
         if self.normal > 0:
             x, mu = np.linspace(-12, 12, 97), math.sqrt(self.normal)
@@ -160,6 +161,9 @@ class _Tilted:
         self.weights: list[FloatArray] = []
         self.centres: list[FloatArray] = []
         self.relative: list[FloatArray] = []
+        self.disc: list[FloatArray] = []
+        # Worst-case rounding of sums over the rows of a chunk, and over chunks.
+        self.unit = UNIT * (2 * _ROWS + 2 * len(crowd._nodes))
         self.scales: list[FloatArray] = []
         for nodes in crowd._nodes:
             self._add(nodes)
@@ -174,15 +178,24 @@ class _Tilted:
         moments = np.stack([np.sum(weights * squares, axis=1), np.sum(weights * squares**2, axis=1)], axis=1)
         with np.errstate(divide="ignore"):
             logs = np.log(weights)
+        # |transform - that of the nodes| on the disc: errors that scale with A(tilt'), and those that do not.
+        steady = 2 * nodes.error * np.exp(np.minimum(_DISC / self.sigma * np.abs(means) - log_a, 600.0))
+        disc = 2 * (relative + steady)
         for k, shift in enumerate(self.shifts):
             exponents = logs + shift * centred
             peak = np.max(exponents, axis=1)
             grown = np.log(np.sum(np.exp(exponents - peak[:, None]), axis=1)) + peak
-            self.rises[k] += float(n @ (grown + shift * means + 4 * relative))
+            rise = grown + shift * means
+            # The nodes' error is absolute: it counts for more where A(tilt + shift) is less than 1.
+            there = 2 * nodes.error * np.exp(np.clip(-log_a - rise, 0.0, 600.0))
+            self.rises[k] += float(n @ (rise + 2 * (relative + nodes.relative + there)))
+            if abs(shift) * self.sigma <= _DISC * (1 + 1e-9):
+                disc = np.maximum(disc, 2 * relative * np.exp(np.minimum(grown, 600.0)) + 2 * steady)
+        self.disc.append(disc)
         self.log_scale += float(n @ log_a)
-        self.scale_error += float(n @ (2 * relative + 8 * UNIT * np.abs(log_a)))
+        self.scale_error += float(n @ (2 * relative + self.unit * np.abs(log_a)))
         self.mean += float(n @ means)
-        self.mean_error += 16 * UNIT * float(n @ np.abs(means))
+        self.mean_error += self.unit * float(n @ np.abs(means))
         self.kept[0] += float(n @ log_one_minus(nodes.infinite[:, 1]))
         self.kept[1] += float(n @ log_one_minus(nodes.infinite[:, 0]))
         self.moments.append(moments)
@@ -247,18 +260,18 @@ class _Tilted:
 
     def _bound(self, index: int, nodes: Nodes, w: FloatArray) -> FloatArray:
         """Sum over rows of n ln|phi| on each [w_k, w_k+1], from above."""
-        moments, rest = self.moments[index], self.relative[index]
-        disc = 0.5 * self.crowd._reach.frequency
-        m2 = np.maximum(moments[:, 0] * (1 - 1e-6) - 4 * rest / disc**2, 0.0)
+        moments, rest = self.moments[index], self.disc[index]
+        disc = _DISC / self.sigma
+        m2 = np.maximum(moments[:, 0] * (1 - 1e-6) - 4 * rest / disc**2, 0.0) * (rest < 1e-7)
         high = moments[:, 0] * (1 + 1e-6) + 4 * rest / disc**2
         m4 = moments[:, 1] * (1 + 1e-6) + 48 * rest / disc**4
         best = np.minimum(0.0, np.outer(m2, -(w[:-1] ** 2) / 2) + np.outer(m4 / 24 + high**2 / 8, w[1:] ** 4))
         if nodes.edges is not None and nodes.floors is not None:
             ends = self.tilt * nodes.edges
-            floors = nodes.floors * np.exp(
-                np.minimum(ends[:, :-1], ends[:, 1:]) - self.scales[index][:, None]
-            )
-            floors *= 1 - 1e-6
+            with np.errstate(divide="ignore"):
+                # In logarithms: a tiny floor times an overflow would be an infinite one.
+                logs = np.log(nodes.floors) + np.minimum(ends[:, :-1], ends[:, 1:])
+            floors = np.exp(logs - self.scales[index][:, None]) * (1 - 1e-6)
             for width in (1, 2, 3):
                 count = floors.shape[1] // width
                 part = floors[:, : count * width].reshape(len(floors), count, width).min(axis=2)
@@ -297,9 +310,9 @@ class _Tilted:
             log_bound[:last] += n @ np.log(modulus)
             spread[:last] += n @ (error / modulus)
             size[:last] += n @ (np.abs(each) + np.abs(turns))
-        bound = np.exp(np.minimum(log_bound, 0.0))
+        bound = np.exp(np.minimum(log_bound, 600.0))
         product = np.where(kept, np.exp(logs + 1j * angles), 0.0)
-        rounding = (UNIT * (32 + 8 * size) + w * self.mean_error) * np.abs(product)
+        rounding = (32 * UNIT + self.unit * size + w * self.mean_error) * np.abs(product)
         errors = np.minimum(bound * spread, 2 * bound) * (1 + 1e-6) + rounding
         return product, np.where(kept, errors, bound * (1 + 1e-6))
 
@@ -330,7 +343,7 @@ class _Tilted:
         for b in range(1, long):
             np.multiply(giant[:, b - 1], leap, out=giant[:, b])
         hats = np.matmul(giant, baby.transpose(0, 2, 1)).reshape(rows, short * long)[:, :count]
-        rounding = UNIT * (16 + nodes + 8 * np.arange(count, dtype=np.float64))
+        rounding = UNIT * (16 + 3 * nodes + 8 * np.arange(count, dtype=np.float64))
         return hats, 2 * self.relative[index][:, None] + rounding
 
 
