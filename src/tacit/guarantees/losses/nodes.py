@@ -126,7 +126,9 @@ def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
         floors = density * (np.ones_like(slope) if swapped else g[:, :-1]) / slope
         edges = -edges if swapped else edges
     # Near rate 1, 1 + rate (e^x - 1) cancels down to 1 - rate.
-    furthest = float(np.max(np.abs(ratio), initial=1.0)) + (1 / (1 - float(np.max(rates))) if sampled else 0.0)
+    furthest = float(np.max(np.abs(ratio), initial=1.0)) + (
+        1 / (1 - float(np.max(rates))) if sampled else 0.0
+    )
     return Nodes(
         losses=losses,
         masses=np.maximum(p, 0.0),
