@@ -65,7 +65,7 @@ def _summed(nodes: Any, z: Any) -> Any:
     [(0.05, 4.0, 40.0), (0.5, 3.0, 20.0), (1.0, 8.0, 30.0), (2.0, 5.0, 30.0), (2.0, 1.0, 60.0)],
 )
 def test_gauss_nodes_keep_the_error_they_claim(epsilon: float, tilt: float, frequency: float) -> None:
-    """Against the closed transform at 128 bits; weights of numpy's rule miss by far more than is claimed."""
+    """Against the closed transform at 128 bits."""
     from flint import acb, ctx
 
     reach = Reach(low=tilt - 2, high=tilt + 2, frequency=frequency)

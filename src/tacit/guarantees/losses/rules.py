@@ -198,10 +198,8 @@ def _span(mu: float, rates: FloatArray, reach: Reach) -> tuple[float, float]:
     """
     c, inverse = reach.powers
     top = float(np.max(rates))
-    if top < 1:
-        left = math.sqrt(2 * (_WANTED - inverse * math.log1p(-top)))
-    else:
-        left = inverse * mu + math.sqrt(2 * _WANTED)
+    lost = -math.log1p(-top) if top < 1 else 0.0
+    left = (inverse * mu if top == 1 else 0.0) + math.sqrt(2 * (_WANTED + inverse * lost))
     grown = c * math.log(2 * top) + c * (c + 1) * mu * mu / 2
     right = c * mu + math.sqrt(2 * (_WANTED + max(grown, 0.0)))
     return left, min(max(right, math.sqrt(2 * (_WANTED + c))), _tail(mu, c, 0.0))
