@@ -83,6 +83,8 @@ def shape(pair: Pair) -> tuple[object, ...] | None:
     base = inner.pair if isinstance(inner, PoissonSampledPair) else inner
     if isinstance(inner, PoissonSampledPair | SampledReplacementPair) and inner.rate > 0.999:
         return None
+    if rate and isinstance(base, SampledReplacementPair):
+        return None  # a mixture of a ratio of mixtures turns by twice the angle, and may vanish in the strip
     size = 0
     if isinstance(base, FinitePair | RandomizedResponsePair | DiscreteLaplacePair):
         size = base.atom_count
@@ -150,7 +152,10 @@ def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
         slope = rates * np.exp(x[:, 1:]) / g[:, 1:]
         floors = density * (np.ones_like(slope) if swapped else g[:, :-1]) / slope
         edges = -edges if swapped else edges
-    furthest = float(np.max(np.abs(ratio), initial=1.0))
+    # Near rate 1, 1 + rate (e^x - 1) cancels down to 1 - rate.
+    furthest = float(np.max(np.abs(ratio), initial=1.0)) + (
+        1 / (1 - float(np.max(rates))) if sampled else 0.0
+    )
     return Nodes(
         losses=losses,
         masses=np.maximum(p, 0.0),
@@ -158,7 +163,7 @@ def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
         infinite=np.concatenate([infinite[0] * (1 - 1e-12), infinite[0] * (1 + 1e-12)], axis=1),
         error=error,
         sizes=sizes,
-        relative=UNIT * (128 + 16 * (reach.power + reach.frequency) * (1 + furthest)),
+        relative=UNIT * (128 + 32 * (reach.power + reach.frequency) * (1 + furthest)),
         edges=edges,
         floors=floors,
         soft=_softened(base, ratio),
