@@ -10,8 +10,9 @@ import pytest
 
 from tacit.accounting import account
 from tacit.accounting.events import DiscreteGaussian, Gaussian, PoissonSampled, Repeated
+from tacit.guarantees.losses.aim import Aim
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
-from tacit.guarantees.losses.crowd import Crowd, _Tilted
+from tacit.guarantees.losses.crowd import Crowd
 from tacit.guarantees.losses.dead import integer_bound
 from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.engine import Engine
@@ -20,6 +21,7 @@ from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.losses.sampled import PoissonSampledPair
+from tacit.guarantees.losses.tilted import Tilted
 
 
 def _exponential() -> list[tuple[Pair, int]]:
@@ -169,13 +171,47 @@ def test_transforms_of_a_crowd_are_those_of_its_nodes() -> None:
     engine = Engine(list(Product(pairs=parts).pairs))
     engine.epsilon(1e-6, 4e-4)
     assert engine._crowd is not None
-    tilted = _Tilted(engine._crowd, 0.01, 2.0, 0.3)
-    for index, weights in enumerate(tilted.weights):
-        hats, error = tilted._hats(index, 50, 0.37)
+    tilted = Tilted(engine._crowd, 0.01, Aim(tilt=2.0, sigma=0.3, up=3.0, down=3.0))
+    for part in tilted.parts:
+        hats, error = tilted.hats(part, 50, 0.37)
         w = 0.37 * np.arange(50)
-        turned = np.exp(1j * tilted.centres[index][:, :, None] * w)
-        direct = np.einsum("rn,rnf->rf", weights, turned)
+        turned = np.exp(1j * part.centres[:, :, None] * w)
+        direct = np.einsum("rn,rnf->rf", part.weights, turned)
         assert np.all(np.abs(hats - direct) <= error)
+
+
+@pytest.mark.parametrize(("mu", "rate"), [(1.3, 0.01), (0.05, 0.5), (0.6, 0.99), (1.7, 1e-4), (0.3, 1.0)])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_rounding_of_nodes_stays_below_its_bound(mu: float, rate: float, swapped: bool) -> None:
+    """The same rule in 200 bits, on a grid twice as fine, against the floats and the error they claim."""
+    from flint import acb, arb, ctx
+
+    base = DiscreteGaussianPair(noise_std=1 / mu) if rate == 1 else GaussianPair(mu=mu)
+    pair = base if rate == 1 else PoissonSampledPair(pair=base, rate=rate)
+    nodes = nodes_of([(pair.swapped() if swapped else pair, 1)], Reach(low=-2.0, high=6.0, frequency=40.0))
+    assert nodes is not None
+    before = ctx.prec
+    ctx.prec = 200
+    try:
+        step = arb(1) if rate == 1 else arb(1) / 64
+        exact = arb(base.noise_std) if isinstance(base, DiscreteGaussianPair) else 1 / arb(base.near)
+        scale = exact if rate == 1 else arb(1)
+        reach = int(24 / float(step) * float(scale))
+        x = [k * step / scale for k in range(-reach, reach + 1)]
+        q = [(-(v * v) / 2).exp() for v in x]
+        whole = sum(q, arb(0))
+        logs = [(1 + arb(rate) * ((v / exact - 1 / (2 * exact * exact)).exp() - 1)).log() for v in x]
+        for tilt, w in [(0.0, 0.0), (0.0, 25.0), (2.5, 3.0), (5.0, 40.0), (-1.5, 10.0)]:
+            power = -acb(tilt, w) if swapped else acb(tilt + 1, w)
+            true = sum((m * (power * v).exp() for m, v in zip(q, logs, strict=True)), acb(0)) / whole
+            log_a, weights, blur = nodes.tilted(tilt)
+            hat = np.sum(weights[0] * np.exp(1j * w * nodes.losses[0])) * math.exp(log_a[0])
+            claimed = math.exp(log_a[0]) * (blur[0, 0] + w * blur[1, 0] + 1e-14) + float(nodes.error[0])
+            distance = abs(complex(true) - complex(hat))
+            assert distance <= claimed
+            assert claimed < 1e-11 * max(1.0, math.exp(log_a[0]))
+    finally:
+        ctx.prec = before
 
 
 @pytest.mark.slow

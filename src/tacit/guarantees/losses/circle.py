@@ -30,7 +30,7 @@ class Circle:
     coefficients: NDArray[np.complex128]
     error: float
     """Bound on the sum over all frequencies of the absolute errors of the transform."""
-    outside: float = 2.1e-14
+    outside: float = 2.1e-11
     _cache: dict[float, tuple[float, float]] = field(default_factory=dict)
 
     @property

@@ -3,10 +3,8 @@
 The composed loss X is joined by an independent normal one of variance s^2 (Z M with M lognormal of mean 1): the
 curve only rises, and falls back by `docs/theory/grid-from-below.md`, whose factor M need only have mean 1 and
 ln E M^r <= r (r - 1) s^2/2. Under the tilted law E k(X - e), k(x) = e^(-cx)(1 - e^-x)+, is a sum over the
-frequencies of a circle that holds all but 1e-14 of X; each part's transform comes from a few nodes with
-bounded error (nodes.py), and beyond the first few frequencies the product is proved to be dead:
-ln|phi| <= -w^2 m2/2 + w^4 (m4/24 + m2^2/8), or the law has a uniform share p on an interval of length d and
-|phi| <= 1 - p (1 - |sin(wd/2)/(wd/2)|).
+frequencies of a circle that holds all but 1e-11 of X (circle.py); each part's transform comes from a few nodes
+with bounded error (nodes.py, tilted.py), and most frequencies are proved to be dead (dead.py).
 """
 
 from __future__ import annotations
@@ -16,30 +14,23 @@ from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit.guarantees.losses.aim import Aim, aimed
 from tacit.guarantees.losses.circle import Circle, Smoothed
 from tacit.guarantees.losses.continuous import GaussianPair
-from tacit.guarantees.losses.dead import GONE, Witness, alive, chunk_bound
-from tacit.guarantees.losses.laws import UNIT
-from tacit.guarantees.losses.moments import LogMoments, log_one_minus
+from tacit.guarantees.losses.moments import LogMoments
 from tacit.guarantees.losses.nodes import Nodes, Reach, nodes_of, shape
 from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.tilted import Tilted, TooWide
 
 __all__ = ["Crowd"]
 
 _SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacementPair"}
 _LEAST = 256
 _ROWS = 256
-_SAMPLE = 256
+_SAMPLE = 128
+_ROUGH_NODES = 160
 _WITNESSES, _WITNESS_ATOMS = 512, 16384
-_BUDGET = 1e9
-"""Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
-_FACTORS = (0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
-
-
-class _TooWide(Exception):
-    """The parts are so few or so wide that the grid of losses is cheaper."""
 
 
 class Crowd:
@@ -47,7 +38,6 @@ class Crowd:
 
     def __init__(self, parts: list[tuple[Pair, int]], exact: bool) -> None:
         self.exact = exact
-        self.total = float(sum(n for _, n in parts))
         self.normal = 0.0
         others = []
         for pair, count in parts:
@@ -56,13 +46,18 @@ class Crowd:
             else:
                 others.append((pair, count))
         self.members = others
-        grouped = [list(g) for _, g in groupby(others, key=lambda part: shape(part[0]))]
-        self.chunks = [g[i : i + _ROWS] for g in grouped for i in range(0, len(g), _ROWS)]
+        grouped = [(key, list(group)) for key, group in groupby(others, key=lambda part: shape(part[0]))]
+        self.chunks = [group[i : i + _ROWS] for _, group in grouped for i in range(0, len(group), _ROWS)]
         self.atomic = [
-            (key := shape(chunk[0][0])) is not None and key[2] not in _SMOOTH for chunk in self.chunks
+            key is None or key[2] not in _SMOOTH
+            for key, group in grouped
+            for _ in range(0, len(group), _ROWS)
         ]
-        self._nodes: list[Nodes] = []
-        self._reach = Reach(low=0.0, high=0.0, frequency=0.0)
+        self.factor = 1.0
+        self.nodes: list[Nodes] = []
+        self.reach = Reach(low=0.0, high=0.0, frequency=0.0)
+        self._rough: LogMoments | None = None
+        self._sample: Crowd | None = None
 
     @staticmethod
     def of(parts: list[tuple[Pair, int]], exact: bool) -> Crowd | None:
@@ -75,7 +70,7 @@ class Crowd:
     def witnesses(self, frequency: float) -> list[Nodes]:
         """Some of the parts that have atoms, with those listed."""
         chunks = [chunk for chunk, atomic in zip(self.chunks, self.atomic, strict=True) if atomic]
-        reach = replace(self._reach, frequency=max(frequency, self._reach.frequency), listed=True)
+        reach = replace(self.reach, frequency=max(frequency, self.reach.frequency), listed=True)
         found, due = [], 1.0
         for chunk in chunks:
             one = nodes_of(chunk[:1], reach)
@@ -86,60 +81,87 @@ class Crowd:
                 found += [] if nodes is None else [nodes]
         return found
 
+    # -- where to look -----------------------------------------------------------------------------
+
+    def _sampled(self) -> Crowd:
+        """An even sample, of which each part stands for `factor` of them."""
+        chosen = self.members[:: max(1, len(self.members) // _SAMPLE)]
+        sample = Crowd(chosen, self.exact)
+        sample.normal, sample.factor = self.normal, len(self.members) / max(1, len(chosen))
+        return sample
+
     def rough(self) -> LogMoments | None:
         """Log-moments of an even sample: only says where to look."""
-        chosen = self.members[:: max(1, len(self.members) // _SAMPLE)]
-        factor = len(self.members) / len(chosen)
+        self._sample = self._sampled()
         rows: list[tuple[FloatArray, FloatArray, float]] = []
-        for _, group in groupby(chosen, key=lambda part: shape(part[0])):
-            rows_of = list(group)
-            nodes = nodes_of(rows_of, Reach(low=-1.0, high=40.0, frequency=1.0))
-            if nodes is None:
-                nodes = nodes_of(rows_of, Reach(low=-1.0, high=8.0, frequency=1.0))
+        for chunk in self._sample.chunks:
+            nodes = None
+            for high in (4.0, 10.0, 40.0):
+                finer = nodes_of(chunk, Reach(low=-1.0, high=high, frequency=1.0))
+                if finer is None or (nodes is not None and finer.losses.shape[1] > _ROUGH_NODES):
+                    break
+                nodes = finer
             if nodes is None:
                 return None
             rows += [
-                (loss, mass, n * factor)
+                (loss, mass, n * self._sample.factor)
                 for loss, mass, n in zip(nodes.losses, nodes.masses, nodes.counts, strict=True)
             ]
         if self.normal > 0:
             x, mu = np.linspace(-12, 12, 97), math.sqrt(self.normal)
             rows.append((mu * mu / 2 + mu * x, np.exp(-x * x / 2) / (4 * math.sqrt(2 * math.pi)), 1.0))
-        return LogMoments(rows)
+        self._rough = LogMoments(rows)
+        return self._rough
 
-    def _prepare(self, reach: Reach) -> bool:
-        old = self._reach
+    def _last_alive(self, spread: float, aim: Aim, epsilon: float, delta: float) -> float:
+        """The last frequency that the sample leaves alive."""
+        guess, sample = 20 / aim.sigma, self._sample
+        if sample is None or not sample.members or not sample.prepare(aim, guess):
+            return guess
+        tilted = Tilted(sample, spread, aim)
+        window = tilted.window(epsilon, delta)
+        if window is None:
+            return guess
+        gap = 2 * math.pi / (window[1] - window[0])
+        alive, _ = tilted.alive(gap)
+        return guess if alive is None else len(alive) * gap * 1.18
+
+    # -- the answer --------------------------------------------------------------------------------
+
+    def prepare(self, aim: Aim, frequency: float) -> bool:
+        """Nodes that serve the aim, and frequencies up to this one; False where there would be too many."""
+        reach = Reach(low=aim.tilt - aim.down * 1.01, high=aim.tilt + aim.up * 1.01, frequency=frequency)
+        old = self.reach
         if (
-            self._nodes
+            self.nodes
             and old.low <= reach.low
             and old.high >= reach.high
             and old.frequency >= reach.frequency
         ):
             return True
-        self._nodes = []
+        self.nodes = []
         for chunk in self.chunks:
             nodes = nodes_of(chunk, reach)
             if nodes is None:
                 return False
-            self._nodes.append(nodes)
-        self._reach = reach
+            self.nodes.append(nodes)
+        self.reach = reach
         return True
 
-    def solve(
-        self, spread: float, tilt: float, variance: float, epsilon: float, delta: float
-    ) -> Smoothed | None:
+    def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> Smoothed | None:
         """The curve around epsilon, smoothed by `spread`; None where it cannot be certified this way."""
-        sigma = math.sqrt(variance + spread**2)
-        jump = _FACTORS[-1] / sigma * 1.01
-        found: float | tuple[Circle, tuple[float, float]] | None = max(20 / sigma, self._reach.frequency)
+        assert self._rough is not None
+        aim = aimed(self._rough, spread, tilt, epsilon)
+        last = self._last_alive(spread, aim, epsilon, delta)
+        found: float | tuple[Circle, tuple[float, float]] | None = last
         for _ in range(3):
             if not isinstance(found, float):
                 break
-            if not self._prepare(Reach(low=tilt - jump, high=tilt + jump, frequency=found)):
+            if not self.prepare(aim, found):
                 return None
             try:
-                found = _Tilted(self, spread, tilt, sigma).circle(epsilon, delta)
-            except _TooWide:
+                found = Tilted(self, spread, aim).circle(epsilon, delta)
+            except TooWide:
                 return None
         if found is None or isinstance(found, float):
             return None
@@ -155,171 +177,3 @@ class Crowd:
             deviation=math.sqrt(math.expm1(min(spread**2, 600.0))) * (1 + 1e-9),
             exact=self.exact,
         )
-
-
-class _Tilted:
-    """The crowd under one tilt: moments, windows, frequencies."""
-
-    def __init__(self, crowd: Crowd, spread: float, tilt: float, sigma: float) -> None:
-        self.crowd, self.tilt, self.sigma, self.spread = crowd, tilt, sigma, spread
-        self.smooth = crowd.normal + spread**2
-        c, v = tilt, self.smooth
-        self.log_scale, self.scale_error = c * (c + 1) * v / 2, 8 * UNIT * abs(c) * (abs(c) + 1) * v
-        self.shifts = [sign * factor / sigma for sign in (1, -1) for factor in _FACTORS]
-        self.rises = np.array([t * v * (c + 0.5) + t * t * v / 2 for t in self.shifts])
-        self.mean, self.mean_error = v * (c + 0.5), 8 * UNIT * v * (abs(c) + 1)
-        self.kept = [0.0, 0.0]
-        self.budget = _BUDGET
-        self.moments: list[FloatArray] = []
-        self.weights: list[FloatArray] = []
-        self.centres: list[FloatArray] = []
-        self.relative: list[FloatArray] = []
-        self.scales: list[FloatArray] = []
-        for nodes in crowd._nodes:
-            self._add(nodes)
-
-    def _add(self, nodes: Nodes) -> None:
-        log_a, weights = nodes.tilted(self.tilt)
-        n = nodes.counts
-        relative = nodes.relative + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
-        means = np.sum(weights * nodes.losses, axis=1)
-        centred = nodes.losses - means[:, None]
-        squares = centred * centred
-        moments = np.stack([np.sum(weights * squares, axis=1), np.sum(weights * squares**2, axis=1)], axis=1)
-        with np.errstate(divide="ignore"):
-            logs = np.log(weights)
-        for k, shift in enumerate(self.shifts):
-            exponents = logs + shift * centred
-            peak = np.max(exponents, axis=1)
-            grown = np.log(np.sum(np.exp(exponents - peak[:, None]), axis=1)) + peak
-            self.rises[k] += float(n @ (grown + shift * means + 4 * relative))
-        self.log_scale += float(n @ log_a)
-        self.scale_error += float(n @ (2 * relative + 8 * UNIT * np.abs(log_a)))
-        self.mean += float(n @ means)
-        self.mean_error += 16 * UNIT * float(n @ np.abs(means))
-        self.kept[0] += float(n @ log_one_minus(nodes.infinite[:, 1]))
-        self.kept[1] += float(n @ log_one_minus(nodes.infinite[:, 0]))
-        self.moments.append(moments)
-        self.weights.append(weights)
-        self.centres.append(centred)
-        self.relative.append(relative)
-        self.scales.append(log_a)
-
-    def circle(self, epsilon: float, delta: float) -> tuple[Circle, tuple[float, float]] | float | None:
-        """The composed law around epsilon, with the logarithms of the finite masses; a frequency if one
-        beyond the reach of the nodes is alive."""
-        goal = math.log(1e14)
-        pairs = list(zip(self.shifts, self.rises, strict=True))
-        high = min((rise + goal) / shift for shift, rise in pairs if shift > 0)
-        low = max((rise + goal) / shift for shift, rise in pairs if shift < 0)
-        far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * self.spread
-        top, bottom = max(high, epsilon + 9 * self.spread), min(low, epsilon - far)
-        if not (math.isfinite(top) and math.isfinite(bottom)):
-            return None
-        gap = 2 * math.pi / (top - bottom)
-        alive, dropped = self._dead(gap)
-        if alive is None:
-            return None
-        if len(alive) * gap > self.crowd._reach.frequency:
-            return float(len(alive) * gap * 1.02)
-        product, errors = self._product(np.arange(len(alive), dtype=np.float64) * gap, alive)
-        error = 2 * float(np.sum(errors)) + dropped
-        circle = Circle(
-            step=self.spread / 4,
-            tilt=self.tilt,
-            bottom=bottom,
-            top=top,
-            log_scale=self.log_scale,
-            scale_error=self.scale_error,
-            mean=self.mean,
-            coefficients=product,
-            error=error,
-        )
-        return circle, (self.kept[0], self.kept[1])
-
-    def _dead(self, gap: float) -> tuple[NDArray[np.bool_] | None, float]:
-        """(Which multiples of the gap are alive, bound on the sum of |phi| over all others, both signs)."""
-        last = math.sqrt(2 * (GONE + 4)) / self.spread
-        disc = 0.5 * self.crowd._reach.frequency
-
-        def coarse(w: FloatArray) -> tuple[FloatArray, FloatArray]:
-            whole, others = np.zeros(len(w) - 1), np.zeros(len(w) - 1)
-            for i, nodes in enumerate(self.crowd._nodes):
-                bound = chunk_bound(
-                    nodes, self.tilt, self.scales[i], self.moments[i], self.relative[i], disc, w
-                )
-                whole, others = whole + bound, others + (0.0 if self.crowd.atomic[i] else bound)
-            return whole, others
-
-        witnesses = [Witness(nodes, self.tilt) for nodes in self.crowd.witnesses(last)]
-        kept, dropped = alive(
-            start=4 / self.sigma,
-            last=last,
-            gap=gap,
-            variance=self.smooth,
-            coarse=coarse,
-            witnesses=witnesses,
-        )
-        beyond = 2 * math.exp(-GONE) * (1 + 1 / (self.spread * math.sqrt(2 * GONE) * gap))
-        return kept, dropped + beyond
-
-    def _product(self, w: FloatArray, alive: NDArray[np.bool_]) -> tuple[NDArray[np.complex128], FloatArray]:
-        """The transform of the centred sum at the multiples w of a gap, and its error."""
-        count = len(w)
-        logs, angles = -self.smooth * w * w / 2, np.zeros(count)
-        log_bound = -self.smooth * w * w / 2
-        spread = np.zeros(count)
-        size = np.zeros(count)
-        kept = alive.copy()
-        order = sorted(range(len(self.moments)), key=lambda i: -self._variance(i))
-        for index in order:
-            # Other factors are at most 1 in modulus: what has died stays dead.
-            kept &= log_bound > -GONE
-            last = int(np.flatnonzero(kept)[-1]) + 1
-            hats, error = self._hats(index, last, float(w[1]))
-            n = self.crowd._nodes[index].counts
-            moduli = np.abs(hats)
-            modulus = np.minimum(moduli + error, 1.0 + error)
-            # Real and imaginary parts apart: products of matrices of mixed kinds are slow.
-            each, turns = np.log(np.maximum(moduli, 1e-300)), np.angle(hats)
-            logs[:last] += n @ each
-            angles[:last] += n @ turns
-            log_bound[:last] += n @ np.log(modulus)
-            spread[:last] += n @ (error / modulus)
-            size[:last] += n @ (np.abs(each) + np.abs(turns))
-        bound = np.exp(np.minimum(log_bound, 0.0))
-        product = np.where(kept, np.exp(logs + 1j * angles), 0.0)
-        rounding = (UNIT * (32 + 8 * size) + w * self.mean_error) * np.abs(product)
-        errors = np.minimum(bound * spread, 2 * bound) * (1 + 1e-6) + rounding
-        # What was dead before is counted elsewhere.
-        return product, np.where(kept, errors, np.where(alive, bound * (1 + 1e-6), 0.0))
-
-    def _variance(self, index: int) -> float:
-        return float(self.crowd._nodes[index].counts @ self.moments[index][:, 0])
-
-    def _hats(self, index: int, count: int, gap: float) -> tuple[NDArray[np.complex128], FloatArray]:
-        """Transforms of the rows of a chunk at 0, gap, ..., and their errors.
-
-        e^(i(a + Ab)x) is a product of two powers of e^(ix): two short tables and one matrix product a row. Each
-        multiplication adds at most three units to the error of a power, the error of e^(ix) is multiplied by it.
-        """
-        weights, centres = self.weights[index], self.centres[index]
-        rows, nodes = weights.shape
-        short = max(1, math.ceil(math.sqrt(count)))
-        long = -(-count // short)
-        self.budget -= rows * nodes * count
-        if self.budget < 0:
-            raise _TooWide
-        turn = np.exp(1j * gap * centres)
-        baby = np.empty((rows, short, nodes), dtype=np.complex128)
-        baby[:, 0] = weights
-        for a in range(1, short):
-            np.multiply(baby[:, a - 1], turn, out=baby[:, a])
-        giant = np.empty((rows, long, nodes), dtype=np.complex128)
-        giant[:, 0] = 1.0
-        leap = np.exp(1j * (gap * short) * centres)
-        for b in range(1, long):
-            np.multiply(giant[:, b - 1], leap, out=giant[:, b])
-        hats = np.matmul(giant, baby.transpose(0, 2, 1)).reshape(rows, short * long)[:, :count]
-        rounding = UNIT * (16 + nodes + 8 * np.arange(count, dtype=np.float64))
-        return hats, 2 * self.relative[index][:, None] + rounding

@@ -18,7 +18,16 @@ from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.nodes import Nodes
 from tacit.guarantees.losses.pair import FloatArray
 
-__all__ = ["GONE", "MOST_FREQUENCIES", "Witness", "alive", "chunk_bound", "integer_bound"]
+__all__ = [
+    "GONE",
+    "MOST_FREQUENCIES",
+    "Witness",
+    "alive",
+    "integer_bound",
+    "moment_falls",
+    "moments_of",
+    "part_bound",
+]
 
 GONE = 40.0
 """Products below e^-40 are left out, and bounded."""
@@ -32,42 +41,86 @@ _WORK = 8e6
 """Turns of single atoms that may be spent on showing frequencies dead."""
 
 
-def chunk_bound(
+def moments_of(weights: FloatArray, centred: FloatArray, soft: FloatArray | None) -> FloatArray:
+    """Of the whole law and of softened parts of it, each row: mass, second and fourth moment about the parts'
+    own means, and about 0."""
+    factors = np.ones((weights.shape[1], 1)) if soft is None else np.insert(soft, 0, 1.0, axis=1)
+    raised, sums = weights, [weights @ factors]
+    for _ in range(4):
+        raised = raised * centred
+        sums.append(raised @ factors)
+    m1, m2, m3, m4 = (total / np.maximum(sums[0], 1e-300) for total in sums[1:])
+    second = m2 - m1 * m1
+    fourth = m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * m1**4
+    return np.stack([sums[0], second, fourth, m2, m4]).transpose(2, 1, 0)
+
+
+def part_bound(
     nodes: Nodes,
     tilt: float,
     scales: FloatArray,
     moments: FloatArray,
-    rest: FloatArray,
+    off: FloatArray,
     disc: float,
     w: FloatArray,
 ) -> FloatArray:
-    """Sum over rows of n ln|phi| on each [w_k, w_k+1], from above.
+    """ln|phi| of each row on each [w_k, w_k+1], from above.
 
-    ln|phi| <= -w^2 m2/2 + w^4 (m4/24 + m2^2/8), or the law has a uniform share p on an interval of length d and
-    |phi| <= 1 - p (1 - |sin(wd/2)/(wd/2)|). `rest` is the error of the transform within `disc`, by which the
-    moments are off (Cauchy's bound on derivatives).
+    -E (moment_falls) for the whole law; or, with a softened part of mass p and uniform shares s_i of the density
+    on cells of length d_i, of which the softened part leaves l_i, ln(1 - p (1 - e^-E) - sum_i l_i s_i (1 -
+    |sin(w d_i/2)/(w d_i/2)|)); or the shares alone, with l_i = 1.
     """
-    m2 = np.maximum(moments[:, 0] * (1 - 1e-6) - 4 * rest / disc**2, 0.0)
-    high = moments[:, 0] * (1 + 1e-6) + 4 * rest / disc**2
-    m4 = moments[:, 1] * (1 + 1e-6) + 48 * rest / disc**4
-    best = np.minimum(0.0, np.outer(m2, -(w[:-1] ** 2) / 2) + np.outer(m4 / 24 + high**2 / 8, w[1:] ** 4))
-    if nodes.edges is not None and nodes.floors is not None:
-        ends = tilt * nodes.edges
-        floors = nodes.floors * np.exp(np.minimum(ends[:, :-1], ends[:, 1:]) - scales[:, None])
-        floors *= 1 - 1e-6
-        for width in (1, 2, 3):
-            count = floors.shape[1] // width
-            part = floors[:, : count * width].reshape(len(floors), count, width).min(axis=2)
-            length = np.abs(np.diff(nodes.edges[:, : count * width + 1 : width], axis=1))
-            share = part * length
-            gain = np.zeros_like(best)
-            for k in range(count):
-                turns = np.outer(length[:, k] / 2, w[:-1])
-                gain += share[:, k : k + 1] * np.minimum(turns**2 / 9, 0.75)
-            best = np.minimum(best, -gain)
+    gains = _gains(nodes, tilt, scales, w)
+    best = np.zeros((len(nodes.counts), len(w) - 1)) if gains is None else -np.sum(gains, axis=1)
+    for k, kind in enumerate(moments):
+        rest = off * (nodes.softer if k else 1.0)
+        falls = moment_falls(kind, rest, disc, w)
+        if k == 0:
+            best = np.minimum(best, -falls)
+        else:
+            kept = np.clip(kind[:, 0] - rest - 1e-9, 0.0, 1.0)[:, None]
+            falls = -kept * np.expm1(-falls) * (1 - 1e-9)
+            if gains is not None and nodes.left is not None:
+                falls = falls + np.einsum("rcw,c->rw", gains, nodes.left[:, k - 1])
+            best = np.minimum(best, np.log1p(-np.minimum(falls, 1 - 1e-16)))
     if nodes.integers is not None:
         best = np.minimum(best, integer_bound(*nodes.integers, w[:-1], w[1:]))
-    return np.asarray(nodes.counts @ best)
+    return best
+
+
+def moment_falls(moments: FloatArray, off: FloatArray, disc: float, w: FloatArray) -> FloatArray:
+    """E >= 0 with |psi| <= e^-E on each [w_k, w_k+1], psi the transform of a part that is normed to mass 1:
+    E = w^2 m2/2 - w^4 (m4/24 + m2^2/8).
+
+    The transform is right to `off` within `disc`, hence by Cauchy its k-th derivative to k! off/disc^k. With
+    every raw moment at most r^k, m4 = r^4, and 1/disc <= R, r <= R, that moves the second central moment by at
+    most 200 R^2 off/p and the fourth by 2000 R^4 off/p.
+    """
+    mass, second, fourth, m2, m4 = (column[:, None] for column in moments.T)
+    share = off[:, None] / np.maximum(mass, 1e-300)
+    off2 = 1e-9 * m2 + 200 * share * np.maximum(m2, disc**-2)
+    off4 = 1e-9 * m4 + 2000 * share * np.maximum(m4, disc**-4)
+    low, high = np.maximum(second * (1 - 1e-6) - off2, 0.0), second * (1 + 1e-6) + off2
+    top = fourth * (1 + 1e-6) + off4
+    falls = np.maximum(low * w[:-1] ** 2 / 2 - (top / 24 + high**2 / 8) * w[1:] ** 4, 0.0)
+    return np.asarray(np.where(share < 1e-6, falls, 0.0))
+
+
+def _gains(nodes: Nodes, tilt: float, scales: FloatArray, w: FloatArray) -> FloatArray | None:
+    """Of each cell the part of 1 - |phi| that its uniform share contributes (rows, cells, intervals)."""
+    if nodes.edges is None or nodes.floors is None:
+        return None
+    ends = tilt * nodes.edges
+    with np.errstate(divide="ignore"):
+        # In logarithms: a tiny floor times an overflow would be an infinite one.
+        logs = np.log(nodes.floors) + np.minimum(ends[:, :-1], ends[:, 1:])
+    length = np.abs(np.diff(nodes.edges, axis=1))
+    share = np.exp(logs - scales[:, None]) * length * (1 - 1e-6)
+    heavy = np.max(share, axis=0) > 1e-4
+    gains = np.zeros((*share.shape, len(w) - 1))
+    turns = (length[:, heavy] / 2)[:, :, None] * w[:-1]
+    gains[:, heavy] = share[:, heavy, None] * np.minimum(turns**2 / 9, 0.75)
+    return gains
 
 
 def integer_bound(noise_std: FloatArray, sensitivity: float, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -91,8 +144,9 @@ class Witness:
     """Rows whose nodes are their true atoms: ln|phi| on intervals of any length, at any frequency."""
 
     def __init__(self, nodes: Nodes, tilt: float) -> None:
-        log_a, weights = nodes.tilted(tilt)
-        self.rest = nodes.relative + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
+        log_a, weights, blur = nodes.tilted(tilt)
+        self.rest = blur[0] + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
+        self.turning = blur[1]
         self.losses = nodes.losses - np.sum(weights * nodes.losses, axis=1, keepdims=True)
         self.variances = np.sum(weights * self.losses**2, axis=1) * (1 + 1e-6)
         self.counts = np.where(self.rest < 1e-7, nodes.counts, 0.0)
@@ -112,8 +166,8 @@ class Witness:
         phi = np.matmul(turned, self.both)
         square = np.abs(phi[:, :, 0]) ** 2
         slope = 2 * np.abs(np.imag(np.conj(phi[:, :, 0]) * phi[:, :, 1]))
-        reach = UNIT * np.max(np.abs(self.losses), axis=1)[:, None] * middle[None, :]
-        rounding = 4 * self.rest[:, None] + UNIT * (64 + self.losses.shape[1]) + 8 * reach
+        rounding = 4 * self.rest[:, None] + UNIT * (64 + 3 * self.losses.shape[1])
+        rounding = rounding + 4 * self.turning[:, None] * middle[None, :]
         top = square + slope * half * (1 + 1e-9) + self.variances[:, None] * half**2 + 8 * rounding
         return np.asarray(np.log(np.minimum(np.sqrt(top) + rounding, 1.0)))
 

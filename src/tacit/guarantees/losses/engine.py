@@ -144,11 +144,11 @@ class Engine:
         right, left = max(delta * 1e-8 / self.total, 1e-305), 1e-11 / self.total
         spread = math.sqrt(self.total) * step / 2
         tilt = min(tilt, 0.5 / spread)
-        _, _, variance = self._moments(1e-300).moments(tilt)
         if self._crowd is not None:
-            if (crowded := self._crowd.solve(spread, tilt, variance, epsilon, delta)) is not None:
+            if (crowded := self._crowd.solve(spread, tilt, epsilon, delta)) is not None:
                 return crowded
             self._crowd = None
+        _, _, variance = self._moments(1e-300).moments(tilt)
         sigma = max(math.sqrt(variance), step)
         shifts = [sign * factor / sigma for sign in (1, -1) for factor in (2.0, 4.0, 6.0, 8.0, 12.0)]
         rises = np.zeros(len(shifts))
@@ -257,7 +257,8 @@ class Engine:
     # -- answers ---------------------------------------------------------------------------------
 
     def _first_step(self, tilt: float, tolerance: float) -> float:
-        second = math.sqrt(tolerance / (4 * (tilt + 1)))
+        # A crowd costs the same at any step: a second try is saved.
+        second = math.sqrt(tolerance / (4 * (tilt + 1))) * (1.0 if self._crowd is None else 0.6)
         return 2 / math.sqrt(self.total) * max(second, tolerance / 16)
 
     def epsilon(self, delta: float, tolerance: float) -> Interval:

@@ -35,6 +35,13 @@ class LogMoments:
         k = float(np.dot(self.counts, peaks + np.log(sums)))
         return k, float(np.dot(self.counts, means)), float(np.dot(self.counts, variances))
 
+    def log_moment(self, tilt: float) -> float:
+        """K alone."""
+        exponents = self.logs + tilt * self.losses
+        peaks = np.maximum.reduceat(exponents, self.starts)
+        sums = np.add.reduceat(np.exp(exponents - peaks[self.owner]), self.starts)
+        return float(np.dot(self.counts, peaks + np.log(sums)))
+
 
 def row_moments(masses: FloatArray, losses: FloatArray, tilt: float) -> FloatArray:
     """ln sum_k p_k e^(tilt l_k) of each row."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,12 +28,16 @@ from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.losses.tabulated import FinitePair
 
-__all__ = ["Reach", "Rule", "rule_of"]
+__all__ = ["STRIP", "Reach", "Rule", "rule_of"]
 
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
+STRIP = 6.0
+"""The half-width of the widest strip in which normal noise is followed."""
 _MOST = 2048
 _MOST_LISTED = 1 << 15
+_DEEPEST = 37.0
+"""Normal densities beyond this many deviations leave the range of floats, where a tilt may need them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +149,7 @@ def _normal(mu: FloatArray, rates: FloatArray, reach: Reach) -> Rule | None:
     span = _span(float(np.max(mu)), rates, reach)
     strip, spacing = _strip(float(np.max(mu)), reach)
     left, right = math.ceil(span[0] / spacing), math.ceil(span[1] / spacing)
-    if left + right > _MOST:
+    if left + right > _MOST or max(span[1], span[0] + float(np.max(mu))) > _DEEPEST:
         return None
     x = np.arange(-left, right + 1, dtype=np.float64)[None, :] * spacing
     ratio = mu * x - mu * mu / 2
@@ -164,8 +169,10 @@ def _replaced(mu: FloatArray, rates: FloatArray, reach: Reach) -> Rule | None:
     widest = float(np.max(mu))
     strip, spacing = _strip(widest, twice)
     span = _span(widest, rates, twice)
-    side = math.ceil(math.hypot(span[1], span[0]) / spacing)
-    if 2 * side > _MOST:
+    lost = -reach.power * math.log1p(-float(np.max(rates)))
+    reached = min(math.hypot(span[1], span[0]), _tail(widest, reach.power, lost))
+    side = math.ceil(reached / spacing)
+    if 2 * side > _MOST or reached > _DEEPEST:
         return None
 
     def sides(x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -193,22 +200,26 @@ def _replaced(mu: FloatArray, rates: FloatArray, reach: Reach) -> Rule | None:
 def _span(mu: float, rates: FloatArray, reach: Reach) -> tuple[float, float]:
     """How far left and right of 0 the normal variable is needed.
 
-    Left, F <= (1 - q)^-C; right, with (a + b)^C <= 2^C (a^C + b^C), F <= 2^C (1 + q^C e^(C ln Z)).
+    Left, F <= (1 - q)^-C; right, with (a + b)^C <= 2^C (a^C + b^C), F <= 2^C (1 + q^C e^(C ln Z)). What is left
+    out is at most e^-37, or that much of the whole, which is at least 1 and q^C E e^(C ln Z).
     """
     c, inverse = reach.powers
     top = float(np.max(rates))
-    if top < 1:
-        left = math.sqrt(2 * (_WANTED - inverse * math.log1p(-top)))
-    else:
-        left = inverse * mu + math.sqrt(2 * _WANTED + inverse * (inverse + 1) * mu * mu)
+    lost = -math.log1p(-top) if top < 1 else 0.0
+    left = (inverse * mu if top == 1 else 0.0) + math.sqrt(2 * (_WANTED + inverse * lost))
     grown = c * math.log(2 * top) + c * (c + 1) * mu * mu / 2
     right = c * mu + math.sqrt(2 * (_WANTED + max(grown, 0.0)))
-    return left, max(right, math.sqrt(2 * (_WANTED + c)))
+    return left, min(max(right, math.sqrt(2 * (_WANTED + c))), _tail(mu, c, 0.0))
+
+
+def _tail(mu: float, power: float, lost: float) -> float:
+    """Where 2^C e^lost (1 + e^(C ln Z)) has all but e^-37 of its mean behind it."""
+    return power * mu + math.sqrt(2 * (_WANTED + power * math.log(2) + lost))
 
 
 def _strip(mu: float, reach: Reach) -> tuple[float, float]:
     """Half-width of the strip that is used, and the spacing of nodes that it allows."""
-    strip = min(math.pi / (2 * mu), 6.0)
+    strip = min(math.pi / (2 * mu), STRIP)
     theta = strip * mu
     cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
     return strip, 2 * math.pi * strip / (_WANTED + cost)
@@ -224,7 +235,7 @@ def _strip_error(mu: float, strip: float, spacing: float, reach: Reach) -> float
 def _integers(std: FloatArray, s: float, rates: FloatArray, reach: Reach) -> Rule | None:
     """Sums over the integers: themselves where few, else (by the same strip) the integral, on coarser nodes."""
     mu = s / std
-    strip = min(math.pi / (2 * float(np.max(mu))), 6.0)
+    strip = min(math.pi / (2 * float(np.max(mu))), STRIP)
     own = 2 * math.pi * strip * float(np.min(std))
     theta = strip * float(np.max(mu))
     cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
@@ -241,12 +252,24 @@ def _integers(std: FloatArray, s: float, rates: FloatArray, reach: Reach) -> Rul
     right = math.ceil(span[1] * float(np.max(std)))
     if left + right > (_MOST_LISTED if reach.listed else _MOST):
         return None
+    if max(span[1], span[0] + float(np.max(mu))) > _DEEPEST:
+        return None
     x = np.arange(-left, right + 1, dtype=np.float64)[None, :]
     q = np.exp(-x * x / (2 * std * std))
     q /= np.sum(q, axis=1, keepdims=True)
     ratio = (2 * s * x - s * s) / (2 * std * std)
     error = np.full(len(mu), 8 * math.exp(-_WANTED) * (1 + 1 / float(np.min(std))))
     return ratio, q, error, (none, none), None, None
+
+
+@lru_cache(maxsize=16)
+def _legendre(count: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss's nodes and weights to the last bit: numpy's weights lose up to five digits at 128 nodes."""
+    from flint import arb, ctx
+
+    with ctx.workprec(128):
+        rows = [arb.legendre_p_root(count, k, weight=True) for k in range(count)]
+        return np.array([float(x.mid()) for x, _ in rows]), np.array([float(w.mid()) for _, w in rows])
 
 
 def _bounded(tops: FloatArray, atoms: bool, reach: Reach) -> Rule | None:
@@ -269,7 +292,7 @@ def _bounded(tops: FloatArray, atoms: bool, reach: Reach) -> Rule | None:
             break
     if best > -_WANTED + 6:
         return None
-    x, share = np.polynomial.legendre.leggauss(count)
+    x, share = _legendre(count)
     losses = tops * x[None, :]
     norm = 1.0 if atoms else -2 * np.expm1(-tops)
     height = np.exp(-tops / 2) / 4 if atoms else np.exp(-tops / 2) / norm

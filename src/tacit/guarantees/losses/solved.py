@@ -68,13 +68,13 @@ class Solved:
         a0, a1 = self.deviation / 2 / left, self.deviation / 2 / right
         if a0 + a1 >= 0.9:
             return floor
-        far = math.sqrt(2 * (math.log(1e9) - math.log(seen)))
+        far = max(c, math.sqrt(2 * (math.log(1e9) - math.log(seen))))
         bump_left, bump_right = _chernoff_call(c, s), _chernoff_put(c, s)
         t00, t000 = math.exp(-far * s), math.exp(-(far + 1) * s)
         rest = bump_left * self.finite_above(epsilon - (far + 1) * s) / (t00 - t000)
         above_left = self.finite_above(epsilon - c * s)
         rest += bump_right * above_left / left
-        rest += math.exp(far * s) * _chernoff_call(far, s) if far > c else bump_left
+        rest += math.exp(far * s) * _chernoff_call(far, s)
         value = seen - a0 * above_left - a1 * self.finite_above(epsilon + c * s) - rest * (1 + 1e-12)
         return max(floor, value / (1 - a0 - a1) * (1 - 1e-13) + self.infinite_low)
 
