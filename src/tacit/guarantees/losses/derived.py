@@ -13,7 +13,7 @@ from tacit.guarantees.losses.balls import bracket, exact_ball, require
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.curves import CurveLaw
 from tacit.guarantees.losses.grid import law_curve
-from tacit.guarantees.losses.laws import LossLaw, unsampled_loss
+from tacit.guarantees.losses.laws import AtomicLaw, LossLaw, TailLaw, unsampled_loss
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.rounding import Interval, down, up
@@ -238,6 +238,14 @@ class WithoutReplacementPair(_Worst):
         self._check()
         require(0 < self.rate <= 1, parameter="rate", value=self.rate, must="lie in (0, 1]")
 
+    @property
+    def single(self) -> Pair | None:
+        """The one pair that is sampled, where it is its own swap; else None."""
+        if len(self.products) > 1 or len(self.products[0].pairs) > 1:
+            return None
+        pair, count = self.products[0].pairs[0]
+        return pair if count == 1 and pair.symmetric else None
+
     def _image(self, top: float) -> float:
         return bracket(lambda: (exact_ball(self.rate) * exact_ball(top).expm1()).log1p(), what="a loss").high
 
@@ -246,6 +254,13 @@ class WithoutReplacementPair(_Worst):
 
     def _shift_delta(self, epsilon: float, delta: float) -> float:
         return min(1.0, self.rate * delta * (1 + 1e-15))
+
+    def law(self) -> LossLaw:
+        """The sampled law above 0 and its mirror image below; the larger of several through their curves."""
+        inner = self.single.law() if self.single is not None else None
+        if isinstance(inner, AtomicLaw | TailLaw) and self.rate < 1:
+            return inner.sampled(self.rate).mirrored()
+        return _Worst.law(self)
 
     def renyi(self, order: float) -> float:
         """Never above that of the whole; integer orders by the published expansion (replace-one)."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
+from tacit.guarantees.losses.derived import WithoutReplacementPair
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
@@ -59,6 +60,10 @@ class Nodes:
 
 def shape(pair: Pair) -> tuple[object, ...] | None:
     """Pairs of equal shape are made into nodes together; None where there is no rule."""
+    if isinstance(pair, WithoutReplacementPair):
+        half = shape(pair.single) if pair.single is not None and pair.rate <= 0.999 else None
+        known = half is not None and not half[0] and not half[1] and half[2] != "SampledReplacementPair"
+        return (False, True, *half[2:], "half") if half is not None and known else None
     swapped = isinstance(pair, SwappedPair)
     inner = pair.pair if isinstance(pair, SwappedPair) else pair
     rate = isinstance(inner, PoissonSampledPair)
@@ -91,6 +96,10 @@ def shape(pair: Pair) -> tuple[object, ...] | None:
 
 def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
     """Nodes of pairs of one shape; None where the rule would need too many."""
+    if isinstance(members[0][0], WithoutReplacementPair):
+        from tacit.guarantees.losses.halves import half_nodes
+
+        return half_nodes(members, reach)
     pairs = [pair for pair, _ in members]
     counts = np.array([float(n) for _, n in members])
     swapped = isinstance(pairs[0], SwappedPair)

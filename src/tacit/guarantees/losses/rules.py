@@ -27,7 +27,7 @@ from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 
-__all__ = ["Reach", "Rule", "rule_of"]
+__all__ = ["Reach", "Rule", "positive_atoms", "rule_of"]
 
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
@@ -132,6 +132,14 @@ def _atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray, Fl
     lost = np.array([[t.infinite_mass.high] for t in tables])
     gone = np.array([[t.reverse_infinite_mass.high] for t in tables])
     return losses, p, lost, gone
+
+
+def positive_atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The positive losses, with their Q-masses, and the P-mass at infinity (columns of others have mass 0)."""
+    losses, p, lost, _ = _atoms(base)
+    chosen = np.any(losses > 0, axis=0)
+    x = np.maximum(losses[:, chosen], 0.0)
+    return x, np.where(x > 0, p[:, chosen] * np.exp(-x), 0.0), lost + np.zeros((len(base), 1))
 
 
 def _normal(mu: FloatArray, rates: FloatArray, reach: Reach) -> Rule | None:
