@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,10 @@ from tacit.guarantees.losses.product import Product
 from tacit.guarantees.rounding import Interval, down, up
 
 __all__ = ["GroupPair", "MaximumPair", "ProductPair", "WithoutReplacementPair"]
+
+
+_NOTHING = Interval(low=0.0, high=0.0)
+_UNBOUNDED = Interval(low=math.inf, high=math.inf)
 
 
 def _log_ends(t: Any) -> tuple[float, float]:
@@ -233,20 +237,41 @@ class WithoutReplacementPair(_Worst):
 
     products: tuple[Product, ...]
     rate: float
+    single: Pair | None = field(init=False, repr=False, compare=False)
+    """The one pair that is sampled, where it is its own swap; else None."""
 
     def __post_init__(self) -> None:
         self._check()
         require(0 < self.rate <= 1, parameter="rate", value=self.rate, must="lie in (0, 1]")
+        pair, count = self.products[0].pairs[0]
+        alone = len(self.products) == len(self.products[0].pairs) == count == 1 and pair.symmetric
+        object.__setattr__(self, "single", pair if alone else None)
+
+    def __hash__(self) -> int:
+        return hash((self.rate, self.single or self.products))
 
     @property
-    def single(self) -> Pair | None:
-        """The one pair that is sampled, where it is its own swap; else None."""
-        if len(self.products) > 1 or len(self.products[0].pairs) > 1:
-            return None
-        pair, count = self.products[0].pairs[0]
-        return pair if count == 1 and pair.symmetric else None
+    def sort_key(self) -> tuple[Any, ...]:
+        # What is sampled first, so that near pairs stand together.
+        return (type(self).__name__, *(_key(p) for p in self.products), self.rate)
+
+    @property
+    def infinite_mass(self) -> Interval:
+        if self.single is not None and self.single.infinite_mass.high == 0:
+            return _NOTHING
+        return super(WithoutReplacementPair, self).infinite_mass
+
+    @property
+    def largest_loss(self) -> Interval:
+        if self.single is None:
+            return super(WithoutReplacementPair, self).largest_loss
+        top = self.single.largest_loss.high
+        return Interval(low=0.0, high=self._image(top)) if math.isfinite(top) else _UNBOUNDED
 
     def _image(self, top: float) -> float:
+        if top < 1 and (grown := self.rate * math.expm1(top)) < 0.5:
+            # expm1, the product and log1p are right to a few units, and none of them amplifies those here.
+            return math.log1p(grown) * (1 + 2.0**-48)
         return bracket(lambda: (exact_ball(self.rate) * exact_ball(top).expm1()).log1p(), what="a loss").high
 
     def _inner(self, epsilon: FloatArray) -> FloatArray:
