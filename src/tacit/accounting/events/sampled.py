@@ -87,7 +87,8 @@ class WithoutReplacement(Simple):
             )
         if self.sampling_rate == 1:
             return inner
-        products = tuple(dict.fromkeys((Product.of(inner[0]), Product.of(inner[1]))))
+        chosen = inner[:1] if inner[0] is inner[1] else inner
+        products = tuple(dict.fromkeys(Product.of(pair) for pair in chosen))
         return both_orders(WithoutReplacementPair(products=products, rate=self.sampling_rate))
 
 

@@ -285,7 +285,8 @@ class Engine:
             stuck = self.exact and best.width > 0.8 * before and math.isfinite(before)
             if best.width <= tolerance or solved.infinite_high > delta or stuck:
                 break
-            if not self.exact and last - best.high < tolerance:
+            # A smoothed curve lies tolerance/8 above the true one from the first step on.
+            if not self.exact and (self._crowd is not None or last - best.high < tolerance):
                 break
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5

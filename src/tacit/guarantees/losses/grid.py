@@ -185,6 +185,7 @@ def law_curve(law: LossLaw, epsilons: FloatArray) -> tuple[FloatArray, FloatArra
         error = p_error + t * q_error + 8 * UNIT * (p + t * q) + got.slack * p
         high = np.where(epsilons > _LARGEST_LOSS, p + p_error, value + error)
         low = np.where(epsilons > _LARGEST_LOSS, 0.0, value - error)
+        high = np.where(epsilons > law.bounds[1] + 1e-12 * (1 + abs(law.bounds[1])), 0.0, high)
     else:
         assert isinstance(law, AtomicLaw)
         above = np.concatenate([np.cumsum(law.p[0, ::-1])[::-1], [0.0]])

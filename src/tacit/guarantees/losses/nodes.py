@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
+from tacit.guarantees.losses.derived import WithoutReplacementPair
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
@@ -63,7 +64,7 @@ class Nodes:
         With blur_0 and blur_1 of a row, its transform at tilt + iw is right to blur_0 + w blur_1, relatively.
         """
         masses = np.log(np.maximum(self.masses, 1e-300))
-        logs = masses + tilt * self.losses
+        logs = np.where(self.masses > 0, masses + tilt * self.losses, -1e300)
         peaks = np.max(logs, axis=1, keepdims=True)
         weights = np.exp(logs - peaks)
         sums = np.sum(weights, axis=1, keepdims=True)
@@ -77,6 +78,10 @@ class Nodes:
 
 def shape(pair: Pair) -> tuple[object, ...] | None:
     """Pairs of equal shape are made into nodes together; None where there is no rule."""
+    if isinstance(pair, WithoutReplacementPair):
+        half = shape(pair.single) if pair.single is not None and pair.rate <= 0.999 else None
+        known = half is not None and not half[0] and not half[1] and half[2] != "SampledReplacementPair"
+        return (False, True, *half[2:], "half") if half is not None and known else None
     swapped = isinstance(pair, SwappedPair)
     inner = pair.pair if isinstance(pair, SwappedPair) else pair
     rate = isinstance(inner, PoissonSampledPair)
@@ -111,6 +116,10 @@ def shape(pair: Pair) -> tuple[object, ...] | None:
 
 def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
     """Nodes of pairs of one shape; None where the rule would need too many."""
+    if isinstance(members[0][0], WithoutReplacementPair):
+        from tacit.guarantees.losses.halves import half_nodes
+
+        return half_nodes(members, reach)
     pairs = [pair for pair, _ in members]
     counts = np.array([float(n) for _, n in members])
     swapped = isinstance(pairs[0], SwappedPair)
@@ -213,4 +222,4 @@ def _lattice(base: Sequence[Pair]) -> tuple[FloatArray, float] | None:
     members = [p for p in base if isinstance(p, DiscreteGaussianPair)]
     if len(members) < len(base) or min(p.noise_std for p in members) < 1:
         return None
-    return np.array([p.noise_std for p in members]), float(members[0].sensitivity)
+    return np.array([float(p.noise_std) for p in members]), float(members[0].sensitivity)
