@@ -12,7 +12,6 @@ from tacit.guarantees.losses.derived import GroupPair, MaximumPair, ProductPair,
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
-    FinitePair,
     RandomizedResponsePair,
     StaircasePair,
 )
@@ -21,6 +20,7 @@ from tacit.guarantees.losses.mixture import MixturePair
 from tacit.guarantees.losses.pair import Pair, SwappedPair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.losses.sampled import PoissonSampledPair
+from tacit.guarantees.losses.tabulated import FinitePair
 
 __all__ = [
     "ApproximatePair",

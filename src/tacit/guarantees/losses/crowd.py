@@ -30,7 +30,7 @@ _LEAST = 256
 _ROWS = 256
 _SAMPLE = 128
 _ROUGH_NODES = 320
-_WITNESSES = 512
+_WITNESSES, _WITNESS_ATOMS = 512, 16384
 
 
 class Crowd:
@@ -70,13 +70,15 @@ class Crowd:
     def witnesses(self, frequency: float) -> list[Nodes]:
         """Some of the parts that have atoms, with those listed."""
         chunks = [chunk for chunk, atomic in zip(self.chunks, self.atomic, strict=True) if atomic]
-        found = []
+        reach = replace(self.reach, frequency=max(frequency, self.reach.frequency), listed=True)
+        found, due = [], 1.0
         for chunk in chunks:
-            rows = max(1, -(-_WITNESSES // len(chunks)))
-            reach = replace(self.reach, frequency=max(frequency, self.reach.frequency), listed=True)
-            nodes = nodes_of(chunk[:: max(1, len(chunk) // rows)], reach)
-            if nodes is not None:
-                found.append(nodes)
+            one = nodes_of(chunk[:1], reach)
+            if one is not None:
+                due += min(_WITNESSES, _WITNESS_ATOMS / one.losses.size) / len(chunks)
+                nodes = nodes_of(chunk[:: max(1, len(chunk) // int(due))], reach) if due >= 1 else None
+                due -= int(due)
+                found += [] if nodes is None else [nodes]
         return found
 
     # -- where to look -----------------------------------------------------------------------------

@@ -35,7 +35,9 @@ MOST_FREQUENCIES = 4096
 _FURTHEST = 1 << 20
 _GROWTH = 1.15
 _PIECES = 4
-_WORK = 6e6
+_SHORT = 8
+"""So few frequencies are computed sooner than shown dead."""
+_WORK = 8e6
 """Turns of single atoms that may be spent on showing frequencies dead."""
 
 
@@ -203,30 +205,30 @@ def alive(
     first, stop, parent = ends[:-1], ends[1:], np.arange(len(ends) - 1)
     sums, dropped, work = whole, 0.0, _WORK
     each = sum(witness.work for witness in witnesses)
-    found = [(0, edges[0])]
+    found = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     while True:
         bounds = sums - variance * (first * gap) ** 2 / 2 * (1 - 1e-9)
         dead = bounds <= -GONE
         dropped += 2 * float(np.sum((stop - first)[dead] * np.exp(bounds[dead])))
-        first, stop, parent = first[~dead], stop[~dead], parent[~dead]
+        short = ~dead & (stop - first <= _SHORT)
+        found = np.append(found[0], first[short]), np.append(found[1], stop[short])
+        first, stop, parent = (x[~dead & ~short] for x in (first, stop, parent))
         work -= len(first) * _PIECES * each
         if not witnesses or not len(first) or work < 0:
             break
-        single = stop - first == 1
-        found += [(int(a), int(a) + 1) for a in first[single]]
-        if len(found) > MOST_FREQUENCIES:
-            return None, 0.0
-        cuts = first[~single, None] + (stop - first)[~single, None] * np.arange(_PIECES + 1) // _PIECES
-        first, stop, parent = cuts[:, :-1].ravel(), cuts[:, 1:].ravel(), np.repeat(parent[~single], _PIECES)
-        first, stop, parent = first[stop > first], stop[stop > first], parent[stop > first]
+        cuts = first[:, None] + (stop - first)[:, None] * np.arange(_PIECES + 1) // _PIECES
+        first, stop, parent = cuts[:, :-1].ravel(), cuts[:, 1:].ravel(), np.repeat(parent, _PIECES)
         sums = others[parent]
         for witness in witnesses:
             sums = sums + witness.bound(first * gap, (stop - 1) * gap)
         sums = np.minimum(sums, whole[parent])
-    found += [(int(a), int(b)) for a, b in zip(first, stop, strict=True)]
-    if sum(b - a for a, b in found) > MOST_FREQUENCIES or max(b for _, b in found) > _FURTHEST:
+    starts, stops = np.append(found[0], first), np.append(found[1], stop)
+    count = edges[0] + int(np.sum(stops - starts))
+    length = max(edges[0], int(np.max(stops, initial=0)))
+    if count > MOST_FREQUENCIES or length > _FURTHEST:
         return None, 0.0
-    mask = np.zeros(max(b for _, b in found), dtype=bool)
-    for a, b in found:
+    mask = np.zeros(length, dtype=bool)
+    mask[: edges[0]] = True
+    for a, b in zip(starts, stops, strict=True):
         mask[a:b] = True
     return mask, dropped * (1 + 1e-9)

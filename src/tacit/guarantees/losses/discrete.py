@@ -1,9 +1,8 @@
-"""Pairs with atoms: tabulated, randomised response, (epsilon, delta), staircase, discrete Laplace."""
+"""Pairs with atoms: randomised response, (epsilon, delta), staircase, discrete Laplace."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,12 +13,12 @@ from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, re
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw
 from tacit.guarantees.losses.pair import Pair
-from tacit.guarantees.rounding import Interval, down
+from tacit.guarantees.rounding import Interval, down, up
 
 __all__ = [
     "ApproximatePair",
     "DiscreteLaplacePair",
-    "FinitePair",
+    "ListedPair",
     "RandomizedResponsePair",
     "StaircasePair",
     "atomic",
@@ -30,13 +29,13 @@ def atomic(pair: Pair) -> int | None:
     """How many finite losses the pair has, where it lists them; else None."""
     from flint import ctx
 
-    if not isinstance(pair, _Atoms):
+    if not isinstance(pair, ListedPair):
         return None
     with ctx.workprec(64):
         return len(pair.atoms())
 
 
-class _Atoms(Pair):
+class ListedPair(Pair):
     """Finitely many losses: h(t) = P(infinity) + sum_i p_i max(0, 1 - t e^(-loss_i))."""
 
     __slots__ = ()
@@ -103,120 +102,8 @@ class _Atoms(Pair):
         return min(max(high, 0.0), self.largest_loss.high)
 
 
-def _rational(values: Sequence[float | Fraction | int], name: str) -> tuple[Fraction, ...]:
-    out = []
-    for value in values:
-        ok = not isinstance(value, float) or math.isfinite(value)
-        require(ok and value >= 0, parameter=name, value=value, must="be finite and non-negative")
-        out.append(Fraction(value))
-    total = sum(out, Fraction(0))
-    require(
-        bool(out) and abs(total - 1) <= Fraction(1, 10**9),
-        parameter=name,
-        value=float(total),
-        must="sum to 1 (to within 1e-9; the rest is divided out exactly)",
-    )
-    return tuple(v / total for v in out)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class FinitePair(_Atoms):
-    """Any two tabulated distributions p and q on the same outcomes (floats are taken as exact rationals).
-
-    Outcomes with the same likelihood ratio are merged (it is sufficient), so that equal pairs are equal.
-    """
-
-    p: tuple[Fraction, ...]
-    q: tuple[Fraction, ...]
-
-    def __init__(self, *, p: Sequence[float | Fraction | int], q: Sequence[float | Fraction | int]) -> None:
-        require(
-            len(p) == len(q) > 0, parameter="q", value=len(q), must=f"have as many outcomes as p ({len(p)})"
-        )
-        merged: dict[Fraction | float, tuple[Fraction, Fraction]] = {}
-        for a, b in zip(_rational(p, "p"), _rational(q, "q"), strict=True):
-            if a == b == 0:
-                continue
-            ratio: Fraction | float = a / b if b else math.inf
-            old = merged.get(ratio, (Fraction(0), Fraction(0)))
-            merged[ratio] = (old[0] + a, old[1] + b)
-        rows = [merged[r] for r in sorted(merged)]
-        object.__setattr__(self, "p", tuple(a for a, _ in rows))
-        object.__setattr__(self, "q", tuple(b for _, b in rows))
-
-    @property
-    def symmetric(self) -> bool:
-        return sorted(zip(self.p, self.q, strict=True)) == sorted(zip(self.q, self.p, strict=True))
-
-    def swapped(self) -> Pair:
-        return self if self.symmetric else FinitePair(p=self.q, q=self.p)
-
-    @property
-    def atom_count(self) -> int:
-        return max(len(self._finite()), 1)
-
-    def _finite(self) -> list[tuple[Fraction, Fraction]]:
-        return [(a, b) for a, b in zip(self.p, self.q, strict=True) if a > 0 and b > 0]
-
-    def atoms(self) -> list[tuple[Any, Any]]:
-        return [(exact_ball(a / b).log(), exact_ball(a)) for a, b in self._finite()]
-
-    @property
-    def top_mass(self) -> float:
-        rows = self._finite()
-        return down(rows[-1][0]) if rows else 0.0
-
-    def curve(self, t: Any) -> Any:
-        total = exact_ball(0)
-        for a, b in zip(self.p, self.q, strict=True):
-            total += positive_ball(exact_ball(a) - t * exact_ball(b))
-        return total
-
-    def law(self) -> LossLaw:
-        if not self._finite():
-            return AtomicLaw.single(
-                losses=np.zeros(1),
-                p=np.zeros(1),
-                q=np.zeros(1),
-                infinite=self.infinite_mass,
-                reverse_infinite=self.reverse_infinite_mass,
-            )
-        return _Atoms.law(self)
-
-    def _mass(self, sides: list[Fraction]) -> Interval:
-        exact = sum(sides, Fraction(0))
-        return bracket(lambda: exact_ball(exact), what="a mass") if exact else Interval(low=0.0, high=0.0)
-
-    @property
-    def infinite_mass(self) -> Interval:
-        return self._mass([a for a, b in zip(self.p, self.q, strict=True) if b == 0])
-
-    @property
-    def reverse_infinite_mass(self) -> Interval:
-        return self._mass([b for a, b in zip(self.p, self.q, strict=True) if a == 0])
-
-    def _extreme(self, pick: Any) -> Interval:
-        ratios = [a / b for a, b in self._finite()]
-        if not ratios:
-            return Interval(low=0.0, high=0.0)
-        ratio = pick(ratios)
-        return (
-            bracket(lambda: exact_ball(ratio).log(), what="a loss")
-            if ratio != 1
-            else Interval(low=0.0, high=0.0)
-        )
-
-    @property
-    def largest_loss(self) -> Interval:
-        return self._extreme(max)
-
-    @property
-    def smallest_loss(self) -> Interval:
-        return self._extreme(min)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponsePair(_Atoms):
+class RandomizedResponsePair(ListedPair):
     """k-ary randomised response: truth with e^epsilon/(e^epsilon + k - 1), each other answer with 1/(...)."""
 
     epsilon: float
@@ -246,7 +133,7 @@ class RandomizedResponsePair(_Atoms):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApproximatePair(_Atoms):
+class ApproximatePair(ListedPair):
     """The pair that dominates every (epsilon, delta) mechanism (Kairouz, Oh, Viswanath 2015): delta at
     infinity, the rest randomised response with epsilon. delta = 0 is pure epsilon."""
 
@@ -278,7 +165,7 @@ class ApproximatePair(_Atoms):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StaircasePair(_Atoms):
+class StaircasePair(ListedPair):
     """Staircase noise (Geng, Viswanath 2016) with steps of width gamma: losses -epsilon, 0, epsilon.
 
     Every shift up to the sensitivity gives losses in {-epsilon, 0, epsilon}, and such pairs are ordered by
@@ -319,7 +206,7 @@ class StaircasePair(_Atoms):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteLaplacePair(_Atoms):
+class DiscreteLaplacePair(ListedPair):
     """Integer noise with mass proportional to e^(-rate |x|), shifted by an integer sensitivity."""
 
     rate: float
@@ -339,8 +226,10 @@ class DiscreteLaplacePair(_Atoms):
 
     @property
     def largest_loss(self) -> Interval:
+        if self.sensitivity == 1:
+            return Interval(low=self.rate, high=self.rate)
         exact = Fraction(self.rate) * self.sensitivity
-        return bracket(lambda: exact_ball(exact), what="a loss")
+        return Interval(low=down(exact), high=up(exact))
 
     @property
     def top_mass(self) -> float:

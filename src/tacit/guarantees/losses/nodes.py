@@ -13,7 +13,6 @@ from tacit.guarantees.losses.derived import WithoutReplacementPair
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
-    FinitePair,
     RandomizedResponsePair,
     StaircasePair,
 )
@@ -23,6 +22,7 @@ from tacit.guarantees.losses.pair import FloatArray, Pair, SwappedPair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.losses.rules import STRIP, Reach, rule_of
 from tacit.guarantees.losses.sampled import PoissonSampledPair
+from tacit.guarantees.losses.tabulated import FinitePair
 
 __all__ = ["Nodes", "Reach", "nodes_of", "shape"]
 

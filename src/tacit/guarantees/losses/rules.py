@@ -19,7 +19,6 @@ from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, La
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
-    FinitePair,
     RandomizedResponsePair,
     StaircasePair,
 )
@@ -27,6 +26,7 @@ from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
+from tacit.guarantees.losses.tabulated import FinitePair
 
 __all__ = ["STRIP", "Reach", "Rule", "legendre", "positive_atoms", "rule_of"]
 

@@ -75,9 +75,10 @@ class PoissonSampledPair(Pair):
                     return Interval(low=near - abs(near) * 2.0**-48, high=near + abs(near) * 2.0**-48)
                 exact = 1 - Fraction(self.rate)
                 return bracket(lambda: exact_ball(exact).log(), what="a loss")
-            grown = self.rate * math.expm1(value) if value < 1 else math.inf
-            if abs(grown) < 0.5:
-                # expm1, the product and log1p are right to a few units, and none of them amplifies those here.
+            grown = self.rate * math.expm1(value) if value < 700 else math.inf
+            if -0.5 < grown < math.inf:
+                # expm1, the product and log1p are right to a few units, and none of them amplifies those here
+                # (log1p nowhere above 0).
                 near = math.log1p(grown)
                 return Interval(low=near - abs(near) * 2.0**-48, high=near + abs(near) * 2.0**-48)
             rate = exact_ball(self.rate)

@@ -27,6 +27,8 @@ __all__ = ["Part", "Tilted", "TooWide"]
 
 _BLOCK = 32
 """Rows whose tables of powers fit into a cache."""
+_BRIDGE = 16
+"""Shorter gaps between frequencies that are alive are computed along."""
 _BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
 _NOTHING = 1e-16
@@ -183,7 +185,7 @@ class Tilted:
 
     def _product(self, w: FloatArray, living: NDArray[np.bool_]) -> tuple[NDArray[np.complex128], FloatArray]:
         """The transform of the centred sum at the multiples w of a gap, and its error."""
-        count = len(w)
+        count, gap = len(w), float(w[1]) if len(w) > 1 else 1.0
         logs, angles = -self.smooth * w * w / 2, np.zeros(count)
         log_bound = -self.smooth * w * w / 2
         spread = np.zeros(count)
@@ -195,18 +197,18 @@ class Tilted:
         for part in order:
             # Other factors are at most 1 in modulus: what has died stays dead.
             kept &= log_bound > -GONE
-            last = int(np.flatnonzero(kept)[-1]) + 1
-            hats, error = self.hats(part, last, float(w[1]) if count > 1 else 1.0)
             n = part.nodes.counts
-            moduli = np.abs(hats)
-            modulus = np.minimum(moduli + error, 1.0 + error)
-            # Real and imaginary parts apart: products of matrices of mixed kinds are slow.
-            each, turns = np.log(np.maximum(moduli, 1e-300)), np.angle(hats)
-            logs[:last] += n @ each
-            angles[:last] += n @ turns
-            log_bound[:last] += n @ np.log(modulus)
-            spread[:last] += n @ (error / modulus)
-            size[:last] += n @ (np.abs(each) + np.abs(turns))
+            for run in _runs(kept):
+                hats, error = self.hats(part, run.start, run.stop - run.start, gap)
+                moduli = np.abs(hats)
+                modulus = np.minimum(moduli + error, 1.0 + error)
+                # Real and imaginary parts apart: products of matrices of mixed kinds are slow.
+                each, turns = np.log(np.maximum(moduli, 1e-300)), np.angle(hats)
+                logs[run] += n @ each
+                angles[run] += n @ turns
+                log_bound[run] += n @ np.log(modulus)
+                spread[run] += n @ (error / modulus)
+                size[run] += n @ (np.abs(each) + np.abs(turns))
         bound = np.exp(np.minimum(log_bound, 600.0))
         product = np.where(kept, np.exp(logs + 1j * angles), 0.0)
         rounding = (32 * UNIT + self.unit * size + w * self.mean_error) * np.abs(product)
@@ -214,20 +216,33 @@ class Tilted:
         # What was dead before is counted elsewhere.
         return product, np.where(kept, errors, np.where(living, bound * (1 + 1e-6), 0.0))
 
-    def hats(self, part: Part, count: int, gap: float) -> tuple[NDArray[np.complex128], FloatArray]:
-        """Transforms of the rows of a part at 0, gap, ..., and their errors."""
+    def hats(
+        self, part: Part, start: int, count: int, gap: float
+    ) -> tuple[NDArray[np.complex128], FloatArray]:
+        """Transforms of the rows of a part at `count` multiples of the gap from the start-th, and their errors."""
         rows, nodes = part.weights.shape
         self.budget -= rows * nodes * count
         if self.budget < 0:
             raise TooWide
         blocks = [slice(i, i + _BLOCK) for i in range(0, rows, _BLOCK)]
-        hats = np.concatenate([_transforms(part.weights[b], part.centres[b], count, gap) for b in blocks])
-        k = np.arange(count, dtype=np.float64)
+        turned = part.weights if start == 0 else part.weights * np.exp(1j * (start * gap) * part.centres)
+        hats = np.concatenate([_transforms(turned[b], part.centres[b], count, gap) for b in blocks])
+        k = start + np.arange(count, dtype=np.float64)
         fixed, turning = part.errors
         return hats, fixed[:, None] + np.outer(turning, gap * k) + UNIT * (16 + 3 * nodes + 8 * k)
 
 
-def _transforms(weights: FloatArray, losses: FloatArray, count: int, gap: float) -> NDArray[np.complex128]:
+def _runs(kept: NDArray[np.bool_]) -> list[slice]:
+    """Runs of frequencies that hold all the kept ones, and few others."""
+    found = np.flatnonzero(kept)
+    ends = np.flatnonzero(np.diff(found) > _BRIDGE)
+    starts, stops = found[np.append(0, ends + 1)], found[np.append(ends, len(found) - 1)] + 1
+    return [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
+
+
+def _transforms(
+    weights: NDArray[np.float64] | NDArray[np.complex128], losses: FloatArray, count: int, gap: float
+) -> NDArray[np.complex128]:
     """sum_j weight_j e^(i k gap loss_j) of each row for k < count.
 
     e^(i(a + Ab)x) is a product of two powers of e^(ix): two short tables and one matrix product a row. Each

@@ -1,0 +1,157 @@
+"""Any two tabulated distributions, as exact fractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cmp_to_key
+from typing import Any
+
+import numpy as np
+
+from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.guarantees.losses.discrete import ListedPair
+from tacit.guarantees.losses.laws import AtomicLaw, LossLaw
+from tacit.guarantees.losses.pair import Pair
+from tacit.guarantees.rounding import Interval, down, up
+
+__all__ = ["FinitePair"]
+
+_NOTHING = Interval(low=0.0, high=0.0)
+
+
+def _shares(values: Sequence[float | Fraction | int], name: str) -> tuple[list[int], int]:
+    """Integers in the ratio of the values, and their sum."""
+    ratios = []
+    for value in values:
+        ok = not isinstance(value, float) or math.isfinite(value)
+        require(ok and value >= 0, parameter=name, value=value, must="be finite and non-negative")
+        ratios.append(value.as_integer_ratio())
+    common = math.lcm(*(b for _, b in ratios))
+    out = [a * (common // b) for a, b in ratios]
+    total = sum(out)
+    require(
+        bool(out) and abs(total - common) * 10**9 <= common,
+        parameter=name,
+        value=float(Fraction(total, common)),
+        must="sum to 1 (to within 1e-9; the rest is divided out exactly)",
+    )
+    return out, total
+
+
+def _rising(one: tuple[int, int], other: tuple[int, int]) -> int:
+    """Which of two ratios is larger, the denominator 0 being infinity."""
+    return one[0] * other[1] - other[0] * one[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class FinitePair(ListedPair):
+    """Any two tabulated distributions p and q on the same outcomes (floats are taken as exact rationals).
+
+    Outcomes with the same likelihood ratio are merged (it is sufficient), so that equal pairs are equal.
+    """
+
+    p: tuple[Fraction, ...]
+    q: tuple[Fraction, ...]
+
+    def __init__(self, *, p: Sequence[float | Fraction | int], q: Sequence[float | Fraction | int]) -> None:
+        require(
+            len(p) == len(q) > 0, parameter="q", value=len(q), must=f"have as many outcomes as p ({len(p)})"
+        )
+        above, whole = _shares(p, "p")
+        below, other = _shares(q, "q")
+        merged: dict[tuple[int, int], tuple[int, int]] = {}
+        for a, b in zip(above, below, strict=True):
+            if divisor := math.gcd(a, b):
+                ratio = (a // divisor, b // divisor)
+                old = merged.get(ratio, (0, 0))
+                merged[ratio] = (old[0] + a, old[1] + b)
+        rows = [merged[r] for r in sorted(merged, key=cmp_to_key(_rising))]
+        object.__setattr__(self, "p", tuple(Fraction(a, whole) for a, _ in rows))
+        object.__setattr__(self, "q", tuple(Fraction(b, other) for _, b in rows))
+
+    def __hash__(self) -> int:
+        # The hash of a Fraction is a modular inverse, and slow.
+        return hash(tuple(x.as_integer_ratio() for x in (*self.p, *self.q)))
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        # Likewise Fractions are slow to compare: floats first, which seldom agree.
+        return ("FinitePair", tuple(map(float, self.p)), tuple(map(float, self.q)), self.p, self.q)
+
+    @property
+    def symmetric(self) -> bool:
+        # Likelihood ratios rise and are different, so that swapping turns their order round.
+        return self.p == self.q[::-1]
+
+    def swapped(self) -> Pair:
+        if self.symmetric:
+            return self
+        other = object.__new__(FinitePair)
+        object.__setattr__(other, "p", self.q[::-1])
+        object.__setattr__(other, "q", self.p[::-1])
+        return other
+
+    @property
+    def atom_count(self) -> int:
+        return max(len(self._finite()), 1)
+
+    def _finite(self) -> list[tuple[Fraction, Fraction]]:
+        # Only the first outcome can be out of reach of P, only the last out of reach of Q.
+        rows = list(zip(self.p, self.q, strict=True))
+        return rows[0 if self.p[0] else 1 : None if self.q[-1] else -1]
+
+    def atoms(self) -> list[tuple[Any, Any]]:
+        return [(exact_ball(a / b).log(), exact_ball(a)) for a, b in self._finite()]
+
+    @property
+    def top_mass(self) -> float:
+        rows = self._finite()
+        return down(rows[-1][0]) if rows else 0.0
+
+    def curve(self, t: Any) -> Any:
+        total = exact_ball(0)
+        for a, b in zip(self.p, self.q, strict=True):
+            total += positive_ball(exact_ball(a) - t * exact_ball(b))
+        return total
+
+    def law(self) -> LossLaw:
+        if not self._finite():
+            return AtomicLaw.single(
+                losses=np.zeros(1),
+                p=np.zeros(1),
+                q=np.zeros(1),
+                infinite=self.infinite_mass,
+                reverse_infinite=self.reverse_infinite_mass,
+            )
+        return ListedPair.law(self)
+
+    @property
+    def infinite_mass(self) -> Interval:
+        return _NOTHING if self.q[-1] else Interval(low=down(self.p[-1]), high=up(self.p[-1]))
+
+    @property
+    def reverse_infinite_mass(self) -> Interval:
+        return _NOTHING if self.p[0] else Interval(low=down(self.q[0]), high=up(self.q[0]))
+
+    def _extreme(self, index: int) -> Interval:
+        rows = self._finite()
+        if not rows:
+            return Interval(low=0.0, high=0.0)
+        (a, u), (b, v) = (x.as_integer_ratio() for x in rows[index])
+        # The quotient of integers is rounded once, and log1p is right to a few units.
+        grown = (a * v - b * u) / (b * u) if a * v < 2 * b * u else math.inf
+        if abs(grown) < 0.5:
+            near = math.log1p(grown)
+            return Interval(low=near - abs(near) * 2.0**-48, high=near + abs(near) * 2.0**-48)
+        return bracket(lambda: exact_ball(Fraction(a * v, b * u)).log(), what="a loss")
+
+    @property
+    def largest_loss(self) -> Interval:
+        return self._extreme(-1)
+
+    @property
+    def smallest_loss(self) -> Interval:
+        return self._extreme(0)
