@@ -85,6 +85,16 @@ def test_a_plan_that_cannot_be_meant(
     shot(run, write(tmp_path, **changes), code, *words)
 
 
+def test_a_plan_that_declares_no_column(tmp_path: Path, run: Runner) -> None:
+    plan = write(tmp_path)
+    before, _, rest = plan.read_text().partition("[schema.state]")
+    plan.write_text(before + "[schema]\n[budget]" + rest.partition("[budget]")[2])
+    shot(run, plan, 2, "the schema is empty", "[schema.age]")
+    for command in (["plan", plan], ["twin", plan, "--out", tmp_path / "twin.parquet"]):
+        assert run(*command) == 2
+        assert "the schema is empty" in run.one_sentence()
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"[data", b"\xff\xfe", b"x = 1", b"release = 3", b"[data]\npath = 3"]
 )
