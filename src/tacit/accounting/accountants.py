@@ -82,7 +82,8 @@ def _losses(parts: Counted, neighbours: Neighbours) -> Profile:
             addition.append((pairs[1], count))
     if not removal:
         return Profile.of(PureBound(epsilon=0.0))
-    forward, backward = Product(pairs=removal), Product(pairs=addition)
+    forward = Product(pairs=removal)
+    backward = forward if addition == removal else Product(pairs=addition)
     return Profile(directions=(forward,) if forward == backward else (forward, backward))
 
 
