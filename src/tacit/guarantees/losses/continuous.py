@@ -158,13 +158,12 @@ class GaussianPair(Pair):
     """mu to two units in the last place."""
 
     def __init__(self, *, mu: float | None = None, squared: Fraction | None = None) -> None:
-        given = mu if mu is not None else squared
-        ok = given is not None and given > 0 and (mu is None or mu < math.inf)
-        require(ok, parameter="mu", value=given, must="be positive and finite")
-        exact = Fraction(mu) ** 2 if mu is not None else squared
-        assert exact is not None
-        top, bottom = exact.numerator, exact.denominator
-        object.__setattr__(self, "squared", exact)
+        if mu is not None:
+            require(0 < mu < math.inf, parameter="mu", value=mu, must="be positive and finite")
+            squared = Fraction(mu) ** 2
+        top, bottom = (0, 1) if squared is None else squared.as_integer_ratio()
+        require(top > 0, parameter="mu", value=squared, must="be positive and finite")
+        object.__setattr__(self, "squared", squared)
         # Division of integers rounds to nearest; the square root halves its error and adds its own.
         moderate = abs(top.bit_length() - bottom.bit_length()) < 600
         object.__setattr__(self, "near", math.sqrt(top / bottom) if moderate else self.mu)
