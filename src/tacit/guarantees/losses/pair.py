@@ -59,8 +59,7 @@ class Pair:
     def sort_key(self) -> tuple[Any, ...]:
         """A total order on pairs: equal keys mean equal pairs."""
         kind: Any = type(self)
-        values = [getattr(self, name) for name in _names(kind)]
-        return (kind.__name__, *(v.sort_key if isinstance(v, Pair) else v for v in values))
+        return (kind.__name__, *[getattr(self, name) for name in _names(kind)])
 
     @abstractmethod
     def curve(self, t: Any) -> Any:
@@ -138,6 +137,10 @@ class SwappedPair(Pair):
     """(Q, P) for a pair (P, Q): h_swapped(t) = 1 - t + t h(1/t)."""
 
     pair: Pair
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        return ("SwappedPair", self.pair.sort_key)
 
     @property
     def symmetric(self) -> bool:

@@ -36,6 +36,10 @@ class PoissonSampledPair(Pair):
         )
 
     @property
+    def sort_key(self) -> tuple[Any, ...]:
+        return ("PoissonSampledPair", self.pair.sort_key, self.rate)
+
+    @property
     def symmetric(self) -> bool:
         return self.rate == 1 and self.pair.symmetric
 
