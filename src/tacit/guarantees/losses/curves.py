@@ -15,12 +15,10 @@ from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, re
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.discrete import ApproximatePair
 from tacit.guarantees.losses.laws import UNIT, Column, LossLaw, unsampled_loss
-from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
 from tacit.guarantees.rounding import Interval
 
 __all__ = ["ConcentratedPair", "CurveLaw", "RenyiPair"]
-
-_UNBOUNDED = Interval(low=math.inf, high=math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +100,7 @@ class _Curve(Pair):
 
     @property
     def largest_loss(self) -> Interval:
-        return _UNBOUNDED
+        return UNBOUNDED
 
     def order_for(self, epsilon: float) -> tuple[float, float]:
         """A good order for this epsilon, and an upper bound on the divergence at it."""
@@ -219,7 +217,7 @@ class RenyiPair(_Curve):
     @property
     def largest_loss(self) -> Interval:
         pure = self._pure()
-        return pure.largest_loss if pure is not None else _UNBOUNDED
+        return pure.largest_loss if pure is not None else UNBOUNDED
 
     def order_for(self, epsilon: float) -> tuple[float, float]:
         def exponent(row: tuple[float, float]) -> float:

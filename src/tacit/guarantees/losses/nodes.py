@@ -29,6 +29,15 @@ __all__ = ["Nodes", "Reach", "nodes_of", "shape"]
 _SOFT = (0.8, 1.3, 2.0)
 _FURTHEST = 600.0
 """Losses beyond this leave the range of e^l in floats."""
+_RULED = (
+    ApproximatePair,
+    ExponentialPair,
+    GaussianPair,
+    LaplacePair,
+    SampledReplacementPair,
+    StaircasePair,
+)
+"""Pairs that have a rule whatever their parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,15 +109,7 @@ def shape(pair: Pair) -> tuple[object, ...] | None:
         size = base.sensitivity
         if base.noise_std < 0.3 or (base.noise_std < 3 * base.sensitivity and base.sensitivity > 8):
             return None
-    elif not isinstance(
-        base,
-        GaussianPair
-        | LaplacePair
-        | ExponentialPair
-        | ApproximatePair
-        | StaircasePair
-        | SampledReplacementPair,
-    ):
+    elif not isinstance(base, _RULED):
         return None
     epsilon = getattr(base, "epsilon", 0.0)
     return None if epsilon > 100 else (swapped, rate, type(base).__name__, size)
