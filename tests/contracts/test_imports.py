@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "curator": CURATOR,
     "parties": REPORT,
     "report": REPORT,
-    "reproduce": REPORT,
+    "reproduce": REPORT | {"report"},
     "audit": BLACK_BOX,
     "attacks": BLACK_BOX,
     "cli": SURFACE,

@@ -144,6 +144,12 @@ def test_files_are_small(path: Path) -> None:
     assert lines <= LONGER.get(named(path), MOST_LINES), f"{named(path)} has {lines} lines: split it"
 
 
+def test_files_of_tests_are_small() -> None:
+    lengths = {p: len(p.read_text().splitlines()) for p in (ROOT / "tests").rglob("*.py")}
+    long = {str(p.relative_to(ROOT)): n for p, n in lengths.items() if n > MOST_LINES}
+    assert not long, f"split by subject: {long}"
+
+
 def test_files_that_may_be_longer_still_are() -> None:
     done = [n for n in LONGER if len((SRC / n).read_text().splitlines()) <= MOST_LINES]
     assert not done, f"no longer in need of a ceiling of their own: {done}"

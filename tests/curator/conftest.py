@@ -12,6 +12,8 @@ import pytest
 
 import tacit
 
+from .plans import Runner
+
 STATES = ["CA", "NY", "TX"]
 SCHEMA = {
     "state": tacit.category(STATES),
@@ -61,3 +63,9 @@ def make(parquet: Path, tmp_path: Path) -> Any:
         )
 
     return made
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Runner:
+    """The command line, called in this process."""
+    return Runner(capsys)

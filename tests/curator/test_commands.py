@@ -17,11 +17,6 @@ from tacit.ledger import Ledger
 from .plans import COUNT, MARKS, MEAN, Runner, write
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capsys)
-
-
 def files(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 

@@ -160,3 +160,26 @@ def test_certificates_say_what_their_intervals_cover(make: Any) -> None:
     assert "given that it was named" in said["keys"]
     assert said["count"].endswith("each cell by itself")
     assert "approximately" in str(told["sparse"])
+
+
+def test_plans_and_certificates_name_the_rows_beyond_a_limit_on_groups(make: Any) -> None:
+    """A histogram of the whole table loses nothing to `groups`, and says nothing of it; a grouped one says so."""
+    curator = make(
+        tacit.Approximate(epsilon=9.0, delta=1e-4), tacit.people("person_id", at_most=30, groups=1)
+    )
+    asked = {
+        "histogram": tacit.histogram("age", 5),
+        "median": tacit.median("age"),
+        "grouped": tacit.histogram("age", 5, by="state"),
+        "people": tacit.count(by=["state", "insured"], of="people"),
+    }
+    said = {}
+    for name, statistic in asked.items():
+        plan = curator.preview([tacit.ask(statistic, name=name, epsilon=1.0)])
+        (answer,) = curator.release(plan)
+        found = [t for t in answer.certificate["intervals"]["do_not_cover"] if "beyond 1 group of" in t]
+        assert ("beyond 1 group of" in str(plan)) == bool(found)
+        said[name] = found
+    assert said["histogram"] == said["median"] == []
+    assert said["grouped"] == ["rows of a person beyond 1 group of state, which were not used"]
+    assert said["people"] == ["rows of a person beyond 1 group of state x insured, which were not used"]

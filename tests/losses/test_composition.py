@@ -213,3 +213,27 @@ def test_extreme_deltas(delta: float) -> None:
     if delta == 0:
         assert bounded.low == bounded.high == 10.0
         assert Product.of(SAMPLED, 2).epsilon(0.0).high == math.inf
+
+
+def test_the_largest_loss_of_many_parts_holds_where_losses_of_both_signs_cancel() -> None:
+    """Tables whose largest finite loss is negative, the rest of P being out of Q's reach, among others."""
+    rows = [(0.3 + k / 1000, 0.9) for k in range(60)] + [(0.5 + k / 1000, 0.1939) for k in range(60)]
+    pairs = [FinitePair(p=(a, 1 - a, 0.0), q=(b, 0.0, 1 - b)) for a, b in rows]
+    found = Product(pairs=[(pair, 1 + i % 3) for i, pair in enumerate(pairs)]).largest_loss()
+    tops = [pair.largest_loss for pair in pairs]
+    assert min(top.high for top in tops) < 0 < max(top.low for top in tops)
+    assert found.low <= sum(Fraction(top.low) * (1 + i % 3) for i, top in enumerate(tops))
+    assert found.high >= sum(Fraction(top.high) * (1 + i % 3) for i, top in enumerate(tops))
+    assert found.width < 1e-11
+
+
+def test_equal_products_are_one_key() -> None:
+    sampled = [PoissonSampledPair(pair=GaussianPair(mu=1 / k), rate=0.01) for k in range(1, 40)]
+    one = Product(pairs=[(pair.swapped(), 2) for pair in sampled])
+    other = Product(pairs=[(pair, 1) for pair in reversed(sampled)]).repeat(2).swapped()
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len({one, other, one.repeat(2)}) == 2
+    keys = [pair.sort_key for pair, _ in one.pairs]
+    assert keys == sorted(keys)
+    assert len(set(keys)) == len(sampled)

@@ -16,6 +16,7 @@ from tacit.guarantees.losses.nodes import Reach, nodes_of, shape
 from tacit.guarantees.losses.pair import Pair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.losses.replacement import SampledReplacementPair
+from tacit.guarantees.losses.rules import legendre
 from tacit.guarantees.losses.sampled import PoissonSampledPair
 from tacit.guarantees.losses.tilted import Tilted
 
@@ -84,10 +85,8 @@ def test_gauss_weights_are_right_to_the_last_bit() -> None:
     """Exact integrals of t^(2k): sums of positive terms cannot hide a wrong weight at the ends."""
     from flint import arb, ctx
 
-    from tacit.guarantees.losses.rules import _legendre
-
     for count in (8, 32, 128):
-        x, share = _legendre(count)
+        x, share = legendre(count)
         with ctx.workprec(128):
             for k in (0, 3, count - 1):
                 rows = zip(x, share, strict=True)

@@ -269,3 +269,17 @@ def test_no_engine_is_loaded_before_a_row_is_read():
 def _write(path, content):
     path.write_bytes(content)
     return path
+
+
+@pytest.mark.parametrize("unit", [rows(), people("id", at_most=2)])
+def test_a_schema_without_columns_says_what_to_declare(unit):
+    """Before anything is opened, and the same for rows and for people."""
+    import tacit
+
+    for made in (
+        lambda: Schema({}),
+        lambda: open_table(pa.table({"id": ["a"]}), schema={}, unit=unit),
+        lambda: tacit.Curator("absent.csv", protect=unit, schema={}, budget=tacit.Pure(epsilon=1)),
+    ):
+        with pytest.raises(EmptyComposition, match="the schema is empty; declare at least one column"):
+            made()

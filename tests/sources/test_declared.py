@@ -114,7 +114,7 @@ def categories(draw: st.DrawFn) -> Any:
 COLUMNS = numbers() | integers() | dates() | categories() | st.builds(flag, missing=st.none() | st.booleans())
 
 
-@given(st.dictionaries(st.text(min_size=1, max_size=8), COLUMNS, max_size=4).map(Schema))
+@given(st.dictionaries(st.text(min_size=1, max_size=8), COLUMNS, min_size=1, max_size=4).map(Schema))
 @settings(max_examples=200, deadline=None)
 def test_to_tables_and_back_is_the_same_schema(schema: Schema) -> None:
     tables = schema_to_tables(schema)

@@ -92,6 +92,8 @@ UNITS = {
     "rows replaced": rows(neighbours="replace-one"),
     "people": people("id", at_most=2),
     "people replaced": people("id", at_most=2, neighbours="replace-one"),
+    "people in one group": people("id", at_most=2, groups=1),
+    "people in one group replaced": people("id", at_most=2, groups=1, neighbours="replace-one"),
 }
 
 

@@ -10,7 +10,7 @@ from support.naive import key, parts
 
 
 def units_of(unit, question, domain):
-    """All data that one unit may have: one row, or at most m rows in at most g groups."""
+    """All data that one unit may have: one row, or at most m rows in at most g groups where that is kept."""
     base = getattr(unit, "of", unit)
     if not hasattr(base, "at_most"):
         return [[r] for r in domain]
@@ -18,8 +18,9 @@ def units_of(unit, question, domain):
     for size in range(base.at_most + 1):
         for chosen in itertools.combinations_with_replacement(domain, size):
             mine = [{**r, "id": "me"} for r in chosen]
-            if base.groups is not None and question.axes:
-                cells = {tuple(key(a, question.schema, r) for a in question.axes) for r in mine}
+            limited = question.requests[0].limited
+            if base.groups is not None and limited:
+                cells = {tuple(key(a, question.schema, r) for a in limited) for r in mine}
                 if len({c for c in cells if None not in c}) > base.groups:
                     continue
             found.append(mine)

@@ -45,7 +45,8 @@ TOLERANCE = 4e-4
 """The width that is asked of the grid; what comes back is certified whatever it is."""
 
 MANY = 256
-"""Of more different events than these, Rényi sums (never below the product of curves) are not tried beside it."""
+"""Of more different events than these, sums of epsilons, rhos and divergences are not tried beside the product of
+curves, which is never above them; but rhos are, where an event is known by its rho only."""
 
 ENOUGH = 1e-3
 """A certified enclosure this narrow is not improved upon."""
@@ -82,7 +83,8 @@ def _losses(parts: Counted, neighbours: Neighbours) -> Profile:
             addition.append((pairs[1], count))
     if not removal:
         return Profile.of(PureBound(epsilon=0.0))
-    forward, backward = Product(pairs=removal), Product(pairs=addition)
+    forward = Product(pairs=removal)
+    backward = forward if addition == removal else Product(pairs=addition)
     return Profile(directions=(forward,) if forward == backward else (forward, backward))
 
 
@@ -94,10 +96,13 @@ def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianBound | None:
 
 
 def _pure(parts: Counted, neighbours: Neighbours) -> PureBound | None:
-    epsilons = [(e.pure(), n) for e, n in parts]
-    if any(e is None for e, _ in epsilons):
-        return None
-    return PureBound(epsilon=sum_up(Fraction(e or 0.0) * n for e, n in epsilons))
+    total: list[Fraction] = []
+    for event, count in parts:
+        epsilon = event.pure()
+        if epsilon is None:
+            return None
+        total.append(Fraction(epsilon) * count)
+    return PureBound(epsilon=sum_up(total))
 
 
 def _concentrated(parts: Counted, neighbours: Neighbours) -> ConcentratedBound | None:
@@ -189,8 +194,9 @@ def account(
     found, name = best if best is not None else (Interval(low=0.0, high=math.inf), "losses")
     enough = ENOUGH if at_delta else 1e-3 * found.high
     if found.width > enough or math.isinf(found.high):
+        many = len(parts) > MANY and math.isfinite(found.high)
         for other in ("pure", "concentrated", "renyi"):
-            if other == "renyi" and len(parts) > MANY and math.isfinite(found.high):
+            if many and not (other == "concentrated" and any(isinstance(e, Concentrated) for e, _ in parts)):
                 continue
             folded = ACCOUNTANTS[other](parts, relation)
             value = math.inf if folded is None else _read(folded, level, at_delta).high

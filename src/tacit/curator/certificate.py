@@ -10,6 +10,7 @@ from typing import Any
 from tacit.accounting.codec import to_record
 from tacit.curator.plan import Plan, Planned
 from tacit.curator.sampling import DECLARED
+from tacit.curator.words import beyond_groups
 
 __all__ = ["FORMAT", "NOT_COVERED", "certify"]
 
@@ -68,7 +69,7 @@ def certify(
         "intervals": {
             "confidence": float(planned.ask.confidence),
             "cover": POPULATION if planned.ask.sampling else treatment.covers,
-            "do_not_cover": list(NOT_COVERED[:2] if planned.ask.sampling else NOT_COVERED),
+            "do_not_cover": _not_covered(planned),
             "declared": [DECLARED] if planned.ask.sampling else [],
         },
         "error": planned.expected.record,
@@ -86,6 +87,13 @@ def certify(
         "data": data,
         "versions": dict(_version_items()),
     }  # fmt: skip
+
+
+def _not_covered(planned: Planned) -> list[str]:
+    *bounded, sampling = NOT_COVERED
+    left_out = beyond_groups(planned.question)
+    groups = [f"{left_out}, which were not used"] if left_out else []
+    return [*bounded, *groups, *([] if planned.ask.sampling else [sampling])]
 
 
 def _event(planned: Planned) -> Any:

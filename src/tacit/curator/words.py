@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.statistics.movement import group_limit
+
 if TYPE_CHECKING:
     from tacit.curator.plan import Plan
     from tacit.curator.release import Release
+    from tacit.statistics.base import Question
 
-__all__ = ["digits", "plan_html", "plan_text", "release_html", "release_text"]
+__all__ = ["beyond_groups", "digits", "plan_html", "plan_text", "release_html", "release_text"]
 
 SHOWN = 20
 
@@ -32,6 +35,14 @@ def digits(value: Any) -> str:
         scale = 10 ** (int(np.floor(np.log10(abs(number)))) - 2)
         return f"{int(round(number / scale) * scale):,}"
     return f"{number:.3g}"
+
+
+def beyond_groups(question: Question) -> str:
+    """Which rows a limit on groups leaves out of this question; nothing where it leaves out none."""
+    if not question.limited:
+        return ""
+    most, keys = group_limit(question.unit, None), " x ".join(question.limited)
+    return f"rows of a person beyond {most} {'group' if most == 1 else 'groups'} of {keys}"
 
 
 def _plan_rows(plan: Plan) -> list[list[str]]:
@@ -54,6 +65,8 @@ def plan_text(plan: Plan) -> str:
     lines = _aligned(rows)
     for r in plan.releases:
         lines.append(f"{r.name}: {r.treatment.reason}; error: {r.expected.about}")
+        if left_out := beyond_groups(r.question):
+            lines.append(f"{r.name}: {left_out} are not used")
         if r.expected.floor_reason:
             lines.append(f"{r.name}: {r.expected.floor_reason}")
     lines.append(

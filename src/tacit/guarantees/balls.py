@@ -28,11 +28,11 @@ _PRECISIONS = (64, 128, 256, 512, 1024, 2048)
 
 def ball(value: Number) -> arb:
     """The exact number as a ball (a float is the dyadic rational that it stands for)."""
-    from flint import arb, fmpq
+    import flint
 
-    if isinstance(value, Fraction):
-        return arb(fmpq(value.numerator, value.denominator))
-    return arb(value)
+    if not isinstance(value, float) and isinstance(value, Fraction):
+        return flint.arb(flint.fmpq(value.numerator, value.denominator))
+    return flint.arb(value)
 
 
 def upper(formula: Callable[[], arb]) -> float:
@@ -47,11 +47,11 @@ def lower(formula: Callable[[], arb]) -> float:
 
 def _settle(formula: Callable[[], arb], safe: Callable[[arb], float], other: Callable[[arb], float]) -> float:
     """Raise the precision until both ends of the ball round to one float; else return the safe end."""
-    from flint import ctx
+    import flint
 
     best = math.nan
     for precision in _PRECISIONS:
-        with ctx.workprec(precision):
+        with flint.ctx.workprec(precision):
             value = formula()
             if not value.is_finite():
                 continue

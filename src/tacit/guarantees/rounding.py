@@ -37,6 +37,9 @@ class Interval:
         """high - low (0 where both are the same infinity)."""
         return 0.0 if self.low == self.high else self.high - self.low
 
+    def __neg__(self) -> Interval:
+        return Interval(low=-self.high, high=-self.low)
+
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
@@ -53,13 +56,13 @@ def _dyadic_up(mantissa: int, exponent: int) -> float:
     """Smallest float >= mantissa * 2**exponent."""
     if mantissa == 0:
         return 0.0
-    top = mantissa.bit_length() + exponent
-    if top > 1025:
+    # A float has 53 digits, and none below 2^-1074: the others are cut, upwards.
+    cut = max(mantissa.bit_length() - 53, -1074 - exponent, 0)
+    kept = -(-mantissa >> cut)
+    try:
+        return math.ldexp(kept, exponent + cut) if kept else -0.0
+    except OverflowError:
         return math.inf if mantissa > 0 else -_LARGEST
-    if top < -1080:
-        return _SMALLEST if mantissa > 0 else -0.0
-    exact = Fraction(mantissa) * (Fraction(2) ** exponent)
-    return _fraction_up(exact)
 
 
 def _fraction_up(exact: Fraction) -> float:
@@ -69,7 +72,9 @@ def _fraction_up(exact: Fraction) -> float:
         return math.inf if exact > 0 else -_LARGEST
     if math.isinf(nearest):
         return nearest if nearest > 0 else -_LARGEST
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    top, bottom = nearest.as_integer_ratio()
+    enough = top * exact.denominator >= exact.numerator * bottom
+    return nearest if enough else math.nextafter(nearest, math.inf)
 
 
 def up(x: Any) -> float:
@@ -85,7 +90,7 @@ def up(x: Any) -> float:
     mantissa, exponent = x.upper().mid().man_exp()
     high = _dyadic_up(int(mantissa), int(exponent))
     # `upper` is itself rounded: step on if the ball still reaches beyond the float.
-    return high if math.isinf(high) or bool(x <= _ball(high)) else math.nextafter(high, math.inf)
+    return high if math.isinf(high) or bool(x <= high) else math.nextafter(high, math.inf)
 
 
 def down(x: Any) -> float:
@@ -93,10 +98,17 @@ def down(x: Any) -> float:
     return -up(-x)
 
 
-def _ball(value: float) -> Any:
-    from flint import arb
-
-    return arb(value)
+def product(a: float, b: float) -> Interval:
+    """The adjacent floats around a b, or a b itself where it is a float."""
+    near = a * b
+    if math.isinf(near):
+        return Interval(low=min(near, _LARGEST), high=max(near, -_LARGEST))
+    (a, over_a), (b, over_b), (top, bottom) = (x.as_integer_ratio() for x in (a, b, near))
+    rest = a * b * bottom - top * over_a * over_b
+    return Interval(
+        low=near if rest >= 0 else math.nextafter(near, -math.inf),
+        high=near if rest <= 0 else math.nextafter(near, math.inf),
+    )
 
 
 def sum_up(values: Iterable[float | int | Fraction]) -> float:
@@ -116,14 +128,14 @@ def bracket(
 
     At the precision limit the wider, still valid, ball is returned; an infinite one raises NotCertified.
     """
-    from flint import ctx
+    import flint
 
     precision = 96
     while True:
-        with ctx.workprec(precision):
+        with flint.ctx.workprec(precision):
             ball = function()
             done = ball.is_finite() and (
-                ball.is_exact() or ball.rel_accuracy_bits() >= bits or bool(abs(ball) < _ball(_SMALLEST))
+                ball.is_exact() or ball.rel_accuracy_bits() >= bits or bool(abs(ball) < _SMALLEST)
             )
             if done or precision >= limit:
                 if not ball.is_finite():

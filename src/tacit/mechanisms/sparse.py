@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,15 @@ MOST_FALSE = 1 << 20
 
 MOST_CELLS = 1 << 26
 Rule = Literal["hall", "known", "floor"]
+
+
+class ThresholdRule(TypedDict, total=False):
+    """What `SparseHistogram.with_rule` takes beside the noise and the domain: a threshold, or a rule for it."""
+
+    threshold: int | None
+    rule: Rule
+    occupied: int | None
+    impossible: Impossible | None
 
 
 def _noise(noise: object) -> Laplace | Gaussian:
@@ -146,21 +155,11 @@ class SparseHistogram(Mechanism):
         epsilon: Exact,
         sensitivity: L1,
         domain: int,
-        threshold: int | None = None,
-        rule: Rule = "hall",
-        occupied: int | None = None,
-        impossible: Impossible | None = None,
+        **how: Unpack[ThresholdRule],
     ) -> SparseHistogram:
-        """Laplace noise for a pure epsilon. A threshold, or a rule for it: see `with_rule`."""
+        """Laplace noise for a pure epsilon; threshold=, rule=, occupied= and impossible= as for `with_rule`."""
         noise = Laplace.for_epsilon(epsilon=epsilon, sensitivity=sensitivity)
-        return cls.with_rule(
-            noise=noise,
-            domain=domain,
-            threshold=threshold,
-            rule=rule,
-            occupied=occupied,
-            impossible=impossible,
-        )
+        return cls.with_rule(noise=noise, domain=domain, **how)
 
     @classmethod
     def for_target(
@@ -170,23 +169,16 @@ class SparseHistogram(Mechanism):
         delta: Exact,
         sensitivity: L2,
         domain: int,
-        threshold: int | None = None,
-        rule: Rule = "hall",
-        occupied: int | None = None,
-        impossible: Impossible | None = None,
+        **how: Unpack[ThresholdRule],
     ) -> SparseHistogram:
-        """Gaussian noise for (epsilon, delta): for units with many keys it is smaller than Laplace noise."""
+        """Gaussian noise for (epsilon, delta): for units with many keys it is smaller than Laplace noise.
+
+        threshold=, rule=, occupied= and impossible= as for `with_rule`.
+        """
         noise = Gaussian.for_target(
             epsilon=epsilon, delta=delta, sensitivity=sensitivity, dimension=domain_size(domain)
         )
-        return cls.with_rule(
-            noise=noise,
-            domain=domain,
-            threshold=threshold,
-            rule=rule,
-            occupied=occupied,
-            impossible=impossible,
-        )
+        return cls.with_rule(noise=noise, domain=domain, **how)
 
     @classmethod
     def with_rule(

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.errors import NoLaw, NotCertified
 from tacit.guarantees import Pointwise, convert
+from tacit.report.look import ACCENT, INK, MUTED, SHADE, label, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tacit.guarantees import Guarantee, Profile
 
-__all__ = ["draw_curve", "draw_guarantee", "draw_meaning", "label", "style"]
+__all__ = ["draw_curve", "draw_guarantee", "draw_meaning"]
 
-INK = "#1f2a37"
-MUTED = "#6b7280"
-ACCENT = "#0f6cbd"
-SHADE = "#dbe9f6"
 CURVE_POINTS = 161
 
 
@@ -177,22 +174,3 @@ def _far(guarantee: Guarantee) -> float:
 
 def _ceil_percent(value: float) -> str:
     return f"{math.ceil(1000 * value - 1e-9) / 10:g}%"
-
-
-def label(axes: Axes, title: str, x: str, y: str) -> None:
-    """Title and axes as every figure here has them."""
-    axes.set_title(title, color=INK, fontsize=11, loc="left")
-    axes.set_xlabel(x, color=INK)
-    axes.set_ylabel(y, color=INK)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK)
-    axes.grid(color="#e5e7eb", linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
-def style() -> Any:
-    """The settings of every figure here, for the time of a `with`."""
-    import matplotlib as mpl
-
-    return mpl.rc_context({"font.size": 10, "font.family": "DejaVu Sans", "axes.edgecolor": MUTED})

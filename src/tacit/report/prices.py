@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.report.figures import ACCENT, INK, MUTED, SHADE, label, style
+from tacit.report.look import ACCENT, INK, MUTED, SHADE, label, style
 
 __all__ = ["draw_prices", "price_table"]
 

@@ -6,17 +6,14 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tacit.report.look import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ACCENT", "INK", "MUTED", "SHADE", "Made", "Reproduction", "label", "style"]
-
-INK = "#1f2a37"
-MUTED = "#6b7280"
-ACCENT = "#0f6cbd"
-SHADE = "#dbe9f6"
+__all__ = ["Made", "Reproduction", "spread"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,27 +50,6 @@ class Reproduction:
     title: str
     source: str
     make: Callable[[], Made]
-
-
-def label(axes: Any, title: str, x: str, y: str) -> None:
-    """Title, axis names and a quiet grid."""
-    axes.set_title(title, color=INK, fontsize=11, loc="left")
-    axes.set_xlabel(x, color=INK)
-    axes.set_ylabel(y, color=INK)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK)
-    axes.grid(color="#e5e7eb", linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
-def style() -> Any:
-    """One look for all figures; names in SVG files do not depend on the time of day."""
-    import matplotlib as mpl
-
-    return mpl.rc_context(
-        {"font.size": 10, "font.family": "DejaVu Sans", "axes.edgecolor": MUTED, "svg.hashsalt": "tacit"}
-    )
 
 
 def spread(low: float, high: float, count: int) -> Sequence[float]:

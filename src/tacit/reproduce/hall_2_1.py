@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tacit.reproduce.base import ACCENT, INK, MUTED, SHADE, Made, Reproduction, label
+from tacit.report.look import ACCENT, INK, MUTED, SHADE, label
+from tacit.reproduce.base import Made, Reproduction
 from tacit.risk import risk_body
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tacit.reproduce.base import ACCENT, INK, MUTED, Made, Reproduction, label, spread
+from tacit.report.look import ACCENT, INK, MUTED, label
+from tacit.reproduce.base import Made, Reproduction, spread
 from tacit.risk import optimal_count
 
 if TYPE_CHECKING:

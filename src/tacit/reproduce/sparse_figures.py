@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tacit.noise import SeededSource
-from tacit.reproduce.base import ACCENT, INK, MUTED, Made, label
+from tacit.report.look import ACCENT, INK, MUTED, label
+from tacit.reproduce.base import Made
 from tacit.reproduce.sparse_errors import CHOICES, Table, chosen_errors, exact_errors, simulated_errors
 
 if TYPE_CHECKING:

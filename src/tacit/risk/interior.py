@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.risk.folding import unfolded_heights, unfolded_prior
 from tacit.risk.kernel import Array, GeometricKernel
+from tacit.risk.reach import reach
 
 if TYPE_CHECKING:
     from tacit.risk.structured import Structured
@@ -39,7 +41,6 @@ COARSE_TOLERANCE = 1e-5
 NEGLIGIBLE = 1e-9
 MOST_STEPS = 120
 ROUNDS = 4
-BACK_OFF = 0.98
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +54,8 @@ class Solution:
 
 def unfold(n: int, solution: Solution) -> tuple[Array, Array]:
     """The whole h and the whole prior."""
-    h = np.empty(n + 1)
-    half = (n + 1) // 2
-    h[:half] = solution.h
-    h[half] = n / 2 if n % 2 == 0 else h[half]
-    h[n + 1 - half :] = n - solution.h[::-1]
-    prior = np.zeros(n + 1)
-    prior[: n // 2 + 1] += solution.prior / 2
-    prior[n - n // 2 :] += solution.prior[::-1] / 2
-    return np.clip(h, 0, n), prior / prior.sum()
+    prior = unfolded_prior(solution.prior, n)
+    return np.clip(unfolded_heights(solution.h, n), 0, n), prior / prior.sum()
 
 
 def absolute_minimax(n: int, epsilon: float, tolerance: float) -> Solution:
@@ -250,11 +244,8 @@ class State:
 
     def reach(self, move: State) -> tuple[float, float]:
         """How far one may go in the primal and in the dual variables before one of them is 0."""
-        primal = min(
-            _reach(self.above, move.above), _reach(self.below, move.below), _reach(self.slack, move.slack)
-        )
-        dual = min(_reach(self.up, move.up), _reach(self.down, move.down), _reach(self.prior, move.prior))
-        return min(1.0, primal * BACK_OFF), min(1.0, dual * BACK_OFF)
+        primal = reach((self.above, move.above), (self.below, move.below), (self.slack, move.slack))
+        return primal, reach((self.up, move.up), (self.down, move.down), (self.prior, move.prior))
 
     def moved(self, move: State, primal: float, dual: float) -> State:
         """The point after a move."""
@@ -269,10 +260,3 @@ class State:
             self.down + dual * move.down,
             self.prior + dual * move.prior,
         )
-
-
-def _reach(values: Array, move: Array) -> float:
-    if values.size == 0:
-        return 2.0
-    worst = float((move / values).min())
-    return 2.0 if worst >= -0.5 else -1.0 / worst

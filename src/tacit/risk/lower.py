@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Required, TypedDict, Unpack
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import Neighbours
@@ -17,7 +18,7 @@ from tacit.mechanisms.base import epsilon_parameter
 from tacit.noise.balls import Exact, integer_parameter
 from tacit.risk.triples import triples
 
-__all__ = ["PROBLEMS", "LowerBound", "bound", "bounds", "uniform_count"]
+__all__ = ["PROBLEMS", "LowerBound", "Size", "bound", "bounds", "uniform_count"]
 
 PROBLEMS = ("count", "histogram", "margins", "sparse-histogram")
 SAFE = 1 - 1e-9
@@ -234,26 +235,20 @@ def bounds(
     return tuple(LowerBound(value=max(0.0, value), name=name, assumptions=said) for name, value in ranked)
 
 
-def bound(
-    problem: str,
-    *,
-    n: int,
-    epsilon: Exact,
-    cells: int = 2,
-    occupied: int | None = None,
-    attributes: int = 1,
-    neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> LowerBound:
-    """The largest valid lower bound for the problem, with the name of its theorem."""
-    return bounds(
-        problem,
-        n=n,
-        epsilon=epsilon,
-        cells=cells,
-        occupied=occupied,
-        attributes=attributes,
-        neighbours=neighbours,
-    )[0]
+class Size(TypedDict, total=False):
+    """What `bounds` takes beside the problem: how large it is, at which epsilon, between which neighbours."""
+
+    n: Required[int]
+    epsilon: Required[Exact]
+    cells: int
+    occupied: int | None
+    attributes: int
+    neighbours: Neighbours
+
+
+def bound(problem: str, **size: Unpack[Size]) -> LowerBound:
+    """The largest valid lower bound for the problem, with the name of its theorem; `size` as for `bounds`."""
+    return bounds(problem, **size)[0]
 
 
 # --- helpers --------------------------------------------------------------------------------------------
@@ -278,24 +273,19 @@ def _steps(top: int, epsilon: float, least: int = 1) -> Iterator[int]:
         yield least
 
 
-def _near_all(top: int) -> Iterator[int]:
-    """1..top, in steps that grow once there are more than a thousand."""
+def _near_all(top: int, share: int = 256) -> Iterator[int]:
+    """1..top, in steps that grow with the number itself: a 256th of it, or another share."""
     t = 1
     while t <= top:
         yield t
-        t += max(1, t // 256)
+        t += max(1, t // share)
     if top >= 1:
         yield top
 
 
 def _sizes(top: int) -> Iterator[int]:
     """1..top, in steps of a tenth once they are large."""
-    t = 1
-    while t <= top:
-        yield t
-        t += max(1, t // 10)
-    if top >= 1:
-        yield top
+    return _near_all(top, share=10)
 
 
 def _log_choose(n: int, k: int) -> float:

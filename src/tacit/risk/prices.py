@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.guarantees import Neighbours
 from tacit.guarantees.balls import ball, upper
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.noise.balls import Exact, integer_parameter
-from tacit.risk.lower import PROBLEMS, LowerBound, bound
+from tacit.risk.lower import PROBLEMS, LowerBound, Size, bound
 
 __all__ = ["Decomposition", "Price", "curve", "decompose", "expected_errors", "price", "sampling_error"]
 
@@ -95,17 +95,19 @@ class Price:
         }
 
 
-def price(problem: str, *, mechanism: str | None = None, error: float | None = None, **about: Any) -> Price:
+def price(
+    problem: str, *, mechanism: str | None = None, error: float | None = None, **size: Unpack[Size]
+) -> Price:
     """The price of one mechanism for the problem: of the named one, of the given error, or of the best known.
 
-    `about` is what `bound` and `expected_errors` take: n, epsilon, cells, occupied, attributes, neighbours.
+    `size` is what `bound` and `expected_errors` take: n, epsilon, cells, occupied, attributes, neighbours.
     """
-    floor = bound(problem, **about)
+    floor = bound(problem, **size)
     if error is not None:
         if not (math.isfinite(error) and error > 0):
             raise InvalidParameter(parameter="error", value=error, must="be a finite number above 0")
         return Price(mechanism=mechanism or "given", error=error, lower_bound=floor)
-    known = expected_errors(problem, **about)
+    known = expected_errors(problem, **size)
     name = mechanism if mechanism is not None else min(known, key=lambda m: known[m])
     if name not in known:
         raise UnknownName(what="mechanism", name=name, known=known)

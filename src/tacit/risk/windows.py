@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.risk.folding import unfolded_heights, unfolded_prior
 from tacit.risk.kernel import Array, GeometricKernel
 from tacit.risk.losses import Loss
+from tacit.risk.reach import reach
 
 __all__ = ["convex_minimax"]
 
@@ -23,7 +24,6 @@ COARSEST = 60
 COARSE_TOLERANCE = 1e-4
 NEAR = 4
 MOST_STEPS = 80
-BACK_OFF = 0.98
 
 
 def convex_minimax(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Array, Array]:
@@ -88,19 +88,11 @@ class _Cells:
 
     def heights(self, weights: Array) -> Array:
         h = self.half_heights(weights)
-        if not self.folded:
-            return h
-        middle = [self.n / 2] if self.n % 2 == 0 else []
-        return np.concatenate([h, middle, self.n - h[::-1]])
+        return unfolded_heights(h, self.n) if self.folded else h
 
     def whole(self, part: Array) -> Array:
         """The prior on 0..n."""
-        if not self.folded:
-            return part
-        prior = np.zeros(self.n + 1)
-        prior[: part.size] += part / 2
-        prior[self.n + 1 - part.size :] += part[::-1] / 2
-        return prior
+        return unfolded_prior(part, self.n) if self.folded else part
 
     def settled(self, h: Array) -> bool:
         return bool(np.abs(h[: self.centre.size] - self.centre).max() <= 1.0)
@@ -212,9 +204,8 @@ class _Point:
         )
 
     def reach(self, move: _Point) -> tuple[float, float]:
-        p = min(_reach(self.w, move.w), _reach(self.room, move.room), _reach(self.slack, move.slack))
-        d = min(_reach(self.low, move.low), _reach(self.high, move.high), _reach(self.prior, move.prior))
-        return min(1.0, BACK_OFF * p), min(1.0, BACK_OFF * d)
+        primal = reach((self.w, move.w), (self.room, move.room), (self.slack, move.slack))
+        return primal, reach((self.low, move.low), (self.high, move.high), (self.prior, move.prior))
 
     def moved(self, move: _Point, p: float, d: float) -> _Point:
         return _Point(
@@ -236,10 +227,3 @@ def _refined(matrix: Array, inverse: Array, right: Array) -> Array:
     for _ in range(2):
         x = x + inverse @ (right - matrix @ x)
     return np.asarray(x)
-
-
-def _reach(values: npt.NDArray[np.float64], move: npt.NDArray[np.float64]) -> float:
-    if values.size == 0:
-        return 2.0
-    worst = float((move / values).min())
-    return 2.0 if worst >= -0.5 else -1.0 / worst

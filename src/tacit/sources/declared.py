@@ -54,6 +54,11 @@ def schema_from_tables(tables: Mapping[str, Any]) -> Schema:
     """The schema that a plan's [schema.*] tables declare."""
     if not isinstance(tables, Mapping):
         _refuse("schema", tables, "be a table of columns", "write [schema.age] with its kind below it")
+    if not tables:
+        raise EmptyComposition(
+            what="the schema",
+            hint='declare at least one column: [schema.age] with kind = "number", low = 0, high = 120',
+        )
     return Schema({name: _column(name, table) for name, table in tables.items()})
 
 

@@ -32,16 +32,34 @@ Integers = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Aggregates, each for every cell that the axes span; `sparse`: only for the cells that are occupied."""
+    """Aggregates, each for every cell that the axes span; `sparse`: only for the cells that are occupied.
+
+    `groups` are the axes whose cells are a person's groups, of which people(..., groups=g) allows g: those of `by=`.
+    None stands for all axes.
+    """
 
     axes: tuple[Axis, ...] = ()
     aggregates: tuple[Aggregate, ...]
     sparse: bool = False
+    groups: tuple[Axis, ...] | None = None
 
     @property
     def known(self) -> bool:
         """Does one array hold all cells, known in advance?"""
         return not self.sparse and not any(isinstance(a, Open) for a in self.axes)
+
+    @property
+    def limited(self) -> tuple[Axis, ...]:
+        """The axes by which a limit on groups is applied: `groups`, and all of them where a proof needs the limit.
+
+        Sums over rows move by at most m contributions of one row, wherever a person's m rows lie: all of them in one
+        cell is the worst case, which no limit on groups excludes (docs/theory/contribution-polytopes.md). There the
+        limit is a promise about `by=` keys, and cells that are no such keys need none. A person who is counted once
+        in each cell, or who brings unknown keys or newly occupied cells to light, is counted in min(m, g) cells only
+        because the limit is kept over all axes.
+        """
+        needed = not self.known or any(isinstance(a, People) for a in self.aggregates)
+        return self.axes if needed or self.groups is None else self.groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +98,7 @@ def _passes(table: Table, requests: Sequence[Request], key: bytes | None) -> lis
     """Which requests are answered by one query. Decided by the requests alone, never by data."""
     groups: list[tuple[Any, bool, list[int]]] = []
     for index, request in enumerate(requests):
-        relation = bounded_relation(table, request.axes, key=key)
+        relation = bounded_relation(table, request.limited, key=key)
         fixed = not request.known or any(isinstance(a, People) for a in request.aggregates)
         for held, held_fixed, members in groups:
             first = requests[members[0]]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tacit.errors import MissingBounds, UnknownColumn, WrongType
+from tacit.errors import EmptyComposition, MissingBounds, UnknownColumn, WrongType
 from tacit.sources.checks import refuse
 from tacit.sources.columns import (
     Category,
@@ -100,6 +100,11 @@ class Schema(Mapping[str, Column]):
                 type(columns).__name__,
                 "map column names to declarations",
                 "{'age': number(0, 120)}",
+            )
+        if not columns:
+            raise EmptyComposition(
+                what="the schema",
+                hint="declare at least one column of the table, for example {'age': number(0, 120)}: none is inferred",
             )
         for name, column in columns.items():
             if not isinstance(name, str) or not name:

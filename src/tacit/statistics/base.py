@@ -27,9 +27,18 @@ from tacit.sources.parsing import parse
 from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Schema
 from tacit.statistics.forms import Form, Parts, Reals
-from tacit.statistics.movement import Movement, subsets
+from tacit.statistics.movement import Movement, base_unit, subsets
 
-__all__ = ["Part", "Question", "Statistic", "by_columns", "filter_of", "integer_map", "is_people"]
+__all__ = [
+    "Part",
+    "Question",
+    "Statistic",
+    "by_columns",
+    "column_of",
+    "filter_of",
+    "integer_map",
+    "is_people",
+]
 
 Integers = npt.NDArray[Any]
 By = str | Binned | Sequence[str | Binned] | None
@@ -40,10 +49,15 @@ def by_columns(by: By) -> tuple[str | Binned, ...]:
     if not isinstance(by, str | Binned | Sequence | None):
         raise InvalidParameter(parameter="by", value=by, must="name columns", hint='by="state" or by=[...]')
     entries = () if by is None else (by,) if isinstance(by, str | Binned) else tuple(by)
-    names = [e.column if isinstance(e, Binned) else e for e in entries]
+    names = list(map(column_of, entries))
     if len(set(map(str, names))) != len(names):
         raise InvalidParameter(parameter="by", value=names, must="name different columns")
     return entries
+
+
+def column_of(entry: str | Binned) -> str:
+    """The column that an entry of `by=` names."""
+    return entry.column if isinstance(entry, Binned) else entry
 
 
 def filter_of(where: str | Expression | None) -> Expression | None:
@@ -105,6 +119,14 @@ class Question:
     def known_keys(self) -> bool:
         """Are all keys known in advance?"""
         return self.support is None
+
+    @property
+    def limited(self) -> tuple[str, ...]:
+        """The columns by whose keys people(..., groups=g) limits what is read of a person; none without a limit."""
+        base, _ = base_unit(self.unit)
+        if not isinstance(base, People) or base.groups is None or base.groups >= base.at_most:
+            return ()
+        return tuple(dict.fromkeys(a.column for r in self.requests for a in r.limited))
 
     def integers(self, cells: Sequence[Cells]) -> dict[str, Integers]:
         """The true parts, exactly, from the engine's aggregates. PRIVATE: to be given to a mechanism only."""
@@ -198,10 +220,10 @@ class Frame:
     support: Aggregate | None
     movement: Movement | None
 
-    def request(self, *aggregates: Aggregate) -> tuple[Request, ...]:
+    def request(self, *aggregates: Aggregate, groups: tuple[Axis, ...] | None = None) -> tuple[Request, ...]:
         """One request, with the support of unknown keys where they are."""
         wanted = (*aggregates, *([self.support] if self.support else []))
-        return (Request(axes=self.axes, aggregates=tuple(dict.fromkeys(wanted))),)
+        return (Request(axes=self.axes, aggregates=tuple(dict.fromkeys(wanted)), groups=groups),)
 
 
 def people_only(unit: Unit) -> None:

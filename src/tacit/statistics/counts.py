@@ -25,6 +25,7 @@ from tacit.statistics.base import (
     Question,
     Statistic,
     by_columns,
+    column_of,
     filter_of,
     people_only,
 )
@@ -43,18 +44,29 @@ class Count(Statistic):
     nowhere; 0 with one cell where it may not: then the number of rows is public.
     People: a person adds 1 to each of at most t = min(rows, groups, cells) cells. Add-or-remove: t, sqrt(t), 1.
     Replace-one: s, sqrt(s), 1 with s = min(2t, cells).
+
+    `over` names the columns of `by` over which rows are spread without being groups: the bins of a histogram, the
+    columns of a contingency table. A person's rows in them are not limited to `groups`, and for rows nothing rests
+    on that: the m rows of a unit move the vector by u, a sum of at most m unit vectors, so that |u|_1 <= m,
+    |u|_2 <= m and |u|_inf <= m by the triangle inequality, in however many cells they lie.
     """
 
     kind: ClassVar[str] = "count"
 
     of: Literal["rows", "people"] = "rows"
+    over: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.of not in ("rows", "people"):
             raise UnknownName(what="thing to count", name=str(self.of), known=("rows", "people"))
+        named = list(map(column_of, self.by))
+        for column in self.over:
+            if column not in named:
+                raise UnknownName(what="column of the count", name=str(column), known=named)
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         frame = self._frame(schema, unit, ())
+        groups = tuple(a for a in frame.axes if a.column not in self.over)
         if self.of == "people":
             people_only(unit)
             movement = subsets(unit, cells=frame.cells)
@@ -65,7 +77,7 @@ class Count(Statistic):
             schema=schema,
             unit=unit,
             axes=frame.axes,
-            requests=frame.request(self._aggregate()),
+            requests=frame.request(self._aggregate(), groups=groups),
             parts=(Part(name="count", axes=frame.axes, exact=movement.none),),
             movement=movement,
             movements={"count": movement},
@@ -73,6 +85,11 @@ class Count(Statistic):
             support=frame.support,
             support_movement=frame.movement,
         )
+
+    def describe(self) -> dict[str, Any]:
+        """As other statistics; `over` where there is something to say."""
+        said = super(Count, self).describe()
+        return said if self.over else {k: v for k, v in said.items() if k != "over"}
 
     def _aggregate(self) -> Rows | People:
         return (People if self.of == "people" else Rows)(where=self.where)
@@ -87,6 +104,7 @@ class Margins(Statistic):
 
     The tables are one vector. A unit of m rows: add-or-remove m k, m sqrt(k), m in L1, L2, Linf; replace-one
     2 m k, m sqrt(2 k), m, attained by rows that differ in every column. Noise in L2 therefore grows like sqrt(k).
+    The columns are no groups: this holds wherever a person's m rows lie, and all of them are counted.
     """
 
     kind: ClassVar[str] = "margins"
@@ -125,7 +143,7 @@ class Margins(Statistic):
         parts: list[Part] = []
         for group in subsets_of:
             frame = Frame(axes=group, absent=True, cells=None, support=None, movement=None)
-            requests.extend(frame.request(Rows(where=self.where)))
+            requests.extend(frame.request(Rows(where=self.where), groups=()))
             parts.append(Part(name=" x ".join(a.column for a in group), axes=group))
         _limit(subsets_of)
         movement, one = stacked(len(parts), unit), stacked(1, unit)
@@ -147,7 +165,7 @@ class Margins(Statistic):
 class Bounds(Statistic):
     """How many values lie in each signed power-of-two range: rough bounds of a number that has none declared.
 
-    A histogram over 161 public ranges; a row is counted in at most one. Sensitivity as for Count.
+    A histogram over 161 public ranges, which are no groups; a row is counted in at most one. Sensitivity as for Count.
     """
 
     kind: ClassVar[str] = "bounds"
@@ -165,7 +183,7 @@ class Bounds(Statistic):
         movement = boxes([(1, 1)], unit, cells=axis.size, absent=True)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=(axis,),
-            requests=(Request(axes=(axis,), aggregates=(Rows(where=self.where),)),),
+            requests=(Request(axes=(axis,), aggregates=(Rows(where=self.where),), groups=()),),
             parts=(Part(name="count", axes=(axis,)),), movement=movement, movements={"count": movement},
             form=Linear(part="count"),
         )  # fmt: skip
@@ -188,9 +206,12 @@ def histogram(
     by: By = None,
     where: str | Expression | None = None,
 ) -> Count:
-    """How many rows fall into each bin of a number or date, or on each key of a category."""
+    """How many rows fall into each bin of a number or date, or on each key of a category.
+
+    Groups are the keys of `by`; the bins are none, so that people(..., groups=g) takes no rows from them.
+    """
     entry: str | Binned = column if bins is None else _bins(column, bins)
-    return Count(by=(*by_columns(by), entry), where=filter_of(where))
+    return Count(by=by_columns((*by_columns(by), entry)), where=filter_of(where), over=(column_of(entry),))
 
 
 def contingency(columns: Sequence[str | Binned], *, where: str | Expression | None = None) -> Count:
@@ -198,7 +219,7 @@ def contingency(columns: Sequence[str | Binned], *, where: str | Expression | No
     entries = by_columns(columns)
     if not entries:
         raise EmptyComposition(what="the list of columns", hint="name at least one")
-    return Count(by=entries, where=filter_of(where))
+    return Count(by=entries, where=filter_of(where), over=tuple(map(column_of, entries)))
 
 
 def margins(

@@ -34,7 +34,8 @@ class Hierarchy(Statistic):
     A row is counted once in each node from the top to its leaf, so that levels add up in the data and, after
     `consistent`, in the release. A unit of m rows: add-or-remove m d, m sqrt(d), m in L1, L2, Linf, d the number of
     nodes on the longest way down; replace-one: d is the largest number of nodes on two ways down that only one of
-    them has (the top, which both have, does not move). Rows without a leaf count nowhere.
+    them has (the top, which both have, does not move). Rows without a leaf count nowhere. Nodes are no groups: this
+    holds wherever a person's m rows lie, and all of them are counted.
     """
 
     kind: ClassVar[str] = "hierarchy"
@@ -80,7 +81,7 @@ class Hierarchy(Statistic):
         )
         return Question(
             statistic=self, schema=schema, unit=unit, axes=axes,
-            requests=(Request(axes=axes, aggregates=(Rows(where=self.where),)),),
+            requests=(Request(axes=axes, aggregates=(Rows(where=self.where),), groups=()),),
             parts=shown, movement=movement, movements=movements, form=None,
             details={
                 "tree": tree, "leaves": leaves, "levels": tuple(nodes for _, nodes in parts), "absent": absent,

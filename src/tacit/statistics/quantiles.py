@@ -30,8 +30,10 @@ class Quantiles(Statistic):
     """The values below which given shares of the rows lie, in each cell: all shares from one histogram.
 
     The part is the histogram over `resolution` equal ranges between the declared bounds; a row is counted in one of
-    them, so it moves like Count. A selection by rank uses the score -|#(values below t) - q n|, which one unit of m
-    rows moves by m max(q, 1 - q) under add-or-remove and by m under replace-one (`rank_sensitivity`).
+    them, so it moves like Count. These ranges are no groups: groups are the keys of `by` alone, and within them all
+    rows of a person are counted, of which there are at most m wherever they lie. A selection by rank uses the score
+    -|#(values below t) - q n|, which one unit of m rows moves by m max(q, 1 - q) under add-or-remove and by m under
+    replace-one (`rank_sensitivity`).
     """
 
     kind: ClassVar[str] = "quantiles"
@@ -68,7 +70,7 @@ class Quantiles(Statistic):
         movement = boxes([(1, 1)], unit, cells=cell_count(axes), absent=frame.absent)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
-            requests=(Request(axes=axes, aggregates=(Rows(where=self.where),)),),
+            requests=(Request(axes=axes, aggregates=(Rows(where=self.where),), groups=frame.axes),),
             parts=(Part(name="counts", axes=axes),), movement=movement, movements={"counts": movement}, form=None,
             details={
                 "edges": tuple(float(fine.first_step(k) * column.spacing) for k in range(fine.count + 1)),

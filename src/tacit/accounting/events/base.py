@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ __all__ = ["Composed", "Event", "Repeated", "Simple", "both_orders", "flatten"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event(ABC):
+class Event:
     """What was run. `parts` flattens it into simple events with their multiplicities, in one place."""
 
     kind: ClassVar[str]

@@ -22,6 +22,7 @@ from tacit.guarantees.losses import (
     RandomizedResponsePair,
     StaircasePair,
 )
+from tacit.guarantees.rounding import down, up
 from tacit.guarantees.units import Neighbours
 
 __all__ = [
@@ -53,14 +54,14 @@ class Gaussian(Simple):
     @property
     def mu(self) -> float:
         """1 / noise_multiplier, rounded up."""
-        return upper(lambda: 1 / ball(self.noise_multiplier))
+        return up(1 / Fraction(self.noise_multiplier))
 
     @property
     def squared(self) -> Fraction:
         """mu^2 as a binary fraction of 256 digits, rounded up: sums of many stay short."""
-        exact = 1 / Fraction(self.noise_multiplier) ** 2
-        digits = max(0, 256 + exact.denominator.bit_length() - exact.numerator.bit_length())
-        return Fraction(-(-(exact.numerator << digits) // exact.denominator), 1 << digits)
+        noise, unit = (x * x for x in self.noise_multiplier.as_integer_ratio())
+        digits = max(0, 256 + noise.bit_length() - unit.bit_length())
+        return Fraction(-(-(unit << digits) // noise), 1 << digits)
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """One symmetric pair of normal distributions, kept by its mu^2."""
@@ -105,7 +106,7 @@ class DiscreteLaplace(_WithEpsilon):
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Two discrete Laplace laws; the rate is rounded up, against us."""
-        rate = upper(lambda: ball(self.epsilon) / self.sensitivity)
+        rate = up(Fraction(self.epsilon) / self.sensitivity)
         return both_orders(DiscreteLaplacePair(rate=rate, sensitivity=self.sensitivity))
 
 
@@ -128,7 +129,7 @@ class DiscreteGaussian(Simple):
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Its own summed probabilities; never the continuous curve."""
-        std = -upper(lambda: -ball(self.noise_multiplier) * self.sensitivity)
+        std = down(Fraction(self.noise_multiplier) * self.sensitivity)
         return both_orders(DiscreteGaussianPair(noise_std=std, sensitivity=self.sensitivity))
 
 

@@ -33,22 +33,25 @@ class PoissonSampled(Simple):
 
         Under replace-one the noise multiplier is noise_std over the largest norm of one record.
         """
-        inner = self.event.pairs(neighbours)
-        if self.sampling_rate == 0 or inner is None:
+        if self.sampling_rate == 0:
             return None
-        if neighbours is Neighbours.REPLACE_ONE:
-            if isinstance(self.event, Gaussian):
-                return both_orders(SampledReplacementPair(mu=self.event.mu, rate=self.sampling_rate))
+        replaced = neighbours is Neighbours.REPLACE_ONE
+        if replaced and isinstance(self.event, Gaussian):
+            return both_orders(SampledReplacementPair(mu=self.event.mu, rate=self.sampling_rate))
+        inner = self.event.pairs(neighbours)
+        if inner is None:
+            return None
+        if replaced:
             raise NoLaw(
                 operation=f"Poisson sampling of {self.event.kind} under replace-one",
                 reason="the theorem is about add-or-remove neighbours",
                 hint="account for add-or-remove neighbours, or sample without replacement",
             )
-        removal, addition = inner
-        return (
-            PoissonSampledPair(pair=removal, rate=self.sampling_rate),
-            PoissonSampledPair(pair=addition.swapped(), rate=self.sampling_rate).swapped(),
-        )
+        removal, mirrored = inner[0], inner[1].swapped()
+        sampled = PoissonSampledPair(pair=removal, rate=self.sampling_rate)
+        if mirrored is removal:
+            return both_orders(sampled)
+        return sampled, PoissonSampledPair(pair=mirrored, rate=self.sampling_rate).swapped()
 
     def pure(self) -> float | None:
         """ln(1 + q (e^epsilon - 1)) where the mechanism has a pure epsilon."""
@@ -87,7 +90,8 @@ class WithoutReplacement(Simple):
             )
         if self.sampling_rate == 1:
             return inner
-        products = tuple(dict.fromkeys((Product.of(inner[0]), Product.of(inner[1]))))
+        chosen = inner[:1] if inner[0] is inner[1] else inner
+        products = tuple(dict.fromkeys(Product.of(pair) for pair in chosen))
         return both_orders(WithoutReplacementPair(products=products, rate=self.sampling_rate))
 
 

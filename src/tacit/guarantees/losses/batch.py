@@ -15,6 +15,7 @@ from tacit.guarantees.losses.continuous import (
     gaussian_law,
     laplace_law,
 )
+from tacit.guarantees.losses.derived import WithoutReplacementPair
 from tacit.guarantees.losses.laws import AtomicLaw, LossLaw
 from tacit.guarantees.losses.pair import FloatArray, Pair, SwappedPair
 from tacit.guarantees.losses.sampled import PoissonSampledPair
@@ -26,6 +27,9 @@ def kind(pair: Pair) -> tuple[Any, ...]:
     """Pairs of equal kind may share a law."""
     if isinstance(pair, SwappedPair | PoissonSampledPair):
         inner = kind(pair.pair)
+        return (type(pair).__name__, pair if isinstance(inner[-1], Pair) else inner)
+    if isinstance(pair, WithoutReplacementPair):
+        inner = ("", pair) if pair.single is None or pair.rate == 1 else kind(pair.single)
         return (type(pair).__name__, pair if isinstance(inner[-1], Pair) else inner)
     if isinstance(pair, GaussianPair | LaplacePair | ExponentialPair):
         return (type(pair).__name__,)
@@ -46,6 +50,10 @@ def batch_law(pairs: Sequence[Pair]) -> LossLaw:
     if isinstance(first, PoissonSampledPair):
         members = [p for p in pairs if isinstance(p, PoissonSampledPair)]
         return batch_law([p.pair for p in members]).sampled(_column([p.rate for p in members]))
+    if isinstance(first, WithoutReplacementPair):
+        picked = [p for p in pairs if isinstance(p, WithoutReplacementPair)]
+        inner = batch_law([p.single for p in picked if p.single is not None])
+        return inner.sampled(_column([p.rate for p in picked])).mirrored()
     if isinstance(first, GaussianPair):
         return gaussian_law(_column([p.mu for p in pairs if isinstance(p, GaussianPair)]))
     if isinstance(first, LaplacePair):

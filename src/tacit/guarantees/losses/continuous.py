@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
 from tacit.guarantees.losses.laws import UNIT, Cells, Column, LossLaw, TailLaw, Tails
-from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
 from tacit.guarantees.rounding import Interval, up
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
 ]
 
 _TINY = 1e-307
-_UNBOUNDED = Interval(low=math.inf, high=math.inf)
 
 
 def normal_cdf(x: Any) -> Any:
@@ -155,13 +154,22 @@ class GaussianPair(Pair):
     """
 
     squared: Fraction
+    near: float = field(repr=False, compare=False)
+    """mu to two units in the last place."""
 
     def __init__(self, *, mu: float | None = None, squared: Fraction | None = None) -> None:
-        given = mu if mu is not None else squared
-        ok = given is not None and 0 < given < math.inf
-        require(ok, parameter="mu", value=given, must="be positive and finite")
-        exact = Fraction(mu) ** 2 if mu is not None else squared
-        object.__setattr__(self, "squared", exact)
+        if mu is not None:
+            require(0 < mu < math.inf, parameter="mu", value=mu, must="be positive and finite")
+            squared = Fraction(mu) ** 2
+        top, bottom = (0, 1) if squared is None else squared.as_integer_ratio()
+        require(top > 0, parameter="mu", value=squared, must="be positive and finite")
+        object.__setattr__(self, "squared", squared)
+        # Division of integers rounds to nearest; the square root halves its error and adds its own.
+        moderate = abs(top.bit_length() - bottom.bit_length()) < 600
+        object.__setattr__(self, "near", math.sqrt(top / bottom) if moderate else self.mu)
+
+    def __hash__(self) -> int:
+        return hash(self.near)
 
     @property
     def mu(self) -> float:
@@ -170,13 +178,6 @@ class GaussianPair(Pair):
         if math.isfinite(near) and Fraction(near) ** 2 == self.squared:
             return near
         return bracket(lambda: exact_ball(self.squared).sqrt(), what="mu").high
-
-    @property
-    def near(self) -> float:
-        """mu to two units in the last place, fast."""
-        top, bottom = self.squared.numerator, self.squared.denominator
-        # Division of integers rounds to nearest; the square root halves its error and adds its own.
-        return math.sqrt(top / bottom) if abs(top.bit_length() - bottom.bit_length()) < 600 else self.mu
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
@@ -189,7 +190,7 @@ class GaussianPair(Pair):
 
     @property
     def largest_loss(self) -> Interval:
-        return _UNBOUNDED
+        return UNBOUNDED
 
     def curve(self, t: Any) -> Any:
         mu, epsilon = self.ball(), t.log()

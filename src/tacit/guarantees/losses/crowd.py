@@ -29,7 +29,7 @@ _SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacement
 _LEAST = 256
 _ROWS = 256
 _SAMPLE = 128
-_ROUGH_NODES = 160
+_ROUGH_NODES = 320
 _WITNESSES, _WITNESS_ATOMS = 512, 16384
 
 

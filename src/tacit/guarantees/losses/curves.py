@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -14,12 +15,10 @@ from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, re
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.discrete import ApproximatePair
 from tacit.guarantees.losses.laws import UNIT, Column, LossLaw, unsampled_loss
-from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
 from tacit.guarantees.rounding import Interval
 
 __all__ = ["ConcentratedPair", "CurveLaw", "RenyiPair"]
-
-_UNBOUNDED = Interval(low=math.inf, high=math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +26,8 @@ class CurveLaw(LossLaw):
     """Upper values of h(e^l) at all real l, vectorised and rounded up."""
 
     values: Callable[[FloatArray], FloatArray]
+    reverse: Callable[[FloatArray], FloatArray] | None = None
+    """The same for the swapped pair, where it is known better than through 1 - t + t h(1/t)."""
 
     @staticmethod
     def two_sided(upper: Callable[[FloatArray], FloatArray]) -> CurveLaw:
@@ -37,7 +38,7 @@ class CurveLaw(LossLaw):
             below = -np.expm1(np.minimum(losses, 0.0)) + np.exp(np.minimum(losses, 0.0)) * bound
             return np.asarray(np.minimum(np.where(losses >= 0, bound, below) * (1 + 8 * UNIT), 1.0))
 
-        return CurveLaw(values=values)
+        return CurveLaw(values=values, reverse=values)
 
     def swapped(self) -> CurveLaw:
         inner = self.values
@@ -48,10 +49,10 @@ class CurveLaw(LossLaw):
             found = 1 - t + t * inner(-np.minimum(losses, 700.0)) + 16 * UNIT * t
             return np.asarray(np.clip(found, 0.0, 1.0))
 
-        return CurveLaw(values=values)
+        return CurveLaw(values=values if self.reverse is None else self.reverse, reverse=inner)
 
     def sampled(self, rate: Column) -> CurveLaw:
-        inner = self.values
+        inner, back = self.values, self.reverse
 
         def values(losses: FloatArray) -> FloatArray:
             base = unsampled_loss(losses, rate)
@@ -59,20 +60,35 @@ class CurveLaw(LossLaw):
             # The argument is rounded; h is 1-Lipschitz in t, so a few units of t cover it.
             found = rate * inner(np.where(inside, base, 0.0)) + 32 * UNIT * np.exp(np.minimum(losses, 0.0))
             found = np.where(losses > 0, rate * inner(np.where(inside, base * (1 - 32 * UNIT), 0.0)), found)
-            return np.asarray(np.minimum(np.where(inside, found, -np.expm1(losses) + 8 * UNIT), 1.0))
+            outside = -np.expm1(np.minimum(losses, 0.0)) + 8 * UNIT
+            return np.asarray(np.minimum(np.where(inside, found, outside), 1.0))
 
-        return CurveLaw(values=values)
+        def reverse(losses: FloatArray) -> FloatArray:
+            """(1 - (1-q) t) h'(q t/(1 - (1-q) t)), h' the curve of the swapped pair that is sampled; 0 from
+            t = 1/(1-q) on. The value rises with the rest 1 - (1-q) t at equal t, which is rounded up."""
+            assert back is not None
+            moved = (1 - rate) * np.expm1(np.minimum(losses, 40.0))
+            rest = rate - moved + 8 * UNIT * (rate + np.abs(moved))
+            inside = (rest > 0) & (losses < 40.0)
+            safe = np.where(inside, rest, 1.0)
+            base = losses + np.log(rate) - np.log(safe)
+            base = base - 32 * UNIT * (1 + np.abs(losses) + np.abs(np.log(rate)) + np.abs(np.log(safe)))
+            found = safe * back(np.where(inside, base, 0.0)) * (1 + 8 * UNIT)
+            return np.asarray(np.where(inside, np.minimum(found, 1.0), 0.0))
+
+        return CurveLaw(values=values, reverse=None if back is None else reverse)
 
     def extent(self, right: float, left: float) -> tuple[float, float]:
         scales = np.exp2(np.arange(-60.0, 24.0, 0.125))
-        values = self.values(scales)
 
-        def reach(tail: float) -> float:
+        def reach(values: FloatArray, tail: float) -> float:
             over = np.flatnonzero(values <= max(tail, 1e-290))
             return float(scales[over[0]]) if len(over) else float(scales[-1])
 
-        # P(L < -l) <= e^-l H_l(Q||P): about as small as the curve on the other side.
-        return max(-reach(left), -700.0), reach(right)
+        above = self.values(scales)
+        # P(L < -l) <= e^-l H_l(Q||P); where that is not known, about as small as the curve on this side.
+        below = above if self.reverse is None else self.reverse(scales) * np.exp(-np.minimum(scales, 700.0))
+        return max(-reach(below, left), -700.0), reach(above, right)
 
 
 class _Curve(Pair):
@@ -84,7 +100,7 @@ class _Curve(Pair):
 
     @property
     def largest_loss(self) -> Interval:
-        return _UNBOUNDED
+        return UNBOUNDED
 
     def order_for(self, epsilon: float) -> tuple[float, float]:
         """A good order for this epsilon, and an upper bound on the divergence at it."""
@@ -109,6 +125,21 @@ class _Curve(Pair):
         return exact_ball(divergence)
 
 
+_KNOTS = np.geomspace(1e-12, 1e9, 512)
+
+
+@lru_cache(maxsize=512)
+def _orders(rho: float) -> FloatArray:
+    """ln(a - 1) at the knots, by bisection."""
+    low, high = np.full_like(_KNOTS, -60.0), np.maximum(60.0, np.log(1 + _KNOTS / rho))
+    for _ in range(40):
+        middle = (low + high) / 2
+        x = np.exp(middle)
+        rising = (2 * x + 1) * rho - _KNOTS - np.log1p(1 / x) < 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return np.asarray((low + high) / 2)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedPair(_Curve):
     """rho-zCDP: delta(e) = min over a > 1 of exp((a-1)(a rho - e)) (1 - 1/a)^a / (a-1).
@@ -122,22 +153,23 @@ class ConcentratedPair(_Curve):
         require(0 < self.rho < math.inf, parameter="rho", value=self.rho, must="be positive and finite")
 
     def order_for(self, epsilon: float) -> tuple[float, float]:
-        order = 1.0 + float(self._excess(np.array([max(epsilon, 0.0)]))[0])
+        order = 1.0 + max(float(self._excess(np.array([max(epsilon, 0.0)]))[0]), 1e-12)
         return order, order * self.rho
 
     def ball_at(self, order: float, divergence: float) -> Any:
         return exact_ball(order) * exact_ball(self.rho)
 
     def _excess(self, epsilons: FloatArray) -> FloatArray:
-        """a - 1 at the root of (2a - 1) rho - e + ln(1 - 1/a), by bisection of its logarithm."""
-        low, high = np.full_like(epsilons, -60.0), np.full_like(epsilons, 60.0)
-        high = np.maximum(high, np.log(1 + epsilons / self.rho))
-        for _ in range(70):
-            middle = (low + high) / 2
-            x = np.exp(middle)
-            rising = (2 * x + 1) * self.rho - epsilons - np.log1p(1 / x) < 0
-            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-        return np.exp((low + high) / 2)
+        """a - 1 near the root of (2a - 1) rho - e + ln(1 - 1/a), by Newton's steps in its logarithm.
+
+        Any order is valid: where the steps have not met the root the bound is larger, not wrong.
+        """
+        y = np.interp(np.log(np.maximum(epsilons, _KNOTS[0])), np.log(_KNOTS), _orders(self.rho))
+        for _ in range(3):
+            x = np.exp(y)
+            gap = (2 * x + 1) * self.rho - epsilons - np.log1p(1 / x)
+            y = y - np.clip(gap / (2 * x * self.rho + 1 / (1 + x)), -1.0, 1.0)
+        return np.asarray(np.exp(y))
 
     def law(self) -> LossLaw:
         def upper(epsilons: FloatArray) -> FloatArray:
@@ -185,7 +217,7 @@ class RenyiPair(_Curve):
     @property
     def largest_loss(self) -> Interval:
         pure = self._pure()
-        return pure.largest_loss if pure is not None else _UNBOUNDED
+        return pure.largest_loss if pure is not None else UNBOUNDED
 
     def order_for(self, epsilon: float) -> tuple[float, float]:
         def exponent(row: tuple[float, float]) -> float:

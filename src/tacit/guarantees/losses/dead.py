@@ -97,7 +97,7 @@ def moment_falls(moments: FloatArray, off: FloatArray, disc: float, w: FloatArra
     most 200 R^2 off/p and the fourth by 2000 R^4 off/p.
     """
     mass, second, fourth, m2, m4 = (column[:, None] for column in moments.T)
-    share = off[:, None] / np.maximum(mass, 1e-300)
+    share = np.minimum(off[:, None] / np.maximum(mass, 1e-300), 1.0)
     off2 = 1e-9 * m2 + 200 * share * np.maximum(m2, disc**-2)
     off4 = 1e-9 * m4 + 2000 * share * np.maximum(m4, disc**-4)
     low, high = np.maximum(second * (1 - 1e-6) - off2, 0.0), second * (1 + 1e-6) + off2
@@ -193,6 +193,8 @@ def alive(
     `coarse` bounds ln|phi| of all parts, and of those without witnesses, on the intervals between given
     frequencies; on pieces of these the witnesses stand for the rest. A normal factor comes on top.
     """
+    if not last / gap < 1e15:
+        return None, 0.0
     edges = [max(1, math.ceil(start / gap))]
     end = max(math.ceil(last / gap), edges[0]) + 1
     while edges[-1] < end:

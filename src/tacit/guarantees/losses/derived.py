@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,16 @@ from tacit.guarantees.losses.balls import bracket, exact_ball, require
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.curves import CurveLaw
 from tacit.guarantees.losses.grid import law_curve
-from tacit.guarantees.losses.laws import LossLaw, unsampled_loss
+from tacit.guarantees.losses.laws import AtomicLaw, LossLaw, TailLaw, unsampled_loss
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.rounding import Interval, down, up
 
 __all__ = ["GroupPair", "MaximumPair", "ProductPair", "WithoutReplacementPair"]
+
+
+_NOTHING = Interval(low=0.0, high=0.0)
+_UNBOUNDED = Interval(low=math.inf, high=math.inf)
 
 
 def _log_ends(t: Any) -> tuple[float, float]:
@@ -233,12 +237,41 @@ class WithoutReplacementPair(_Worst):
 
     products: tuple[Product, ...]
     rate: float
+    single: Pair | None = field(init=False, repr=False, compare=False)
+    """The one pair that is sampled, where it is its own swap; else None."""
 
     def __post_init__(self) -> None:
         self._check()
         require(0 < self.rate <= 1, parameter="rate", value=self.rate, must="lie in (0, 1]")
+        pair, count = self.products[0].pairs[0]
+        alone = len(self.products) == len(self.products[0].pairs) == count == 1 and pair.symmetric
+        object.__setattr__(self, "single", pair if alone else None)
+
+    def __hash__(self) -> int:
+        return hash((self.rate, self.single or self.products))
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        # What is sampled first, so that near pairs stand together.
+        return (type(self).__name__, *(_key(p) for p in self.products), self.rate)
+
+    @property
+    def infinite_mass(self) -> Interval:
+        if self.single is not None and self.single.infinite_mass.high == 0:
+            return _NOTHING
+        return super(WithoutReplacementPair, self).infinite_mass
+
+    @property
+    def largest_loss(self) -> Interval:
+        if self.single is None:
+            return super(WithoutReplacementPair, self).largest_loss
+        top = self.single.largest_loss.high
+        return Interval(low=0.0, high=self._image(top)) if math.isfinite(top) else _UNBOUNDED
 
     def _image(self, top: float) -> float:
+        if top < 1 and (grown := self.rate * math.expm1(top)) < 0.5:
+            # expm1, the product and log1p are right to a few units, and none of them amplifies those here.
+            return math.log1p(grown) * (1 + 2.0**-48)
         return bracket(lambda: (exact_ball(self.rate) * exact_ball(top).expm1()).log1p(), what="a loss").high
 
     def _inner(self, epsilon: FloatArray) -> FloatArray:
@@ -246,6 +279,13 @@ class WithoutReplacementPair(_Worst):
 
     def _shift_delta(self, epsilon: float, delta: float) -> float:
         return min(1.0, self.rate * delta * (1 + 1e-15))
+
+    def law(self) -> LossLaw:
+        """The sampled law above 0 and its mirror image below; the larger of several through their curves."""
+        inner = self.single.law() if self.single is not None else None
+        if isinstance(inner, AtomicLaw | TailLaw) and self.rate < 1:
+            return inner.sampled(self.rate).mirrored()
+        return _Worst.law(self)
 
     def renyi(self, order: float) -> float:
         """Never above that of the whole; integer orders by the published expansion (replace-one)."""

@@ -13,7 +13,7 @@ from tacit.errors import NotCertified
 from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw
-from tacit.guarantees.losses.pair import Pair
+from tacit.guarantees.losses.pair import UNBOUNDED, Pair
 from tacit.guarantees.rounding import Interval
 
 __all__ = ["DiscreteGaussianPair"]
@@ -59,7 +59,7 @@ class DiscreteGaussianPair(Pair):
 
     @property
     def largest_loss(self) -> Interval:
-        return Interval(low=math.inf, high=math.inf)
+        return UNBOUNDED
 
     def _terms(self) -> int:
         return math.ceil(2 * 40 * self.noise_std + self.sensitivity + 10)

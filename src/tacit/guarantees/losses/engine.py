@@ -18,6 +18,7 @@ from tacit.guarantees.losses.grid import gridded
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw
 from tacit.guarantees.losses.moments import LogMoments, log_one_minus, row_moments, tilted
 from tacit.guarantees.losses.pair import Pair
+from tacit.guarantees.losses.runs import shortened
 from tacit.guarantees.losses.sketch import doubt, sketch, window
 from tacit.guarantees.losses.solved import Solved, chord
 from tacit.guarantees.losses.transform import Piece, compose, dead_beyond
@@ -38,7 +39,10 @@ class Engine:
     """The composition of pairs with counts: enclosures of delta(epsilon) and epsilon(delta)."""
 
     def __init__(self, parts: list[tuple[Pair, int]]) -> None:
-        self.parts = parts
+        self.parts = shortened(parts)
+        # Runs of near parts cost far more than the grid does.
+        self.gathered = len(self.parts) < len(parts)
+        parts = self.parts
         self._sandwich: tuple[Engine, Engine] | None = None
         self.total = float(sum(n for _, n in parts))
         self.exact = all(p.exact and p.exact_in_products for p, _ in parts)
@@ -266,6 +270,7 @@ class Engine:
         tilt, guess = self._tilt_for_delta(delta)
         # Small and large answers are wanted to a relative accuracy.
         tolerance = min(tolerance * max(1.0, abs(guess) / 10), max(abs(guess), 1e-12) * 1e-2)
+        tolerance = max(tolerance, 1e-3 * guess) if self.gathered else tolerance
         best: Interval | None = None
         step = self._first_step(tilt, tolerance)
         last = math.inf
@@ -285,7 +290,9 @@ class Engine:
             stuck = self.exact and best.width > 0.8 * before and math.isfinite(before)
             if best.width <= tolerance or solved.infinite_high > delta or stuck:
                 break
-            if not self.exact and last - best.high < tolerance:
+            # A smoothed curve lies tolerance/8 above the true one from the first step on.
+            near = self._crowd is not None or self.gathered or last - best.high < tolerance
+            if not self.exact and near:
                 break
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5

@@ -150,27 +150,34 @@ def chord_masses(losses: FloatArray, values: FloatArray) -> tuple[FloatArray, fl
     scale = vk[1:] * 8 * UNIT / gaps + 8 * UNIT * np.abs(slopes[:-1])
     after = np.concatenate([scale[1:], [0.0]])
     masses = np.zeros(len(losses))
-    masses[np.array(keep[1:]) - 1] = tk[1:] * (
-        np.maximum(inner, 0.0) + scale + after + 4 * UNIT * np.abs(slopes[1:])
-    )
+    masses[keep[1:] - 1] = tk[1:] * (np.maximum(inner, 0.0) + scale + after + 4 * UNIT * np.abs(slopes[1:]))
     return masses, float(vk[-1])
 
 
-def _hull(x: FloatArray, y: FloatArray) -> list[int]:
-    """Indices of the lower convex hull of points with rising x, the last of them included."""
-    keep: list[int] = []
-    xs, ys = x.tolist(), y.tolist()
-    for i in range(len(xs)):
-        if keep and xs[i] <= xs[keep[-1]]:
-            continue
-        while len(keep) >= 2:
-            a, b = keep[-2], keep[-1]
-            if (ys[b] - ys[a]) * (xs[i] - xs[a]) >= (ys[i] - ys[a]) * (xs[b] - xs[a]):
-                keep.pop()
-            else:
-                break
-        keep.append(i)
-    return keep
+def _hull(x: FloatArray, y: FloatArray) -> NDArray[np.int64]:
+    """Indices of points with rising x, first and last included, whose chords are convex.
+
+    Chords between any upper values of a convex curve lie above it: points above the chord of their neighbours
+    are left out, every other one at a time, until none is.
+    """
+    keep = np.flatnonzero(np.concatenate([[True], np.diff(np.maximum.accumulate(x)) > 0]))
+    if len(keep) > 256:
+        # Long bulges go at once: what lies above the chords of a coarser choice is of no use.
+        coarse = np.unique(np.concatenate([keep[::16], keep[-1:]]))
+        coarse = coarse[_hull(x[coarse], y[coarse])]
+        useful = y[keep] < np.interp(x[keep], x[coarse], y[coarse])
+        keep = np.union1d(keep[useful], coarse)
+    while len(keep) > 2:
+        a, b, c = keep[:-2], keep[1:-1], keep[2:]
+        over = (y[b] - y[a]) * (x[c] - x[a]) >= (y[c] - y[a]) * (x[b] - x[a])
+        if not np.any(over):
+            break
+        drop = np.flatnonzero(over)
+        # Of neighbours that are both above, only those at even distance from the first of them go.
+        starts = np.concatenate([[True], np.diff(drop) > 1])
+        first = np.maximum.accumulate(np.where(starts, np.arange(len(drop)), 0))
+        keep = np.delete(keep, drop[(np.arange(len(drop)) - first) % 2 == 0] + 1)
+    return np.asarray(keep, dtype=np.int64)
 
 
 def law_curve(law: LossLaw, epsilons: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -185,6 +192,7 @@ def law_curve(law: LossLaw, epsilons: FloatArray) -> tuple[FloatArray, FloatArra
         error = p_error + t * q_error + 8 * UNIT * (p + t * q) + got.slack * p
         high = np.where(epsilons > _LARGEST_LOSS, p + p_error, value + error)
         low = np.where(epsilons > _LARGEST_LOSS, 0.0, value - error)
+        high = np.where(epsilons > law.bounds[1] + 1e-12 * (1 + abs(law.bounds[1])), 0.0, high)
     else:
         assert isinstance(law, AtomicLaw)
         above = np.concatenate([np.cumsum(law.p[0, ::-1])[::-1], [0.0]])

@@ -49,6 +49,13 @@ class LossLaw(ABC):
     def sampled(self, rate: Column) -> LossLaw:
         """The law for ((1 - rate) Q + rate P, Q)."""
 
+    def mirrored(self) -> LossLaw:
+        """The law whose losses above 0 are these, those below 0 their mirror image, and the rest at 0.
+
+        For laws with P(L > 0) + Q(L > 0) <= 1 (`docs/theory/without-replacement-law.md`).
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def extent(self, right: float, left: float) -> tuple[float, float]:
         """Losses (low, high) with about P(L < low) <= left and P(L > high) <= right (not certified)."""
@@ -155,6 +162,25 @@ class AtomicLaw(LossLaw):
             reverse_infinite=np.zeros_like(self.reverse_infinite),
             error=self.error + 8 * UNIT,
             slack=self.slack + 8 * UNIT * (1.0 + float(np.max(np.abs(losses)))),
+        )
+
+    def mirrored(self) -> AtomicLaw:
+        above = self.losses > 0
+        columns = np.any(above, axis=0)
+        losses = np.where(above, self.losses, 0.0)[:, columns]
+        p, q = np.where(above, self.p, 0.0)[:, columns], np.where(above, self.q, 0.0)[:, columns]
+        rest = np.maximum(1 - np.sum(p + q, axis=1, keepdims=True) - self.infinite[:, 1:], 0.0)
+        size = 2 * self.error + 4 * UNIT * (4 + p.shape[1])
+        # The rest is rounded up, both where it counts as P and where it counts as Q.
+        rest = rest + size
+        return AtomicLaw(
+            losses=np.concatenate([-losses[:, ::-1], np.zeros_like(rest), losses], axis=1),
+            p=np.concatenate([q[:, ::-1], rest, p], axis=1),
+            q=np.concatenate([p[:, ::-1], rest, q], axis=1),
+            infinite=self.infinite,
+            reverse_infinite=self.infinite,
+            error=self.error,
+            slack=self.slack,
         )
 
     def extent(self, right: float, left: float) -> tuple[float, float]:
@@ -273,6 +299,40 @@ class TailLaw(LossLaw):
         bottom = float(np.min(sampled_loss(np.array([[low]]), rate)))
         top = float(np.max(sampled_loss(np.array([[high]]), rate)))
         return TailLaw(tails=tails, bounds=(bottom, top), closed_cells=None if closed is None else cells)
+
+    def mirrored(self) -> TailLaw:
+        inner, whole = self.tails, self.cells
+
+        def tails(losses: FloatArray) -> Tails:
+            got = inner(np.abs(losses))
+            over, under = losses >= 0, losses < 0
+            tops, lows = (
+                np.where(over, got.values[0], got.values[2]),
+                np.where(over, got.values[2], got.values[0]),
+            )
+            top_errors = np.where(over, got.errors[0], got.errors[2])
+            low_errors = np.where(over, got.errors[2], got.errors[0])
+            rows = [(tops, top_errors), (1 - tops, top_errors + 2 * UNIT)]
+            rows += [(lows, low_errors), (1 - lows, low_errors + 2 * UNIT)]
+            values = np.array([np.where(under, rows[k ^ 1][0], rows[k][0]) for k in range(4)])
+            errors = np.array([np.where(under, rows[k ^ 1][1], rows[k][1]) for k in range(4)])
+            return Tails(values=values, errors=errors, slack=got.slack)
+
+        def cells(edges: FloatArray) -> Cells:
+            up = whole(np.maximum(edges, 0.0))
+            down = whole(np.maximum(-edges[:, ::-1], 0.0))
+            ends = inner(np.zeros((1, 1)))
+            inside = (edges[:, :-1] < 0) & (edges[:, 1:] >= 0)
+            rest = np.maximum(1 - ends.values[0] - ends.values[2], 0.0) * inside
+            error = (ends.errors[0] + ends.errors[2] + 2 * UNIT) * inside
+            return Cells(
+                p=up.p + down.q[:, ::-1] + rest,
+                q=up.q + down.p[:, ::-1] + rest,
+                p_error=up.p_error + down.q_error[:, ::-1] + error,
+                q_error=up.q_error + down.p_error[:, ::-1] + error,
+            )
+
+        return TailLaw(tails=tails, bounds=(-self.bounds[1], self.bounds[1]), closed_cells=cells)
 
     def extent(self, right: float, left: float) -> tuple[float, float]:
         low_bound, high_bound = self.bounds

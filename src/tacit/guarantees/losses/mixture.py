@@ -12,13 +12,11 @@ import numpy as np
 from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
 from tacit.guarantees.losses.continuous import float_normal_cdf, normal_cdf
 from tacit.guarantees.losses.laws import UNIT, LossLaw, TailLaw, Tails
-from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
 from tacit.guarantees.losses.roots import rising_root
 from tacit.guarantees.rounding import Interval
 
 __all__ = ["MixturePair"]
-
-_UNBOUNDED = Interval(low=math.inf, high=math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +54,7 @@ class MixturePair(Pair):
 
     @property
     def largest_loss(self) -> Interval:
-        return _UNBOUNDED
+        return UNBOUNDED
 
     @property
     def smallest_loss(self) -> Interval:

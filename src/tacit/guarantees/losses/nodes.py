@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
+from tacit.guarantees.losses.derived import WithoutReplacementPair
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
@@ -28,6 +29,15 @@ __all__ = ["Nodes", "Reach", "nodes_of", "shape"]
 _SOFT = (0.8, 1.3, 2.0)
 _FURTHEST = 600.0
 """Losses beyond this leave the range of e^l in floats."""
+_RULED = (
+    ApproximatePair,
+    ExponentialPair,
+    GaussianPair,
+    LaplacePair,
+    SampledReplacementPair,
+    StaircasePair,
+)
+"""Pairs that have a rule whatever their parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,7 +73,7 @@ class Nodes:
         With blur_0 and blur_1 of a row, its transform at tilt + iw is right to blur_0 + w blur_1, relatively.
         """
         masses = np.log(np.maximum(self.masses, 1e-300))
-        logs = masses + tilt * self.losses
+        logs = np.where(self.masses > 0, masses + tilt * self.losses, -1e300)
         peaks = np.max(logs, axis=1, keepdims=True)
         weights = np.exp(logs - peaks)
         sums = np.sum(weights, axis=1, keepdims=True)
@@ -77,6 +87,10 @@ class Nodes:
 
 def shape(pair: Pair) -> tuple[object, ...] | None:
     """Pairs of equal shape are made into nodes together; None where there is no rule."""
+    if isinstance(pair, WithoutReplacementPair):
+        half = shape(pair.single) if pair.single is not None and pair.rate <= 0.999 else None
+        known = half is not None and not half[0] and not half[1] and half[2] != "SampledReplacementPair"
+        return (False, True, *half[2:], "half") if half is not None and known else None
     swapped = isinstance(pair, SwappedPair)
     inner = pair.pair if isinstance(pair, SwappedPair) else pair
     rate = isinstance(inner, PoissonSampledPair)
@@ -95,15 +109,7 @@ def shape(pair: Pair) -> tuple[object, ...] | None:
         size = base.sensitivity
         if base.noise_std < 0.3 or (base.noise_std < 3 * base.sensitivity and base.sensitivity > 8):
             return None
-    elif not isinstance(
-        base,
-        GaussianPair
-        | LaplacePair
-        | ExponentialPair
-        | ApproximatePair
-        | StaircasePair
-        | SampledReplacementPair,
-    ):
+    elif not isinstance(base, _RULED):
         return None
     epsilon = getattr(base, "epsilon", 0.0)
     return None if epsilon > 100 else (swapped, rate, type(base).__name__, size)
@@ -111,6 +117,10 @@ def shape(pair: Pair) -> tuple[object, ...] | None:
 
 def nodes_of(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | None:
     """Nodes of pairs of one shape; None where the rule would need too many."""
+    if isinstance(members[0][0], WithoutReplacementPair):
+        from tacit.guarantees.losses.halves import half_nodes
+
+        return half_nodes(members, reach)
     pairs = [pair for pair, _ in members]
     counts = np.array([float(n) for _, n in members])
     swapped = isinstance(pairs[0], SwappedPair)
@@ -213,4 +223,4 @@ def _lattice(base: Sequence[Pair]) -> tuple[FloatArray, float] | None:
     members = [p for p in base if isinstance(p, DiscreteGaussianPair)]
     if len(members) < len(base) or min(p.noise_std for p in members) < 1:
         return None
-    return np.array([p.noise_std for p in members]), float(members[0].sensitivity)
+    return np.array([float(p.noise_std) for p in members]), float(members[0].sensitivity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import EmptyComposition
 from tacit.guarantees.losses.balls import require
 from tacit.guarantees.losses.continuous import GaussianPair
-from tacit.guarantees.losses.pair import Pair
+from tacit.guarantees.losses.pair import NOTHING, UNBOUNDED, Pair
 from tacit.guarantees.losses.sampled import PoissonSampledPair
 from tacit.guarantees.rounding import Interval, sum_up
 
@@ -30,6 +30,7 @@ class Product:
     copies equal one pair with count n. Gaussian pairs merge into one, by the exact sum of their mu^2."""
 
     pairs: tuple[tuple[Pair, int], ...]
+    _hash: int = field(repr=False, compare=False)
 
     def __init__(self, *, pairs: Iterable[tuple[Pair, int]]) -> None:
         counts: dict[Pair, int] = {}
@@ -46,8 +47,12 @@ class Product:
             counts[GaussianPair(squared=squared)] = 1
         if not counts:
             raise EmptyComposition(what="the product of pairs")
-        ordered = sorted(counts.items(), key=lambda item: item[0].sort_key)
-        object.__setattr__(self, "pairs", tuple(ordered))
+        ordered = tuple(sorted(counts.items(), key=lambda item: item[0].sort_key))
+        object.__setattr__(self, "pairs", ordered)
+        object.__setattr__(self, "_hash", hash(ordered))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @staticmethod
     def of(pair: Pair, count: int = 1) -> Product:
@@ -107,11 +112,12 @@ class Product:
         """Enclosure of the largest finite loss of the product."""
         tops = [(pair.largest_loss, n) for pair, n in self.pairs]
         if any(math.isinf(top.high) for top, _ in tops):
-            return Interval(low=math.inf, high=math.inf)
+            return UNBOUNDED
         if len(tops) > 64:
             # Thousands of exact fractions are slow to add; a few units are given away instead.
-            low, high = math.fsum(t.low * n for t, n in tops), math.fsum(t.high * n for t, n in tops)
-            return Interval(low=low - 4 * 2.0**-53 * abs(low), high=high + 4 * 2.0**-53 * abs(high))
+            low, high = [t.low * n for t, n in tops], [t.high * n for t, n in tops]
+            size = 4 * 2.0**-53 * max(math.fsum(map(abs, low)), math.fsum(map(abs, high)))
+            return Interval(low=math.fsum(low) - size, high=math.fsum(high) + size)
         return Interval(
             low=-sum_up(-Fraction(top.low) * n for top, n in tops),
             high=sum_up(Fraction(top.high) * n for top, n in tops),
@@ -119,10 +125,13 @@ class Product:
 
     def infinite_mass(self) -> Interval:
         """Enclosure of 1 - prod (1 - P_i(infinity))^n_i."""
-        low = math.fsum(n * math.log1p(-min(p.infinite_mass.low, 1 - 1e-16)) for p, n in self.pairs)
-        high = math.fsum(n * math.log1p(-min(p.infinite_mass.high, 1 - 1e-16)) for p, n in self.pairs)
-        if any(p.infinite_mass.low == 1 for p, _ in self.pairs):
+        masses = [(pair.infinite_mass, n) for pair, n in self.pairs]
+        if all(mass.high == 0 for mass, _ in masses):
+            return NOTHING
+        if any(mass.low == 1 for mass, _ in masses):
             return Interval(low=1.0, high=1.0)
+        low = math.fsum(n * math.log1p(-min(mass.low, 1 - 1e-16)) for mass, n in masses)
+        high = math.fsum(n * math.log1p(-min(mass.high, 1 - 1e-16)) for mass, n in masses)
         return Interval(low=-math.expm1(low) * (1 - 1e-13), high=min(1.0, -math.expm1(high) * (1 + 1e-13)))
 
     def delta(self, epsilon: float, *, tolerance: float = TOLERANCE) -> Interval:
@@ -144,11 +153,11 @@ class Product:
         """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf where there is none)."""
         require(0 <= delta <= 1, parameter="delta", value=delta, must="lie in [0, 1]")
         if delta == 1:
-            return Interval(low=0.0, high=0.0)
+            return NOTHING
         infinite, top = self.infinite_mass(), self.largest_loss()
         exact = self.exact
         if infinite.low > delta and exact:
-            return Interval(low=math.inf, high=math.inf)
+            return UNBOUNDED
         if infinite.high > delta:
             return Interval(low=0.0, high=math.inf)
         if delta <= infinite.high:

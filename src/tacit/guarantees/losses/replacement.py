@@ -12,7 +12,7 @@ import numpy as np
 from tacit.guarantees.losses.balls import exact_ball, positive_ball, require
 from tacit.guarantees.losses.continuous import check_order, float_normal_cdf, normal_cdf
 from tacit.guarantees.losses.laws import UNIT, LossLaw, TailLaw, Tails
-from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
 from tacit.guarantees.losses.roots import rising_root
 from tacit.guarantees.rounding import Interval, up
 
@@ -40,7 +40,7 @@ class SampledReplacementPair(Pair):
 
     @property
     def largest_loss(self) -> Interval:
-        return Interval(low=math.inf, high=math.inf)
+        return UNBOUNDED
 
     def _ratio(self, x: Any) -> Any:
         q, mu = exact_ball(self.rate), exact_ball(self.mu)

@@ -28,7 +28,7 @@ from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.losses.tabulated import FinitePair
 
-__all__ = ["STRIP", "Reach", "Rule", "rule_of"]
+__all__ = ["STRIP", "Reach", "Rule", "legendre", "positive_atoms", "rule_of"]
 
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
@@ -85,7 +85,7 @@ def rule_of(base: Sequence[Pair], rates: FloatArray, reach: Reach) -> Rule | Non
         return _replaced(rows[:, :1], rows[:, 1:], reach)
     if isinstance(first, DiscreteGaussianPair):
         integers = [p for p in base if isinstance(p, DiscreteGaussianPair)]
-        std = np.array([[p.noise_std] for p in integers])
+        std = np.array([[float(p.noise_std)] for p in integers])
         return _integers(std, float(first.sensitivity), rates, reach)
     if isinstance(first, LaplacePair | ExponentialPair):
         tops = np.array([[p.epsilon] for p in base if isinstance(p, LaplacePair | ExponentialPair)])
@@ -142,6 +142,14 @@ def _atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray, Fl
     lost = np.array([[t.infinite_mass.high] for t in tables])
     gone = np.array([[t.reverse_infinite_mass.high] for t in tables])
     return losses, p, lost, gone
+
+
+def positive_atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The positive losses, with their Q-masses, and the P-mass at infinity (columns of others have mass 0)."""
+    losses, p, lost, _ = _atoms(base)
+    chosen = np.any(losses > 0, axis=0)
+    x = np.maximum(losses[:, chosen], 0.0)
+    return x, np.where(x > 0, p[:, chosen] * np.exp(-x), 0.0), lost + np.zeros((len(base), 1))
 
 
 def _normal(mu: FloatArray, rates: FloatArray, reach: Reach) -> Rule | None:
@@ -262,8 +270,8 @@ def _integers(std: FloatArray, s: float, rates: FloatArray, reach: Reach) -> Rul
     return ratio, q, error, (none, none), None, None
 
 
-@lru_cache(maxsize=16)
-def _legendre(count: int) -> tuple[FloatArray, FloatArray]:
+@lru_cache(maxsize=128)
+def legendre(count: int) -> tuple[FloatArray, FloatArray]:
     """Gauss's nodes and weights to the last bit: numpy's weights lose up to five digits at 128 nodes."""
     from flint import arb, ctx
 
@@ -292,7 +300,7 @@ def _bounded(tops: FloatArray, atoms: bool, reach: Reach) -> Rule | None:
             break
     if best > -_WANTED + 6:
         return None
-    x, share = _legendre(count)
+    x, share = legendre(count)
     losses = tops * x[None, :]
     norm = 1.0 if atoms else -2 * np.expm1(-tops)
     height = np.exp(-tops / 2) / 4 if atoms else np.exp(-tops / 2) / norm

@@ -9,8 +9,8 @@ from typing import Any
 
 from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
 from tacit.guarantees.losses.laws import LossLaw
-from tacit.guarantees.losses.pair import Pair
-from tacit.guarantees.rounding import Interval
+from tacit.guarantees.losses.pair import NOTHING, UNBOUNDED, Pair
+from tacit.guarantees.rounding import Interval, product
 
 __all__ = ["PoissonSampledPair"]
 
@@ -34,6 +34,10 @@ class PoissonSampledPair(Pair):
             must="lie in (0, 1]",
             hint="a rate of 0 reads no record: leave the event out",
         )
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        return ("PoissonSampledPair", self.pair.sort_key, self.rate)
 
     @property
     def symmetric(self) -> bool:
@@ -66,7 +70,7 @@ class PoissonSampledPair(Pair):
     def _map(self, loss: Interval) -> Interval:
         def image(value: float) -> Interval:
             if value == math.inf:
-                return Interval(low=math.inf, high=math.inf)
+                return UNBOUNDED
             if value == -math.inf:
                 if self.rate == 1:
                     return Interval(low=-math.inf, high=-math.inf)
@@ -84,7 +88,8 @@ class PoissonSampledPair(Pair):
             rate = exact_ball(self.rate)
             return bracket(lambda: (rate * exact_ball(value).expm1()).log1p(), what="a loss")
 
-        return Interval(low=image(loss.low).low, high=image(loss.high).high)
+        low = image(loss.low)
+        return low if loss.low == loss.high else Interval(low=low.low, high=image(loss.high).high)
 
     @property
     def largest_loss(self) -> Interval:
@@ -102,18 +107,14 @@ class PoissonSampledPair(Pair):
 
     @property
     def infinite_mass(self) -> Interval:
-        inner, rate = self.pair.infinite_mass, Fraction(self.rate)
+        inner = self.pair.infinite_mass
         if inner.high == 0:
             return inner
-        low, high = rate * Fraction(inner.low), rate * Fraction(inner.high)
-        return Interval(
-            low=bracket(lambda: exact_ball(low), what="a mass").low,
-            high=bracket(lambda: exact_ball(high), what="a mass").high,
-        )
+        return Interval(low=product(self.rate, inner.low).low, high=product(self.rate, inner.high).high)
 
     @property
     def reverse_infinite_mass(self) -> Interval:
-        return self.pair.reverse_infinite_mass if self.rate == 1 else Interval(low=0.0, high=0.0)
+        return self.pair.reverse_infinite_mass if self.rate == 1 else NOTHING
 
     def renyi(self, order: float) -> float:
         from tacit.guarantees.losses.renyi import sampled_renyi

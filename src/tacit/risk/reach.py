@@ -1,0 +1,25 @@
+"""How long a step of an interior point method may be: both solvers of the minimax remap stop short of a boundary."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.risk.kernel import Array
+
+__all__ = ["reach"]
+
+BACK_OFF = 0.98
+FREE = 2.0
+"""More than a whole step: what a variable that hardly shrinks allows."""
+
+
+def reach(*pairs: tuple[Array, Array]) -> float:
+    """The share of a move, at most 1, after which every variable is still above 0: pairs of values and moves."""
+    return min(1.0, BACK_OFF * min(_alone(values, move) for values, move in pairs))
+
+
+def _alone(values: Array, move: Array) -> float:
+    if values.size == 0:
+        return FREE
+    worst = float(np.min(move / values))
+    return FREE if worst >= -0.5 else -1.0 / worst

@@ -1,0 +1,186 @@
+"""Every theorem that can stand in a certificate, a price or a law is registered, and so has its page.
+
+Two ways to find them: what the source can say, read without running it, and what the curator does say when every
+kind of statistic is asked at every kind of price, for every kind of unit and budget. The second is within the first.
+(That each registered theorem has a page with all its parts is for test_docs.)
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import tacit
+from support.theorems import named_in
+from tacit.curator.charges import charge
+from tacit.curator.choose import choose
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Treatment
+from tacit.errors import InvalidInput, Refused
+from tacit.guarantees import THEOREMS, Renyi
+from tacit.risk.lower import PROBLEMS, bounds
+from tacit.sources import Schema, category, flag, integer, number
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "tacit"
+FILES = sorted(SOURCE.rglob("*.py"))
+CURATOR = sorted((SOURCE / "curator").glob("*.py"))
+
+WIDE = [f"answer {i}" for i in range(40)]
+SCHEMA = Schema(
+    {
+        **dict.fromkeys(WIDE, flag()),
+        "state": category(["a", "b"]),
+        "age": integer(0, 9),
+        "cost": number(0, 1),
+        "sick": flag(),
+        "town": category(),
+        "free": number(),
+    }
+)
+STATISTICS = {
+    "count": tacit.count(by="state"),
+    "histogram": tacit.histogram("age", 3),
+    "margins": tacit.margins(["state", "sick"]),
+    "hierarchy": tacit.hierarchy(["state", "age"]),
+    "sum": tacit.sum("cost"),
+    "mean": tacit.mean("cost", by="state"),
+    "variance": tacit.variance("age"),
+    "deviation": tacit.standard_deviation("age"),
+    "proportion": tacit.proportion("sick"),
+    "ratio": tacit.ratio("cost", "age"),
+    "quantiles": tacit.quantiles("age", at=[0.5]),
+    "fine quantiles": tacit.quantiles("cost", at=[0.5]),
+    "bounds": tacit.bounds("free"),
+    "sparse": tacit.sparse_histogram(["state", "age", "sick"]),
+    "very sparse": tacit.sparse_histogram(WIDE),
+    "unknown keys": tacit.count(by="town"),
+    "mean of unknown keys": tacit.mean("cost", by="town"),
+}
+UNITS = [
+    tacit.rows(),
+    tacit.rows(neighbours="replace-one"),
+    tacit.people("id", at_most=40),
+    tacit.people("id", at_most=4, groups=1, neighbours="replace-one"),
+]
+PRICES = [
+    Price(epsilon=Fraction(1)),
+    Price(epsilon=Fraction(1), delta=Fraction(1, 10**6)),
+    Price(epsilon=Fraction(1, 100), delta=Fraction(1, 1000)),
+    Price(rho=Fraction(1, 10)),
+    Price(mu=Fraction(1, 2)),
+    Price(within=Fraction(100)),
+    Price(within=Fraction(100), delta=Fraction(1, 10**6)),
+]
+BUDGETS = [
+    tacit.Pure(epsilon=9.0),
+    tacit.Approximate(epsilon=9.0, delta=1e-3),
+    tacit.Concentrated(rho=9.0),
+    tacit.Gaussian(mu=9.0),
+    Renyi(orders=(2.0, 8.0), epsilons=(9.0, 9.0)),
+]
+
+
+def treatments() -> list[tuple[tacit.Unit, Treatment]]:
+    """Every treatment there is: statistics, units and prices, where they go together."""
+    found = []
+    for statistic, unit, price in itertools.product(STATISTICS.values(), UNITS, PRICES):
+        try:
+            found.append((unit, choose(statistic.on(SCHEMA, unit), price)))
+        except (InvalidInput, Refused):
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, str]:
+    """What certificates can rest on, as treatments and charges say it, and who says it."""
+    out: dict[str, str] = {}
+    every = treatments()
+    for _, one in every:
+        out |= dict.fromkeys(one.theorems, type(one).__name__)
+    # What a charge rests on depends on the treatment's kind alone.
+    kinds = {(u.neighbours, type(t), t.theorems, t.price.kind): (u, t) for u, t in every}
+    for unit, one in kinds.values():
+        for budget, times in itertools.product(BUDGETS, (1, 3)):
+            try:
+                paid = charge([one] * times, budget, neighbours=unit.neighbours, delta=None)
+            except Refused:
+                continue
+            out[paid.theorem] = "charge"
+    assert {type(one).__name__ for _, one in every} == names_below(Treatment), "a treatment no question gets"
+    return out
+
+
+def names_below(kind: type) -> set[str]:
+    """A class and all that inherit from it, by name: a class with slots is listed twice."""
+    return {kind.__name__}.union(*map(names_below, kind.__subclasses__()))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_every_theorem_that_the_source_names_is_registered(path: Path) -> None:
+    unknown = {name: line for name, line in named_in(path).items() if name not in THEOREMS}
+    assert not unknown, f"{path.relative_to(ROOT)} names what is not registered: {unknown}"
+
+
+def test_every_theorem_that_a_certificate_can_rest_on_is_registered_and_has_its_page(
+    said: dict[str, str],
+) -> None:
+    for name, who in said.items():
+        assert name in THEOREMS, f"{who} rests on {name}, which is not registered"
+        assert (ROOT / "docs" / "theory" / f"{name}.md").exists(), f"{who} rests on {name}, which has no page"
+
+
+def test_what_is_said_was_found_in_the_source(said: dict[str, str]) -> None:
+    """Else the reading of the source has a hole."""
+    found = {name for path in CURATOR for name in named_in(path)}
+    assert set(said) <= found, set(said) - found
+
+
+def test_every_theorem_of_the_treatments_is_reached(said: dict[str, str]) -> None:
+    """Else the walk has a hole: whatever a treatment or a charge can say, some question makes it say."""
+    can = {name: path.name for path in CURATOR for name, line in named_in(path).items() if line}
+    added_by_the_certificate = {"contribution-polytopes", "keyed-bounding", "post-processing"}
+    assert set(can) - added_by_the_certificate - set(said) == set()
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_lower_bounds_are_named_by_their_theorems(problem: str) -> None:
+    for neighbours in ("replace-one", "add-or-remove"):
+        relation = tacit.rows(neighbours=neighbours).neighbours
+        for bound in bounds(
+            problem, n=60, epsilon=0.5, cells=6, occupied=3, attributes=2, neighbours=relation
+        ):
+            assert bound.name in THEOREMS
+
+
+def test_the_reading_of_the_source_notices(tmp_path: Path) -> None:
+    text = '''
+"""A module (theorems `in-words`, `in-more-words`)."""
+from x import law
+
+@law("a-law-of-its-own", operation="o")
+@law("another", operation="o", rests_on="rested-on")
+def f(): ...
+
+class A:
+    theorem: str = "by-default"
+
+    @property
+    def theorems(self):
+        """Not this: `nor-this`."""
+        chosen = "first" if self.kind == "not-compared" else "second"
+        return (chosen, "third")
+
+theorems["set"] = None
+theorems.append("appended")
+made = A(theorem="given" if made else "given-otherwise", other="not-me")
+'''
+    (tmp_path / "m.py").write_text(text)
+    assert set(named_in(tmp_path / "m.py")) == {
+        "in-words", "in-more-words", "a-law-of-its-own", "rested-on", "by-default", "first", "second", "third",
+        "set", "appended", "given", "given-otherwise",
+    }  # fmt: skip
