@@ -32,7 +32,7 @@ __all__ = [
 GONE = 40.0
 """Products below e^-40 are left out, and bounded."""
 MOST_FREQUENCIES = 4096
-_FURTHEST = 1 << 20
+_FURTHEST, _MOST_MULTIPLES = 1 << 20, 1 << 40
 _GROWTH = 1.15
 _PIECES = 4
 _SHORT = 8
@@ -194,6 +194,8 @@ def alive(
     frequencies; on pieces of these the witnesses stand for the rest. A normal factor comes on top.
     """
     if not last / gap < 1e15:
+        return None, 0.0
+    if not last / gap < _MOST_MULTIPLES:
         return None, 0.0
     edges = [max(1, math.ceil(start / gap))]
     end = max(math.ceil(last / gap), edges[0]) + 1
