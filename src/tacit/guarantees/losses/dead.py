@@ -146,7 +146,8 @@ class Witness:
     def __init__(self, nodes: Nodes, tilt: float) -> None:
         log_a, weights, blur = nodes.tilted(tilt)
         self.rest = blur[0] + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
-        self.turning = blur[1]
+        # The phases of far atoms count in the slope of T: the root of their mean square, not the mean.
+        self.turning = 8 * UNIT * np.sqrt(np.sum(weights * nodes.sizes**2, axis=1))
         self.losses = nodes.losses - np.sum(weights * nodes.losses, axis=1, keepdims=True)
         self.variances = np.sum(weights * self.losses**2, axis=1) * (1 + 1e-6)
         self.counts = np.where(self.rest < 1e-7, nodes.counts, 0.0)
