@@ -136,8 +136,8 @@ def _atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray, Fl
         p[:, :1], p[:, -1:] = np.exp(-a * s), 1.0
         return a * (s - 2 * x), p / (1 + np.exp(-a)), zero, zero
     tables = [pair for pair in base if isinstance(pair, FinitePair)]
-    both = np.array([[(float(a), float(b)) for a, b in t._finite()] or [(0.0, 1.0)] for t in tables])
-    p, q = both[:, :, 0], both[:, :, 1]
+    p = np.array([t.near[0][t.held] or (0.0,) for t in tables])
+    q = np.array([t.near[1][t.held] or (1.0,) for t in tables])
     with np.errstate(divide="ignore"):
         losses = np.where(p > 0, np.log(np.maximum(p, 1e-320) / q), 0.0)
     lost = np.array([[t.infinite_mass.high] for t in tables])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cmp_to_key
 from typing import Any
 
 import numpy as np
@@ -41,11 +40,6 @@ def _shares(values: Sequence[float | Fraction | int], name: str) -> tuple[list[i
     return out, total
 
 
-def _rising(one: tuple[int, int], other: tuple[int, int]) -> int:
-    """Which of two ratios is larger, the denominator 0 being infinity."""
-    return one[0] * other[1] - other[0] * one[1]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class FinitePair(ListedPair):
     """Any two tabulated distributions p and q on the same outcomes (floats are taken as exact rationals).
@@ -55,6 +49,8 @@ class FinitePair(ListedPair):
 
     p: tuple[Fraction, ...]
     q: tuple[Fraction, ...]
+    near: tuple[tuple[float, ...], tuple[float, ...]] = field(init=False, repr=False, compare=False)
+    """The floats nearest to p and to q."""
 
     def __init__(self, *, p: Sequence[float | Fraction | int], q: Sequence[float | Fraction | int]) -> None:
         require(
@@ -68,18 +64,23 @@ class FinitePair(ListedPair):
                 ratio = (a // divisor, b // divisor)
                 old = merged.get(ratio, (0, 0))
                 merged[ratio] = (old[0] + a, old[1] + b)
-        rows = [merged[r] for r in sorted(merged, key=cmp_to_key(_rising))]
+        # Different ratios with denominators below 2^d are 2^-2d apart.
+        digits = 2 * max(b.bit_length() for _, b in merged)
+        order = sorted(merged, key=lambda r: (r[0] << digits) // r[1] if r[1] else math.inf)
+        rows = [merged[ratio] for ratio in order]
         object.__setattr__(self, "p", tuple(Fraction(a, whole) for a, _ in rows))
         object.__setattr__(self, "q", tuple(Fraction(b, other) for _, b in rows))
+        near = tuple(a / whole for a, _ in rows), tuple(b / other for _, b in rows)
+        object.__setattr__(self, "near", near)
 
     def __hash__(self) -> int:
         # The hash of a Fraction is a modular inverse, and slow.
-        return hash(tuple(x.as_integer_ratio() for x in (*self.p, *self.q)))
+        return hash(self.near)
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
         # Likewise Fractions are slow to compare: floats first, which seldom agree.
-        return ("FinitePair", tuple(map(float, self.p)), tuple(map(float, self.q)), self.p, self.q)
+        return ("FinitePair", *self.near, self.p, self.q)
 
     @property
     def symmetric(self) -> bool:
@@ -92,16 +93,21 @@ class FinitePair(ListedPair):
         other = object.__new__(FinitePair)
         object.__setattr__(other, "p", self.q[::-1])
         object.__setattr__(other, "q", self.p[::-1])
+        object.__setattr__(other, "near", (self.near[1][::-1], self.near[0][::-1]))
         return other
 
     @property
+    def held(self) -> slice:
+        """The outcomes with finite losses: only the first can be out of P's reach, only the last out of Q's."""
+        return slice(0 if self.p[0] else 1, len(self.p) if self.q[-1] else len(self.p) - 1)
+
+    @property
     def atom_count(self) -> int:
-        return max(len(self._finite()), 1)
+        held = self.held
+        return max(len(self.p[held]), 1)
 
     def _finite(self) -> list[tuple[Fraction, Fraction]]:
-        # Only the first outcome can be out of reach of P, only the last out of reach of Q.
-        rows = list(zip(self.p, self.q, strict=True))
-        return rows[0 if self.p[0] else 1 : None if self.q[-1] else -1]
+        return list(zip(self.p[self.held], self.q[self.held], strict=True))
 
     def atoms(self) -> list[tuple[Any, Any]]:
         return [(exact_ball(a / b).log(), exact_ball(a)) for a, b in self._finite()]
