@@ -271,7 +271,9 @@ class _Tilted:
             with np.errstate(divide="ignore"):
                 # In logarithms: a tiny floor times an overflow would be an infinite one.
                 logs = np.log(nodes.floors) + np.minimum(ends[:, :-1], ends[:, 1:])
-            floors = np.exp(logs - self.scales[index][:, None]) * (1 - 1e-6)
+            # A and the ends of cells are known to `relative`, too.
+            sure = np.maximum(1 - 1e-6 - 2 * self.relative[index], 0.0)
+            floors = np.exp(logs - self.scales[index][:, None]) * sure[:, None]
             for width in (1, 2, 3):
                 count = floors.shape[1] // width
                 part = floors[:, : count * width].reshape(len(floors), count, width).min(axis=2)
