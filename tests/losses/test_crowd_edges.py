@@ -162,3 +162,14 @@ def test_floors_of_densities_do_not_overflow() -> None:
             with np.errstate(over="raise", invalid="raise"):
                 bound = tilted._bound(0, crowd._nodes[0], np.array([0.1, 1.0, 10.0]))
             assert np.all(np.isfinite(bound))
+
+
+def test_what_a_crowd_found_is_kept_where_the_grid_finds_less() -> None:
+    """At delta = 1e-300 neither has a lower end; the upper one is that of the nearby Gaussian, mu^2 the sum."""
+    parts: list[tuple[Pair, int]] = [
+        (DiscreteGaussianPair(noise_std=float(s)), 1) for s in np.linspace(5, 15, 260)
+    ]
+    high = Engine(list(Product(pairs=parts).pairs)).epsilon(1e-300, 1e-3).high
+    squared = sum(1 / float(p.noise_std) ** 2 for p, _ in parts if isinstance(p, DiscreteGaussianPair))
+    near = GaussianPair(mu=math.sqrt(squared))
+    assert near.hockey_stick(high).high <= 1e-300 <= near.hockey_stick(high - 0.1).low

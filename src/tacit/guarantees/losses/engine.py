@@ -289,8 +289,9 @@ class Engine:
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
         if self._crowd is not None and self.exact and (best is None or best.width > 4 * tolerance):
-            self._crowd = None  # the grid of losses does better
-            return self.epsilon(delta, tolerance)
+            self._crowd = None  # the grid of losses may do better; both hold
+            grid, best = self.epsilon(delta, tolerance), best or Interval(low=0.0, high=math.inf)
+            return Interval(low=max(grid.low, best.low), high=min(grid.high, best.high))
         if best is None:
             return self._coarse(
                 lambda s: self._invert(self._solve(s, tilt, guess, delta), delta, guess), step
