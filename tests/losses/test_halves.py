@@ -14,7 +14,6 @@ from tacit.guarantees.losses.crowd import Crowd
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
-    FinitePair,
     RandomizedResponsePair,
     StaircasePair,
 )
@@ -23,6 +22,7 @@ from tacit.guarantees.losses.engine import Engine
 from tacit.guarantees.losses.halves import _gauss
 from tacit.guarantees.losses.nodes import Nodes, Reach, nodes_of
 from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.tabulated import FinitePair
 
 _REACH = Reach(low=-2.0, high=9.0, frequency=14.0)
 _POWERS = (0.0, 3.0, 3 + 14j, 9 + 5j, 9 + 14j, -2 + 14j)
