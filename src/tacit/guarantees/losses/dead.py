@@ -32,7 +32,7 @@ __all__ = [
 GONE = 40.0
 """Products below e^-40 are left out, and bounded."""
 MOST_FREQUENCIES = 4096
-_FURTHEST = 1 << 20
+_FURTHEST, _MOST_MULTIPLES = 1 << 20, 1 << 40
 _GROWTH = 1.15
 _PIECES = 4
 _SHORT = 8
@@ -149,7 +149,8 @@ class Witness:
     def __init__(self, nodes: Nodes, tilt: float) -> None:
         log_a, weights, blur = nodes.tilted(tilt)
         self.rest = blur[0] + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
-        self.turning = blur[1]
+        # The phases of far atoms count in the slope of T: the root of their mean square, not the mean.
+        self.turning = 8 * UNIT * np.sqrt(np.sum(weights * nodes.sizes**2, axis=1))
         self.losses = nodes.losses - np.sum(weights * nodes.losses, axis=1, keepdims=True)
         self.variances = np.sum(weights * self.losses**2, axis=1) * (1 + 1e-6)
         self.counts = np.where(self.rest < 1e-7, nodes.counts, 0.0)
@@ -197,6 +198,8 @@ def alive(
     frequencies; on pieces of these the witnesses stand for the rest. A normal factor comes on top.
     """
     if not last / gap < 1e15:
+        return None, 0.0
+    if not last / gap < _MOST_MULTIPLES:
         return None, 0.0
     edges = [max(1, math.ceil(start / gap))]
     end = max(math.ceil(last / gap), edges[0]) + 1
