@@ -43,6 +43,21 @@ register(
     Standing.SHARPER,
 )
 register(
+    "without-replacement-law",
+    "The curve of a symmetric pair sampled without replacement is that of a pair whose losses above 0 are those of "
+    "Poisson sampling, mirrored below 0, with the rest at 0.",
+    "proved on the page; the curve is Balle, Barthe, Gaboardi 2018",
+    "the pair that is sampled is its own swap",
+    Standing.SHARPER,
+)
+register(
+    "rising-parameters",
+    "Curves rise with the parameters of their pairs, so that the largest parameters of a run of pairs give a pair "
+    "above all of them.",
+    "Zhu, Dong, Wang 2022 for domination; each case is on the page",
+    "none",
+)
+register(
     "bounded-range-pair",
     "The least curve above all mechanisms whose losses lie in an interval of length epsilon: "
     "(1 - sqrt(t e^-epsilon))^2/(1 - e^-epsilon).",
