@@ -7,12 +7,11 @@ Below: the same numbers, by `docs/theory/grid-from-below.md`. Both errors are of
 from __future__ import annotations
 
 import math
-from itertools import groupby
 
 import numpy as np
 
 from tacit.errors import NotCertified
-from tacit.guarantees.losses.batch import batch_law, envelope, kind
+from tacit.guarantees.losses.batch import batch_law, envelope, grouped
 from tacit.guarantees.losses.crowd import Crowd
 from tacit.guarantees.losses.grid import gridded
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw
@@ -46,8 +45,6 @@ class Engine:
         self._sandwich: tuple[Engine, Engine] | None = None
         self.total = float(sum(n for _, n in parts))
         self.exact = all(p.exact and p.exact_in_products for p, _ in parts)
-        # Parts come sorted, so that those of one kind, and with near parameters, stand together.
-        self.groups = [list(group) for _, group in groupby(parts, key=lambda part: kind(part[0]))]
         self._rough: dict[float, LogMoments] = {}
         self._crowd = Crowd.of(parts, self.exact)
 
@@ -66,7 +63,7 @@ class Engine:
             size = max(2, math.ceil(cells * len(self.parts) / 3e6))
             largest: list[tuple[Pair, int]] = []
             smallest: list[tuple[Pair, int]] = []
-            for group in self.groups:
+            for group in grouped(self.parts):
                 for i in range(0, len(group), size):
                     members = group[i : i + size]
                     ends = envelope([pair for pair, _ in members])
@@ -79,7 +76,7 @@ class Engine:
         return self._sandwich
 
     def _slices(self) -> list[list[tuple[Pair, int]]]:
-        return [g[i : i + _ROWS] for g in self.groups for i in range(0, len(g), _ROWS)]
+        return [g[i : i + _ROWS] for g in grouped(self.parts) for i in range(0, len(g), _ROWS)]
 
     def _moments(self, right: float) -> LogMoments:
         """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
