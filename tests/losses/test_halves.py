@@ -8,21 +8,22 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tacit.guarantees.losses import Product, WithoutReplacementPair
+from tacit.guarantees.losses import MaximumPair, Product, WithoutReplacementPair
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
 from tacit.guarantees.losses.crowd import Crowd
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
-    FinitePair,
     RandomizedResponsePair,
     StaircasePair,
 )
 from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.engine import Engine
+from tacit.guarantees.losses.grid import law_curve
 from tacit.guarantees.losses.halves import _gauss
 from tacit.guarantees.losses.nodes import Nodes, Reach, nodes_of
 from tacit.guarantees.losses.pair import FloatArray, Pair
+from tacit.guarantees.losses.tabulated import FinitePair
 
 _REACH = Reach(low=-2.0, high=9.0, frequency=14.0)
 _POWERS = (0.0, 3.0, 3 + 14j, 9 + 5j, 9 + 14j, -2 + 14j)
@@ -152,11 +153,16 @@ def _plan(kind: str) -> list[tuple[Pair, int]]:
         "gaussian": lambda u: GaussianPair(mu=0.2 + 0.5 * u),
         "laplace": lambda u: LaplacePair(epsilon=0.1 + u),
         "exponential": lambda u: ExponentialPair(epsilon=0.1 + u),
+        "response": lambda u: RandomizedResponsePair(epsilon=0.1 + u),
+        "integers": lambda u: DiscreteGaussianPair(noise_std=1.5 + 3 * u),
+        "approximate": lambda u: ApproximatePair(epsilon=0.1 + u, delta=1e-10),
     }
     return [(_sampled(made[kind](float(u)), float(q)), 500 + i % 2) for i, (u, q) in enumerate(rows)]
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "laplace", "exponential"])
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "laplace", "exponential", "response", "integers", "approximate"]
+)
 def test_a_crowd_agrees_with_the_grid(kind: str) -> None:
     parts = list(Product(pairs=_plan(kind)).pairs)
     crowd, grid = Engine(parts), Engine(parts)
@@ -168,9 +174,48 @@ def test_a_crowd_agrees_with_the_grid(kind: str) -> None:
     assert crowd.delta(found.high, 1e-3).high == pytest.approx(1e-6, rel=1e-2)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "laplace"])
-def test_many_that_hardly_differ_cost_what_repetitions_do(kind: str) -> None:
-    base = GaussianPair(mu=0.5) if kind == "gaussian" else LaplacePair(epsilon=0.6)
+@pytest.mark.parametrize(
+    "base",
+    [
+        GaussianPair(mu=0.5),
+        LaplacePair(epsilon=0.6),
+        RandomizedResponsePair(epsilon=0.6),
+        DiscreteGaussianPair(noise_std=2.0),
+    ],
+)
+def test_many_that_hardly_differ_cost_what_repetitions_do(base: Pair) -> None:
     same = Product.of(_sampled(base, 0.02), 3000)
     near = [(_sampled(base, 0.02 * (1 + 1e-9 * i / 300)), 10) for i in range(300)]
     assert Product(pairs=near).epsilon(1e-6).high == pytest.approx(same.epsilon(1e-6).high, abs=3e-4)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.4])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        GaussianPair(mu=0.7),
+        LaplacePair(epsilon=0.6),
+        ExponentialPair(epsilon=0.6),
+        RandomizedResponsePair(epsilon=0.7, categories=5),
+        DiscreteLaplacePair(rate=0.3, sensitivity=3),
+        ApproximatePair(epsilon=0.5, delta=1e-3),
+        FinitePair(p=[0.5, 0.3, 0.2], q=[0.2, 0.3, 0.5]),
+        DiscreteGaussianPair(noise_std=3.0),
+    ],
+)
+def test_mirrored_laws_have_the_curve_of_the_theorem(pair: Pair, rate: float) -> None:
+    """Float laws against q h0(1 + (t - 1)/q) in balls, on both sides of 0."""
+    sampled = _sampled(pair, rate)
+    points = np.array([-0.7, -0.1, -0.004, 0.0, 0.003, 0.02, 0.2, 0.5])
+    found = law_curve(sampled.law(), points)[1]
+    for e, value in zip(points, found, strict=True):
+        exact = sampled.hockey_stick(float(e)).high
+        assert exact * (1 - 1e-12) - 1e-15 <= value <= exact * (1 + 1e-9) + 1e-13
+
+
+@pytest.mark.parametrize("base", [GaussianPair(mu=0.7), LaplacePair(epsilon=0.6)])
+def test_mirrored_laws_compose_like_their_curves(base: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled = _sampled(base, 0.02)
+    found = Engine([(sampled, 200)]).epsilon(1e-6, 4e-4).high
+    monkeypatch.setattr(WithoutReplacementPair, "law", MaximumPair.law)
+    assert Engine([(sampled, 200)]).epsilon(1e-6, 4e-4).high == pytest.approx(found, abs=3e-4)

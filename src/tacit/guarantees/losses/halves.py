@@ -31,6 +31,8 @@ _WANTED = 37.0
 _MOST = 1024
 _MOST_PANEL = 96
 _MOST_LISTED = 1 << 15
+_DEEPEST = 37.0
+"""Normal densities beyond this many deviations leave the range of floats, where a tilt may need them."""
 _FURTHEST = 600.0
 _RADII = np.array([1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 8.0, 16.0, 32.0, 64.0, 200.0, 1000.0])[None, :]
 
@@ -44,6 +46,8 @@ class _Half:
     q: FloatArray
     error: float
     lost: FloatArray
+    blur: FloatArray
+    """Of each row, how many units (of the last place of 1) ln Z may be off by, beyond its own relative ones."""
     edges: FloatArray | None = None
     density: FloatArray | None = None
 
@@ -57,13 +61,13 @@ def half_nodes(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | Non
     if half is None or float(np.max(half.ratio)) > _FURTHEST:
         return None
     moved = rates * np.expm1(half.ratio)
-    grown, losses = 1 + moved, np.log1p(moved)
-    # As in nodes.py: the slope of the loss, and the units that log1p adds (an atom's ratio is right to one).
-    sizes = (moved + rates) / grown * (half.ratio + 1) + moved / grown + losses
+    grown = 1 + moved
+    losses = np.log1p(moved)
     p, q, lost = half.q * grown, half.q, half.lost * rates
     rest = 1 - lost - np.sum(p + q, axis=1, keepdims=True)
+    # d loss = slope d ratio, slope = 1 - (1 - rate)/grown; log1p adds units of 1 - 1/grown.
+    sizes = (1 - (1 - rates) / grown + 1e-15) * (half.ratio + half.blur) + moved / grown + losses
     furthest = float(np.max(half.ratio, initial=1.0))
-    relative = UNIT * (192 + 32 * (reach.power + reach.frequency) * (1 + furthest))
     edges = floors = None
     if half.edges is not None and half.density is not None:
         ends = np.log1p(rates * np.expm1(half.edges))
@@ -72,15 +76,17 @@ def half_nodes(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | Non
         least = half.density / (rates * np.exp(half.edges[:, 1:]) / g[:, 1:])
         edges = np.concatenate([-ends[:, :0:-1], ends], axis=1)
         floors = np.concatenate([least[:, ::-1], least * g[:, :-1]], axis=1)
+    zero = np.zeros_like(rates)
     return Nodes(
-        losses=np.concatenate([-losses, np.zeros_like(rates), losses], axis=1),
-        masses=np.concatenate([q, np.maximum(rest, 0.0), p], axis=1),
+        losses=np.concatenate([-losses[:, ::-1], zero, losses], axis=1),
+        masses=np.concatenate([q[:, ::-1], np.maximum(rest, 0.0), p], axis=1),
         counts=np.array([float(n) for _, n in members]),
         infinite=np.concatenate([lost * (1 - 1e-12), lost * (1 + 1e-12)], axis=1),
-        # The mass at 0 inherits the errors of both halves.
-        error=np.full(len(pairs), 4 * half.error + relative),
-        sizes=np.concatenate([sizes, np.zeros_like(rates), sizes], axis=1),
-        relative=relative,
+        # The mass at 0 inherits the errors of both halves, and the rounding of their sum.
+        error=np.full(len(pairs), 4 * half.error + 256 * UNIT),
+        sizes=np.concatenate([sizes[:, ::-1], zero, sizes], axis=1),
+        relative=UNIT
+        * (256 + 32 * (reach.power + reach.frequency) * (1 + furthest + float(np.max(half.blur)))),
         edges=edges,
         floors=floors,
     )
@@ -97,7 +103,7 @@ def _half(base: Sequence[Pair], rates: FloatArray, reach: Reach) -> _Half | None
         std = np.array([[float(p.noise_std)] for p in base if isinstance(p, DiscreteGaussianPair)])
         return _integers(std, first.sensitivity, rates, reach)
     ratio, q, lost = positive_atoms(base)
-    return _Half(ratio=ratio, q=q, error=64 * UNIT, lost=lost)
+    return _Half(ratio=ratio, q=q, error=64 * UNIT, lost=lost, blur=np.zeros_like(lost))
 
 
 def _powers(reach: Reach) -> tuple[float, float]:
@@ -119,6 +125,8 @@ def _normal(mu: FloatArray, rates: FloatArray, reach: Reach) -> _Half | None:
     """Q = N(0, 1) and ln Z = mu u at x = mu/2 + u, u > 0."""
     least, most = float(np.min(mu)), float(np.max(mu))
     length = _far(most, reach) - least / 2
+    if length + most / 2 > _DEEPEST:
+        return None
 
     def falling(left: FloatArray, side: FloatArray) -> FloatArray:
         return np.asarray((side * side - np.maximum(least / 2 + left, 0.0) ** 2) / 2 - 0.9)
@@ -130,7 +138,7 @@ def _normal(mu: FloatArray, rates: FloatArray, reach: Reach) -> _Half | None:
     rule = _panels(length, most, float(np.max(rates)), reach, (rising, falling))
     if rule is None:
         return None
-    u, shares, error = rule
+    u, shares, error, blur = rule
     q = shares * np.exp(-((mu / 2 + u) ** 2) / 2) / math.sqrt(2 * math.pi)
     cells = np.concatenate([np.arange(0.0, 2.0, 0.5), np.arange(2.0, reach.power * most + 3.5, 1.0)])[None, :]
     density = np.exp(-((mu / 2 + cells[:, 1:]) ** 2) / 2) / math.sqrt(2 * math.pi) / mu
@@ -139,6 +147,7 @@ def _normal(mu: FloatArray, rates: FloatArray, reach: Reach) -> _Half | None:
         q=q,
         error=error + 4 * math.exp(-_WANTED),
         lost=np.zeros_like(mu),
+        blur=mu * blur,
         edges=mu * cells,
         density=density,
     )
@@ -160,7 +169,7 @@ def _bounded(tops: FloatArray, atoms: bool, rates: FloatArray, reach: Reach) -> 
     rule = _panels(1.0, most, float(np.max(rates)), reach, (rising, falling))
     if rule is None:
         return None
-    v, shares, error = rule
+    v, shares, error, blur = rule
     scale = np.exp(-tops / 2) / (4 if atoms else -2 * np.expm1(-tops))
     ratio = tops * v
     q = shares * tops * scale * np.exp(-ratio / 2)
@@ -169,7 +178,8 @@ def _bounded(tops: FloatArray, atoms: bool, rates: FloatArray, reach: Reach) -> 
         q = np.concatenate([q, np.exp(-tops) / 2], axis=1)
     cells = tops * np.array([[0.0, 0.25, 0.5, 0.75, 1.0]])
     density = scale * np.exp(-cells[:, 1:] / 2)
-    return _Half(ratio=ratio, q=q, error=error, lost=np.zeros_like(tops), edges=cells, density=density)
+    none = np.zeros_like(tops)
+    return _Half(ratio=ratio, q=q, error=error, lost=none, blur=tops * blur, edges=cells, density=density)
 
 
 def _integers(std: FloatArray, sensitivity: int, rates: FloatArray, reach: Reach) -> _Half | None:
@@ -177,12 +187,13 @@ def _integers(std: FloatArray, sensitivity: int, rates: FloatArray, reach: Reach
     narrow, widest, s = float(np.min(std)), float(np.max(std)), float(sensitivity)
     first = sensitivity // 2 + 1
     # Terms fall from there on, so that the rest of the sum is below the integral.
-    last = math.ceil(_far(s / narrow, reach) * widest) + 1
+    far = _far(s / narrow, reach)
+    last = math.ceil(far * widest) + 1
     number = last - first + 1
-    if reach.listed and number > _MOST_LISTED:
+    if number > _MOST_LISTED or far > _DEEPEST:
         return None
-    if number <= 2 * _MOST_PANEL or reach.listed:
-        x, shares, error = np.arange(first, last + 1.0), np.ones(number), 0.0
+    if reach.listed or number <= 2 * _MOST_PANEL:
+        x, shares, error, blur = np.arange(first, last + 1.0), np.ones(number), 0.0, 0.0
     else:
         power = _powers(reach)[0]
 
@@ -198,12 +209,15 @@ def _integers(std: FloatArray, sensitivity: int, rates: FloatArray, reach: Reach
         rule = _panels(float(number), scale, float(np.max(rates)), reach, (rising, falling), offset=offset)
         if rule is None:
             return None
-        x, shares, error = rule
+        x, shares, error, blur = rule
         # Eigenvectors are right to some units of their length, in sums over panels of up to `number` terms.
         x, error = x + first, error + 64 * UNIT * (1 + number / narrow)
     q = shares * np.exp(-((x / std) ** 2) / 2) / _norm(std)
     error = error + 8 * math.exp(-_WANTED)
-    return _Half(ratio=s * (2 * x - s) / (2 * std * std), q=q, error=error, lost=np.zeros_like(std))
+    # 2x - s is exact for integers; otherwise it is off by units of s + 1 and of the panels.
+    off = (s + 1 + blur) * s / (std * std)
+    ratio = s * (2 * x - s) / (2 * std * std)
+    return _Half(ratio=ratio, q=q, error=error, lost=np.zeros_like(std), blur=off)
 
 
 def _norm(std: FloatArray) -> FloatArray:
@@ -223,8 +237,8 @@ def _panels(
     reach: Reach,
     heights: tuple[_Height, _Height],
     offset: float | None = None,
-) -> tuple[FloatArray, FloatArray, float] | None:
-    """Nodes, weights and error of Gauss's rule on equal panels of [0, length], where ln Z <= scale v.
+) -> tuple[FloatArray, FloatArray, float, float] | None:
+    """Nodes, weights, error and rounding of Gauss's rule on equal panels of [0, length], where ln Z <= scale v.
 
     The error is in units of the transform at frequency 0, or of 1 where that is less. In the ellipse of radii
     h (r +- 1/r)/2 around a panel of half-length h, with |arg Z| <= theta <= pi/2, the integrand has at most the
@@ -274,7 +288,7 @@ def _panels(
         x, weights = _gauss(int(m), None if offset is None else round(step))
         points.append(k * step + half * (1 + x))
         shares.append(weights * (half if offset is None else 1.0))
-    return np.concatenate(points)[None, :], np.concatenate(shares)[None, :], math.exp(-_WANTED)
+    return np.concatenate(points)[None, :], np.concatenate(shares)[None, :], math.exp(-_WANTED), 8 * half
 
 
 @lru_cache(maxsize=512)

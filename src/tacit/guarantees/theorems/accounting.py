@@ -35,6 +35,29 @@ register(
     Standing.SHARPER,
 )
 register(
+    "crowd-of-transforms",
+    "The curve of a product of many different pairs, smoothed by a little normal noise, is a short Fourier sum of "
+    "transforms that a few nodes give, all errors bounded.",
+    "proved on the page; the rules of quadrature are Trefethen and Weideman 2014 and Trefethen 2013",
+    "Gaussian (also sampled), discrete Gaussian, Laplace and bounded-range pairs (also sampled)",
+    Standing.SHARPER,
+)
+register(
+    "without-replacement-law",
+    "The curve of a symmetric pair sampled without replacement is that of a pair whose losses above 0 are those of "
+    "Poisson sampling, mirrored below 0, with the rest at 0.",
+    "proved on the page; the curve is Balle, Barthe, Gaboardi 2018",
+    "the pair that is sampled is its own swap",
+    Standing.SHARPER,
+)
+register(
+    "rising-parameters",
+    "Curves rise with the parameters of their pairs, so that the largest parameters of a run of pairs give a pair "
+    "above all of them.",
+    "Zhu, Dong, Wang 2022 for domination; each case is on the page",
+    "none",
+)
+register(
     "bounded-range-pair",
     "The least curve above all mechanisms whose losses lie in an interval of length epsilon: "
     "(1 - sqrt(t e^-epsilon))^2/(1 - e^-epsilon).",
