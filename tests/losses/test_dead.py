@@ -22,7 +22,7 @@ from tacit.guarantees.losses.discrete import (
 )
 from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.engine import Engine
-from tacit.guarantees.losses.nodes import Reach, nodes_of
+from tacit.guarantees.losses.nodes import Reach, nodes_of, shape
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.losses.sampled import PoissonSampledPair
@@ -227,3 +227,13 @@ def test_tables_are_normed_merged_and_swapped_exactly() -> None:
     assert ends.atom_count == 1
     assert FinitePair(p=[0.3, 0.7], q=[0.7, 0.3]).symmetric
     assert not ends.symmetric
+
+
+def test_tables_with_masses_below_the_floats_are_left_to_the_grid() -> None:
+    tiny = Fraction(1, 10**330)
+    for p, q in (((tiny, 1 - tiny), (0.25, 0.75)), ((0.25, 0.75), (tiny, 1 - tiny))):
+        pair = FinitePair(p=p, q=q)
+        assert shape(pair) is None
+        assert shape(PoissonSampledPair(pair=pair, rate=0.1).swapped()) is None
+    assert shape(FinitePair(p=(0.25, 0.75), q=(0.5, 0.5))) is not None
+    assert shape(FinitePair(p=(0, 1), q=(1, 0))) is not None

@@ -27,6 +27,8 @@ from tacit.guarantees.losses.tabulated import FinitePair
 __all__ = ["Nodes", "Reach", "nodes_of", "shape"]
 
 _SOFT = (0.8, 1.3, 2.0)
+_LEAST = 1e-300
+"""Masses below this lose digits, or vanish, in floats."""
 _FURTHEST = 600.0
 """Losses beyond this leave the range of e^l in floats."""
 _RULED = (
@@ -103,6 +105,8 @@ def shape(pair: Pair) -> tuple[object, ...] | None:
     if isinstance(base, FinitePair | RandomizedResponsePair | DiscreteLaplacePair):
         size = base.atom_count
         if size > 64 or (isinstance(base, DiscreteLaplacePair) and base.rate * base.sensitivity > 100):
+            return None
+        if isinstance(base, FinitePair) and base.least < _LEAST:
             return None
     elif isinstance(base, DiscreteGaussianPair):
         # Far-spread integer noise sums like its integral; otherwise its integers are the nodes.

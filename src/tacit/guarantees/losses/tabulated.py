@@ -102,6 +102,11 @@ class FinitePair(ListedPair):
         return slice(0 if self.p[0] else 1, len(self.p) if self.q[-1] else len(self.p) - 1)
 
     @property
+    def least(self) -> float:
+        """The least mass of an outcome with a finite loss, under either distribution."""
+        return min((*self.near[0][self.held], *self.near[1][self.held]), default=1.0)
+
+    @property
     def atom_count(self) -> int:
         held = self.held
         return max(len(self.p[held]), 1)
