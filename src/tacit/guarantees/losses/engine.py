@@ -7,6 +7,7 @@ Below: the same numbers, by `docs/theory/grid-from-below.md`. Both errors are of
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import groupby
 
 import numpy as np
@@ -39,10 +40,9 @@ class Engine:
     """The composition of pairs with counts: enclosures of delta(epsilon) and epsilon(delta)."""
 
     def __init__(self, parts: list[tuple[Pair, int]]) -> None:
-        self.parts = shortened(parts)
         # Runs of near parts cost far more than the grid does.
-        self.gathered = len(self.parts) < len(parts)
-        parts = self.parts
+        self.gathered = len(parts) > len(parts := shortened(parts))
+        self.parts = parts
         self._sandwich: tuple[Engine, Engine] | None = None
         self.total = float(sum(n for _, n in parts))
         self.exact = all(p.exact and p.exact_in_products for p, _ in parts)
@@ -291,8 +291,7 @@ class Engine:
             if best.width <= tolerance or solved.infinite_high > delta or stuck:
                 break
             # A smoothed curve lies tolerance/8 above the true one from the first step on.
-            near = self._crowd is not None or self.gathered or last - best.high < tolerance
-            if not self.exact and near:
+            if not self.exact and (self._crowd is not None or self.gathered or last - best.high < tolerance):
                 break
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
@@ -342,19 +341,15 @@ class Engine:
         except NotCertified:
             return None
 
-    def _coarse(self, answer: object, step: float) -> Interval:
+    def _coarse(self, answer: Callable[[float], Interval], step: float) -> Interval:
         """Where the grid for the wanted accuracy is too large, the finest that fits."""
-        assert callable(answer)
-        for attempt in range(60):
+        for _ in range(59):
             step *= 1.6
             try:
-                found = answer(step)
-                assert isinstance(found, Interval)
-                return found
+                return answer(step)
             except NotCertified:
-                if attempt == 59:
-                    raise
-        raise AssertionError  # pragma: no cover
+                continue
+        return answer(step * 1.6)
 
     def _reach(self, solved: Solved, epsilon: float) -> float:
         return max((3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0), key=lambda c: solved.below(epsilon, c))
@@ -384,10 +379,8 @@ class Engine:
                     bottom, near = middle, middle + jump
                 jump *= 4
             high = chord(solved, bottom, top, delta)
-        if high <= 0:
-            return Interval(low=0.0, high=0.0)
-        if not self.exact:
-            return Interval(low=0.0, high=high)
+        if high <= 0 or not self.exact:
+            return Interval(low=0.0, high=max(high, 0.0))
         if solved.infinite_low > delta:
             return Interval(low=math.inf, high=math.inf)
         start = min(high, guess) if math.isinf(high) else high
