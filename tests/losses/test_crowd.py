@@ -173,8 +173,8 @@ def test_transforms_of_a_crowd_are_those_of_its_nodes() -> None:
     assert engine._crowd is not None
     tilted = Tilted(engine._crowd, 0.01, Aim(tilt=2.0, sigma=0.3, up=3.0, down=3.0))
     for part in tilted.parts:
-        hats, error = tilted.hats(part, 50, 0.37)
-        w = 0.37 * np.arange(50)
+        hats, error = tilted.hats(part, 7, 50, 0.37)
+        w = 0.37 * np.arange(7, 57)
         turned = np.exp(1j * part.centres[:, :, None] * w)
         direct = np.einsum("rn,rnf->rf", part.weights, turned)
         assert np.all(np.abs(hats - direct) <= error)

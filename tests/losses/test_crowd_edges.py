@@ -12,6 +12,7 @@ from tacit.guarantees.losses.aim import Aim
 from tacit.guarantees.losses.continuous import GaussianPair, LaplacePair
 from tacit.guarantees.losses.crowd import Crowd
 from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
+from tacit.guarantees.losses.engine import Engine
 from tacit.guarantees.losses.nodes import Reach, nodes_of, shape
 from tacit.guarantees.losses.pair import Pair
 from tacit.guarantees.losses.product import Product
@@ -159,3 +160,14 @@ def test_floors_of_densities_do_not_overflow() -> None:
             with np.errstate(over="raise", invalid="raise"):
                 bound = tilted.bound(tilted.parts[0], np.array([0.1, 1.0, 10.0]))
             assert np.all(np.isfinite(bound))
+
+
+def test_what_a_crowd_found_is_kept_where_the_grid_finds_less() -> None:
+    """At delta = 1e-300 neither has a lower end; the upper one is that of the nearby Gaussian, mu^2 the sum."""
+    parts: list[tuple[Pair, int]] = [
+        (DiscreteGaussianPair(noise_std=float(s)), 1) for s in np.linspace(5, 15, 260)
+    ]
+    high = Engine(list(Product(pairs=parts).pairs)).epsilon(1e-300, 1e-3).high
+    squared = sum(1 / float(p.noise_std) ** 2 for p, _ in parts if isinstance(p, DiscreteGaussianPair))
+    near = GaussianPair(mu=math.sqrt(squared))
+    assert near.hockey_stick(high).high <= 1e-300 <= near.hockey_stick(high - 0.1).low

@@ -28,7 +28,7 @@ class Event:
     @property
     def parameters(self) -> dict[str, Any]:
         """The stated parameters, in the order of the constructor."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -245,13 +245,13 @@ class Tabulated(Simple):
     kind: ClassVar[str] = "tabulated"
     p: tuple[float, ...]
     q: tuple[float, ...]
+    _pair: FinitePair = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", tuple(self.p))
         object.__setattr__(self, "q", tuple(self.q))
-        FinitePair(p=self.p, q=self.q)
+        object.__setattr__(self, "_pair", FinitePair(p=self.p, q=self.q))
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
         """The table itself, and its swap."""
-        pair = FinitePair(p=self.p, q=self.q)
-        return None if pair.p == pair.q else both_orders(pair)
+        return None if self._pair.p == self._pair.q else both_orders(self._pair)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from tacit.guarantees.losses.laws import AtomicLaw, LossLaw
 from tacit.guarantees.losses.pair import FloatArray, Pair, SwappedPair
 from tacit.guarantees.losses.sampled import PoissonSampledPair
 
-__all__ = ["batch_law", "envelope", "kind"]
+__all__ = ["batch_law", "envelope", "grouped", "kind"]
 
 
 def kind(pair: Pair) -> tuple[Any, ...]:
@@ -34,6 +35,11 @@ def kind(pair: Pair) -> tuple[Any, ...]:
     if isinstance(pair, GaussianPair | LaplacePair | ExponentialPair):
         return (type(pair).__name__,)
     return (type(pair).__name__, pair.atom_count)
+
+
+def grouped(parts: Sequence[tuple[Pair, int]]) -> list[list[tuple[Pair, int]]]:
+    """Parts come sorted, so that those of one kind, and with near parameters, stand together."""
+    return [list(group) for _, group in groupby(parts, key=lambda part: kind(part[0]))]
 
 
 def _column(values: Sequence[float]) -> FloatArray:

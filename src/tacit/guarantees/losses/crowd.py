@@ -47,6 +47,7 @@ class Crowd:
                 others.append((pair, count))
         self.members = others
         grouped = [(key, list(group)) for key, group in groupby(others, key=lambda part: shape(part[0]))]
+        self.known = all(key is not None for key, _ in grouped)
         self.chunks = [group[i : i + _ROWS] for _, group in grouped for i in range(0, len(group), _ROWS)]
         self.atomic = [
             key is None or key[2] not in _SMOOTH
@@ -64,8 +65,8 @@ class Crowd:
         """A crowd, where there are many parts and all of kinds that have nodes."""
         if len(parts) < _LEAST:
             return None
-        known = (isinstance(pair, GaussianPair) or shape(pair) is not None for pair, _ in parts)
-        return Crowd(parts, exact) if all(known) else None
+        crowd = Crowd(parts, exact)
+        return crowd if crowd.known else None
 
     def witnesses(self, frequency: float) -> list[Nodes]:
         """Some of the parts that have atoms, with those listed."""

@@ -32,7 +32,7 @@ __all__ = [
 GONE = 40.0
 """Products below e^-40 are left out, and bounded."""
 MOST_FREQUENCIES = 4096
-_FURTHEST = 1 << 20
+_FURTHEST, _MOST_MULTIPLES = 1 << 20, 1 << 40
 _GROWTH = 1.15
 _PIECES = 4
 _SHORT = 8
@@ -70,7 +70,7 @@ def part_bound(
     on cells of length d_i, of which the softened part leaves l_i, ln(1 - p (1 - e^-E) - sum_i l_i s_i (1 -
     |sin(w d_i/2)/(w d_i/2)|)); or the shares alone, with l_i = 1.
     """
-    gains = _gains(nodes, tilt, scales, w)
+    gains = _gains(nodes, tilt, scales, off, w)
     best = np.zeros((len(nodes.counts), len(w) - 1)) if gains is None else -np.sum(gains, axis=1)
     for k, kind in enumerate(moments):
         rest = off * (nodes.softer if k else 1.0)
@@ -106,7 +106,9 @@ def moment_falls(moments: FloatArray, off: FloatArray, disc: float, w: FloatArra
     return np.asarray(np.where(share < 1e-6, falls, 0.0))
 
 
-def _gains(nodes: Nodes, tilt: float, scales: FloatArray, w: FloatArray) -> FloatArray | None:
+def _gains(
+    nodes: Nodes, tilt: float, scales: FloatArray, off: FloatArray, w: FloatArray
+) -> FloatArray | None:
     """Of each cell the part of 1 - |phi| that its uniform share contributes (rows, cells, intervals)."""
     if nodes.edges is None or nodes.floors is None:
         return None
@@ -115,7 +117,8 @@ def _gains(nodes: Nodes, tilt: float, scales: FloatArray, w: FloatArray) -> Floa
         # In logarithms: a tiny floor times an overflow would be an infinite one.
         logs = np.log(nodes.floors) + np.minimum(ends[:, :-1], ends[:, 1:])
     length = np.abs(np.diff(nodes.edges, axis=1))
-    share = np.exp(logs - scales[:, None]) * length * (1 - 1e-6)
+    # A is known to `off` only.
+    share = np.exp(logs - scales[:, None]) * length * np.maximum(1 - 1e-6 - 2 * off, 0.0)[:, None]
     heavy = np.max(share, axis=0) > 1e-4
     gains = np.zeros((*share.shape, len(w) - 1))
     turns = (length[:, heavy] / 2)[:, :, None] * w[:-1]
@@ -146,7 +149,8 @@ class Witness:
     def __init__(self, nodes: Nodes, tilt: float) -> None:
         log_a, weights, blur = nodes.tilted(tilt)
         self.rest = blur[0] + 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
-        self.turning = blur[1]
+        # The phases of far atoms count in the slope of T: the root of their mean square, not the mean.
+        self.turning = 8 * UNIT * np.sqrt(np.sum(weights * nodes.sizes**2, axis=1))
         self.losses = nodes.losses - np.sum(weights * nodes.losses, axis=1, keepdims=True)
         self.variances = np.sum(weights * self.losses**2, axis=1) * (1 + 1e-6)
         self.counts = np.where(self.rest < 1e-7, nodes.counts, 0.0)
@@ -194,6 +198,8 @@ def alive(
     frequencies; on pieces of these the witnesses stand for the rest. A normal factor comes on top.
     """
     if not last / gap < 1e15:
+        return None, 0.0
+    if not last / gap < _MOST_MULTIPLES:
         return None, 0.0
     edges = [max(1, math.ceil(start / gap))]
     end = max(math.ceil(last / gap), edges[0]) + 1

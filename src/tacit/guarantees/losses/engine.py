@@ -7,13 +7,11 @@ Below: the same numbers, by `docs/theory/grid-from-below.md`. Both errors are of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import groupby
 
 import numpy as np
 
 from tacit.errors import NotCertified
-from tacit.guarantees.losses.batch import batch_law, envelope, kind
+from tacit.guarantees.losses.batch import batch_law, envelope, grouped
 from tacit.guarantees.losses.crowd import Crowd
 from tacit.guarantees.losses.grid import gridded
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw
@@ -21,7 +19,7 @@ from tacit.guarantees.losses.moments import LogMoments, log_one_minus, row_momen
 from tacit.guarantees.losses.pair import Pair
 from tacit.guarantees.losses.runs import shortened
 from tacit.guarantees.losses.sketch import doubt, sketch, window
-from tacit.guarantees.losses.solved import Solved, chord
+from tacit.guarantees.losses.solved import Solved, inverted, read
 from tacit.guarantees.losses.transform import Piece, compose, dead_beyond
 from tacit.guarantees.rounding import Interval
 
@@ -40,14 +38,13 @@ class Engine:
     """The composition of pairs with counts: enclosures of delta(epsilon) and epsilon(delta)."""
 
     def __init__(self, parts: list[tuple[Pair, int]]) -> None:
+        self.parts = shortened(parts)
         # Runs of near parts cost far more than the grid does.
-        self.gathered = len(parts) > len(parts := shortened(parts))
-        self.parts = parts
+        self.gathered = len(self.parts) < len(parts)
+        parts = self.parts
         self._sandwich: tuple[Engine, Engine] | None = None
         self.total = float(sum(n for _, n in parts))
         self.exact = all(p.exact and p.exact_in_products for p, _ in parts)
-        # Parts come sorted, so that those of one kind, and with near parameters, stand together.
-        self.groups = [list(group) for _, group in groupby(parts, key=lambda part: kind(part[0]))]
         self._rough: dict[float, LogMoments] = {}
         self._crowd = Crowd.of(parts, self.exact)
 
@@ -66,7 +63,7 @@ class Engine:
             size = max(2, math.ceil(cells * len(self.parts) / 3e6))
             largest: list[tuple[Pair, int]] = []
             smallest: list[tuple[Pair, int]] = []
-            for group in self.groups:
+            for group in grouped(self.parts):
                 for i in range(0, len(group), size):
                     members = group[i : i + size]
                     ends = envelope([pair for pair, _ in members])
@@ -79,7 +76,7 @@ class Engine:
         return self._sandwich
 
     def _slices(self) -> list[list[tuple[Pair, int]]]:
-        return [g[i : i + _ROWS] for g in self.groups for i in range(0, len(g), _ROWS)]
+        return [g[i : i + _ROWS] for g in grouped(self.parts) for i in range(0, len(g), _ROWS)]
 
     def _moments(self, right: float) -> LogMoments:
         """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
@@ -282,7 +279,7 @@ class Engine:
             solved = self._try(step, tilt, guess, delta)
             if solved is None:
                 break
-            found = self._invert(solved, delta, guess)
+            found = inverted(solved, delta, guess)
             before = math.inf if best is None else best.width
             if best is not None:
                 found = Interval(low=max(found.low, best.low), high=min(found.high, best.high))
@@ -291,17 +288,17 @@ class Engine:
             if best.width <= tolerance or solved.infinite_high > delta or stuck:
                 break
             # A smoothed curve lies tolerance/8 above the true one from the first step on.
-            if not self.exact and (self._crowd is not None or self.gathered or last - best.high < tolerance):
+            near = self._crowd is not None or self.gathered or last - best.high < tolerance
+            if not self.exact and near:
                 break
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
         if self._crowd is not None and self.exact and (best is None or best.width > 4 * tolerance):
-            self._crowd = None  # the grid of losses does better
-            return self.epsilon(delta, tolerance)
+            self._crowd = None  # the grid of losses may do better; both hold
+            grid, best = self.epsilon(delta, tolerance), best or Interval(low=0.0, high=math.inf)
+            return Interval(low=max(grid.low, best.low), high=min(grid.high, best.high))
         if best is None:
-            return self._coarse(
-                lambda s: self._invert(self._solve(s, tilt, guess, delta), delta, guess), step
-            )
+            return self._coarse(lambda s: inverted(self._solve(s, tilt, guess, delta), delta, guess), step)
         return best
 
     def delta(self, epsilon: float, tolerance: float) -> Interval:
@@ -320,7 +317,7 @@ class Engine:
             solved = self._try(step, tilt, epsilon, delta)
             if solved is None:
                 break
-            found = self._read(solved, epsilon)
+            found = read(solved, epsilon)
             before = math.inf if best is None else best.width
             if best is not None:
                 found = Interval(low=max(found.low, best.low), high=min(found.high, best.high))
@@ -332,7 +329,7 @@ class Engine:
                 break
             step *= min(0.5, math.sqrt(0.7 * wanted / best.width))
         if best is None:
-            return self._coarse(lambda s: self._read(self._solve(s, tilt, epsilon, delta), epsilon), step)
+            return self._coarse(lambda s: read(self._solve(s, tilt, epsilon, delta), epsilon), step)
         return best
 
     def _try(self, step: float, tilt: float, epsilon: float, delta: float) -> Solved | None:
@@ -341,60 +338,16 @@ class Engine:
         except NotCertified:
             return None
 
-    def _coarse(self, answer: Callable[[float], Interval], step: float) -> Interval:
+    def _coarse(self, answer: object, step: float) -> Interval:
         """Where the grid for the wanted accuracy is too large, the finest that fits."""
-        for _ in range(59):
+        assert callable(answer)
+        for attempt in range(60):
             step *= 1.6
             try:
-                return answer(step)
+                found = answer(step)
+                assert isinstance(found, Interval)
+                return found
             except NotCertified:
-                continue
-        return answer(step * 1.6)
-
-    def _reach(self, solved: Solved, epsilon: float) -> float:
-        return max((3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0), key=lambda c: solved.below(epsilon, c))
-
-    def _read(self, solved: Solved, epsilon: float) -> Interval:
-        high = solved.above(epsilon)
-        low = solved.below(epsilon, self._reach(solved, epsilon)) if self.exact else 0.0
-        return Interval(low=min(low, high), high=high)
-
-    def _invert(self, solved: Solved, delta: float, guess: float) -> Interval:
-        composed = solved.composed
-        step = composed.step
-        bottom, top = composed.base, composed.base + composed.size
-        if solved.above(top * step) > delta:
-            high = math.inf
-        else:
-            if solved.above((bottom + 1) * step) <= delta:
-                bottom = min(bottom, 0) - 1
-            # The guess is good: look around it first, four times as far each time.
-            near, jump = math.floor(guess / step), 8
-            while top - bottom > 1:
-                guided = bottom < near < top and jump < top - bottom
-                middle = near if guided else (bottom + top) // 2
-                if solved.above(middle * step) <= delta:
-                    top, near = middle, middle - jump
-                else:
-                    bottom, near = middle, middle + jump
-                jump *= 4
-            high = chord(solved, bottom, top, delta)
-        if high <= 0 or not self.exact:
-            return Interval(low=0.0, high=max(high, 0.0))
-        if solved.infinite_low > delta:
-            return Interval(low=math.inf, high=math.inf)
-        start = min(high, guess) if math.isinf(high) else high
-        reach = self._reach(solved, start - solved.spread)
-        width = solved.spread * 0.01 + 1e-15
-        while solved.below(start - width, reach) <= delta:
-            width *= 2
-            if start - width < min(0.0, composed.base * step):
-                return Interval(low=0.0, high=high)
-        good, bad = start - width, start
-        for _ in range(30):
-            centre = (good + bad) / 2
-            if solved.below(centre, reach) > delta:
-                good = centre
-            else:
-                bad = centre
-        return Interval(low=max(0.0, min(good, high)), high=high)
+                if attempt == 59:
+                    raise
+        raise AssertionError  # pragma: no cover

@@ -76,7 +76,7 @@ Rule = tuple[
 
 
 def rule_of(base: Sequence[Pair], rates: FloatArray, reach: Reach) -> Rule | None:
-    """The rule for pairs of one kind, sampled at these rates; None where it would need too many nodes."""
+    """The rule for base pairs of one kind, sampled at `rates`; None where it would need too many nodes."""
     first = base[0]
     nothing = np.zeros((len(base), 1))
     if isinstance(first, GaussianPair):

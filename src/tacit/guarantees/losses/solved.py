@@ -11,8 +11,9 @@ import math
 from dataclasses import dataclass
 
 from tacit.guarantees.losses.transform import Composed
+from tacit.guarantees.rounding import Interval
 
-__all__ = ["Solved", "chord"]
+__all__ = ["Solved", "chord", "inverted", "read"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,3 +103,58 @@ def chord(solved: Solved, bottom: int, top: int, delta: float) -> float:
     share = (left - delta) / (left - right)
     value = bottom * step + math.log1p(share * math.expm1(step))
     return min(value * (1 + 4e-16) + 1e-300 + 1e-15 * abs(value), top * step)
+
+
+def _reach(solved: Solved, epsilon: float) -> float:
+    return max((3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0), key=lambda c: solved.below(epsilon, c))
+
+
+def read(solved: Solved, epsilon: float) -> Interval:
+    """Enclosure of delta at epsilon."""
+    high = solved.above(epsilon)
+    low = solved.below(epsilon, _reach(solved, epsilon)) if solved.exact else 0.0
+    return Interval(low=min(low, high), high=high)
+
+
+def inverted(solved: Solved, delta: float, guess: float) -> Interval:
+    """Enclosure of epsilon at delta, looked for around the guess."""
+    composed = solved.composed
+    step = composed.step
+    bottom, top = composed.base, composed.base + composed.size
+    if solved.above(top * step) > delta:
+        high = math.inf
+    else:
+        if solved.above((bottom + 1) * step) <= delta:
+            bottom = min(bottom, 0) - 1
+        # The guess is good: look around it first, four times as far each time.
+        near, jump = math.floor(guess / step), 8
+        while top - bottom > 1:
+            guided = bottom < near < top and jump < top - bottom
+            middle = near if guided else (bottom + top) // 2
+            if solved.above(middle * step) <= delta:
+                top, near = middle, middle - jump
+            else:
+                bottom, near = middle, middle + jump
+            jump *= 4
+        high = chord(solved, bottom, top, delta)
+    if high <= 0:
+        return Interval(low=0.0, high=0.0)
+    if not solved.exact:
+        return Interval(low=0.0, high=high)
+    if solved.infinite_low > delta:
+        return Interval(low=math.inf, high=math.inf)
+    start = min(high, guess) if math.isinf(high) else high
+    reach = _reach(solved, start - solved.spread)
+    width = solved.spread * 0.01 + 1e-15
+    while solved.below(start - width, reach) <= delta:
+        width *= 2
+        if start - width < min(0.0, composed.base * step):
+            return Interval(low=0.0, high=high)
+    good, bad = start - width, start
+    for _ in range(30):
+        centre = (good + bad) / 2
+        if solved.below(centre, reach) > delta:
+            good = centre
+        else:
+            bad = centre
+    return Interval(low=max(0.0, min(good, high)), high=high)

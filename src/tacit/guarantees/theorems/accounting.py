@@ -35,6 +35,14 @@ register(
     Standing.SHARPER,
 )
 register(
+    "crowd-of-transforms",
+    "The curve of a product of many different pairs, smoothed by a little normal noise, is a short Fourier sum of "
+    "transforms that a few nodes give, all errors bounded.",
+    "proved on the page; the rules of quadrature are Trefethen and Weideman 2014 and Trefethen 2013",
+    "Gaussian (also sampled), discrete Gaussian, Laplace and bounded-range pairs (also sampled)",
+    Standing.SHARPER,
+)
+register(
     "without-replacement-law",
     "The curve of a symmetric pair sampled without replacement is that of a pair whose losses above 0 are those of "
     "Poisson sampling, mirrored below 0, with the rest at 0.",
