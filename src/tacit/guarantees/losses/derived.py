@@ -16,6 +16,7 @@ from tacit.guarantees.losses.grid import law_curve
 from tacit.guarantees.losses.laws import AtomicLaw, LossLaw, TailLaw, unsampled_loss
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.product import Product
+from tacit.guarantees.losses.tabulated import FinitePair
 from tacit.guarantees.rounding import Interval, down, up
 
 __all__ = ["GroupPair", "MaximumPair", "ProductPair", "WithoutReplacementPair"]
@@ -246,6 +247,16 @@ class WithoutReplacementPair(_Worst):
         pair, count = self.products[0].pairs[0]
         alone = len(self.products) == len(self.products[0].pairs) == count == 1 and pair.symmetric
         object.__setattr__(self, "single", pair if alone else None)
+
+    @property
+    def either(self) -> FinitePair | None:
+        """The table that is sampled, where it is met in both orders; else None."""
+        if len(self.products) != 2 or any(len(p.pairs) > 1 or p.pairs[0][1] > 1 for p in self.products):
+            return None
+        one, other = (p.pairs[0][0] for p in self.products)
+        if not isinstance(one, FinitePair) or not isinstance(other, FinitePair):
+            return None
+        return one if one.p == other.q[::-1] and one.q == other.p[::-1] else None
 
     def __hash__(self) -> int:
         return hash((self.rate, self.single or self.products))

@@ -22,7 +22,8 @@ from tacit.guarantees.losses.discrete_gaussian import DiscreteGaussianPair
 from tacit.guarantees.losses.laws import UNIT
 from tacit.guarantees.losses.nodes import Nodes
 from tacit.guarantees.losses.pair import FloatArray, Pair
-from tacit.guarantees.losses.rules import Reach, legendre, positive_atoms
+from tacit.guarantees.losses.rules import Reach, larger_atoms, legendre, positive_atoms
+from tacit.guarantees.losses.tabulated import FinitePair
 
 __all__ = ["half_nodes"]
 
@@ -56,7 +57,7 @@ def half_nodes(members: Sequence[tuple[Pair, int]], reach: Reach) -> Nodes | Non
     """Nodes of pairs sampled without replacement of one shape; None where a rule would need too many."""
     pairs = [pair for pair, _ in members if isinstance(pair, WithoutReplacementPair)]
     rates = np.array([[pair.rate] for pair in pairs])
-    base = [pair for pair in (p.single for p in pairs) if pair is not None]
+    base = [pair for pair in (p.single or p.either for p in pairs) if pair is not None]
     half = _half(base, rates, reach)
     if half is None or float(np.max(half.ratio)) > _FURTHEST:
         return None
@@ -102,8 +103,15 @@ def _half(base: Sequence[Pair], rates: FloatArray, reach: Reach) -> _Half | None
     if isinstance(first, DiscreteGaussianPair):
         std = np.array([[float(p.noise_std)] for p in base if isinstance(p, DiscreteGaussianPair)])
         return _integers(std, first.sensitivity, rates, reach)
+    if isinstance(first, FinitePair) and not first.symmetric:
+        ratio, q, lost = larger_atoms(base)
+        # Where two curves cross is known to a unit of their height over the angle, which is the mass there.
+        top = float(np.max(np.log1p(rates * np.expm1(np.minimum(ratio, _FURTHEST)))))
+        error = 64 * UNIT * ratio.shape[1] * (1 + reach.power + reach.frequency)
+        error *= math.exp(min(reach.power * top, _FURTHEST))
+        return _Half(ratio=ratio, q=q, error=error, lost=lost, blur=np.ones_like(lost))
     ratio, q, lost = positive_atoms(base)
-    return _Half(ratio=ratio, q=q, error=64 * UNIT, lost=lost, blur=np.zeros_like(lost))
+    return _Half(ratio=ratio, q=q, error=64 * UNIT, lost=lost, blur=np.ones_like(lost))
 
 
 def _powers(reach: Reach) -> tuple[float, float]:

@@ -90,9 +90,11 @@ class Nodes:
 def shape(pair: Pair) -> tuple[object, ...] | None:
     """Pairs of equal shape are made into nodes together; None where there is no rule."""
     if isinstance(pair, WithoutReplacementPair):
-        half = shape(pair.single) if pair.single is not None and pair.rate <= 0.999 else None
-        known = half is not None and not half[0] and not half[1] and half[2] != "SampledReplacementPair"
-        return (False, True, *half[2:], "half") if half is not None and known else None
+        sampled = pair.single or pair.either
+        half = shape(sampled) if sampled is not None and pair.rate <= 0.999 else None
+        if half is None or half[0] or half[1] or half[2] == "SampledReplacementPair":
+            return None
+        return (False, True, *half[2:], "half" if pair.single is not None else "larger half")
     swapped = isinstance(pair, SwappedPair)
     inner = pair.pair if isinstance(pair, SwappedPair) else pair
     rate = isinstance(inner, PoissonSampledPair)

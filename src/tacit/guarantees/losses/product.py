@@ -110,6 +110,8 @@ class Product:
 
     def largest_loss(self) -> Interval:
         """Enclosure of the largest finite loss of the product."""
+        if (single := self._single()) is not None:
+            return single.largest_loss
         tops = [(pair.largest_loss, n) for pair, n in self.pairs]
         if any(math.isinf(top.high) for top, _ in tops):
             return UNBOUNDED
@@ -125,6 +127,8 @@ class Product:
 
     def infinite_mass(self) -> Interval:
         """Enclosure of 1 - prod (1 - P_i(infinity))^n_i."""
+        if (single := self._single()) is not None:
+            return single.infinite_mass
         masses = [(pair.infinite_mass, n) for pair, n in self.pairs]
         if all(mass.high == 0 for mass, _ in masses):
             return NOTHING

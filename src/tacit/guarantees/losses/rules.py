@@ -28,7 +28,7 @@ from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.losses.tabulated import FinitePair
 
-__all__ = ["STRIP", "Reach", "Rule", "legendre", "positive_atoms", "rule_of"]
+__all__ = ["STRIP", "Reach", "Rule", "larger_atoms", "legendre", "positive_atoms", "rule_of"]
 
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
@@ -151,6 +151,40 @@ def positive_atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatA
     chosen = np.any(losses > 0, axis=0)
     x = np.maximum(losses[:, chosen], 0.0)
     return x, np.where(x > 0, p[:, chosen] * np.exp(-x), 0.0), lost + np.zeros((len(base), 1))
+
+
+def larger_atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """As `positive_atoms`, for the larger of the curves of a pair and of its swap at each t >= 1.
+
+    Both are polygons in t with corners at the ratios; theirs is one with these corners and where they cross. The
+    mass at a corner is the change of slope, and slopes are sums of masses.
+    """
+    losses, p, lost, gone = _atoms(base)
+    q = p * np.exp(-losses)
+    lost, gone = lost + np.zeros((len(base), 1)), gone + np.zeros((len(base), 1))
+
+    def apart(at: FloatArray) -> FloatArray:
+        t = np.exp(at)[:, :, None]
+        one = np.sum(np.maximum(p[:, None] - t * q[:, None], 0.0), axis=2) + lost
+        return np.asarray(one - np.sum(np.maximum(q[:, None] - t * p[:, None], 0.0), axis=2) - gone)
+
+    corners = np.sort(np.concatenate([np.zeros((len(base), 1)), np.abs(losses)], axis=1), axis=1)
+    gap, t = apart(corners), np.exp(corners)
+    gap[:, 0] = 0.0  # both curves are the distance of P and Q at t = 1
+    crossed = gap[:, :-1] * gap[:, 1:] < 0
+    share = np.where(crossed, gap[:, :-1] / np.where(crossed, gap[:, :-1] - gap[:, 1:], 1.0), 0.0)
+    points = np.concatenate([corners, np.log(t[:, :-1] + share * np.diff(t, axis=1))], axis=1)
+    points = np.sort(np.maximum(points, 0.0), axis=1)
+    inside = (points[:, 1:] + points[:, :-1]) / 2
+    one = np.sum(q[:, None] * (losses[:, None] > inside[:, :, None]), axis=2)
+    other = np.sum(p[:, None] * (-losses[:, None] > inside[:, :, None]), axis=2)
+    gap = apart(inside)
+    # Where rounding hides which is larger the intervals are short, or the curves one; both start at one height.
+    close = np.abs(gap) <= 4 * UNIT * (losses.shape[1] + 2)
+    slopes = np.where(close, np.minimum(one, other), np.where(gap > 0, one, other))
+    slopes = np.maximum.accumulate(slopes[:, ::-1], axis=1)[:, ::-1]
+    falls = slopes - np.concatenate([slopes[:, 1:], np.zeros((len(base), 1))], axis=1)
+    return points[:, 1:], falls, np.maximum(lost, gone)
 
 
 def _normal(mu: FloatArray, rates: FloatArray, reach: Reach) -> Rule | None:
