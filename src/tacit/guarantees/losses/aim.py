@@ -46,8 +46,11 @@ def aimed(rough: LogMoments, spread: float, tilt: float, epsilon: float) -> Aim:
             smooth = t * variance_added * (c + 0.5 + t / 2)
             return (rough.log_moment(c + t) - k + smooth + OUTSIDE) / t
 
-        high, up = min((end(f / sigma), f / sigma) for f in _SHIFTS)
-        low, down = max((end(-f / sigma), f / sigma) for f in _SHIFTS)
+        # Smaller shifts need fewer nodes: the least one whose window is nearly the narrowest.
+        highs, lows = [end(f / sigma) for f in _SHIFTS], [end(-f / sigma) for f in _SHIFTS]
+        near = 0.1 * max(min(highs) - max(lows), 0.0)
+        high, up = next((h, f / sigma) for h, f in zip(highs, _SHIFTS, strict=True) if h <= min(highs) + near)
+        low, down = next((h, f / sigma) for h, f in zip(lows, _SHIFTS, strict=True) if h >= max(lows) - near)
         lost = (tilt - c) * epsilon - (first - k)
         cost = math.log(max(high - low, 1e-300)) + max(0.0, lost - 3.0) / 6
         if best is None or cost < best[0]:

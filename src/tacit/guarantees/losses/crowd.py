@@ -125,7 +125,7 @@ class Crowd:
             return guess
         gap = 2 * math.pi / (window[1] - window[0])
         alive, _ = tilted.alive(gap)
-        return guess if alive is None else len(alive) * gap * 1.18
+        return guess if alive is None else len(alive) * gap * 1.16
 
     # -- the answer --------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ def part_bound(
     |sin(w d_i/2)/(w d_i/2)|)); or the shares alone, with l_i = 1.
     """
     gains = _gains(nodes, tilt, scales, off, w)
-    best = np.zeros((len(nodes.counts), len(w) - 1)) if gains is None else -np.sum(gains, axis=1)
+    best = np.zeros((len(nodes.counts), len(w) - 1)) if gains is None else -gains[:, :, 0]
     for k, kind in enumerate(moments):
         rest = off * (nodes.softer if k else 1.0)
         falls = moment_falls(kind, rest, disc, w)
@@ -81,7 +81,7 @@ def part_bound(
             kept = np.clip(kind[:, 0] - rest - 1e-9, 0.0, 1.0)[:, None]
             falls = -kept * np.expm1(-falls) * (1 - 1e-9)
             if gains is not None and nodes.left is not None:
-                falls = falls + np.einsum("rcw,c->rw", gains, nodes.left[:, k - 1])
+                falls = falls + gains[:, :, k]
             best = np.minimum(best, np.log1p(-np.minimum(falls, 1 - 1e-16)))
     if nodes.integers is not None:
         best = np.minimum(best, integer_bound(*nodes.integers, w[:-1], w[1:]))
@@ -109,7 +109,8 @@ def moment_falls(moments: FloatArray, off: FloatArray, disc: float, w: FloatArra
 def _gains(
     nodes: Nodes, tilt: float, scales: FloatArray, off: FloatArray, w: FloatArray
 ) -> FloatArray | None:
-    """Of each cell the part of 1 - |phi| that its uniform share contributes (rows, cells, intervals)."""
+    """The part of 1 - |phi| that uniform shares of cells contribute (rows, intervals, kinds): all of it, and what
+    each softened part leaves of it."""
     if nodes.edges is None or nodes.floors is None:
         return None
     ends = tilt * nodes.edges
@@ -120,10 +121,12 @@ def _gains(
     # A is known to `off` only.
     share = np.exp(logs - scales[:, None]) * length * np.maximum(1 - 1e-6 - 2 * off, 0.0)[:, None]
     heavy = np.max(share, axis=0) > 1e-4
-    gains = np.zeros((*share.shape, len(w) - 1))
-    turns = (length[:, heavy] / 2)[:, :, None] * w[:-1]
-    gains[:, heavy] = share[:, heavy, None] * np.minimum(turns**2 / 9, 0.75)
-    return gains
+    left = np.ones((share.shape[1], 1))
+    if nodes.left is not None:
+        left = np.concatenate([left, nodes.left], axis=1)
+    turns = (length[:, heavy] / 6)[:, None, :] * w[:-1, None]
+    gains = share[:, None, heavy] * np.minimum(turns * turns, 0.75)
+    return np.asarray(gains @ left[heavy])
 
 
 def integer_bound(noise_std: FloatArray, sensitivity: float, low: FloatArray, high: FloatArray) -> FloatArray:
