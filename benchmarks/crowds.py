@@ -101,13 +101,11 @@ def plans() -> list[tuple[str, Plan, str]]:
         ranges = f"{sampled[0]:g}-{sampled[1]:g}"
         values = drawn(*sampled)
         found.append((f"{name}, {ranges}, Poisson .001-.05", _poisson(make, values, rates), both))
-        found.append(
-            (f"{name}, {ranges}, Poisson .01, replace-one", _poisson(make, even(*sampled), fixed), one)
-        )
         found.append((f"{name}, {ranges}, without replacement .001-.05", _without(make, values, rates), one))
     small = [math.exp(x) for x in drawn(math.log(1e-4), math.log(0.01), 0)]
     found += [
         ("Gaussian, 1-10 evenly, Poisson .01", _poisson(_gaussian, even(1, 10), fixed), both),
+        ("Gaussian, 1-10 evenly, Poisson .01, replace-one", _poisson(_gaussian, even(1, 10), fixed), one),
         ("Gaussian, 1-2 evenly, Poisson .01", _poisson(_gaussian, even(1, 2), fixed), both),
         ("Gaussian, 1, Poisson .001-.02 evenly", _poisson(_gaussian, [1.0] * NUMBER, even(1e-3, 0.02)), both),
         ("Gaussian, .6-2, Poisson .0001-.01", _poisson(_gaussian, drawn(0.6, 2), small), both),

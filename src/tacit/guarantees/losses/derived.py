@@ -232,6 +232,15 @@ class GroupPair(_Worst):
         return min(worst * self.size * (1 + 1e-15), math.inf)
 
 
+def _in_both_orders(products: tuple[Product, ...]) -> FinitePair | None:
+    if len(products) != 2 or any(len(p.pairs) > 1 or p.pairs[0][1] > 1 for p in products):
+        return None
+    one, other = (p.pairs[0][0] for p in products)
+    if not isinstance(one, FinitePair) or not isinstance(other, FinitePair):
+        return None
+    return one if one.p == other.q[::-1] and one.q == other.p[::-1] else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithoutReplacementPair(_Worst):
     """A uniform part of fixed size, replace-one: q delta(ln(1 + (e^e - 1)/q)) (Balle et al. 2018)."""
@@ -240,6 +249,8 @@ class WithoutReplacementPair(_Worst):
     rate: float
     single: Pair | None = field(init=False, repr=False, compare=False)
     """The one pair that is sampled, where it is its own swap; else None."""
+    either: FinitePair | None = field(init=False, repr=False, compare=False)
+    """The table that is sampled, where it is met in both orders; else None."""
 
     def __post_init__(self) -> None:
         self._check()
@@ -247,16 +258,7 @@ class WithoutReplacementPair(_Worst):
         pair, count = self.products[0].pairs[0]
         alone = len(self.products) == len(self.products[0].pairs) == count == 1 and pair.symmetric
         object.__setattr__(self, "single", pair if alone else None)
-
-    @property
-    def either(self) -> FinitePair | None:
-        """The table that is sampled, where it is met in both orders; else None."""
-        if len(self.products) != 2 or any(len(p.pairs) > 1 or p.pairs[0][1] > 1 for p in self.products):
-            return None
-        one, other = (p.pairs[0][0] for p in self.products)
-        if not isinstance(one, FinitePair) or not isinstance(other, FinitePair):
-            return None
-        return one if one.p == other.q[::-1] and one.q == other.p[::-1] else None
+        object.__setattr__(self, "either", _in_both_orders(self.products))
 
     def __hash__(self) -> int:
         return hash((self.rate, self.single or self.products))

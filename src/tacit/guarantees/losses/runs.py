@@ -22,7 +22,7 @@ from tacit.guarantees.losses.sampled import PoissonSampledPair
 
 __all__ = ["above", "shortened"]
 
-_MOST = 96
+_MOST = 64
 _LEAST = 256
 
 

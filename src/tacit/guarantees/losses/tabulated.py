@@ -51,6 +51,8 @@ class FinitePair(ListedPair):
     q: tuple[Fraction, ...]
     near: tuple[tuple[float, ...], tuple[float, ...]] = field(init=False, repr=False, compare=False)
     """The floats nearest to p and to q."""
+    held: slice = field(init=False, repr=False, compare=False)
+    """The outcomes with finite losses: only the first can be out of P's reach, only the last out of Q's."""
 
     def __init__(self, *, p: Sequence[float | Fraction | int], q: Sequence[float | Fraction | int]) -> None:
         require(
@@ -72,6 +74,8 @@ class FinitePair(ListedPair):
         object.__setattr__(self, "q", tuple(Fraction(b, other) for _, b in rows))
         near = tuple(a / whole for a, _ in rows), tuple(b / other for _, b in rows)
         object.__setattr__(self, "near", near)
+        held = slice(0 if rows[0][0] else 1, len(rows) if rows[-1][1] else len(rows) - 1)
+        object.__setattr__(self, "held", held)
 
     def __hash__(self) -> int:
         # The hash of a Fraction is a modular inverse, and slow.
@@ -84,6 +88,8 @@ class FinitePair(ListedPair):
 
     @property
     def symmetric(self) -> bool:
+        if self.near[0] != self.near[1][::-1]:
+            return False
         # Likelihood ratios rise and are different, so that swapping turns their order round.
         return self.p == self.q[::-1]
 
@@ -94,12 +100,9 @@ class FinitePair(ListedPair):
         object.__setattr__(other, "p", self.q[::-1])
         object.__setattr__(other, "q", self.p[::-1])
         object.__setattr__(other, "near", (self.near[1][::-1], self.near[0][::-1]))
+        size = len(self.p)
+        object.__setattr__(other, "held", slice(size - self.held.stop, size - self.held.start))
         return other
-
-    @property
-    def held(self) -> slice:
-        """The outcomes with finite losses: only the first can be out of P's reach, only the last out of Q's."""
-        return slice(0 if self.p[0] else 1, len(self.p) if self.q[-1] else len(self.p) - 1)
 
     @property
     def least(self) -> float:
@@ -108,8 +111,7 @@ class FinitePair(ListedPair):
 
     @property
     def atom_count(self) -> int:
-        held = self.held
-        return max(len(self.p[held]), 1)
+        return max(int(self.held.stop - self.held.start), 1)
 
     def _finite(self) -> list[tuple[Fraction, Fraction]]:
         return list(zip(self.p[self.held], self.q[self.held], strict=True))
@@ -141,17 +143,19 @@ class FinitePair(ListedPair):
 
     @property
     def infinite_mass(self) -> Interval:
-        return _NOTHING if self.q[-1] else Interval(low=down(self.p[-1]), high=up(self.p[-1]))
+        return (
+            _NOTHING if self.held.stop == len(self.p) else Interval(low=down(self.p[-1]), high=up(self.p[-1]))
+        )
 
     @property
     def reverse_infinite_mass(self) -> Interval:
-        return _NOTHING if self.p[0] else Interval(low=down(self.q[0]), high=up(self.q[0]))
+        return _NOTHING if self.held.start == 0 else Interval(low=down(self.q[0]), high=up(self.q[0]))
 
     def _extreme(self, index: int) -> Interval:
-        rows = self._finite()
-        if not rows:
-            return Interval(low=0.0, high=0.0)
-        (a, u), (b, v) = (x.as_integer_ratio() for x in rows[index])
+        if self.held.stop <= self.held.start:
+            return _NOTHING
+        at = self.held.stop - 1 if index else self.held.start
+        (a, u), (b, v) = self.p[at].as_integer_ratio(), self.q[at].as_integer_ratio()
         # The quotient of integers is rounded once, and log1p is right to a few units.
         grown = (a * v - b * u) / (b * u) if a * v < 2 * b * u else math.inf
         if abs(grown) < 0.5:
