@@ -34,20 +34,24 @@ class Product:
 
     def __init__(self, *, pairs: Iterable[tuple[Pair, int]]) -> None:
         counts: dict[Pair, int] = {}
-        squared = Fraction(0)
+        squared: Fraction | int = 0
         for pair, count in pairs:
-            ok = isinstance(count, int) and not isinstance(count, bool) and count >= 1
-            require(ok, parameter="count", value=count, must="be a positive integer")
+            if type(count) is not int or count < 1:
+                ok = isinstance(count, int) and not isinstance(count, bool) and count >= 1
+                require(ok, parameter="count", value=count, must="be a positive integer")
             member = pair.pair if isinstance(pair, PoissonSampledPair) and pair.rate == 1 else pair
             if isinstance(member, GaussianPair):
                 squared += count * member.squared
             else:
                 counts[member] = counts.get(member, 0) + count
         if squared:
-            counts[GaussianPair(squared=squared)] = 1
+            counts[GaussianPair(squared=Fraction(squared))] = 1
         if not counts:
             raise EmptyComposition(what="the product of pairs")
-        ordered = tuple(sorted(counts.items(), key=lambda item: item[0].sort_key))
+        alone = len(counts) == 1
+        ordered = tuple(
+            counts.items() if alone else sorted(counts.items(), key=lambda item: item[0].sort_key)
+        )
         object.__setattr__(self, "pairs", ordered)
         object.__setattr__(self, "_hash", hash(ordered))
 
