@@ -52,7 +52,7 @@ def aimed(rough: LogMoments, spread: float, tilt: float, epsilon: float) -> Aim:
         high, up = next((h, f / sigma) for h, f in zip(highs, _SHIFTS, strict=True) if h <= min(highs) + near)
         low, down = next((h, f / sigma) for h, f in zip(lows, _SHIFTS, strict=True) if h >= max(lows) - near)
         lost = (tilt - c) * epsilon - (first - k)
-        cost = math.log(max(high - low, 1e-300)) + max(0.0, lost - 3.0) / 6
+        cost = math.log(max(high - low, 1e-300)) + max(0.0, lost - 3.0) / 12
         if best is None or cost < best[0]:
             best = cost, Aim(tilt=c, sigma=sigma, up=up, down=down)
     assert best is not None
