@@ -140,13 +140,13 @@ class Crowd:
             and old.frequency >= reach.frequency
         ):
             return True
-        self.nodes = []
+        made = []
         for chunk in self.chunks:
             nodes = nodes_of(chunk, reach)
             if nodes is None:
                 return False
-            self.nodes.append(nodes)
-        self.reach = reach
+            made.append(nodes)
+        self.nodes, self.reach = made, reach
         return True
 
     def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> Smoothed | None:
