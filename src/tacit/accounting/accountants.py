@@ -46,7 +46,8 @@ TOLERANCE = 4e-4
 
 MANY = 256
 """Of more different events than these, sums of epsilons, rhos and divergences are not tried beside the product of
-curves, which is never above them; but rhos are, where an event is known by its rho only."""
+curves, which is never above them, though its computed end may be: epsilons and rhos are tried where its ends lie
+far apart, and rhos where an event is known by its rho only."""
 
 ENOUGH = 1e-3
 """A certified enclosure this narrow is not improved upon."""
@@ -195,8 +196,11 @@ def account(
     enough = ENOUGH if at_delta else 1e-3 * found.high
     if found.width > enough or math.isinf(found.high):
         many = len(parts) > MANY and math.isfinite(found.high)
+        wide = 0 < found.low < 0.95 * found.high
+        by_rho = any(isinstance(e, Concentrated) for e, _ in parts)
         for other in ("pure", "concentrated", "renyi"):
-            if many and not (other == "concentrated" and any(isinstance(e, Concentrated) for e, _ in parts)):
+            wanted = (wide and other != "renyi") or (by_rho and other == "concentrated")
+            if many and not wanted:
                 continue
             folded = ACCOUNTANTS[other](parts, relation)
             value = math.inf if folded is None else _read(folded, level, at_delta).high

@@ -39,7 +39,8 @@ register(
     "The curve of a product of many different pairs, smoothed by a little normal noise, is a short Fourier sum of "
     "transforms that a few nodes give, all errors bounded.",
     "proved on the page; the rules of quadrature are Trefethen and Weideman 2014 and Trefethen 2013",
-    "Gaussian (also sampled), discrete Gaussian, Laplace and bounded-range pairs (also sampled)",
+    "Gaussian, discrete Gaussian, Laplace, bounded-range and tabulated pairs, also Poisson-sampled (rates up to 0.999) "
+    "or sampled without replacement",
     Standing.SHARPER,
 )
 register(
