@@ -6,14 +6,15 @@ STAMP  := $(VENV)/.installed
 SPARK  := $(VENV)/.spark
 JOBS   ?= 2
 
-.PHONY: help demo test check bench lock clean
+.PHONY: help demo test check mutants bench lock clean
 
 help:
-	@echo "make demo    set up, then run the main job once and name what it wrote"
-	@echo "make test    set up, then run every test"
-	@echo "make check   ruff, mypy --strict, contract tests"
-	@echo "make bench   side by side with peers, ratios into benchmarks/RESULTS.md"
-	@echo "make lock    resolve both lock files anew from pyproject.toml"
+	@echo "make demo     set up, then run the main job once and name what it wrote"
+	@echo "make test     set up, then run every test"
+	@echo "make check    ruff, mypy --strict, contract tests"
+	@echo "make mutants  one-line breaches of the code, each of which a test must notice"
+	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
+	@echo "make lock     resolve both lock files anew from pyproject.toml"
 
 $(STAMP): requirements.lock pyproject.toml
 	@echo "tacit: setting up $(VENV) from requirements.lock"
@@ -43,6 +44,9 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/contracts
+
+mutants: $(STAMP) $(SPARK)
+	$(BIN)/python tests/mutants/run.py -j $(JOBS)
 
 bench: $(STAMP) $(SPARK)
 	$(BIN)/python benchmarks/run.py
