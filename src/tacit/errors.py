@@ -16,6 +16,7 @@
     │   ├── MissingBounds          a statistic of a number whose bounds were not declared
     │   ├── TooManyCells           a grid of groups that is too large to be released
     │   └── WrongType              a column used as, or stored as, something else than it was declared
+    ├── ReadFailed                 the rows could not be read, after the charge, which stays       (exit 2)
     └── Refused                    well-formed, and the answer is no                               (exit 1)
         ├── BudgetExceeded         what was asked does not fit in what is left
         ├── NoLaw                  no theorem gives the step that was asked for
@@ -45,6 +46,7 @@ __all__ = [
     "MissingBounds",
     "NoLaw",
     "NotCertified",
+    "ReadFailed",
     "Refused",
     "TacitError",
     "TooManyCells",
@@ -199,6 +201,17 @@ class UnitMismatch(InvalidInput):
         super().__init__(
             f"the units differ: {left} against {right}",
             hint=hint or "state both for one unit first, by a group law or by declaring contribution bounds",
+        )
+
+
+class ReadFailed(TacitError):
+    """The rows could not be read. One fixed sentence, whatever happened: what did may be a person's row."""
+
+    def __init__(self, *, source: str) -> None:
+        self.source = source
+        super().__init__(
+            f"{source} could not be read; nothing was released, and what was charged for it stays spent",
+            hint="check that the file is whole, that a view of yours fails for no row, and that there is room on disk",
         )
 
 
