@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from threading import Lock
 from typing import Any
 
 from tacit.errors import BudgetExceeded, InvalidParameter
@@ -46,11 +47,15 @@ class Total:
 
 
 class Filter(ABC):
-    """A running total under a budget. `admit` either adds the release or raises, and changes nothing then."""
+    """A running total under a budget. `admit` either adds the release or raises, and changes nothing then.
+
+    Threads may share a filter: comparing with the budget and adding are one step under a lock.
+    """
 
     def __init__(self, limits: tuple[Fraction, ...]) -> None:
         self._limits = limits
         self._total = Total(tuple(Fraction(0) for _ in limits))
+        self._lock = Lock()
 
     @abstractmethod
     def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
@@ -72,18 +77,19 @@ class Filter(ABC):
     def admit(self, bound: Bound) -> None:
         """Charge the release, or refuse it: spent, asked and left are told."""
         cost = self._cost(bound)
-        after = self._total.plus(cost)
-        if not self._within(after):
-            left = tuple(
-                max(Fraction(0), a - b) for a, b in zip(self._limits, self._total.values, strict=True)
-            )
-            raise BudgetExceeded(
-                spent=self._told(self._total.values),
-                asked=self._told(cost),
-                left=self._told(left),
-                hint=f"at most {self._told(left)} would fit",
-            )
-        self._total = after
+        with self._lock:
+            before = self._total
+            after = before.plus(cost)
+            if self._within(after):
+                self._total = after
+                return
+        left = tuple(max(Fraction(0), a - b) for a, b in zip(self._limits, before.values, strict=True))
+        raise BudgetExceeded(
+            spent=self._told(before.values),
+            asked=self._told(cost),
+            left=self._told(left),
+            hint=f"at most {self._told(left)} would fit",
+        )
 
     def _within(self, total: Total) -> bool:
         return all(a <= b for a, b in zip(total.values, self._limits, strict=True))
