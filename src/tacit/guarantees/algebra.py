@@ -16,6 +16,7 @@ from tacit.guarantees.declarations import (
     FIXED_PARAMETERS,
     FIXED_PARTS,
     MUTUAL_KNOWLEDGE,
+    PARTS_ARE_GROUPS,
 )
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.laws import conditions as condition_laws
@@ -24,7 +25,7 @@ from tacit.guarantees.laws.compose import compose_bounds
 from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.laws.parallel import parallel_bound, parts_touched
 from tacit.guarantees.laws.post_process import post_process_bound
-from tacit.guarantees.units import Neighbours
+from tacit.guarantees.units import GroupOf, Neighbours, People
 
 __all__ = ["compose", "group", "parallel", "post_process", "repeat", "subsample"]
 
@@ -131,7 +132,8 @@ _IN_ADVANCE = {"compose-approximate-advanced", "compose-approximate-optimal", "c
 def parallel(*parts: Guarantee, fixed: bool = False) -> Guarantee:
     """What releases from disjoint parts of the table reveal together: McSherry 2009.
 
-    `fixed=True` says that the part in which a row lies does not depend on its data.
+    `fixed=True` says that the part in which a row lies does not depend on its data. For people in at most so many
+    groups the parts are taken to be those groups; the guarantee says so.
     """
     if not parts:
         raise EmptyComposition(what="the composition")
@@ -149,6 +151,9 @@ def parallel(*parts: Guarantee, fixed: bool = False) -> Guarantee:
     declared = [d for p in parts for d in p.declared]
     if fixed and first.unit.neighbours is Neighbours.REPLACE_ONE:
         declared.append(FIXED_PARTS)
+    base = first.unit.of if isinstance(first.unit, GroupOf) else first.unit
+    if isinstance(base, People) and base.reach < base.at_most and len(parts) > 1:
+        declared.append(PARTS_ARE_GROUPS)
     return replace(first, bound=parallel_bound([p.bound for p in parts], touched), declared=tuple(declared))
 
 

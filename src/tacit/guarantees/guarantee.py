@@ -161,11 +161,17 @@ class Guarantee:
     # --- restating -----------------------------------------------------------------------------------
     def for_unit(self, unit: Unit) -> Guarantee:
         """The same mechanism's guarantee for another unit, by walking the steps between its neighbours."""
+        if not isinstance(unit, Unit):
+            raise InvalidParameter(parameter="unit", value=type(unit).__name__, must="be a unit")
         count, _ = steps(self.unit, unit)
-        if count > 1 and not isinstance(self.condition, Always):
+        # Fewer neighbours are fewer pairs of data sets; only a condition that speaks of single ones is kept by that.
+        kept = isinstance(self.condition, Always) or (
+            count == 1 and isinstance(self.condition, BoundedAdversary)
+        )
+        if not kept and _plain_unit(unit) != _plain_unit(self.unit):
             raise NoLaw(
-                operation="another unit under a condition",
-                reason="the intermediate data sets of the walk need not satisfy the condition",
+                operation=f"another unit under {type(self.condition).__name__}",
+                reason="the data sets of the walk, or of the other unit, need not satisfy the condition",
             )
         bound, _ = group_bound(self.bound, count)
         return replace(self, bound=bound, unit=unit)
@@ -207,3 +213,8 @@ class Guarantee:
         from tacit.guarantees.record import to_record
 
         return to_record(self)
+
+
+def _plain_unit(unit: Unit) -> Unit:
+    """A group of one is the unit itself."""
+    return unit.of if isinstance(unit, GroupOf) and unit.size == 1 else unit

@@ -106,8 +106,16 @@ class People(Unit):
 
     @property
     def noun(self) -> str:
-        rows_used = "their row" if self.at_most == 1 else f"their rows (at most {self.at_most} are used)"
-        return f"any one {self.column} with {rows_used}"
+        limits = [] if self.at_most == 1 else [f"at most {self.at_most} are used"]
+        if self.groups is not None:
+            limits.append("in one group" if self.groups == 1 else f"in at most {self.groups} groups")
+        rows_used = "their row" if self.at_most == 1 else "their rows"
+        return f"any one {self.column} with {rows_used}" + (f" ({', '.join(limits)})" if limits else "")
+
+    @property
+    def reach(self) -> int:
+        """In how many groups at most a person's rows lie: each row lies in one."""
+        return self.at_most if self.groups is None else min(self.groups, self.at_most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +192,8 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
     replace-one is one removal and one addition (two steps of add-or-remove). A person with at most m
     rows is m added or removed rows. There is no way back from replace-one to add-or-remove: a mechanism
     that prints the number of rows is perfectly private under the first and not at all under the second.
+    People whose rows lie in fewer groups are among those whose rows lie in more; there is no way back
+    either: how many people are in two groups is a constant for the first only.
     """
     if known == wanted:
         return 1, ()
@@ -211,10 +221,20 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
                 hint="a person's number of rows may change; state the row guarantee for add-or-remove",
             )
         count *= base_wanted.at_most
-        if base_wanted.at_most > 1:
-            theorems.append("group-privacy")
+        theorems.append("group-privacy" if base_wanted.at_most > 1 else "fewer-neighbours")
     elif type(base_known) is not type(base_wanted) or _identity(base_known) != _identity(base_wanted):
         raise UnitMismatch(left=str(known), right=str(wanted))
+    elif isinstance(base_known, People) and isinstance(base_wanted, People):
+        if base_wanted.reach > base_known.reach:
+            raise UnitMismatch(
+                left=str(known),
+                right=str(wanted),
+                hint="a bound for people in few groups says nothing of people in more of them",
+            )
+        if base_wanted.groups != base_known.groups:
+            theorems.append("fewer-neighbours")
+    if size_known > 1 and count < size_known:
+        theorems.append("fewer-neighbours")
     return -(-count // size_known), tuple(dict.fromkeys(theorems))
 
 

@@ -28,7 +28,8 @@ __all__ = ["parallel_bound", "parts_touched", "worst"]
 def parts_touched(unit: Unit, *, fixed: bool) -> int:
     """In how many disjoint parts one step of the unit can change something.
 
-    A row lies in one part. A person's rows may lie in as many parts as they have rows, or declared groups.
+    A row lies in one part. A person's rows may lie in as many parts as they have rows, or declared groups where
+    the parts are those groups (which is then declared, and carried with the guarantee).
     Replacing a row may move it between parts, unless the parts are fixed independently of the data.
     """
     if isinstance(unit, Coupled):
@@ -45,7 +46,7 @@ def parts_touched(unit: Unit, *, fixed: bool) -> int:
             hint="state the parts for add-or-remove, or say fixed=True where membership does not depend on the data",
         )
     if isinstance(unit, People):
-        once = min(unit.at_most, unit.groups or unit.at_most)
+        once = unit.reach
         # Under replace-one the old rows and the new ones may lie in different parts.
         return once if unit.neighbours is Neighbours.ADD_OR_REMOVE else 2 * once
     return 1

@@ -210,6 +210,13 @@ register(
     "A replacement is one removal and one addition, so that it is a group of two steps of add-or-remove.",
     "folklore; there is no way back",
 )
+register(
+    "fewer-neighbours",
+    "A bound for all pairs of neighbours is a bound for some of them: for people in fewer groups, for smaller groups "
+    "of units, for a person with one row.",
+    "immediate from the definitions; there is no way back",
+    "the condition speaks of single pairs of neighbours: Always, or a bounded adversary",
+)
 # --- amplification -----------------------------------------------------------------------------------
 register(
     "poisson-approximate",
