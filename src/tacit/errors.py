@@ -29,6 +29,7 @@ parameters that the caller typed, names that the schema declares, and constants 
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -56,6 +57,34 @@ __all__ = [
     "WrongType",
 ]
 
+_JOINERS = "\u200c\u200d"  # words of some languages are spelled with them, and they move nothing
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+MOST_OF_A_VALUE = 160
+
+
+def visible(text: str) -> str:
+    """Text with everything that would steer a terminal or turn the reading around spelled out, as `\\u{1b}`.
+
+    Control characters, line breaks, marks of direction and other characters without a shape are written as
+    `\\u{hex}`, and a `\\u{` that stood there as `\\u{5c}u{`: so two texts never look the same, and reading `\\u{hex}`
+    as its character gives the text back.
+    """
+    if text.isprintable() and "\\u{" not in text:
+        return text
+    return "".join(
+        f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in _UNSEEN and c not in _JOINERS else c
+        for c in text.replace("\\u{", "\\u{5c}u{")
+    )
+
+
+def _told(value: object) -> str:
+    """A value that somebody typed, for one sentence: long ones cut, numbers beyond all printing named as such."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "a value that is too long to print"
+    return text if len(text) <= MOST_OF_A_VALUE else text[: MOST_OF_A_VALUE - 3] + "..."
+
 
 class TacitError(Exception):
     """The root: `except TacitError` catches all that tacit raises on purpose."""
@@ -63,9 +92,9 @@ class TacitError(Exception):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        self.message = message
-        self.hint = hint
-        super().__init__(f"{message}; {hint}" if hint else message)
+        self.message = visible(message)
+        self.hint = visible(hint)
+        super().__init__(f"{self.message}; {self.hint}" if hint else self.message)
 
 
 class InvalidInput(TacitError, ValueError):
@@ -81,7 +110,7 @@ class InvalidParameter(InvalidInput):
         self.parameter = parameter
         self.value = value
         self.must = must
-        super().__init__(f"{parameter} must {must}, got {value!r}", hint=hint)
+        super().__init__(f"{parameter} must {must}, got {_told(value)}", hint=hint)
 
 
 class EmptyComposition(InvalidInput):
@@ -120,11 +149,11 @@ class UnknownName(InvalidInput):
         self.what = what
         self.name = name
         self.known = tuple(sorted(known))
-        near = difflib.get_close_matches(name, self.known, n=1)
+        near = difflib.get_close_matches(name, self.known, n=1) if len(name) <= MOST_OF_A_VALUE else []
         self.nearest = near[0] if near else None
         shown = ", ".join(self.known[:24]) + (", ..." if len(self.known) > 24 else "")
         default = f"did you mean {self.nearest!r}?" if near else f"known: {shown}"
-        super().__init__(f"unknown {what} {name!r}", hint=hint or default)
+        super().__init__(f"unknown {what} {_told(name)}", hint=hint or default)
 
 
 class UnknownColumn(UnknownName):

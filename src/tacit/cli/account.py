@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_library
 import math
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,14 +128,18 @@ def _described(lines: list[str], path: Path | None) -> list[Described]:
 def _from_file(path: Path) -> list[Described]:
     """A list of events: lines in words, or tables with `kind` and named values."""
     from tacit.accounting.words import describe, parse
+    from tacit.curator.toml import parse_toml, read_text
 
+    text = read_text(path, parameter="events")
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InvalidParameter(parameter="events", value=str(path), must="be a readable text file") from None
-    try:
-        data: Any = tomllib.loads(text) if path.suffix.lower() == ".toml" else json_library.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        data: Any = (
+            parse_toml(text, parameter="events", name=str(path))
+            if path.suffix.lower() == ".toml"
+            else json_library.loads(text)
+        )
+    except InvalidParameter:
+        raise
+    except (ValueError, RecursionError):
         raise InvalidParameter(
             parameter="events", value=str(path), must="be well-formed TOML or JSON"
         ) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, visible
 
 if TYPE_CHECKING:
     from tacit.curator import Plan, Release, Releases
@@ -38,7 +37,7 @@ def plan(path: Path = PLAN, json: bool = JSON) -> None:
         print_json(described(found, made))
         return
     print(made)
-    print(f"budget: {found.budget}; ledger: {found.ledger}")
+    print(f"budget: {found.budget}; ledger: {visible(found.place)}")
 
 
 def described(file: PlanFile, made: Plan) -> dict[str, Any]:
@@ -148,7 +147,7 @@ def write_release(
                 (folder / "values" / f"{stem}.csv").write_text(one.to_csv(), encoding="utf-8")
                 pyarrow.parquet.write_table(one.to_arrow(), folder / "values" / f"{stem}.parquet")
                 (folder / "certificates" / f"{stem}.json").write_text(one.to_json() + "\n", encoding="utf-8")
-            shutil.copyfile(file.path, folder / "plan.toml")
+            (folder / "plan.toml").write_text(file.published(), encoding="utf-8")
             page = report_of(plan, releases, budget=budget, title=title or file.path.stem, truth=truth)
             (folder / "report.html").write_text(page, encoding="utf-8")
             folder.chmod(0o755)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -81,26 +80,9 @@ def twin(
 
 def read_tables(path: Path) -> dict[str, Any]:
     """A TOML file; what is wrong with it is told with its line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InvalidParameter(
-            parameter="schema",
-            value=str(path),
-            must="be a text file that can be read",
-            hint="is the path right?",
-        ) from None
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
-        hint = (
-            f"{problem}".lower()
-            if isinstance(problem, tomllib.TOMLDecodeError)
-            else "it is nested too deeply"
-        )
-        raise InvalidParameter(
-            parameter="schema", value=str(path), must="be well-formed TOML", hint=hint
-        ) from None
+    from tacit.curator.toml import read_toml
+
+    return read_toml(path, parameter="schema")
 
 
 def _protected(plan: dict[str, Any]) -> str:

@@ -27,6 +27,7 @@ from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Ledger, Recorded, Request, Ticket
+from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
@@ -261,7 +262,8 @@ class Curator:
         self.close()
 
     def __repr__(self) -> str:
-        kept = "for this session only" if self._ledger_at is None else f"in {self._ledger_at}"
+        at = self._ledger_at
+        kept = "for this session only" if at is None else f"in {without_credentials(str(at))}"
         return f"Curator(budget={self.budget}, ledger kept {kept})"
 
 

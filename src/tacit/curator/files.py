@@ -6,9 +6,8 @@ Every word is looked up in a closed list, and one that is not there is answered 
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,15 @@ from tacit.curator.asks import Ask, ask
 from tacit.curator.curator import Curator
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Price, price
+from tacit.curator.toml import parse_toml, read_text, without_secrets
+from tacit.curator.typed import known, typed
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
 from tacit.guarantees import Bound, Unit, people, rows
+from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
-from tacit.sources.axes import bins
 from tacit.sources.declared import schema_from_tables
 from tacit.sources.schema import Schema
+from tacit.sources.tables import ENGINES
 
 __all__ = ["KINDS", "PlanFile", "read_plan"]
 
@@ -45,6 +47,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "variance": statistics.variance,
 }
 TABLES = ("budget", "data", "ledger", "protect", "release", "schema", "spend")
+DATA = ("engine", "memory", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
 FINISH = ("consistent", "interval", "name", "rows", "sampling", "target", "weight")
 
@@ -61,9 +64,19 @@ class PlanFile:
     schema: Schema
     budget: Bound
     spend: Price | None
-    ledger: str | None
+    ledger: str | None = field(repr=False)
     analyst: str
     asks: tuple[Ask, ...]
+    text: str = field(default="", repr=False)
+
+    @property
+    def place(self) -> str:
+        """Where the ledger lies, without anybody's name and password."""
+        return without_credentials(self.ledger or "")
+
+    def published(self) -> str:
+        """The file as it may stand beside what is published: letter by letter, but for names and passwords in URLs."""
+        return without_secrets(self.text)
 
     def plan(self) -> Plan:
         """Prices and expected errors; reads no data."""
@@ -80,15 +93,9 @@ class PlanFile:
 def read_plan(path: str | Path) -> PlanFile:
     """The plan in a TOML file."""
     path = Path(path)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise InvalidParameter(parameter="plan", value=str(path), must="be a readable text file") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise InvalidParameter(
-            parameter="plan", value=str(path), must=f"be well-formed TOML: {str(problem).rstrip('.').lower()}"
-        ) from None
-    _known("table of a plan", data, TABLES)
+    text = read_text(path, parameter="plan")
+    data = parse_toml(text, parameter="plan", name=str(path))
+    known("table of a plan", data, TABLES)
     for name in ("data", "protect", "schema", "budget"):
         if not isinstance(data.get(name), Mapping):
             raise InvalidParameter(parameter=f"[{name}]", value=None, must="be in the plan")
@@ -100,35 +107,30 @@ def read_plan(path: str | Path) -> PlanFile:
         raise EmptyComposition(what="the list of releases", hint='add a [[release]] with kind = "count"')
     asks = tuple(_ask(i, table) for i, table in enumerate(releases, 1))
     spend = _price("[spend]", data["spend"]) if "spend" in data else budget
-    _known("word in [data]", data["data"], ("engine", "memory", "path"))
-    _known("word in [ledger]", data.get("ledger", {}), ("path",))
+    source = _table("[data]", data["data"], DATA)
+    if "path" not in source:
+        raise InvalidParameter(parameter="[data] path", value=None, must="be given")
+    if source.get("engine", "duckdb") not in ENGINES:
+        raise UnknownName(what="engine in [data]", name=source["engine"], known=ENGINES)
     return PlanFile(
         path=path,
-        data=_beside(path, _text("[data] path", data["data"].get("path"))),
-        engine=data["data"].get("engine"),
-        memory=data["data"].get("memory"),
+        data=_beside(path, source["path"]),
+        engine=source.get("engine"),
+        memory=source.get("memory"),
         unit=unit,
         schema=schema,
         budget=bound,
         spend=spend if any(a.price is None for a in asks) else None,
-        ledger=_ledger(path, data.get("ledger", {}).get("path")),
-        analyst=str(data["budget"].get("analyst", "curator")),
+        ledger=_ledger(path, _table("[ledger]", data.get("ledger", {}), ("path",)).get("path")),
+        analyst=typed("[budget]", data["budget"]).get("analyst", "curator"),
         asks=asks,
+        text=text,
     )
 
 
-def _known(what: str, given: Any, known: tuple[str, ...]) -> None:
-    if not isinstance(given, Mapping):
-        raise InvalidParameter(parameter=what, value=type(given).__name__, must="be a table")
-    for word in given:
-        if word not in known:
-            raise UnknownName(what=what, name=str(word), known=known)
-
-
-def _text(parameter: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise InvalidParameter(parameter=parameter, value=value, must="be a text")
-    return value
+def _table(where: str, given: Any, words: tuple[str, ...]) -> dict[str, Any]:
+    known(f"word in {where}", given, words)
+    return typed(where, given)
 
 
 def _beside(plan: Path, name: str) -> str:
@@ -138,30 +140,27 @@ def _beside(plan: Path, name: str) -> str:
 def _ledger(plan: Path, name: str | None) -> str:
     if name is None:
         return str(plan.with_suffix(".ledger"))
-    return name if "://" in name else _beside(plan, _text("[ledger] path", name))
+    return name if "://" in name else _beside(plan, name)
 
 
 def _unit(table: Mapping[str, Any]) -> Unit:
-    _known("word in [protect]", table, ("at_most", "column", "groups", "neighbours", "unit"))
-    given = dict(table)
+    given = _table("[protect]", table, ("at_most", "column", "groups", "neighbours", "unit"))
     kind = given.pop("unit", None)
     if kind == "rows":
-        return rows(**_arguments("[protect]", rows, given))
+        known("word in [protect] for rows", given, ("neighbours",))
+        return rows(**given)
     if kind == "people":
-        return people(given.pop("column", ""), **_arguments("[protect]", people, given))
+        for word in ("column", "at_most"):
+            if word not in given:
+                raise InvalidParameter(parameter=f"[protect] {word}", value=None, must="be given for people")
+        return people(given.pop("column"), **given)
     raise UnknownName(what="unit in [protect]", name=str(kind), known=("people", "rows"))
 
 
-def _arguments(where: str, function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    takes = tuple(inspect.signature(function).parameters)
-    _known(f"word in {where}", given, takes)
-    return dict(given)
-
-
 def _price(where: str, table: Any, *, analyst: bool = False) -> Price:
-    known = ("delta", "epsilon", "mu", "rho", *(("analyst",) if analyst else ()))
-    _known(f"word in {where}", table, known)
-    return price(**{k: v for k, v in table.items() if k != "analyst"})
+    words = ("delta", "epsilon", "mu", "rho", *(("analyst",) if analyst else ()))
+    given = _table(where, table, words)
+    return price(**{k: v for k, v in given.items() if k != "analyst"})
 
 
 def _ask(number: int, table: Any) -> Ask:
@@ -172,33 +171,16 @@ def _ask(number: int, table: Any) -> Ask:
     if kind not in KINDS:
         raise UnknownName(what=f"kind of {where}", name=kind, known=KINDS)
     function = KINDS[kind]
-    takes = tuple(inspect.signature(function).parameters)
-    _known(f"word of {where}, a {kind},", table, ("kind", *takes, *PAID, *FINISH))
-    given = {k: v for k, v in table.items() if k in takes}
-    for name in ("by", "columns"):
-        if name in given:
-            given[name] = _columns(where, given[name])
-    rest = {k: v for k, v in table.items() if k not in takes and k != "kind"}
+    takes = inspect.signature(function).parameters
+    known(f"word of {where}, a {kind},", table, ("kind", *takes, *PAID, *FINISH))
+    told = typed(f"{where}:", {k: v for k, v in table.items() if k != "kind"}, kind=kind)
+    given = {k: v for k, v in told.items() if k in takes}
+    rest = {k: v for k, v in told.items() if k not in takes}
     try:
-        missing = [
-            n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty and n not in given
-        ]  # fmt: skip
+        missing = [n for n, p in takes.items() if p.default is p.empty and n not in given]
         if missing:
             raise InvalidParameter(parameter=missing[0], value=None, must=f"be given for a {kind}")
         return ask(function(**given), **rest)
     except TacitError as problem:
         problem.args = (f"{where}: {problem}",)
         raise
-
-
-def _columns(where: str, given: Any) -> Any:
-    """Column names, or tables { column = "age", bins = [0, 18, 65] }."""
-    entries = given if isinstance(given, list) else [given]
-    out = []
-    for entry in entries:
-        if isinstance(entry, Mapping):
-            _known(f"word of a column in {where}", entry, ("bins", "column"))
-            out.append(bins(_text("column", entry.get("column")), entry.get("bins", 10)))
-        else:
-            out.append(entry)
-    return out
