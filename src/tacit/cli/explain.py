@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json as json_text
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tacit.cli.output import print_json, write_whole
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, NoLaw
 
 if TYPE_CHECKING:
     from tacit.guarantees import Guarantee
@@ -50,8 +51,8 @@ def explain(
                 **({"name": said["name"]} if said else {}),
                 "guarantee": guarantee.record,
                 "explanation": guarantee.explain(),
-                "power_at_size_0.05": guarantee.power(0.05),
-                "best_guess": guarantee.best_guess(),
+                "power_at_size_0.05": _or_none(lambda: guarantee.power(0.05)),
+                "best_guess": _or_none(guarantee.best_guess),
                 **({"theorems": said["theorems"]} if said else {}),
                 **({"plot": str(drawn)} if drawn else {}),
             }
@@ -63,6 +64,14 @@ def explain(
         _grounds(said)
     if drawn is not None:
         print(f"\nTest power and posterior shift are drawn in {drawn}")
+
+
+def _or_none(reading: Callable[[], float]) -> float | None:
+    """The number, or null where the guarantee's condition lets none hold."""
+    try:
+        return reading()
+    except NoLaw:
+        return None
 
 
 def _plain(epsilon: float, delta: float) -> Guarantee:

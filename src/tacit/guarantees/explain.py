@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 
-from tacit.guarantees import meaning
-from tacit.guarantees.bounds import Bound, Pointwise
+from tacit.guarantees import meaning, readings
+from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.conditions import Always, BoundedAdversary, Condition, Priors, RandomData
 from tacit.guarantees.units import Coupled, Neighbours, Unit
 
 __all__ = ["explain"]
 
 _READING_DELTA = 1e-6
+
+NO_PROTECTION = 0.99
+"""From a best guess of this on, where a coin is right half of the time, a promise is said to protect nobody."""
+
+_NOBODY = (
+    "A promise this weak protects nobody: it allows that a reader who knows the rest is right about one person in "
+    "99 of 100 cases or more."
+)
 
 
 def explain(bound: Bound, unit: Unit, condition: Condition, declared: tuple[str, ...] = ()) -> str:
@@ -30,16 +38,57 @@ def _sentences(bound: Bound, unit: Unit, condition: Condition) -> list[str]:
         if unit.neighbours is Neighbours.REPLACE_ONE
         else "had been added or left out"
     )
-    what = f"What is published would change only within limits if the data of {unit.noun} {change}"
-    first = f"{what}: {_loss(bound)}."
-    guess = meaning.best_guess(bound)
-    power = meaning.power(bound, 0.05)
+    if isinstance(condition, RandomData):
+        return _random_sentences(bound, unit, condition, change)
+    guess = readings.best_guess(bound, unit, condition)
+    power = readings.power(bound, unit, condition, 0.05)
+    weak = guess >= NO_PROTECTION
+    limits = "might change in any way" if weak else "would change only within limits"
+    what = f"What is published {limits} if the data of {unit.noun} {change}"
+    first = (
+        f"{what}: {_loss(bound) if isinstance(condition, Always) else _told_loss(bound, unit, condition)}."
+    )
+    who = "Somebody" if isinstance(condition, Always) else "Somebody within that assumption"
     second = (
-        f"Somebody who knows everything else, and must tell two versions of those data apart, is right at most "
+        f"{who} who knows everything else, and must tell two versions of those data apart, is right at most "
         f"{_percent(guess)} of the time where a coin is right 50%; a test that raises a false alarm in 5% of "
         f"cases finds the truth in at most {_percent(power)}."
     )
-    return [first, second, _belief(bound), *_condition(condition)]
+    nobody = [_NOBODY] if weak else []
+    return [first, second, *nobody, _belief(bound, unit, condition), *_condition(condition)]
+
+
+def _random_sentences(bound: Bound, unit: Unit, condition: RandomData, change: str) -> list[str]:
+    weak = meaning.best_guess(bound) >= NO_PROTECTION
+    limits = "might change in any way" if weak else "would, for most data, change only within limits"
+    first = f"What is published {limits} if the data of {unit.noun} {change}: {_loss(bound)}."
+    second = f"This is random differential privacy, not differential privacy: it holds {condition}."
+    third = (
+        "It promises nothing to a given person: the data on which it fails may be those of whoever stands out, and "
+        "from what is published about them anything may be guessed, believed or done."
+    )
+    return [first, *([_NOBODY] if weak else []), second, third]
+
+
+def _told_loss(bound: Bound, unit: Unit, condition: Condition) -> str:
+    """The loss as far as bounded adversaries can tell: events that they can recognise, and their advantage."""
+    reached = readings.incentive(bound, unit, condition, _level(bound))
+    factor = _factor(bound._epsilon(_level(bound)))
+    if reached.addend >= 1:
+        return f"no useful limit holds for what they can recognise ({bound})"
+    return (
+        f"as far as anybody within the assumption below can tell, no event becomes more than {factor} times as "
+        f"likely, give or take a probability of {_small(reached.addend)} ({bound})"
+    )
+
+
+def _level(bound: Bound) -> float:
+    """The delta at which a curve is read: 0 where that is finite, else a small one, or the smallest that holds."""
+    if math.isfinite(bound._epsilon(0.0)):
+        return 0.0
+    if isinstance(bound, Approximate):
+        return float(bound.delta)
+    return max(_READING_DELTA, bound._delta(math.inf))
 
 
 def _loss(bound: Bound) -> str:
@@ -58,37 +107,42 @@ def _loss(bound: Bound) -> str:
     return f"no event becomes more than {reach}, give or take a probability of {stated:.2g} ({bound})"
 
 
-def _belief(bound: Bound) -> str:
-    epsilon = bound._epsilon(0.0)
-    if math.isfinite(epsilon):
-        shift = meaning.posterior_shift(bound)
+def _belief(bound: Bound, unit: Unit, condition: Condition) -> str:
+    pure = math.isfinite(bound._epsilon(0.0))
+    if pure and isinstance(condition, Always):
+        shift = readings.posterior_shift(bound, unit, condition)
         return (
             f"Whatever somebody believed before, what they believe afterwards differs by at most "
             f"{_percent(shift)} (in probability, of any statement) from what they would believe had those data "
             f"not been used."
         )
-    reached = meaning.incentive(bound, delta=max(_READING_DELTA, bound._delta(math.inf)))
+    level = (
+        _level(bound) if not isinstance(condition, Always) else max(_READING_DELTA, bound._delta(math.inf))
+    )
+    reached = readings.incentive(bound, unit, condition, level)
+    kind = "of whatever kind" if isinstance(condition, Always) else "of whatever kind they can do"
     return (
-        f"Taking part multiplies the expected harm from the publication, of whatever kind, by at most "
-        f"{_factor(bound._epsilon(reached.addend))}, plus {reached.addend:.2g} of the worst harm imaginable."
+        f"Taking part multiplies the expected harm from the publication, {kind}, by at most "
+        f"{_factor(bound._epsilon_at(level))}, plus {_small(reached.addend)} of the worst harm imaginable."
     )
 
 
 def _condition(condition: Condition) -> list[str]:
-    if isinstance(condition, Always):
-        return []
-    if isinstance(condition, RandomData):
-        return [f"This is random differential privacy, not differential privacy: it holds {condition}."]
     if isinstance(condition, BoundedAdversary):
-        return [f"This is computational differential privacy: it holds {condition}."]
-    return [f"It holds {condition}."]
+        return [
+            f"This is computational differential privacy: it holds {condition}.",
+            "What somebody without such limits could come to believe is not limited.",
+        ]
+    return []
 
 
 def _coupled_sentences(bound: Bound, unit: Unit, condition: Condition) -> list[str]:
     priv = unit.priv if isinstance(unit, Coupled) else f"the data of {unit.noun}"
     alt = unit.alt if isinstance(unit, Coupled) else "the table without them"
+    weak = meaning.best_guess(bound) >= NO_PROTECTION
+    tells = f"may tell about {priv} much" if weak else f"tells about {priv} only within limits"
     first = (
-        f"What is published tells about {priv} only within limits more than could be told from {alt}: {_loss(bound)}, "
+        f"What is published {tells} more than could be told from {alt}: {_loss(bound)}, "
         f"compared with an imitation made from {alt} alone."
     )
     second = "This is not differential privacy: " + (
@@ -96,12 +150,21 @@ def _coupled_sentences(bound: Bound, unit: Unit, condition: Condition) -> list[s
         if not isinstance(condition, Always)
         else "it protects only what is named here."
     )
-    return [first, second, "Two such releases together have no guarantee, unless their theorem says so."]
+    last = "Two such releases together have no guarantee, unless their theorem says so."
+    return [first, *([_NOBODY] if weak else []), second, last]
 
 
 def _factor(epsilon: float) -> str:
     """e^epsilon, rounded up; as a power where it is beyond the floats."""
     return _up(math.exp(epsilon)) if epsilon <= 700 else f"e^{_up(epsilon)}"
+
+
+def _small(value: float) -> str:
+    """A probability, rounded up to two significant digits."""
+    text = f"{value:.1e}"
+    if float(text) < value:
+        text = f"{float(text) + 10.0 ** (math.floor(math.log10(value)) - 1):.1e}"
+    return f"{float(text):.2g}"
 
 
 def _percent(value: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
-from tacit.guarantees import meaning
+from tacit.guarantees import readings
 from tacit.guarantees.bounds import Bound
 from tacit.guarantees.checks import whole
 from tacit.guarantees.conditions import (
@@ -15,7 +15,6 @@ from tacit.guarantees.conditions import (
     BoundedAdversary,
     Condition,
     Indistinguishability,
-    Priors,
     RandomData,
 )
 from tacit.guarantees.declarations import SECRET_SAMPLE
@@ -24,8 +23,8 @@ from tacit.guarantees.implication import Implication, bound_implies
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
 from tacit.guarantees.laws.conditions import sim_to_ind
 from tacit.guarantees.laws.group import group_bound
-from tacit.guarantees.rounding import sum_up
-from tacit.guarantees.units import Coupled, GroupOf, Neighbours, Unit, group_of, steps
+from tacit.guarantees.meaning import Incentive
+from tacit.guarantees.units import GroupOf, Neighbours, Unit, group_of, steps
 
 __all__ = ["Guarantee"]
 
@@ -73,45 +72,22 @@ class Guarantee:
 
     def power(self, size: float) -> float:
         """The largest power of any test of this size about one unit (Hall 2012, Prop. 1.2.2)."""
-        self._about_neighbours("the power of a test")
-        if not isinstance(self.condition, BoundedAdversary):
-            return meaning.power(self.bound, size)
-        # SIM: the test's size and power each move by the advantage when the stand-in takes the mechanism's place.
-        slack = self.condition.advantage
-        shifted = (
-            size if self.condition.definition is Indistinguishability.IND else min(1.0, sum_up([size, slack]))
-        )
-        return min(1.0, sum_up([meaning.power(self.bound, shifted), slack]))
+        return readings.power(self.bound, self.unit, self.condition, size)
 
     def best_guess(self, prior: float = 0.5) -> float:
         """The largest probability of guessing rightly between two values, before odds of `prior`."""
-        self._about_neighbours("a best guess")
-        slack = self.condition.advantage if isinstance(self.condition, BoundedAdversary) else 0.0
-        return min(1.0, sum_up([meaning.best_guess(self.bound, prior), slack]))
+        return readings.best_guess(self.bound, self.unit, self.condition, prior)
 
     def posterior_shift(self) -> float:
         """tanh(epsilon/2) for pure epsilon; NoLaw otherwise."""
-        self._about_neighbours("a posterior shift")
-        if isinstance(self.condition, BoundedAdversary):
-            raise NoLaw(
-                operation="a posterior shift under BoundedAdversary",
-                reason="what an unbounded reasoner could infer is not limited by a computational bound",
-            )
-        return meaning.posterior_shift(self.bound)
+        return readings.posterior_shift(self.bound, self.unit, self.condition)
 
-    def incentive(self, *, delta: float = 0.0) -> meaning.Incentive:
-        """How much one unit's data can raise the expectation of any harm (Hall 2012, sec. 1.2.1)."""
-        self._about_neighbours("the incentive reading")
-        return meaning.incentive(self.bound, delta=delta)
+    def incentive(self, *, delta: float | None = None) -> Incentive:
+        """How much one unit's data can raise the expectation of any harm (Hall 2012, sec. 1.2.1).
 
-    def _about_neighbours(self, what: str) -> None:
-        if isinstance(self.condition, Priors) or isinstance(self.unit, Coupled):
-            raise NoLaw(
-                operation=f"{what} in coupled worlds",
-                reason="the bound compares the release with an imitation made without the unit, not two versions "
-                "of the unit's data",
-                hint="the inference-based reading is Groce Thm 5.2: 3 epsilon and 2 sqrt(delta * family)",
-            )
+        `delta` names a level of the bound's curve; without it the bound's own is taken.
+        """
+        return readings.incentive(self.bound, self.unit, self.condition, delta)
 
     def explain(self) -> str:
         """Plain sentences for a disclosure officer."""

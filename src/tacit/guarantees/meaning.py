@@ -2,7 +2,7 @@
 
 Each reading is an upper bound on what *any* adversary can do, valid for every kind of bound, because it
 uses the curve delta(epsilon) only. The curve may be read at any epsilon: a coarse search costs tightness,
-never validity.
+never validity. These are the readings of a bound that holds always; readings.py has those of guarantees.
 """
 
 from __future__ import annotations
@@ -161,16 +161,21 @@ class Incentive:
 
 
 @law("incentive", operation="meaning")
-def incentive(bound: Bound, *, delta: float = 0.0) -> Incentive:
-    """How much somebody's own data can raise the expectation of any harm: e^epsilon, and delta of the worst."""
-    epsilon = bound._epsilon_at(delta)
+def incentive(bound: Bound, *, delta: float | None = None) -> Incentive:
+    """How much somebody's own data can raise the expectation of any harm: e^epsilon, and delta of the worst.
+
+    `delta` is a level of the bound's curve: its own for (epsilon, delta), and 0 for the others, unless it is named.
+    """
+    own = float(bound.delta) if isinstance(bound, Approximate) else 0.0
+    level = own if delta is None else probability("delta", delta)
+    epsilon = bound._epsilon_at(level)
     if math.isinf(epsilon):
         raise NoLaw(
-            operation=f"the incentive reading at delta = {delta:g}",
+            operation=f"the incentive reading at delta = {level:g}",
             reason="no finite epsilon holds at this delta",
             hint="name a larger delta",
         )
-    return Incentive(factor=upper(lambda: ball(epsilon).exp()), addend=probability("delta", delta))
+    return Incentive(factor=upper(lambda: ball(epsilon).exp()), addend=level)
 
 
 @law("deterministic-is-constant", operation="meaning")

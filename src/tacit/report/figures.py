@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.errors import NoLaw, NotCertified
-from tacit.guarantees import Pointwise, convert
+from tacit.guarantees import Always, Pointwise, convert
 from tacit.report.look import ACCENT, INK, MUTED, SHADE, label, style
 
 if TYPE_CHECKING:
@@ -128,6 +128,12 @@ def draw_posterior(axes: Axes, guarantee: Guarantee) -> None:
     A loss of at most e multiplies the odds of one version of the data against another by at most e^e. Where
     the bound is not pure the loss is at most e except with the probability that the panel names.
     """
+    if not isinstance(guarantee.condition, Always):
+        raise NoLaw(
+            operation=f"a picture of beliefs under {type(guarantee.condition).__name__}",
+            reason="what somebody may come to believe is limited by guarantees that hold always only",
+            hint="explain() says in words what holds",
+        )
     epsilon, note = _working_epsilon(guarantee)
     prior = np.linspace(0.0, 1.0, 201)
     high = prior * math.exp(epsilon) / (prior * math.exp(epsilon) + 1 - prior)

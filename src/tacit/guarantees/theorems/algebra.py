@@ -283,6 +283,20 @@ register(
     "Hall 2012, sec. 1.2.1; McSherry, Talwar 2007",
 )
 register(
+    "bounded-adversary-readings",
+    "Under BoundedAdversary with advantage a: a test's power is at most power(s) + a (IND) or power(s + a) + a (SIM), "
+    "a best guess moves by at most a, the addend of expected harm by a (IND) or (1 + e^epsilon) a (SIM); beliefs are "
+    "not limited.",
+    "the definitions of Groce 2014, Def. 4.2 and 4.3; proved on the page",
+    "tests, guesses and harms that adversaries within the assumption can compute",
+)
+register(
+    "random-data-has-no-reading",
+    "No limit on a test, a guess, a belief or a harm follows from random differential privacy, not even except with "
+    "probability gamma over the data.",
+    "a counterexample on the page",
+)
+register(
     "deterministic-is-constant",
     "A deterministic mechanism that is (epsilon, delta)-private with finite epsilon and delta < 1 is constant.",
     "Groce 2014, Thm 3.5 (which forgets delta < 1)",
