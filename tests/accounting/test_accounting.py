@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -312,3 +314,30 @@ def test_calibration() -> None:
 def test_empty_lists_are_refused() -> None:
     with pytest.raises(EmptyComposition):
         account([], delta=0.1)
+
+
+@pytest.mark.parametrize("target", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        lambda s: e.Repeated(event=e.Gaussian(noise_multiplier=s), times=100),
+        lambda s: e.Repeated(event=e.RandomizedResponse(epsilon=1 / s), times=30),
+        lambda s: e.Repeated(event=e.Laplace(epsilon=1 / s), times=50),
+        lambda s: e.Repeated(
+            event=e.PoissonSampled(event=e.Gaussian(noise_multiplier=s), sampling_rate=0.01), times=100
+        ),
+    ],
+)
+def test_calibration_asks_for_few_accounts_and_wastes_little(
+    monkeypatch: pytest.MonkeyPatch, plan: Any, target: float
+) -> None:
+    asked: list[int] = []
+    module = sys.modules["tacit.accounting.calibrate"]
+    monkeypatch.setattr(module, "account", lambda *a, **k: (asked.append(1), account(*a, **k))[1])
+    found = calibrate(plan, epsilon=target, delta=1e-6)
+    assert found.account == account(plan(found.value), delta=1e-6)
+    assert found.account.epsilon.high <= target
+    # Less noise by a part in ten thousand would break the promise, as far as the account can tell.
+    less = account(plan(found.value * (1 - 1e-4)), delta=1e-6).epsilon
+    assert less.high > target - less.width
+    assert len(asked) <= 10

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tacit.accounting.accountants import Account, account
+from tacit.accounting.accountants import TOLERANCE, Account, account
 from tacit.accounting.events import Event
 from tacit.errors import NoLaw
 from tacit.guarantees.checks import non_negative, probability
@@ -17,7 +17,9 @@ __all__ = ["Calibration", "calibrate"]
 Plan = Callable[[float], Event | Sequence[Event]]
 
 PRECISION = 1e-6
-_FURTHEST = 2.0**80
+_FURTHEST = 80 * math.log(2)
+_STEEP = 40.0
+"""Heights beyond this are taken as this: where epsilon is 0, or has no bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,8 @@ def calibrate(
     more_noise: bool = True,
     neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
 ) -> Calibration:
-    """The value of the plan's one free parameter that just meets (epsilon, delta), to a part in a million.
+    """The value of the plan's one free parameter that just meets (epsilon, delta): to a part in a million, or as
+    closely as the account itself is known (within a tenth of the width of its enclosure).
 
     `more_noise=True` says that a larger value means more noise (a noise multiplier), and the smallest such
     value is sought; False that it means less (an epsilon, a rho), and the largest is. The returned value is
@@ -45,39 +48,89 @@ def calibrate(
     target, level = non_negative("epsilon", epsilon), probability("delta", delta, below_one=True)
     relation = Neighbours.parse(neighbours)
 
-    def cost(value: float) -> Account:
-        return account(plan(value), delta=level, neighbours=relation)
+    search = _Search(lambda value: account(plan(value), delta=level, neighbours=relation), target, more_noise)
+    if search.bracket() is None:
+        if search.best is None:
+            raise _out_of_reach(target, level)
+        return search.best
+    return search.narrowed()
 
-    def meets(value: float) -> Account | None:
-        found = cost(value)
-        return found if found.epsilon.high <= target else None
 
-    factor = 4.0 if more_noise else 0.25
-    good, bad = 1.0, 1.0
-    best = meets(good)
-    if best is None:
-        while best is None:
-            bad, good = good, good * factor
-            if not 1 / _FURTHEST < good < _FURTHEST:
-                raise _out_of_reach(target, level)
-            best = meets(good)
-    else:
+class _Search:
+    """A root of ln(epsilon/target) in x, the logarithm of the noise: falling, and nearly straight.
+
+    Points on the side of too much noise are kept with their account: the answer is one of them. Straight lines
+    through both sides find the root in a few steps; where they do not, the bracket is halved.
+    """
+
+    def __init__(self, cost: Callable[[float], Account], target: float, more_noise: bool) -> None:
+        self.cost, self.target, self.sign = cost, target, 1.0 if more_noise else -1.0
+        self.best: Calibration | None = None
+        self.good: tuple[float, float] | None = None
+        self.bad: tuple[float, float] | None = None
+        self.tried: list[tuple[float, float]] = []
+
+    def try_at(self, x: float) -> float:
+        """ln(epsilon/target) there, and the bracket made narrower by it."""
+        value = math.exp(self.sign * x)
+        found = self.cost(value)
+        high = found.epsilon.high
+        if high <= self.target:
+            height = math.log(high / self.target) if high > 0 and self.target > 0 else -_STEEP
+            self.good = x, max(height, -_STEEP)
+            self.best = Calibration(value=value, account=found)
+            self.tried.append(self.good)
+            return self.good[1]
+        height = math.log(high / self.target) if math.isfinite(high) and self.target > 0 else _STEEP
+        self.bad = x, min(height, _STEEP)
+        self.tried.append(self.bad)
+        return self.bad[1]
+
+    def bracket(self) -> tuple[float, float] | None:
+        """Steps of growing length from 1, at first as long as epsilon inversely proportional to noise asks for."""
+        height, x, step = self.try_at(0.0), 0.0, 0.0
+        while self.good is None or self.bad is None:
+            step = max(2 * step, min(abs(height) * 1.1 + 0.05, 4.0))
+            x = x + step if self.good is None else x - step
+            if abs(x) > _FURTHEST:
+                return None
+            height = self.try_at(x)
+        return self.bad[0], self.good[0]
+
+    def narrowed(self) -> Calibration:
+        """The bracket narrowed to a part in a million, or until what is left is a tenth of the account's width."""
+        before, slow = math.inf, 0
         while True:
-            bad = bad / factor
-            if not 1 / _FURTHEST < bad < _FURTHEST:
-                return Calibration(value=good, account=best)
-            found = meets(bad)
-            if found is None:
-                break
-            good, best = bad, found
-    while abs(good - bad) > PRECISION * min(good, bad):
-        middle = math.sqrt(good * bad)
-        found = meets(middle)
-        if found is None:
-            bad = middle
-        else:
-            good, best = middle, found
-    return Calibration(value=good, account=best)
+            assert self.good is not None
+            assert self.bad is not None
+            assert self.best is not None
+            (x, f), (y, g) = self.good, self.bad
+            epsilon = self.best.account.epsilon
+            # Where the lower end is 0 because nothing is known, the upper one is as fine as any.
+            known = min(epsilon.width, TOLERANCE * max(1.0, epsilon.high))
+            if x - y <= PRECISION or self.target - epsilon.high <= 0.1 * known:
+                return self.best
+            root = self._root()
+            moved, before = abs(root - before), root
+            # About as far beyond the root as the line errs, on the side whose end is further away.
+            margin = max(0.45 * PRECISION, 0.1 * min(moved, x - y))
+            middle = root + margin if x - root > root - y else root - margin
+            if slow >= 2 or max(abs(f), abs(g)) >= _STEEP or not y < middle < x:
+                middle = (x + y) / 2
+            self.try_at(middle)
+            slow = 0 if self.good[0] - self.bad[0] < 0.5 * (x - y) else slow + 1
+
+    def _root(self) -> float:
+        """Where the line through the last two points is 0, or that through both sides where that lies outside."""
+        assert self.good is not None
+        assert self.bad is not None
+        (x, f), (y, g) = self.good, self.bad
+        (a, u), (b, v) = self.tried[-2:]
+        if u != v:
+            root = a - u * (a - b) / (u - v)
+            if y < root < x:
+                return root
+        return x - f * (x - y) / (f - g)
 
 
 def _out_of_reach(epsilon: float, delta: float) -> NoLaw:

@@ -96,10 +96,22 @@ class Engine:
             self._rough[right] = LogMoments(rows)
         return self._rough[right]
 
+    def _floor(self) -> float:
+        """About the least K(tilt) - tilt K'(tilt) that is worth a tilt.
+
+        With an atom on top it falls to the logarithm of the atom's mass, however large the tilt: from half of that
+        mass on a larger tilt shows nothing new, and asks for a finer grid.
+        """
+        rough = self._moments(1e-300)
+        _, _, variance = rough.moments(0.0)
+        tilt = math.exp(16.0) / max(math.sqrt(variance), 1e-300)
+        k, mean, _ = rough.moments(tilt)
+        return k - tilt * mean + math.log(2)
+
     def _tilt_for_delta(self, delta: float) -> tuple[float, float]:
         """(tilt, epsilon) with K(tilt) - tilt K'(tilt) = ln delta, about."""
         rough = self._moments(1e-300)
-        target = min(math.log(delta) + 2.0, -1e-3)
+        target = max(min(math.log(delta) + 2.0, -1e-3), self._floor())
 
         def gap(log_tilt: float) -> float:
             tilt = math.exp(log_tilt)
@@ -128,9 +140,11 @@ class Engine:
             return 0.0, math.log(0.5)
         scale = -math.log(max(math.sqrt(variance), 1e-300))
         low, high = scale - 12.0, scale + 16.0
+        floor = self._floor()
         for _ in range(30):
             middle = (low + high) / 2
-            if rough.moments(math.exp(middle))[1] < epsilon:
+            k, mean, _ = rough.moments(math.exp(middle))
+            if mean < epsilon and k - math.exp(middle) * mean > floor:
                 low = middle
             else:
                 high = middle
