@@ -14,7 +14,7 @@ from tacit.cli.output import print_json
 from tacit.errors import InvalidParameter, visible
 
 if TYPE_CHECKING:
-    from tacit.curator import Plan, Release, Releases
+    from tacit.curator import Plan, Releases
     from tacit.curator.files import PlanFile
     from tacit.guarantees import Guarantee
 
@@ -134,6 +134,7 @@ def write_release(
     """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
     import pyarrow.parquet
 
+    from tacit.curator.names import file_stem
     from tacit.report.building import report_of
 
     try:
@@ -143,7 +144,7 @@ def write_release(
             for name in ("values", "certificates"):
                 (folder / name).mkdir(parents=True)
             for one in releases:
-                stem = file_name(one)
+                stem = file_stem(one.name)
                 (folder / "values" / f"{stem}.csv").write_text(one.to_csv(), encoding="utf-8")
                 pyarrow.parquet.write_table(one.to_arrow(), folder / "values" / f"{stem}.parquet")
                 (folder / "certificates" / f"{stem}.json").write_text(one.to_json() + "\n", encoding="utf-8")
@@ -160,8 +161,3 @@ def write_release(
             hint=f"{(problem.strerror or 'it failed').lower()}; the answers are in the ledger: run it again, free",
         ) from None  # fmt: skip
     return sorted(p for p in out.rglob("*") if p.is_file())
-
-
-def file_name(one: Release) -> str:
-    """The release's name as a file name."""
-    return one.name.replace(" ", "-")

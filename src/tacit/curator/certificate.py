@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -12,7 +13,7 @@ from tacit.curator.plan import Plan, Planned
 from tacit.curator.sampling import DECLARED
 from tacit.curator.words import beyond_groups
 
-__all__ = ["FORMAT", "NOT_COVERED", "certify"]
+__all__ = ["FORMAT", "NOT_COVERED", "certify", "json_text"]
 
 FORMAT = "tacit certificate 1"
 
@@ -87,6 +88,12 @@ def certify(
         "data": data,
         "versions": dict(_version_items()),
     }  # fmt: skip
+
+
+def json_text(certificate: dict[str, Any]) -> str:
+    """A certificate as text for people and programs: what steers a terminal is written as JSON's own escapes."""
+    text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _not_covered(planned: Planned) -> list[str]:

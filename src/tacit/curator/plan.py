@@ -24,6 +24,7 @@ from tacit.curator.asks import Ask
 from tacit.curator.charges import Charged, charge
 from tacit.curator.choose import choose, needs_delta
 from tacit.curator.errors import Expected, expected
+from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment, groups_of
 from tacit.errors import EmptyComposition, InvalidParameter
@@ -164,17 +165,15 @@ def _text(value: Any) -> Any:
 def _named(asks: Sequence[Ask]) -> list[Ask]:
     """Every ask with a name of its own; names that are not given are made of the statistic."""
     taken = [a.name for a in asks if a.name]
-    if len(set(taken)) != len(taken):
-        twice = next(n for n in taken if taken.count(n) > 1)
-        raise InvalidParameter(parameter="name", value=twice, must="be given once in a plan")
-    out, used = [], set(taken)
+    check_names(taken)
+    out, used = [], set(map(folded, taken))
     for a in asks:
         if not a.name:
             base = title = _title(a)
             number = 2
-            while title in used:
+            while folded(title) in used:
                 title, number = f"{base}-{number}", number + 1
-            used.add(title)
+            used.add(folded(title))
             a = replace(a, name=title)
         out.append(a)
     return out

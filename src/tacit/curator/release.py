@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tacit.curator.cells import key_columns
+from tacit.curator.certificate import json_text
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan import Planned
+from tacit.curator.spreadsheet import csv_text
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Bound, Guarantee
@@ -109,13 +108,8 @@ class Release:
         return values[0]
 
     def to_csv(self) -> str:
-        """The cells as CSV text, with their quality."""
-        out = io.StringIO()
-        columns = {**self.columns, "quality": self.quality}
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*([_text(v) for v in c] for c in columns.values()), strict=True))
-        return out.getvalue()
+        """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.spreadsheet`)."""
+        return csv_text({**self.columns, "quality": self.quality})
 
     def to_arrow(self) -> Any:
         """The cells as an Arrow table, with their quality."""
@@ -125,7 +119,7 @@ class Release:
 
     def to_json(self) -> str:
         """The certificate as JSON text."""
-        return json.dumps(self.certificate, indent=2, ensure_ascii=False, allow_nan=False)
+        return json_text(self.certificate)
 
     def __str__(self) -> str:
         from tacit.curator.words import release_text
@@ -155,7 +149,3 @@ class Releases(tuple[Release, ...]):
 
     def __repr__(self) -> str:
         return "\n\n".join(map(str, self))
-
-
-def _text(value: Any) -> Any:
-    return repr(float(value)) if isinstance(value, np.floating) else value

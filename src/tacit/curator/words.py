@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.errors import visible
 from tacit.statistics.movement import group_limit
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["beyond_groups", "digits", "plan_html", "plan_text", "release_html", "release_text"]
 
 SHOWN = 20
+LONGEST_KEY = 80
 
 
 def digits(value: Any) -> str:
@@ -62,7 +64,7 @@ HEADINGS = ["release", "cells", "price", "error (95%)", "mean error", "no mechan
 def plan_text(plan: Plan) -> str:
     """A plan as aligned lines."""
     rows = [HEADINGS[:-1], *(r[:-1] for r in _plan_rows(plan))]
-    lines = _aligned(rows)
+    lines: list[str] = []
     for r in plan.releases:
         lines.append(f"{r.name}: {r.treatment.reason}; error: {r.expected.about}")
         if left_out := beyond_groups(r.question):
@@ -72,7 +74,7 @@ def plan_text(plan: Plan) -> str:
     lines.append(
         f"together: {plan.charged.bound}, for {plan.unit} (by {plan.charged.theorem}); nothing was read"
     )
-    return "\n".join(lines)
+    return "\n".join([*_aligned(rows), *map(visible, lines)])
 
 
 def plan_html(plan: Plan) -> str:
@@ -86,10 +88,16 @@ def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
     names = list(columns)
     count = len(columns["value"])
     rows = [
-        [digits(columns[n][i]) if n in ("value", "low", "high") else str(columns[n][i]) for n in names]
+        [digits(columns[n][i]) if n in ("value", "low", "high") else _key(columns[n][i]) for n in names]
         for i in range(min(count, SHOWN))
     ]
     return names, rows
+
+
+def _key(value: Any) -> str:
+    """A key of any length, cut where a line would be all of it; the files have it whole."""
+    text = str(value)
+    return text if len(text) <= LONGEST_KEY else text[:LONGEST_KEY] + "..."
 
 
 def _foot(release: Release) -> list[str]:
@@ -110,7 +118,7 @@ def _foot(release: Release) -> list[str]:
 def release_text(release: Release) -> str:
     """A release as aligned lines."""
     names, rows = _release_rows(release)
-    return "\n".join([release.name, *_aligned([names, *rows]), *_foot(release)])
+    return "\n".join([release.name, *_aligned([names, *rows]), *map(visible, _foot(release))])
 
 
 def release_html(release: Release) -> str:
@@ -120,11 +128,16 @@ def release_html(release: Release) -> str:
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
+    rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _html(names: list[str], rows: list[list[str]], foot: str) -> str:
-    head = "".join(f"<th>{html.escape(n)}</th>" for n in names)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in r) + "</tr>" for r in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(foot)}</p>"
+    head = "".join(f"<th>{_safe(n)}</th>" for n in names)
+    body = "".join("<tr>" + "".join(f"<td>{_safe(c)}</td>" for c in r) + "</tr>" for r in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{_safe(foot)}</p>"
+
+
+def _safe(text: str) -> str:
+    return html.escape(visible(text))

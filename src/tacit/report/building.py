@@ -13,6 +13,7 @@ import numpy as np
 from tacit.curator import Plan, Release
 from tacit.curator.cells import raw_keys
 from tacit.curator.charges import charge
+from tacit.curator.names import file_stem
 from tacit.errors import TacitError
 from tacit.guarantees import Bound, Guarantee
 from tacit.report.numbers import three
@@ -94,9 +95,7 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
         except TacitError:
             continue
         parts.append(
-            BudgetPart(
-                release=release.name.replace(" ", "-"), amount=_amount(own.bound, lead), words=str(own.bound)
-            )
+            BudgetPart(release=file_stem(release.name), amount=_amount(own.bound, lead), words=str(own.bound))
         )
     return BudgetView(
         kind=lead, total=total, spent=spent, remaining=left, total_words=str(budget.bound),
@@ -134,7 +133,7 @@ def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
         for i in range(len(keys))
     )
     error, floor = said["error"], said["price_of_privacy"]
-    stem = release.name.replace(" ", "-")
+    stem = file_stem(release.name)
     return ReleaseView(
         name=stem,
         kind=statistic["kind"].replace("_", " "),

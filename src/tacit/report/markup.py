@@ -7,6 +7,8 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from tacit.errors import visible
+
 __all__ = ["Markup", "file_link", "ident", "join", "picture", "tag"]
 
 VOID = frozenset({"br", "hr", "meta", "link", "img", "col"})
@@ -28,7 +30,9 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
         if value is None or value is False:
             continue
         spelled = key.rstrip("_").replace("_", "-")
-        words.append(spelled if value is True else f'{spelled}="{escape(_plain(value), quote=True)}"')
+        words.append(
+            spelled if value is True else f'{spelled}="{escape(visible(_plain(value)), quote=True)}"'
+        )
     opening = " ".join(words)
     if name in VOID:
         return Markup(f"<{opening}>")
@@ -46,7 +50,7 @@ def join(*children: Any) -> Markup:
         elif isinstance(child, list | tuple):
             parts.append(join(*child))
         else:
-            parts.append(escape(str(child), quote=False))
+            parts.append(escape(visible(str(child)), quote=False))
     return Markup("".join(parts))
 
 
