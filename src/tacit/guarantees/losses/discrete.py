@@ -27,12 +27,9 @@ __all__ = [
 
 def atomic(pair: Pair) -> int | None:
     """How many finite losses the pair has, where it lists them; else None."""
-    from flint import ctx
-
     if not isinstance(pair, ListedPair):
         return None
-    with ctx.workprec(64):
-        return len(pair.atoms())
+    return pair.atom_count
 
 
 class ListedPair(Pair):
@@ -59,7 +56,10 @@ class ListedPair(Pair):
 
     @property
     def atom_count(self) -> int:
-        return len(self.atoms())
+        from flint import ctx
+
+        with ctx.workprec(64):
+            return len(self.atoms())
 
     def kinks(self) -> list[float] | None:
         from flint import ctx

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations, combinations_with_replacement, groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -111,17 +112,21 @@ def _repeated(pair: Pair, count: int) -> Iterator[tuple[Any, Any]]:
     for shares in _shares(count, len(atoms)):
         ways = math.factorial(count)
         loss, mass = exact_ball(0), exact_ball(1)
-        for share, (own, weight) in zip(shares, atoms, strict=True):
+        for index, share in shares:
+            own, weight = atoms[index]
             ways //= math.factorial(share)
             loss += share * own
             mass *= weight**share
         yield loss, mass * ways
 
 
-def _shares(total: int, kinds: int) -> Iterator[tuple[int, ...]]:
-    if kinds == 1:
-        yield (total,)
+def _shares(total: int, kinds: int) -> Iterator[list[tuple[int, int]]]:
+    """Every way to draw `total` of `kinds`, order aside: the kinds that are drawn, each with how often."""
+    if total <= kinds:
+        for drawn in combinations_with_replacement(range(kinds), total):
+            yield [(kind, len(list(same))) for kind, same in groupby(drawn)]
         return
-    for first in range(total + 1):
-        for rest in _shares(total - first, kinds - 1):
-            yield (first, *rest)
+    # Bars between stars: the gaps are the shares.
+    for bars in combinations(range(total + kinds - 1), kinds - 1):
+        gaps = pairwise((-1, *bars, total + kinds - 1))
+        yield [(kind, right - left - 1) for kind, (left, right) in enumerate(gaps) if right - left > 1]

@@ -173,10 +173,9 @@ class Product:
             return Interval(
                 low=max(top.low, 0.0) if exact and delta <= infinite.low else 0.0, high=max(top.high, 0.0)
             )
-        pair, listed = self._single(), self._listed()
-        if pair is not None:
+        if (pair := self._single()) is not None:
             found = _invert(pair, delta)
-        elif listed is not None:
+        elif (listed := self._listed()) is not None:
             found = listed.epsilon(delta)
         else:
             found = self._at_the_top(delta, top) or _epsilon(self, delta, tolerance)
