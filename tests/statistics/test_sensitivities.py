@@ -167,3 +167,24 @@ def test_rank_scores_move_as_claimed():
         for neighbours, seen in worst.items():
             assert seen == rank_sensitivity(q, rows(neighbours=neighbours))
             assert 3 * seen == rank_sensitivity(q, people("id", at_most=3, neighbours=neighbours))
+
+
+def test_rank_scores_of_groups_move_as_claimed():
+    """Enumerated: three rows that come, go or change at once."""
+    from tacit.statistics.quantiles import rank_sensitivity
+
+    def score(s, t, q):
+        return abs(sum(v < t for v in s) - q * len(s))
+
+    for q in (Fraction(1, 2), Fraction(9, 10)):
+        added, swapped = Fraction(0), Fraction(0)
+        for rest in itertools.chain.from_iterable(itertools.product((0, 1), repeat=k) for k in range(5)):
+            groups = list(itertools.product((0, 1), repeat=3))
+            for t, old in itertools.product((0, 1, 2), groups):
+                before = score((*rest, *old), t, q)
+                added = max(added, abs(before - score(rest, t, q)))
+                swapped = max(swapped, *(abs(before - score((*rest, *new), t, q)) for new in groups))
+        assert rank_sensitivity(q, group_of(rows(), size=3)) == added
+        assert rank_sensitivity(q, group_of(rows(neighbours="replace-one"), size=3)) == swapped
+        both = group_of(people("id", at_most=3), size=2)
+        assert rank_sensitivity(q, both) == 2 * added

@@ -1,14 +1,29 @@
-"""Numbers that are valid from birth: each check returns a plain float or raises a typed error."""
+"""Parameters that are valid from birth: each check returns a plain value, or raises a typed error.
+
+Nothing is guessed from another kind: text is no number, 1.9 is no whole number, "no" is no flag. What NumPy's
+scalars hold is taken over into Python's own numbers at once, since theirs wrap around.
+"""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Integral, Rational, Real
+from typing import Any
 
 from tacit.errors import InvalidParameter
 
-__all__ = ["non_negative", "order_above_one", "positive", "probability", "rate", "whole"]
+__all__ = [
+    "flag",
+    "non_negative",
+    "order_above_one",
+    "positive",
+    "probability",
+    "rate",
+    "settle",
+    "text",
+    "whole",
+]
 
 _HINTS = {
     "epsilon": "epsilon is a privacy loss: 0 means no loss, 1 is a common budget",
@@ -20,15 +35,22 @@ def _real(parameter: str, value: object, must: str) -> float:
     """A float that is not below the exact value (rationals are rounded up, against us)."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameter(parameter=parameter, value=value, must=must, hint="give a number")
+    if isinstance(value, Integral):
+        value = int(value)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if math.isnan(number):
         raise InvalidParameter(parameter=parameter, value=value, must=must, hint=_HINTS.get(parameter, ""))
-    if isinstance(value, Rational) and math.isfinite(number) and Fraction(number) < Fraction(value):
+    if not isinstance(value, float) and math.isfinite(number) and Fraction(number) < _exact(value):
         number = math.nextafter(number, math.inf)
     return number
+
+
+def _exact(value: Any) -> Fraction:
+    """The exact value of a finite number; floats of other lengths than Python's say their ratio too."""
+    return Fraction(value) if isinstance(value, Rational) else Fraction(*value.as_integer_ratio())
 
 
 def non_negative(parameter: str, value: object, *, finite: bool = True) -> float:
@@ -74,7 +96,31 @@ def order_above_one(value: object) -> float:
 
 
 def whole(parameter: str, value: object, *, least: int = 1) -> int:
-    """An integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    """An integer of at least `least`, as Python's own kind."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise InvalidParameter(parameter=parameter, value=value, must=f"be an integer of at least {least}")
-    return value
+    return int(value)
+
+
+def flag(parameter: str, value: object) -> bool:
+    """True or False; nothing else is taken for one, since every text but the empty one counts as true."""
+    kind = type(value)
+    if kind is not bool and not (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")):
+        raise InvalidParameter(
+            parameter=parameter, value=value, must="be True or False", hint="a text or a number is not one"
+        )
+    return bool(value)
+
+
+def text(parameter: str, value: object, *, empty: bool = True) -> str:
+    """Text, as Python's own kind."""
+    if not isinstance(value, str) or not (value or empty):
+        must = "be text" if empty else "be text that is not empty"
+        raise InvalidParameter(parameter=parameter, value=value, must=must)
+    return str(value)
+
+
+def settle(instance: object, **values: object) -> None:
+    """Puts the checked values into the fields of a frozen object: what was checked is what is computed with."""
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)

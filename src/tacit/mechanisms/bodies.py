@@ -13,7 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.noise import Body, Draws, Ellipsoid, EuclideanBall, L1Ball, LinfBall, Needs, SampledBody, total
+from tacit.noise import (
+    Body,
+    Draws,
+    Ellipsoid,
+    EuclideanBall,
+    L1Ball,
+    LinfBall,
+    Needs,
+    SampledBody,
+    real_array,
+    total,
+)
 from tacit.noise.balls import Exact, exact_parameter
 from tacit.noise.enclosures import Enclosure, Reals
 from tacit.noise.matrices import Matrix
@@ -209,7 +220,7 @@ def _box_tail(low: float, high: float) -> Callable[[Floats], Floats]:
 
 def gauge(body: Body, points: npt.ArrayLike) -> Floats:
     """inf {r > 0 : x in r K} of each row, in floats: for looking and testing, never for a proof."""
-    x = np.atleast_2d(np.asarray(points, dtype=np.float64))
+    x = np.atleast_2d(real_array(points, name="points"))
     match body:
         case EuclideanBall():
             return np.asarray(np.sqrt((x**2).sum(axis=1)) / float(body.radius))

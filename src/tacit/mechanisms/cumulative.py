@@ -19,7 +19,7 @@ from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.laplace_sums import GRID_STEPS, Sums, chernoff, squared_weights, sum_quantiles
 from tacit.noise import DiscreteLaplace, integer_array
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
@@ -208,9 +208,12 @@ class CumulativeTree(Cumulative):
     total_is_public: bool = False
 
     def __post_init__(self) -> None:
-        checked_bins(self.bins)
+        settle(self, bins=checked_bins(self.bins))
+        settle(self, total_is_public=flag_parameter("total_is_public", self.total_is_public))
         exact_parameter("l1", self.l1)
+        settle(self, l1=self.l1)
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
 
     @property
     def widths(self) -> tuple[int, ...]:

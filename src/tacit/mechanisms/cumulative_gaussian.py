@@ -20,7 +20,7 @@ from tacit.mechanisms.cumulative import Cumulated, Cumulative, checked_bins
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.sensitivity import L2
 from tacit.noise import GaussianVector, add_exact
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
@@ -105,10 +105,13 @@ class CumulativeGaussian(Cumulative):
     total_is_public: bool = False
 
     def __post_init__(self) -> None:
-        checked_bins(self.bins)
+        settle(self, bins=checked_bins(self.bins))
+        settle(self, total_is_public=flag_parameter("total_is_public", self.total_is_public))
         exact_parameter("l2_squared", self.l2_squared)
+        settle(self, l2_squared=self.l2_squared)
         exact_parameter("noise_std", self.noise_std)
-        integer_parameter("bits", self.bits, least=LEAST_BITS)
+        settle(self, noise_std=self.noise_std)
+        settle(self, bits=integer_parameter("bits", self.bits, least=LEAST_BITS))
 
     @classmethod
     def for_rho(

@@ -19,7 +19,7 @@ from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.sensitivity import Score, need
 from tacit.noise import Categorical
-from tacit.noise.balls import Exact, integer_parameter, precision
+from tacit.noise.balls import Exact, integer_parameter, plain, precision, settle
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def exact_scores(scores: Sequence[Exact] | npt.NDArray[Any]) -> list[Fraction]:
                 parameter="scores", value="a score that is not finite", must="be finite",
                 hint="clip the scores to a public range; leave out a candidate only for public reasons",
             )  # fmt: skip
-        found.append(Fraction(score) if isinstance(score, int | float | Fraction) else Fraction(score.item()))
+        found.append(Fraction(plain(score)))
     if not found:
         raise EmptyComposition(what="the list of candidates", hint="give at least one score")
     return found
@@ -132,6 +132,7 @@ class Exponential(SelectionMechanism):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
         need("exponential", self.sensitivity, (Score,), HINT)
 
     @property

@@ -15,7 +15,7 @@ from tacit.mechanisms.sensitivity import L2, need
 from tacit.mechanisms.shaped import Radial
 from tacit.mechanisms.shapes import Mahalanobis
 from tacit.noise import Body, EuclideanBall, grid_spacing
-from tacit.noise.balls import Exact, exact_parameter
+from tacit.noise.balls import Exact, exact_parameter, settle
 
 __all__ = ["Gamma", "euclidean_dimension", "euclidean_size"]
 
@@ -37,6 +37,7 @@ class Gamma(Radial):
     def __post_init__(self) -> None:
         need("Gamma", self.sensitivity, (L2, Mahalanobis), "it is sized by a Euclidean norm")
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
 

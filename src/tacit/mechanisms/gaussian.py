@@ -27,7 +27,7 @@ from tacit.mechanisms.base import (
 )
 from tacit.mechanisms.sensitivity import L2, need
 from tacit.noise import DiscreteGaussian, grid_spacing, integer_array
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, precision
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, precision, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source
 
@@ -91,7 +91,8 @@ class Gaussian(AdditiveMechanism):
     def __post_init__(self) -> None:
         need("Gaussian", self.sensitivity, (L2,), HINT)
         exact_parameter("noise_std", self.noise_std)
-        dimension_parameter(self.dimension)
+        settle(self, noise_std=self.noise_std)
+        settle(self, dimension=dimension_parameter(self.dimension))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         self.sensitivity.squared_steps(self.step)
 

@@ -28,7 +28,7 @@ from tacit.mechanisms.base import (
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import Count, need
 from tacit.noise import DiscreteLaplace, add_exact
-from tacit.noise.balls import Exact, integer_parameter
+from tacit.noise.balls import Exact, integer_parameter, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
@@ -55,6 +55,7 @@ class Geometric(AdditiveMechanism):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
         need("geometric", self.sensitivity, (Count,), _HINT)
 
     @property
@@ -133,9 +134,10 @@ class TruncatedGeometric(Mechanism):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
         need("truncated geometric", self.sensitivity, (Count,), _HINT)
-        integer_parameter("low", self.low, least=self.low if isinstance(self.low, int) else 0)
-        integer_parameter("high", self.high, least=self.high if isinstance(self.high, int) else 0)
+        settle(self, low=integer_parameter("low", self.low, least=None))
+        settle(self, high=integer_parameter("high", self.high, least=None))
         if self.low >= self.high:
             raise InvalidParameter(
                 parameter="high",

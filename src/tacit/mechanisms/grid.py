@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.noise import grid_spacing
+from tacit.noise import grid_spacing, unmasked
 from tacit.noise.balls import Exact
 from tacit.noise.exact import Integers
 
@@ -43,11 +43,12 @@ def on_grid(values: npt.ArrayLike, *, spacing: Exact) -> Integers:
     """Round real numbers to the grid exactly: integers k with k * spacing nearest to each value.
 
     Ties go to even k. The difference to the value is at most spacing / 2 in each coordinate, so a record that
-    is rounded moves a sum by at most spacing / 2 more than before, and a replaced one by at most spacing more:
-    that is what `sensitivity.rounded(...)` adds. Values must be finite; clip them to declared bounds first.
+    is rounded moves a sum by at most spacing / 2 more than before, and a replaced one by at most spacing more. A unit
+    of m records moves it by m times as much: `sensitivity.rounded(spacing=..., records=m)` adds m spacings. Values
+    must be finite; clip them to declared bounds first.
     """
     step = grid_spacing(spacing)
-    array: npt.NDArray[Any] = np.asarray(values)
+    array = unmasked(values)
     if array.size == 0:
         return np.empty(array.shape, dtype=np.int64)
     if array.dtype.kind not in "iufO" or any(

@@ -24,7 +24,7 @@ from tacit.mechanisms.calibrate import least
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.noise import ComputableLaw, grid_spacing
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, settle
 from tacit.noise.source import Source, default_source
 
 __all__ = ["IntervalExponential"]
@@ -56,6 +56,7 @@ class IntervalExponential(Mechanism):
             "it is sized by the distance that the value moves",
         )
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
         step = grid_spacing(self.spacing)
         object.__setattr__(self, "spacing", step)
         for name in ("low", "high"):

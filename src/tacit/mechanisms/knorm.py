@@ -19,7 +19,7 @@ from tacit.mechanisms.shaped import Radial, ShapedMechanism
 from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge
 from tacit.noise import Body, Difference, GridVector, SampledBody, SeededSource, grid_spacing
 from tacit.noise import KNorm as KNormLaw
-from tacit.noise.balls import Exact, exact_parameter
+from tacit.noise.balls import Exact, exact_parameter, settle
 from tacit.noise.source import Source
 
 __all__ = ["KNorm", "KNormDifference"]
@@ -44,6 +44,7 @@ class KNorm(Radial):
     def __post_init__(self) -> None:
         need("K-norm", self.sensitivity, (Gauge,), "it is sized by the gauge of a body: Gauge(value, body)")
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         body = self.sensitivity.body
         if isinstance(body, Body) and not body.symmetric:
@@ -113,6 +114,7 @@ class KNormDifference(ShapedMechanism):
     def __post_init__(self) -> None:
         need("K-norm difference", self.sensitivity, (Contribution, HullGauge), _DIFFERENCE_HINT)
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         if not isinstance(self.sensitivity.body, Body):
             raise InvalidParameter(

@@ -24,7 +24,7 @@ from tacit.mechanisms.base import (
 )
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.noise import DiscreteLaplace, grid_spacing
-from tacit.noise.balls import Exact, exact_parameter
+from tacit.noise.balls import Exact, exact_parameter, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source
 
@@ -57,6 +57,7 @@ class Laplace(AdditiveMechanism):
     def __post_init__(self) -> None:
         need("Laplace", self.sensitivity, (L1,), _HINT)
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         self.sensitivity.steps(self.step)
 

@@ -35,7 +35,7 @@ from tacit.mechanisms.workloads import (
     tree_matrices,
 )
 from tacit.noise import LinfBall, integer_array
-from tacit.noise.balls import Exact
+from tacit.noise.balls import Exact, flag_parameter
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Answers", "Candidate", "choose"]
@@ -128,6 +128,9 @@ def choose(
     """
     if error not in ("squared", "absolute"):
         raise UnknownName(what="error", name=str(error), known=("squared", "absolute"))
+    if not isinstance(workload, Workload):
+        raise InvalidParameter(parameter="workload", value=type(workload).__name__, must="be a Workload")
+    ordered = flag_parameter("ordered", ordered)
     if workload.cells > MOST_CELLS:
         raise NotCertified(
             what="the choice of a strategy", reason=f"{workload.cells:,} cells are too many for dense matrices",

@@ -23,7 +23,7 @@ from tacit.mechanisms.sensitivity import L1
 from tacit.mechanisms.shapes import Gauge
 from tacit.mechanisms.strategies import variance_of
 from tacit.noise import LinfBall
-from tacit.noise.balls import Exact, integer_parameter
+from tacit.noise.balls import Exact, flag_parameter, integer_parameter
 
 __all__ = ["MarginPlan", "gaussian_wins_from", "margin_errors", "one_way_margins"]
 
@@ -131,7 +131,7 @@ def margin_errors(
     shape = [integer_parameter("sizes", s, least=2) for s in sizes]
     if not 1 <= integer_parameter("order", order, least=1) <= len(shape):
         raise InvalidParameter(parameter="order", value=order, must=f"lie between 1 and {len(shape)}")
-    m = integer_parameter("rows", rows, least=1)
+    m, complete = integer_parameter("rows", rows, least=1), flag_parameter("complete", complete)
     twice = 2 if Neighbours.parse(neighbours) is Neighbours.REPLACE_ONE else 1
     tables = [math.prod(c) for c in itertools.combinations(shape, order)]
     counts, full = sum(tables), math.prod(shape)

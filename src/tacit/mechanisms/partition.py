@@ -15,8 +15,8 @@ from tacit.guarantees import Approximate
 from tacit.guarantees.rounding import down, up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.partition_law import KeyLaw, delta_of_group, key_law, split
-from tacit.noise import integer_array
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise import add_exact, integer_array, narrowed
+from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
@@ -102,7 +102,7 @@ class PartitionSelection(Mechanism):
         source = source if source is not None else default_source()
         array = checked_supports(supports)
         mask, noise = self._offsets(array, source)
-        counts = np.where(mask, array + noise, 0)
+        counts = narrowed(np.where(mask, add_exact(array, noise), 0))
         return Kept(mask=mask, counts=counts, publishable=source.publishable)
 
 
@@ -138,9 +138,12 @@ class OptimalSelection(PartitionSelection):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
         selection_delta(self.delta)
-        integer_parameter("keys", self.keys, least=1)
-        integer_parameter("group", self.group, least=1)
+        settle(self, delta=self.delta)
+        settle(self, keys=integer_parameter("keys", self.keys, least=1))
+        settle(self, group=integer_parameter("group", self.group, least=1))
+        settle(self, replaced=flag_parameter("replaced", self.replaced))
         _ = self.law
 
     @property

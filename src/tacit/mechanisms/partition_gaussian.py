@@ -20,7 +20,7 @@ from tacit.guarantees.rounding import down, up
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, event_of, shown
 from tacit.mechanisms.partition import Mask, OptimalSelection, PartitionSelection, selection_delta
 from tacit.noise import GaussianVector, add_exact
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source
 
@@ -60,10 +60,13 @@ class GaussianSelection(PartitionSelection):
 
     def __post_init__(self) -> None:
         exact_parameter("noise_std", self.noise_std)
+        settle(self, noise_std=self.noise_std)
         if self.epsilon is not None:
             epsilon_parameter(self.epsilon)
-        for name, value in (("threshold", self.threshold), ("keys", self.keys), ("group", self.group)):
-            integer_parameter(name, value, least=1)
+            settle(self, epsilon=self.epsilon)
+        for name in ("threshold", "keys", "group"):
+            settle(self, **{name: integer_parameter(name, getattr(self, name), least=1)})
+        settle(self, replaced=flag_parameter("replaced", self.replaced))
 
     @classmethod
     def for_target(
@@ -296,6 +299,7 @@ def partition_selection(
         return GaussianSelection.for_rho(rho=rho, delta=delta, **shape)
     if epsilon is None:
         raise InvalidParameter(parameter="epsilon", value=None, must="be given, or rho", hint="the price")
+    replaced = flag_parameter("replaced", replaced)
     moved = integer_parameter("keys", keys, least=1) * integer_parameter("group", group, least=1)
     if moved * (2 if replaced else 1) > MOST_NEW:
         # So many keys one by one need a support of thousands, and a long law.

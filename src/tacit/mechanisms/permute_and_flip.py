@@ -17,7 +17,7 @@ from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.exponential import HINT, SelectionMechanism, exact_scores
 from tacit.mechanisms.sensitivity import Score, need
 from tacit.noise import Bernoulli, permutation
-from tacit.noise.balls import Exact, ball_of, integer_parameter, precision
+from tacit.noise.balls import Exact, ball_of, integer_parameter, precision, settle
 from tacit.noise.source import Source
 
 __all__ = ["PermuteAndFlip"]
@@ -38,6 +38,7 @@ class PermuteAndFlip(SelectionMechanism):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
         need("permute-and-flip", self.sensitivity, (Score,), HINT)
 
     @property

@@ -22,8 +22,8 @@ from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.hulls import Point, facets
 from tacit.mechanisms.shaped import ShapedMechanism
-from tacit.noise import ContinuousLaw, Draws, FiniteLaw, GridVector, Needs, grid_spacing, total
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise import ContinuousLaw, Draws, FiniteLaw, GridVector, Needs, grid_spacing, total, unmasked
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter, settle
 from tacit.noise.enclosures import Reals
 from tacit.noise.matrices import Matrix
 from tacit.noise.source import Source
@@ -31,6 +31,20 @@ from tacit.noise.source import Source
 __all__ = ["PolytopeNorm", "RangeNorm"]
 
 Floats = npt.NDArray[np.float64]
+
+
+def corner_points(points: object) -> tuple[Point, ...]:
+    """Whole points of one dimension: a corner that was cut short would make the noise too small for the move."""
+    try:
+        rows = [tuple(p) for p in points]  # type: ignore[attr-defined]
+    except TypeError:
+        rows = []
+    unmasked(points, name="points")
+    if not rows or not rows[0] or len({len(p) for p in rows}) != 1:
+        raise InvalidParameter(
+            parameter="points", value=type(points).__name__, must="be points of one dimension, at least one"
+        )
+    return tuple(tuple(integer_parameter("points", x, least=None) for x in p) for p in rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +84,10 @@ class PolytopeNorm(ShapedMechanism):
 
     def __post_init__(self) -> None:
         exact_parameter("noise_scale", self.noise_scale)
-        integer_parameter("times", self.times, least=1)
+        settle(self, noise_scale=self.noise_scale)
+        settle(self, times=integer_parameter("times", self.times, least=1))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
-        object.__setattr__(self, "points", tuple(tuple(int(x) for x in p) for p in self.points))
+        object.__setattr__(self, "points", corner_points(self.points))
         cones, volumes = facets(self.points)
         object.__setattr__(self, "cones", cones)
         object.__setattr__(self, "volumes", volumes)
@@ -83,7 +98,7 @@ class PolytopeNorm(ShapedMechanism):
     ) -> PolytopeNorm:
         """The smallest noise with this epsilon."""
         scale = integer_parameter("times", times, least=1) / epsilon_parameter(epsilon)
-        return cls(points=tuple(points), noise_scale=scale, times=times, spacing=spacing)
+        return cls(points=corner_points(points), noise_scale=scale, times=times, spacing=spacing)
 
     @property
     def _scale(self) -> Fraction:
@@ -195,9 +210,10 @@ class RangeNorm(ShapedMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        integer_parameter("dimension", self.dimension, least=1)
-        integer_parameter("times", self.times, least=1)
+        settle(self, dimension=integer_parameter("dimension", self.dimension, least=1))
+        settle(self, times=integer_parameter("times", self.times, least=1))
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
     @classmethod

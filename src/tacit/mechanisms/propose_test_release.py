@@ -19,7 +19,7 @@ from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.mechanisms.smooth import local_sensitivity_at, median_rank
 from tacit.noise import DiscreteLaplace, add_exact, grid_spacing, integer_array
-from tacit.noise.balls import Exact, integer_parameter
+from tacit.noise.balls import Exact, integer_parameter, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
@@ -46,7 +46,7 @@ def distance_to_instability(values: npt.ArrayLike, *, rank: int, steps: int) -> 
         raise EmptyComposition(
             what="the data", hint="the number of rows is public here and must be at least 1"
         )
-    m = integer_parameter("rank", rank, least=1)
+    m, steps = integer_parameter("rank", rank, least=1), integer_parameter("steps", steps, least=0)
     if m > array.size:
         raise InvalidParameter(
             parameter="rank", value=rank, must=f"be at most the number of rows, {array.size}"
@@ -58,7 +58,7 @@ def distance_to_instability(values: npt.ArrayLike, *, rank: int, steps: int) -> 
     low, high = -1, most
     while high - low > 1:
         middle = (low + high) // 2
-        if int(local_sensitivity_at(padded, m, middle)) > steps:
+        if local_sensitivity_at(padded, m, middle) > steps:
             high = middle
         else:
             low = middle
@@ -83,8 +83,11 @@ class _ByTest(Mechanism):
     def _check(self) -> None:
         need("propose-test-release", self.proposed, (L1,), "propose how far the statistic may move: L1(...)")
         epsilon_parameter(self.test_epsilon, "test_epsilon")
+        settle(self, test_epsilon=self.test_epsilon)
         epsilon_parameter(self.release_epsilon, "release_epsilon")
+        settle(self, release_epsilon=self.release_epsilon)
         delta_parameter(self.delta)
+        settle(self, delta=self.delta)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         self.proposed.steps(self.step)
 

@@ -22,7 +22,7 @@ from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.quantiles import NoisyQuantiles, increasing_edges
 from tacit.mechanisms.sensitivity import Score
 from tacit.noise import integer_array, uniform_integer
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, settle
 from tacit.noise.exact import Uniform
 from tacit.noise.source import Source, default_source
 
@@ -52,10 +52,13 @@ class QuantileSelection(Mechanism):
     confidence: Exact = 0.95
 
     def __post_init__(self) -> None:
-        checked_bins(self.bins)
+        settle(self, bins=checked_bins(self.bins))
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
         exact_parameter("rank_sensitivity", self.rank_sensitivity)
+        settle(self, rank_sensitivity=self.rank_sensitivity)
         confidence_level(self.confidence)
+        settle(self, confidence=self.confidence)
         share = exact_parameter("share", self.share, positive=False)
         if not 0 < share < 1:
             raise InvalidParameter(parameter="share", value=self.share, must="lie strictly between 0 and 1")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.cumulative import Cumulated
+from tacit.noise import real_array
 from tacit.noise.balls import Exact, exact_parameter
 
 __all__ = ["NoisyQuantiles", "quantiles"]
@@ -106,7 +107,7 @@ def _checked(noisy: Cumulated, shares: Sequence[Exact]) -> list[Fraction]:
 
 def increasing_edges(bins: int, edges: npt.ArrayLike) -> Floats:
     """The borders of the bins, in order."""
-    borders = np.asarray(edges, dtype=np.float64)
+    borders = real_array(edges, name="edges")
     if borders.shape != (bins + 1,) or not bool((np.diff(borders) > 0).all()):
         raise InvalidParameter(
             parameter="edges", value=f"shape {borders.shape}", must=f"be {bins + 1} increasing numbers",

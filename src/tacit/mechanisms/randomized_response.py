@@ -20,7 +20,7 @@ from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.grid import Released
 from tacit.noise import Bernoulli, CertifiedReal, integer_array, uniform_integer
-from tacit.noise.balls import Exact, ball_of, integer_parameter
+from tacit.noise.balls import Exact, ball_of, integer_parameter, settle
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
-        integer_parameter("categories", self.categories, least=2)
+        settle(self, epsilon=self.epsilon)
+        settle(self, categories=integer_parameter("categories", self.categories, least=2))
 
     @property
     def bound(self) -> Pure:
@@ -109,8 +110,9 @@ class RandomizedResponse(Mechanism):
         lie = _lie(epsilon_parameter(self.epsilon), k).sample(size=truth.shape, source=source)
         # A uniform other category: 1..k-1 further round, drawn for everyone so that time tells nothing.
         turn = 1 + uniform_integer(k - 1, size=truth.shape, source=source)
-        answers = (truth + lie * turn) % k
-        return Released(values=np.asarray(answers), spacing=Fraction(1), publishable=source.publishable)
+        # From 2^62 categories on the turns are Python integers; the type of the answers is that of the categories.
+        answers = np.asarray((truth + lie * turn) % k, dtype=np.int64 if k <= 1 << 63 else object)
+        return Released(values=answers, spacing=Fraction(1), publishable=source.publishable)
 
     def _chances(self) -> tuple[float, float, float]:
         """p, q and p - q as floats."""

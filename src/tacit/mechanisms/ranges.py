@@ -23,7 +23,7 @@ from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.strategies import variance_of
 from tacit.mechanisms.workloads import shares_of
 from tacit.noise import integer_array
-from tacit.noise.balls import Exact, integer_parameter
+from tacit.noise.balls import Exact, flag_parameter, integer_parameter, settle
 from tacit.noise.source import Source, default_source
 
 __all__ = ["RangeTree", "TreeCounts"]
@@ -63,6 +63,12 @@ class RangeTree:
     mechanisms: tuple[Laplace | RoundedGaussian | None, ...]
 
     def __post_init__(self) -> None:
+        settle(
+            self,
+            cells=integer_parameter("cells", self.cells, least=1),
+            branching=integer_parameter("branching", self.branching, least=2),
+            mechanisms=_noises(self.mechanisms),
+        )
         if len(self.mechanisms) != len(_widths(self.cells, self.branching)):
             raise InvalidParameter(
                 parameter="mechanisms", value=len(self.mechanisms), must="be one for each level of the tree"
@@ -80,7 +86,7 @@ class RangeTree:
         p = integer_parameter("cells", cells, least=2)
         if p > MOST_CELLS:
             raise TooManyCells(cells=p, limit=MOST_CELLS, hint="add up adjacent cells first")
-        m = integer_parameter("rows", rows, least=1)
+        m, absent = integer_parameter("rows", rows, least=1), flag_parameter("absent", absent)
         replaced = Neighbours.parse(neighbours) is Neighbours.REPLACE_ONE
         budget = Budget.of(epsilon, delta)
         found: list[tuple[float, RangeTree]] = []
@@ -99,11 +105,13 @@ class RangeTree:
         one, two = m * m if gaussian else m, 2 * (m * m if gaussian else m)
         # A replaced row leaves one node for another; in the root it can only vanish, if it can.
         root = (one if absent else 0) if replaced else one
-        moved = np.array([root if n == 1 else two if replaced else one for n in sizes])
-        shares = _shares(p, b, moved, gaussian)
-        exact = iter(shares_of(shares[moved > 0]))
+        moved = [root if n == 1 else two if replaced else one for n in sizes]
+        # Shares depend on the ratios of the moves alone: those of one row are small numbers.
+        ratios = np.array([move // one for move in moved])
+        shares = _shares(p, b, ratios, gaussian)
+        exact = iter(shares_of(shares[ratios > 0]))
         mechanisms = tuple(
-            block_mechanism(n, int(move), next(exact), budget, gaussian) if move else None
+            block_mechanism(n, move, next(exact), budget, gaussian) if move else None
             for n, move in zip(sizes, moved, strict=True)
         )
         return cls(cells=p, branching=b, mechanisms=mechanisms)
@@ -136,7 +144,9 @@ class RangeTree:
             raise InvalidParameter(
                 parameter="histogram", value=f"{theta.size} numbers", must=f"have {self.cells} cells"
             )
-        sums = [theta]
+        # A sum of all cells fits in 64 bits, or Python's integers are added.
+        most = max(abs(int(theta.max())), abs(int(theta.min())))
+        sums = [theta if most * self.cells < 1 << 62 else theta.astype(object)]
         while sums[-1].size > 1:
             starts = np.arange(0, sums[-1].size, self.branching)
             sums.append(np.add.reduceat(sums[-1], starts))
@@ -160,6 +170,18 @@ class RangeTree:
     def mean_squared_error(self) -> float:
         """The mean variance over a fixed sample of ranges of all lengths."""
         return float(np.mean([self.range_variance(a, b) for a, b in _ranges(self.cells)]))
+
+
+def _noises(given: object) -> tuple[Laplace | RoundedGaussian | None, ...]:
+    if not isinstance(given, tuple | list) or not all(
+        m is None or isinstance(m, Laplace | RoundedGaussian) for m in given
+    ):
+        raise InvalidParameter(
+            parameter="mechanisms",
+            value=type(given).__name__,
+            must="be Laplace, RoundedGaussian or None, level by level",
+        )
+    return tuple(given)
 
 
 def _widths(cells: int, branching: int) -> list[int]:

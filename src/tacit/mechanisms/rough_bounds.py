@@ -14,7 +14,7 @@ from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.geometric import Geometric
 from tacit.mechanisms.laplace import Laplace
-from tacit.noise import DiscreteLaw, integer_array
+from tacit.noise import DiscreteLaw, integer_array, real_array
 from tacit.noise.balls import Exact, integer_parameter
 
 __all__ = ["RoughBounds", "rough_bounds", "rough_threshold"]
@@ -82,7 +82,7 @@ def rough_bounds(
     a choice made from a release, hence public from then on.
     """
     counts = integer_array(noisy_counts, name="noisy_counts")
-    borders = np.asarray(edges, dtype=np.float64)
+    borders = real_array(edges, name="edges")
     if counts.ndim != 1 or counts.size == 0 or borders.shape != (counts.size + 1,):
         raise InvalidParameter(
             parameter="edges", value=f"shape {borders.shape}", must="have one entry more than noisy_counts",

@@ -17,7 +17,7 @@ from tacit.mechanisms.sensitivity import L2, need
 from tacit.mechanisms.shaped import ShapedMechanism
 from tacit.mechanisms.shapes import Mahalanobis
 from tacit.noise import GaussianVector, GridVector, grid_spacing
-from tacit.noise.balls import Exact, exact_parameter
+from tacit.noise.balls import Exact, exact_parameter, settle
 from tacit.noise.source import Source
 
 __all__ = ["RoundedGaussian"]
@@ -41,6 +41,7 @@ class RoundedGaussian(ShapedMechanism):
     def __post_init__(self) -> None:
         need("Gaussian", self.sensitivity, (L2, Mahalanobis), HINT)
         exact_parameter("noise_std", self.noise_std)
+        settle(self, noise_std=self.noise_std)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
 

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from tacit.errors import InvalidParameter
 from tacit.noise import grid_spacing
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
 
-__all__ = ["L1", "L2", "Count", "Linf", "Score", "Sensitivity", "exact_sensitivity", "need"]
+__all__ = ["L1", "L2", "Count", "Linf", "Score", "Sensitivity", "exact_sensitivity", "need", "rounding"]
 
 
 def exact_sensitivity(value: object, name: str = "sensitivity") -> Fraction:
@@ -42,8 +42,13 @@ class Sensitivity(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> Sensitivity:
-        """The sensitivity after each coordinate was rounded to the grid, for two roundings of spacing / 2."""
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Sensitivity:
+        """The sensitivity after each coordinate was rounded to the grid.
+
+        `records` is how many records of one unit were rounded, each by itself (at most m for a person with at most m
+        rows, size times that for a group): between neighbours each is one that goes and one that comes, rounded by
+        spacing / 2 both. It is 1 where the whole statistic is rounded once, at the end.
+        """
 
 
 S = TypeVar("S", bound=Sensitivity)
@@ -62,6 +67,15 @@ def need(mechanism: str, sensitivity: object, kinds: tuple[type[S], ...], hint: 
         if isinstance(sensitivity, Sensitivity)
         else f"say the norm: {kinds[0].__name__}(...); {hint}",
     )
+
+
+def rounding(spacing: Exact, dimension: int, records: int) -> tuple[Fraction, int]:
+    """How far rounding moves one coordinate, records * spacing, and the checked dimension."""
+    d, m = (
+        integer_parameter("dimension", dimension, least=1),
+        integer_parameter("records", records, least=1),
+    )
+    return m * grid_spacing(spacing), d
 
 
 def _steps(exact: Fraction, spacing: Fraction) -> int:
@@ -96,9 +110,9 @@ class L1(Sensitivity):
         """In grid steps: an integer, since the statistic is on the grid."""
         return _steps(self.exact, spacing)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> L1:
-        d = integer_parameter("dimension", dimension, least=1)
-        return L1(self.exact + d * grid_spacing(spacing))
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> L1:
+        moved, d = rounding(spacing, dimension, records)
+        return L1(self.exact + d * moved)
 
     def to_l2(self) -> L2:
         """|v|_2 <= |v|_1; equality for a move in one coordinate."""
@@ -118,6 +132,7 @@ class L2(Sensitivity):
     def __post_init__(self) -> None:
         exact = exact_sensitivity(self.value)
         object.__setattr__(self, "value", exact)
+        settle(self, square=exact_parameter("square", self.square, positive=False))
         if not self.square:
             object.__setattr__(self, "square", exact**2)
         elif not exact**2 * Fraction(10**14 - 1, 10**14) <= self.square <= exact**2:
@@ -143,13 +158,12 @@ class L2(Sensitivity):
         """The value, exactly or rounded up."""
         return Fraction(self.value)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> L2:
-        """|v + u|_2 <= |v|_2 + sqrt(d) * spacing."""
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> L2:
+        """|v + u|_2 <= |v|_2 + sqrt(d) * records * spacing."""
         from tacit.guarantees.balls import ball, upper
 
-        d = integer_parameter("dimension", dimension, least=1)
-        added = grid_spacing(spacing) * Fraction(upper(lambda: ball(d).sqrt()))
-        return L2(self.exact + added)
+        moved, d = rounding(spacing, dimension, records)
+        return L2(self.exact + moved * Fraction(upper(lambda: ball(d).sqrt())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +184,8 @@ class Linf(Sensitivity):
         """In grid steps."""
         return _steps(self.exact, spacing)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> Linf:
-        integer_parameter("dimension", dimension, least=1)
-        return Linf(self.exact + grid_spacing(spacing))
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Linf:
+        return Linf(self.exact + rounding(spacing, dimension, records)[0])
 
     def to_l1(self, *, dimension: int) -> L1:
         """|v|_1 <= d |v|_inf."""
@@ -209,8 +222,8 @@ class Count(Sensitivity):
         """In grid steps."""
         return _steps(self.exact, spacing)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> L1:
-        return L1(self.value).rounded(spacing=spacing, dimension=dimension)
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> L1:
+        return L1(self.value).rounded(spacing=spacing, dimension=dimension, records=records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +240,13 @@ class Score(Sensitivity):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", exact_sensitivity(self.value))
+        settle(self, monotone=flag_parameter("monotone", self.monotone))
 
     @property
     def exact(self) -> Fraction:
         """The value, exactly."""
         return Fraction(self.value)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> Score:
-        """Rounded scores move by at most a spacing more, and no longer surely all one way."""
-        return Score(self.exact + grid_spacing(spacing))
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Score:
+        """Rounded scores move by at most a spacing more a record, and no longer surely all one way."""
+        return Score(self.exact + rounding(spacing, dimension, records)[0])

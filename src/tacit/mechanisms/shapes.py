@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.guarantees.balls import ball, upper
-from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, exact_sensitivity
-from tacit.noise import Body, Ellipsoid, EuclideanBall, L1Ball, LinfBall, SampledBody, grid_spacing
-from tacit.noise.balls import Exact, exact_parameter
+from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, exact_sensitivity, rounding
+from tacit.noise import Body, Ellipsoid, EuclideanBall, L1Ball, LinfBall, SampledBody
+from tacit.noise.balls import Exact, exact_parameter, flag_parameter, settle
 
 __all__ = ["Contribution", "Gauge", "HullGauge", "Mahalanobis"]
 
@@ -66,15 +66,15 @@ class Mahalanobis(Sensitivity):
         """The unit ball of the factor's norm."""
         return Ellipsoid(factor=self.factor)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> Mahalanobis:
-        """|u|_Sigma over the box |u_i| <= spacing is at most spacing * |(sum_j |L^-1|_ij)_i|_2."""
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Mahalanobis:
+        """|u|_Sigma over the box |u_i| <= s is at most s |(sum_j |L^-1|_ij)_i|_2, s = records * spacing."""
         from flint import fmpq_mat
 
         inverse = fmpq_mat(self.dimension, self.dimension, _flat(self.factor)).inv()
         d = self.dimension
         sums = [sum((abs(_back(inverse[i, j])) for j in range(d)), Fraction(0)) for i in range(d)]
         total = sum((s * s for s in sums), Fraction(0))
-        step = grid_spacing(spacing)
+        step = rounding(spacing, dimension, records)[0]
         added = Fraction(upper(lambda: ball(step) * ball(total).sqrt()))
         return Mahalanobis(
             Fraction(self.value) + added, self.covariance, self.factor, self.factor_value + added
@@ -150,8 +150,8 @@ class Gauge(Sensitivity):
         """The value, exactly."""
         return Fraction(self.value)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> Gauge:
-        return Gauge(self.exact + _box_gauge(self.body, grid_spacing(spacing)), self.body)
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Gauge:
+        return Gauge(self.exact + _box_gauge(self.body, spacing, dimension, records), self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +169,16 @@ class Contribution(Sensitivity):
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", exact_sensitivity(self.value))
         _need_body(self.body)
-        if not isinstance(self.replace, bool):
-            raise InvalidParameter(parameter="replace", value=self.replace, must="be True or False")
+        settle(self, replace=flag_parameter("replace", self.replace))
 
     @property
     def exact(self) -> Fraction:
         """The value, exactly."""
         return Fraction(self.value)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> Contribution:
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Contribution:
         """For contributions that are rounded one by one."""
-        added = _box_gauge(self.body, grid_spacing(spacing))
+        added = _box_gauge(self.body, spacing, dimension, records)
         return Contribution(self.exact + added, self.body, self.replace)
 
 
@@ -203,8 +202,8 @@ class HullGauge(Sensitivity):
         """The value, exactly."""
         return Fraction(self.value)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> HullGauge:
-        return HullGauge(self.exact + _box_gauge(self.body, grid_spacing(spacing)), self.body)
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> HullGauge:
+        return HullGauge(self.exact + _box_gauge(self.body, spacing, dimension, records), self.body)
 
 
 def _need_body(body: object) -> None:
@@ -215,9 +214,11 @@ def _need_body(body: object) -> None:
         )  # fmt: skip
 
 
-def _box_gauge(body: Body | SampledBody, step: Fraction) -> Fraction:
-    """A bound on the gauge over the box |u_i| <= step: rounding twice, by step / 2 each."""
+def _box_gauge(body: Body | SampledBody, spacing: Exact, dimension: int, records: int) -> Fraction:
+    """A bound on the gauge over the box |u_i| <= step: two roundings a record, by half a spacing each."""
     from tacit.mechanisms.bodies import Box, Simplex
+
+    step = rounding(spacing, dimension, records)[0]
 
     match body:
         case EuclideanBall():
@@ -228,7 +229,8 @@ def _box_gauge(body: Body | SampledBody, step: Fraction) -> Fraction:
         case LinfBall():
             return step / Fraction(body.radius)
         case Ellipsoid():
-            return Fraction(Mahalanobis.from_factor(1, body.factor).rounded(spacing=step).value) - 1
+            norm = Mahalanobis.from_factor(1, body.factor)
+            return Fraction(norm.rounded(spacing=spacing, records=records).value) - 1
         case Box():
             return step / min(
                 min(-Fraction(a), Fraction(b)) for a, b in zip(body.low, body.high, strict=True)

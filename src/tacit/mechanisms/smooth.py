@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.mechanisms.sensitivity import Sensitivity
+from tacit.mechanisms.sensitivity import Sensitivity, rounding
 from tacit.noise import grid_spacing, integer_array
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter, precision
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter, precision, settle
 
 __all__ = ["SmoothBound", "local_sensitivity_at", "median_rank", "smooth_bound"]
 
@@ -49,15 +49,16 @@ class SmoothBound(Sensitivity):
         object.__setattr__(self, "value", exact)
         if exact_parameter("beta", self.beta, positive=False) < 0:
             raise InvalidParameter(parameter="beta", value=self.beta, must="be at least 0")
+        settle(self, beta=self.beta)
 
     @property
     def exact(self) -> Fraction:
         """The value, exactly."""
         return Fraction(self.value)
 
-    def rounded(self, *, spacing: Exact, dimension: int = 1) -> SmoothBound:
+    def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> SmoothBound:
         """A constant may be added: (S + c)(D) <= e^beta (S + c)(D')."""
-        return SmoothBound(value=self.exact + grid_spacing(spacing), beta=self.beta)
+        return SmoothBound(value=self.exact + rounding(spacing, dimension, records)[0], beta=self.beta)
 
 
 def _bad(value: object) -> bool:
@@ -70,6 +71,7 @@ def median_rank(count: int) -> int:
 
 
 def _padded(values: npt.ArrayLike, low: int, high: int) -> npt.NDArray[Any]:
+    low, high = integer_parameter("low", low, least=None), integer_parameter("high", high, least=None)
     array = integer_array(values).ravel()
     if array.size == 0:
         raise EmptyComposition(
@@ -79,19 +81,30 @@ def _padded(values: npt.ArrayLike, low: int, high: int) -> npt.NDArray[Any]:
         raise InvalidParameter(
             parameter="high", value=high, must=f"be above low = {low}", hint="bounds are public"
         )
-    if array.dtype != object and not -(1 << 62) <= low < high < 1 << 62:
+    if array.dtype != object and not -(1 << 63) <= low < high < 1 << 63:
         array = array.astype(object)
-    # Differences of clamped values fit in 64 bits, or they are Python integers.
     clamped = np.sort(np.minimum(np.maximum(array, low), high))
     return np.concatenate([np.array([low], array.dtype), clamped, np.array([high], array.dtype)])
 
 
-def local_sensitivity_at(padded: npt.NDArray[Any], rank: int, distance: int) -> Any:
+def local_sensitivity_at(padded: npt.NDArray[Any], rank: int, distance: int) -> int:
     """A_k = max over t in 0..k+1 of x_(m+t) - x_(m+t-k-1): the largest local sensitivity within k replacements."""
     last = padded.size - 1
     upper = np.minimum(np.arange(rank, rank + distance + 2), last)
     lower = np.maximum(np.arange(rank - distance - 1, rank + 1), 0)
-    return (padded[upper] - padded[lower]).max()
+    return int(gaps(padded, upper, lower).max())
+
+
+def gaps(ordered: npt.NDArray[Any], later: Any, earlier: Any) -> npt.NDArray[Any]:
+    """x_later - x_earlier of increasing integers, exactly.
+
+    They are subtracted as integers and only then read as anything else. A difference of two 64-bit integers in
+    order lies in [0, 2^64), where unsigned subtraction is exact; signed subtraction would wrap around, and floats
+    would lose the last digits of large numbers before these could cancel.
+    """
+    if ordered.dtype == object:
+        return np.asarray(ordered[later] - ordered[earlier])
+    return np.asarray(ordered[later].astype(np.uint64) - ordered[earlier].astype(np.uint64))
 
 
 def smooth_bound(
@@ -106,6 +119,7 @@ def smooth_bound(
     """
     exact_beta, step = exact_parameter("beta", beta), grid_spacing(spacing)
     padded = _padded(values, low, high)
+    low, high = int(low), int(high)
     n = padded.size - 2
     m = median_rank(n) if rank is None else integer_parameter("rank", rank, least=1)
     if m > n:
@@ -114,8 +128,7 @@ def smooth_bound(
     if inner < 64 * SLACK:
         # So small a beta allows next to no fall-off: the whole range is smooth for every beta.
         return SmoothBound(value=(high - low) * step, beta=exact_beta)
-    floats = padded.astype(np.float64)
-    i, j = _best_pair(floats, m, float(inner))
+    i, j = _best_pair(padded, m, float(inner))
     with precision(128):
         import flint
 
@@ -129,19 +142,28 @@ def smooth_bound(
     return SmoothBound(value=min(top, Fraction(high - low)) * step, beta=exact_beta)
 
 
+def _logs(sizes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Natural logarithms of integers that are at least 0, of any length; -inf for 0."""
+    if sizes.dtype == object:
+        logs = np.vectorize(lambda v: math.log(v) if v > 0 else -math.inf, otypes=[np.float64])
+        return np.asarray(logs(sizes))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(sizes.astype(np.float64)))
+
+
 def _block(
-    x: npt.NDArray[np.float64], beta: float, i_low: int, i_high: int, j_low: int, j_high: int
+    x: npt.NDArray[Any], beta: float, i_low: int, i_high: int, j_low: int, j_high: int
 ) -> tuple[float, int, int]:
     """All pairs of a small block at once."""
     i, j = np.arange(i_low, i_high + 1)[:, None], np.arange(j_low, j_high + 1)[None, :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log(np.maximum(x[j] - x[i], 0.0)) - beta * (j - i - 1)
+    # i <= m <= j throughout, so that no difference is negative.
+    value = _logs(gaps(x, j, i)) - beta * (j - i - 1)
     value = np.where(j > i, value, -np.inf)
     at = np.unravel_index(int(np.argmax(value)), value.shape)
     return float(value[at]), i_low + int(at[0]), j_low + int(at[1])
 
 
-def _best_pair(x: npt.NDArray[np.float64], m: int, beta: float) -> tuple[int, int]:
+def _best_pair(x: npt.NDArray[Any], m: int, beta: float) -> tuple[int, int]:
     """The pair i <= m <= j, i < j, with the largest (x_j - x_i) e^(-beta (j - i - 1)), by divide and conquer."""
     reach = int(min(DEEP / beta + 2, x.size))
     first, last = max(0, m - reach), min(x.size - 1, m + reach)
@@ -159,9 +181,7 @@ def _best_pair(x: npt.NDArray[np.float64], m: int, beta: float) -> tuple[int, in
         if js.size == 0:
             j = j_high
         else:
-            gaps = x[js] - x[i]
-            with np.errstate(divide="ignore"):
-                value = np.log(gaps) - beta * (js - i - 1)
+            value = _logs(gaps(x, js, i)) - beta * (js - i - 1)
             at = int(np.argmax(value))
             j = int(js[at])
             if value[at] > best[0]:

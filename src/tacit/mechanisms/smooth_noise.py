@@ -19,7 +19,7 @@ from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.smooth import SmoothBound
 from tacit.noise import ContinuousLaw, Draws, Needs, add_exact, grid_spacing, root, total
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter, settle
 from tacit.noise.enclosures import Reals
 from tacit.noise.source import Source, default_source
 
@@ -88,7 +88,9 @@ class SmoothMechanism(Mechanism):
 
     def _check(self) -> None:
         exact_parameter("noise_multiplier", self.noise_multiplier)
+        settle(self, noise_multiplier=self.noise_multiplier)
         exact_parameter("beta", self.beta)
+        settle(self, beta=self.beta)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
     def _noise_scale(self, smooth: SmoothBound) -> Fraction:
@@ -174,6 +176,7 @@ class SmoothLaplace(SmoothMechanism):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
         self._check()
         if self._delta() >= 1.0:
             raise InvalidParameter(
@@ -259,7 +262,7 @@ class SmoothStudent(SmoothMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        integer_parameter("degrees", self.degrees, least=1)
+        settle(self, degrees=integer_parameter("degrees", self.degrees, least=1))
         self._check()
 
     @classmethod

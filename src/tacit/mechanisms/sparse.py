@@ -25,7 +25,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.sparse_keys import Impossible, Keys, domain_size, draw_empty, key_integers, pack_keys
 from tacit.mechanisms.sparse_noise import count_passing, passing_noise, tail_ball
-from tacit.noise import add_exact, integer_array
+from tacit.noise import add_exact, integer_array, narrowed
 from tacit.noise.balls import Exact, ball_of, integer_parameter, precision
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
@@ -120,7 +120,12 @@ class SparseHistogram(Mechanism):
         _noise(self.noise)
         object.__setattr__(self, "domain", domain_size(self.domain))
         if self.impossible is not None:
+            if not isinstance(self.impossible, Impossible):
+                raise InvalidParameter(
+                    parameter="impossible", value=self.impossible, must="be Impossible(...)"
+                )
             object.__setattr__(self, "impossible", self.impossible.listed(self.domain))
+            self.impossible.within_reach(self.domain)
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | np.integer):
             raise InvalidParameter(
                 parameter="threshold",
@@ -254,12 +259,13 @@ class SparseHistogram(Mechanism):
         places = draw_empty(
             number, domain=self.domain, occupied=occupied, impossible=self.impossible, source=source
         )
+        number = int(places.size)
         values = passing_noise(self.noise.law, number, least, source)
         kept = occupied[passed]
         at = np.searchsorted(kept, places)
         return SparseReleased(
             keys=np.insert(kept, at, places) if number else kept,
-            values=np.insert(noisy[passed], at, values) if number else noisy[passed],
+            values=_joined(noisy[passed], at, values),
             mechanism=self,
             publishable=source.publishable,
         )
@@ -320,6 +326,13 @@ class SparseHistogram(Mechanism):
         """
         t = self.noise.max_error(confidence=confidence_level(confidence), dimension=self.cells)
         return max(self.threshold, 0) + t
+
+
+def _joined(kept: Integers, at: Any, values: Integers) -> Integers:
+    """Both kinds of cells in one array, whose type follows from what is released alone."""
+    if kept.dtype == object or values.dtype == object:
+        kept, values = kept.astype(object), values.astype(object)
+    return narrowed(np.insert(kept, at, values) if values.size else kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,6 +6,7 @@ packed as big-endian bytes in a void array, whose order is that of the integers,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter, NotCertified, TooManyCells
-from tacit.noise.balls import integer_parameter
-from tacit.noise.source import Source
+from tacit.errors import InvalidParameter, TooManyCells
+from tacit.noise import unmasked
+from tacit.noise.balls import integer_parameter, settle
+from tacit.noise.source import SeededSource, Source
 
 __all__ = [
     "MOST_BITS",
@@ -36,8 +38,9 @@ WORD = 1 << 64
 NARROW = 1 << 64
 DRAWS = 1 << 24
 TESTED = 1 << 20
-SMALL = 1 << 20
-MOST_ROUNDS = 4096
+SMALL = 1 << 22
+LEAST_SHARE = 256
+SAMPLE = 1 << 16
 
 
 def domain_size(value: object, name: str = "domain") -> int:
@@ -116,7 +119,7 @@ def _bad(must: str, hint: str = "") -> InvalidParameter:
 
 def pack_keys(keys: npt.ArrayLike, domain: int, *, name: str = "keys") -> Keys:
     """Checked keys in their packed form: integers inside the domain, increasing, all different."""
-    array: npt.NDArray[Any] = np.asarray(keys)
+    array = unmasked(keys, name="keys")
     if array.ndim != 1:
         raise _bad(f"be one-dimensional {name}")
     wide = domain > NARROW
@@ -168,8 +171,12 @@ class Impossible:
                 value="both or none",
                 must="be given by keys or by a test and its count",
             )
-        if self.test is not None:
-            integer_parameter("count", self.count, least=0)
+        if self.count is not None or self.test is not None:
+            settle(self, count=integer_parameter("count", self.count, least=0))
+        if self.test is not None and not callable(self.test):
+            raise InvalidParameter(
+                parameter="test", value=type(self.test).__name__, must="be a function of keys"
+            )
 
     def within(self, domain: int) -> tuple[Keys, int]:
         """The listed keys (none for a test), checked, and how many cells are impossible."""
@@ -194,6 +201,33 @@ class Impossible:
                 must=f"be {found.size}, the number of keys that the test holds for",
             )
         return Impossible(keys=found)
+
+    def within_reach(self, domain: int) -> None:
+        """Refuses, from the declaration alone, a test that leaves too few cells to find by drawing, or a wrong count.
+
+        Empty cells that pass are drawn until a possible one is met. Whether that takes long must not depend on
+        which cells are occupied: at least one cell in 256 must be possible, beyond what can be listed.
+        """
+        if self.test is None or domain <= SMALL:
+            return
+        assert self.count is not None
+        possible = domain - self.count
+        if possible * LEAST_SHARE < domain:
+            raise InvalidParameter(
+                parameter="impossible", value=f"all but {possible:,} of {domain:,} cells",
+                must=f"leave at least one cell in {LEAST_SHARE} of a domain of more than {SMALL:,} cells",
+                hint="number the possible cells themselves, and give those keys; or use fewer columns",
+            )  # fmt: skip
+        # A fixed public sample: a count that is far off would make empty cells as a whole too many or too few.
+        drawn = uniform_keys(domain, SAMPLE, SeededSource(seed=0), domain)
+        seen, share = int(self.holds(drawn).sum()), self.count / domain
+        if abs(seen - drawn.size * share) > 8 * math.sqrt(drawn.size * share * (1 - share)) + 8:
+            raise InvalidParameter(
+                parameter="count",
+                value=self.count,
+                must="be the number of keys that the test holds for",
+                hint=f"of {drawn.size:,} keys spread over the domain it holds for {seen:,}",
+            )
 
     def holds(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """Which of these keys are impossible by the test."""
@@ -279,24 +313,37 @@ def _different(count: int, size: int, domain: int, banned: Keys, source: Source)
 
 
 def _tested(count: int, domain: int, taken: Keys, impossible: Impossible, source: Source) -> Keys:
-    """The same where a test tells impossible keys: the first `count` allowed draws, in the order of drawing."""
+    """The same where a test tells impossible keys; it always ends, and never gives up.
+
+    Where at least half of the possible cells are free: the first `count` allowed draws, in the order of drawing. Else
+    the domain is at most 512 times the occupied cells (`Impossible.within_reach`), and its free cells are listed.
+    """
+    possible = domain - (impossible.count or 0)
+    free = possible - int(taken.size)
+    if domain <= NARROW and 2 * free < possible:
+        listed = _listed_free(domain, taken, impossible)
+        # A declared count that is too small promises more free cells than there are.
+        chosen = _different(min(count, int(listed.size)), int(listed.size), domain, taken[:0], source)
+        return np.asarray(listed[chosen.astype(np.int64)])
     got = taken[:0]
-    free = domain - int(taken.size) - (impossible.count or 0)
-    for _ in range(MOST_ROUNDS):
-        missing = count - int(got.size)
-        if missing <= 0:
-            return np.sort(got)
+    while (missing := count - int(got.size)) > 0:
         tries = min(TESTED, missing * domain // max(free - int(got.size), 1) * 9 // 8 + 64)
         drawn = uniform_keys(domain, tries, source, domain)
         drawn = drawn[~_inside(drawn, taken)]
         both = np.concatenate([got, drawn[~impossible.holds(drawn)]])
         _, first = np.unique(both, return_index=True)
         got = both[np.sort(first)][:count]
-    raise NotCertified(
-        what="a draw among empty cells",
-        reason="almost no key passes the test of impossible cells",
-        hint="check the declared count of impossible cells, or use a smaller domain",
-    )
+    return np.sort(got)
+
+
+def _listed_free(domain: int, taken: Keys, impossible: Impossible) -> Keys:
+    """All keys that are neither taken nor impossible, block by block."""
+    parts = [taken[:0]]
+    for start in range(0, domain, TESTED):
+        keys = np.arange(start, min(start + TESTED, domain), dtype=np.uint64)
+        keys = keys[~_inside(keys, taken)]
+        parts.append(keys[~impossible.holds(keys)])
+    return np.concatenate(parts)
 
 
 def _free_keys(ranks: Keys, taken: Keys) -> Keys:

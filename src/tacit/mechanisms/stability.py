@@ -26,8 +26,8 @@ from tacit.mechanisms.base import Mechanism, epsilon_parameter
 from tacit.mechanisms.gaussian import Gaussian, delta_parameter
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
-from tacit.noise import add_exact, integer_array
-from tacit.noise.balls import Ball, Exact, exact_parameter, integer_parameter
+from tacit.noise import add_exact, integer_array, narrowed
+from tacit.noise.balls import Ball, Exact, exact_parameter, integer_parameter, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
@@ -49,8 +49,8 @@ class KeysOfAUnit:
     total: int | None = None
 
     def __post_init__(self) -> None:
-        integer_parameter("keys", self.keys, least=1)
-        integer_parameter("each", self.each, least=1)
+        settle(self, keys=integer_parameter("keys", self.keys, least=1))
+        settle(self, each=integer_parameter("each", self.each, least=1))
         most = self.keys * self.each
         total = most if self.total is None else integer_parameter("total", self.total, least=1)
         object.__setattr__(self, "total", min(total, most))
@@ -101,7 +101,7 @@ class StableHistogram(Mechanism):
             )
         if not isinstance(self.unit, KeysOfAUnit):
             raise InvalidParameter(parameter="unit", value=self.unit, must="be KeysOfAUnit(...)")
-        integer_parameter("threshold", self.threshold, least=self.unit.each)
+        settle(self, threshold=integer_parameter("threshold", self.threshold, least=self.unit.each))
         if isinstance(self.noise, Gaussian) == (self.epsilon is None):
             raise InvalidParameter(
                 parameter="epsilon", value=self.epsilon, must="be given for Gaussian noise, and only for it",
@@ -109,6 +109,7 @@ class StableHistogram(Mechanism):
             )  # fmt: skip
         if self.epsilon is not None:
             epsilon_parameter(self.epsilon)
+            settle(self, epsilon=self.epsilon)
         self._consistent()
 
     def _consistent(self) -> None:
@@ -212,8 +213,9 @@ class StableHistogram(Mechanism):
             )  # fmt: skip
         noisy = add_exact(true, self.noise.law.sample(size=true.size, source=source))
         passed = np.flatnonzero(np.asarray(noisy > self.threshold, dtype=np.bool_))
+        # The type follows from what is released: a cell that stays hidden must not widen it.
         return StableReleased(
-            positions=passed, values=noisy[passed], mechanism=self, publishable=source.publishable
+            positions=passed, values=narrowed(noisy[passed]), mechanism=self, publishable=source.publishable
         )
 
     def expected_error(self, *, occupied: int) -> float:

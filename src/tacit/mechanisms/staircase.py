@@ -22,7 +22,7 @@ from tacit.mechanisms.base import (
 from tacit.mechanisms.sensitivity import L1, Count, need
 from tacit.noise import Staircase as StaircaseLaw
 from tacit.noise import grid_spacing
-from tacit.noise.balls import Exact
+from tacit.noise.balls import Exact, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source
 
@@ -47,6 +47,7 @@ class Staircase(AdditiveMechanism):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
         need("staircase", self.sensitivity, (L1, Count), "it is for one number: the size of its largest move")
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         _ = self.law

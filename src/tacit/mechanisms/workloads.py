@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells
 from tacit.guarantees import Neighbours
-from tacit.noise.balls import integer_parameter
+from tacit.noise import unmasked
+from tacit.noise.balls import flag_parameter, integer_parameter, settle
 
 __all__ = [
     "Workload",
@@ -48,7 +49,8 @@ class Workload:
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", integer_matrix(self.matrix))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        integer_parameter("rows", self.rows, least=1)
+        settle(self, rows=integer_parameter("rows", self.rows, least=1))
+        settle(self, absent=flag_parameter("absent", self.absent))
 
     @property
     def cells(self) -> int:
@@ -102,7 +104,7 @@ def _largest(columns: Matrix, add: bool, absent: bool) -> tuple[int, int]:
 
 def integer_matrix(values: Any) -> Matrix:
     """A matrix of small integers with at least one entry that is not 0."""
-    array = np.asarray(values)
+    array = unmasked(values, name="matrix")
     if array.ndim != 2 or not array.size:
         raise EmptyComposition(what="the matrix of queries", hint="one row a query, one column a cell")
     if array.size > MOST_ENTRIES:
@@ -111,7 +113,8 @@ def integer_matrix(values: Any) -> Matrix:
         )
     if array.dtype.kind == "f" and bool((array == np.rint(array)).all()):
         array = array.astype(np.int64)
-    if array.dtype.kind not in "iub" or int(np.abs(array).max()) > _LARGEST:
+    # |min| by Python's integers: the smallest of a narrow type has no absolute value of that type.
+    if array.dtype.kind not in "iub" or max(abs(int(array.max())), abs(int(array.min()))) > _LARGEST:
         raise InvalidParameter(
             parameter="matrix", value=f"array of {array.dtype}", must=f"hold integers up to {_LARGEST:,}",
             hint="multiply rational queries by a common denominator",

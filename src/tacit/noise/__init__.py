@@ -18,7 +18,7 @@ from tacit.noise.bodies import (
 )
 from tacit.noise.enclosures import root, total
 from tacit.noise.grid import ContinuousLaw, Draws, GridVector, Needs, grid_spacing, rounding_delta
-from tacit.noise.integers import add_exact, integer_array
+from tacit.noise.integers import add_exact, integer_array, narrowed, real_array, unmasked
 from tacit.noise.laws import (
     Bernoulli,
     Binomial,
@@ -72,9 +72,12 @@ __all__ = [
     "default_source",
     "grid_spacing",
     "integer_array",
+    "narrowed",
     "permutation",
+    "real_array",
     "root",
     "rounding_delta",
     "total",
     "uniform_integer",
+    "unmasked",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter, settle
 from tacit.noise.grid import GridVector, grid_spacing, rounding_delta
 from tacit.noise.reals import Exponentials
 from tacit.noise.source import Source, default_source
@@ -42,7 +42,7 @@ class SampledBody:
     failure_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        integer_parameter("coordinates", self.coordinates, least=1)
+        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
         for name in ("absolute_error", "marginal_density_bound", "reach"):
             exact_parameter(name, getattr(self, name))
         if not 0 <= exact_parameter("failure_probability", self.failure_probability, positive=False) <= 1:

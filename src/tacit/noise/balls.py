@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import flint
 import numpy as np
@@ -26,10 +26,13 @@ __all__ = [
     "Exact",
     "ball_of",
     "exact_parameter",
+    "flag_parameter",
     "integer_parameter",
     "outward",
+    "plain",
     "precision",
     "scaled_floor",
+    "settle",
     "working_precision",
 ]
 
@@ -99,19 +102,53 @@ def exact_parameter(name: str, value: object, *, positive: bool = True) -> Fract
     must = "be a finite number above 0" if positive else "be a finite number"
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.integer | np.floating):
         raise InvalidParameter(parameter=name, value=value, must=must, hint="give an int, float or Fraction")
-    if isinstance(value, float | np.floating) and not math.isfinite(value):
+    number = plain(value)
+    if isinstance(number, float) and not math.isfinite(number):
         raise InvalidParameter(parameter=name, value=value, must=must)
-    if isinstance(value, int | np.integer):
-        number = Fraction(int(value))
-    else:
-        number = value if isinstance(value, Fraction) else Fraction(float(value))
     if positive and number <= 0:
         raise InvalidParameter(parameter=name, value=value, must=must)
-    return number
+    return Fraction(number)
 
 
-def integer_parameter(name: str, value: object, *, least: int) -> int:
-    """An integer that is at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidParameter(parameter=name, value=value, must=f"be an integer that is at least {least}")
+def plain(value: Any) -> Any:
+    """NumPy's scalars as Python's own numbers, exactly: theirs wrap around and lose digits. Others stay."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.floating):
+        number = float(value)
+        if not math.isfinite(value) or number == value:
+            return number
+        return Fraction(*value.as_integer_ratio())
+    return value
+
+
+def integer_parameter(name: str, value: object, *, least: int | None) -> int:
+    """An integer that is at least `least`, as Python's own kind."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | np.integer)
+        or (least is not None and int(value) < least)
+    ):
+        must = "be an integer" if least is None else f"be an integer that is at least {least}"
+        raise InvalidParameter(parameter=name, value=value, must=must)
     return int(value)
+
+
+def flag_parameter(name: str, value: object) -> bool:
+    """True or False: "no" and 0 are neither, and every text but the empty one would count as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidParameter(
+            parameter=name, value=value, must="be True or False", hint="a text or a number is not one"
+        )
+    return bool(value)
+
+
+def settle(instance: object, **values: object) -> None:
+    """Puts checked values into the fields of a frozen object, NumPy's scalars as Python's own numbers.
+
+    What was checked is then what is computed with.
+    """
+    for name, value in values.items():
+        object.__setattr__(instance, name, plain(value))

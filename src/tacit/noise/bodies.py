@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
+from tacit.noise.balls import Exact, exact_parameter, integer_parameter, settle
 from tacit.noise.enclosures import Enclosure, Reals, root, total
 from tacit.noise.grid import ContinuousLaw, Draws, Needs
 from tacit.noise.matrices import Matrix
@@ -51,6 +51,7 @@ class GaussianVector(ContinuousLaw):
     def __post_init__(self) -> None:
         d = integer_parameter("coordinates", self.coordinates, least=1)
         exact_parameter("noise_std", self.noise_std)
+        settle(self, noise_std=self.noise_std)
         matrix = None if self.factor is None else Matrix("factor", self.factor)
         if matrix is not None and matrix.shape[0] != d:
             raise InvalidParameter(parameter="factor", value=matrix.shape, must=f"have {d} rows")
@@ -77,8 +78,9 @@ class Sphere(ContinuousLaw):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        integer_parameter("coordinates", self.coordinates, least=1)
+        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
         exact_parameter("radius", self.radius)
+        settle(self, radius=self.radius)
 
     @property
     def dimension(self) -> int:
@@ -111,8 +113,9 @@ class EuclideanBall(Body):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        integer_parameter("coordinates", self.coordinates, least=1)
+        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
         exact_parameter("radius", self.radius)
+        settle(self, radius=self.radius)
 
     @property
     def dimension(self) -> int:
@@ -169,8 +172,9 @@ class L1Ball(Body):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        integer_parameter("coordinates", self.coordinates, least=1)
+        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
         exact_parameter("radius", self.radius)
+        settle(self, radius=self.radius)
 
     @property
     def dimension(self) -> int:
@@ -208,8 +212,9 @@ class LinfBall(Body):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        integer_parameter("coordinates", self.coordinates, least=1)
+        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
         exact_parameter("radius", self.radius)
+        settle(self, radius=self.radius)
 
     @property
     def dimension(self) -> int:
@@ -242,7 +247,7 @@ class FormulaBody(Body):
     is_symmetric: bool = False
 
     def __post_init__(self) -> None:
-        integer_parameter("coordinates", self.coordinates, least=1)
+        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
 
     @property
     def dimension(self) -> int:
@@ -268,6 +273,7 @@ class KNorm(ContinuousLaw):
 
     def __post_init__(self) -> None:
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
 
     @property
     def dimension(self) -> int:

@@ -1,7 +1,8 @@
-"""Sums of integers that never wrap around."""
+"""Sums of integers that never wrap around, and whose type tells nothing but the sums themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,43 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.noise.exact import Integers
 
-__all__ = ["add_exact", "integer_array"]
+__all__ = ["add_exact", "integer_array", "narrowed", "real_array", "unmasked"]
 
 HALF = 1 << 62
+
+
+def unmasked(values: Any, *, name: str = "values") -> npt.NDArray[Any]:
+    """The values as an array; masked ones are refused, since the mask would be dropped and what it hides counted."""
+    parts = values if isinstance(values, Sequence) and not isinstance(values, str | bytes) else ()
+    if isinstance(values, np.ma.MaskedArray) or any(isinstance(v, np.ma.MaskedArray) for v in parts):
+        raise InvalidParameter(
+            parameter=name,
+            value="a masked array",
+            must="have no mask",
+            hint="say what a masked entry counts as: values.filled(0)",
+        )
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError):
+        raise InvalidParameter(
+            parameter=name, value="rows of different lengths", must="be an array"
+        ) from None
+
+
+def real_array(values: npt.ArrayLike, *, name: str = "values") -> npt.NDArray[np.float64]:
+    """Numbers as floats; text, flags and masked entries are refused."""
+    array = unmasked(values, name=name)
+    if array.size and (
+        array.dtype.kind not in "iufO"
+        or (array.dtype.kind == "O" and not all(type(v) in (int, float) for v in array.ravel()))
+    ):
+        raise InvalidParameter(parameter=name, value=f"array of {array.dtype}", must="hold numbers")
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        raise InvalidParameter(
+            parameter=name, value="a number beyond 10^308", must="hold numbers of ordinary size"
+        ) from None
 
 
 def integer_array(values: npt.ArrayLike, *, name: str = "values") -> Integers:
@@ -20,9 +55,9 @@ def integer_array(values: npt.ArrayLike, *, name: str = "values") -> Integers:
 
     Floats are refused, even whole ones: rounding to the grid is a decision that belongs to the caller.
     """
-    array: npt.NDArray[Any] = np.asarray(values)
+    array = unmasked(values, name=name)
     if array.size == 0:
-        return array.astype(np.int64)
+        return np.empty(array.shape, dtype=np.int64)
     if array.dtype.kind == "i":
         return array.astype(np.int64)
     if array.dtype.kind == "u":
@@ -37,10 +72,25 @@ def integer_array(values: npt.ArrayLike, *, name: str = "values") -> Integers:
     )
 
 
+def narrowed(values: Integers) -> Integers:
+    """The same integers, as int64 where all of them fit: the type is a function of what is told, and of nothing else.
+
+    Numbers on the way (the true values, the noise, cells that are dropped) must not choose the type of a release.
+    """
+    array = np.asarray(values)
+    if array.dtype != object:
+        return array.astype(np.int64, copy=False)
+    fits = all(-(1 << 63) <= int(v) < 1 << 63 for v in array.ravel())
+    return array.astype(np.int64) if fits else array
+
+
 def add_exact(values: npt.ArrayLike, noise: Integers) -> Integers:
-    """values + noise without overflow: int64 where every sum surely fits, otherwise Python integers."""
+    """values + noise without overflow: int64 where every sum fits, otherwise Python integers.
+
+    The type depends on the sums alone, so that it tells no more than they do.
+    """
     left, right = integer_array(values), integer_array(noise, name="noise")
     small = left.dtype != object and right.dtype != object
     if small and all(a.size == 0 or (a.max() < HALF and a.min() >= -HALF) for a in (left, right)):
         return np.asarray(left + right)
-    return np.asarray(left.astype(object) + right.astype(object))
+    return narrowed(np.asarray(left.astype(object) + right.astype(object), dtype=object))

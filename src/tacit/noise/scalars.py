@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter, settle
 from tacit.noise.enclosures import Reals, total
 from tacit.noise.exact import Inverter
 from tacit.noise.grid import ContinuousLaw, Draws, GridVector, Needs, grid_spacing
@@ -90,7 +90,9 @@ class Gamma(ContinuousLaw):
 
     def __post_init__(self) -> None:
         exact_parameter("shape", self.shape)
+        settle(self, shape=self.shape)
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
 
     @property
     def dimension(self) -> int:
@@ -123,7 +125,9 @@ class Beta(ContinuousLaw):
 
     def __post_init__(self) -> None:
         exact_parameter("a", self.a)
+        settle(self, a=self.a)
         exact_parameter("b", self.b)
+        settle(self, b=self.b)
 
     @property
     def dimension(self) -> int:

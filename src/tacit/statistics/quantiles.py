@@ -18,7 +18,7 @@ from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Schema
 from tacit.statistics.base import By, Integers, Part, Question, Statistic, by_columns, filter_of
 from tacit.statistics.forms import Parts, Reals
-from tacit.statistics.movement import boxes, replaced, row_limit
+from tacit.statistics.movement import base_unit, boxes, replaced, row_limit
 
 __all__ = ["Quantiles", "median", "quantile", "quantiles", "rank_sensitivity"]
 
@@ -103,9 +103,10 @@ def rank_sensitivity(share: float, unit: Unit) -> Fraction:
     """How far one unit can move |#(values below t) - q n|, for any t.
 
     A row adds (b, 1) to (#below, n), b in {0, 1}, or (0, 0): it moves the difference by b - q in {-q, 1 - q}.
-    Add-or-remove: m max(q, 1 - q). Replace-one: m times the distance of the extremes, m.
+    Add-or-remove: m max(q, 1 - q). Replace-one: m times the distance of the extremes, m. For a group of units m counts
+    the rows of all of them.
     """
-    q, m = Fraction(share), row_limit(unit)
+    q, m = Fraction(share), row_limit(unit) * base_unit(unit)[1]
     return Fraction(m) if replaced(unit) else m * max(q, 1 - q)
 
 

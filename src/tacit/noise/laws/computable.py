@@ -9,7 +9,7 @@ from itertools import count as count_from
 import flint
 
 from tacit.errors import NotCertified
-from tacit.noise.balls import Ball, integer_parameter
+from tacit.noise.balls import Ball, integer_parameter, settle
 from tacit.noise.exact import Integers, Inverter
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.finite import draw_inverted
@@ -47,7 +47,7 @@ class ComputableLaw(DiscreteLaw):
     _inverter: Inverter = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        integer_parameter("start", self.start, least=-(1 << 62))
+        settle(self, start=integer_parameter("start", self.start, least=-(1 << 62)))
         law = _FromCumulative(self.cumulative_ball, self.start)
         object.__setattr__(self, "_inverter", Inverter(law))
 

@@ -11,13 +11,7 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-from tacit.noise.balls import (
-    Ball,
-    Exact,
-    ball_of,
-    exact_parameter,
-    working_precision,
-)
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, settle, working_precision
 from tacit.noise.exact import CHUNK, Integers, Inverter, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
@@ -77,6 +71,7 @@ class DiscreteGaussian(DiscreteLaw):
 
     def __post_init__(self) -> None:
         exact_parameter("noise_std", self.noise_std)
+        settle(self, noise_std=self.noise_std)
 
     @property
     def parameter(self) -> Fraction:

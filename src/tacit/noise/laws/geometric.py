@@ -16,7 +16,7 @@ from functools import lru_cache
 import flint
 import numpy as np
 
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, settle
 from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
@@ -151,6 +151,7 @@ class Geometric(DiscreteLaw):
 
     def __post_init__(self) -> None:
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
 
     @property
     def rate(self) -> Fraction:
@@ -185,6 +186,7 @@ class DiscreteLaplace(DiscreteLaw):
 
     def __post_init__(self) -> None:
         exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
 
     @property
     def rate(self) -> Fraction:

@@ -11,7 +11,7 @@ import flint
 import numpy as np
 
 from tacit.errors import InvalidParameter
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter, precision
+from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter, precision, settle
 from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.geometric import geometric_digits
@@ -45,7 +45,8 @@ class Staircase(DiscreteLaw):
 
     def __post_init__(self) -> None:
         exact_parameter("epsilon", self.epsilon)
-        integer_parameter("sensitivity", self.sensitivity, least=1)
+        settle(self, epsilon=self.epsilon)
+        settle(self, sensitivity=integer_parameter("sensitivity", self.sensitivity, least=1))
         if self.gamma is not None and not 0 < exact_parameter("gamma", self.gamma) <= 1:
             raise InvalidParameter(parameter="gamma", value=self.gamma, must="lie in (0, 1]")
         object.__setattr__(self, "plateau", self._chosen())
