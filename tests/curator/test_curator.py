@@ -243,7 +243,8 @@ def test_answers_survive_the_ledger() -> None:
         Noisy(parts={"a": np.arange(6).reshape(2, 3), "b": wide, "c": np.array([0.5])}, keys=None),
         Noisy(parts={"count": np.array([1, 2])}, keys=(("x", "y"), (1, 2.5))),
     ]
-    back = decode(encode(given))
+    back, made = decode(encode(given, {"noise": "x"}))
+    assert made == {"noise": "x"}
     for one, other in zip(given, back, strict=True):
         assert one.keys == other.keys
         for name, values in one.parts.items():

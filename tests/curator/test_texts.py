@@ -148,8 +148,8 @@ def test_an_error_steers_no_terminal(run: Runner, tmp_path: Path) -> None:
     "names",
     [
         ("a b", "a-b"), ("A", "a"), ("Straße", "STRASSE"), ("caf\u00e9", "cafe\u0301"), ("x", "x."),
-        ("CON",), ("nul.x",),        ("com1",), ("LPT9.txt",), ("..",), (".",), ("",), (".hidden",), ("a/b",), ("a\\b",), ("a:b",),
-        ("a\nb",), ("\ufb01", "fi"),
+        ("CON",), ("nul.x",), ("com1",), ("LPT9.txt",), ("..",), (".",), ("",), (".hidden",), ("a/b",), ("a\\b",),
+        ("a:b",), ("a\nb",), ("\ufb01", "fi"),
     ],
 )  # fmt: skip
 def test_names_that_are_no_files_or_one_file_are_refused(names: tuple[str, ...]) -> None:

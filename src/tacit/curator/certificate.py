@@ -9,18 +9,27 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from tacit.accounting.codec import to_record
+from tacit.curator.binding import bound
 from tacit.curator.plan import Plan, Planned
 from tacit.curator.sampling import DECLARED
 from tacit.curator.words import beyond_groups
+from tacit.ledger.canonical import sha256
+from tacit.sources.aggregates import Squares, Steps
 
-__all__ = ["FORMAT", "NOT_COVERED", "certify", "json_text"]
+__all__ = ["CIPHER", "EARLIER", "FORMAT", "NOT_COVERED", "SEEDED", "certify", "json_text", "versions"]
 
-FORMAT = "tacit certificate 1"
+FORMAT = "tacit certificate 2"
+EARLIER = "tacit certificate 1"
+"""Certificates that bind nothing: they can still be read, with a warning."""
+
+CIPHER, SEEDED = "AES-256-CTR", "seeded, for tests"
+PUBLISHABLE = (CIPHER,)
 
 COMPUTATIONAL = (
     "The noise comes from AES-256 in counter mode, keyed by the operating system. Against an adversary who cannot tell"
     " that from uniform bits the guarantee holds as stated (SIM-CDP); against one who can, nothing is claimed."
 )
+FOR_TESTS = "The noise came from a seeded source, for a test: whoever knows the seed can take it off again."
 NOT_COVERED = (
     "values outside the declared bounds, which were clamped or left out as the schema says",
     "rows of a person beyond the declared limit, which were not used",
@@ -31,25 +40,19 @@ PACKAGES = ("numpy", "duckdb", "ibis-framework", "python-flint", "cryptography",
 
 
 def certify(
-    plan: Plan,
-    planned: Planned,
-    *,
-    ledger: dict[str, Any],
-    made: str,
-    publishable: bool,
-    data: dict[str, Any],
+    plan: Plan, planned: Planned, *, ledger: dict[str, Any], made: dict[str, Any], values: str
 ) -> dict[str, Any]:
-    """The certificate of one release of a plan."""
+    """The certificate of one release of a plan: `made` and `ledger` say where it comes from, `values` is its CSV."""
     question, treatment = planned.question, planned.treatment
     theorems = dict.fromkeys([*treatment.theorems, plan.charged.theorem, "post-processing"])
-    if data["bounded"]:
+    if made["data"]["bounded"]:
         theorems["keyed-bounding"] = None
     theorems["contribution-polytopes"] = None
-    return {
+    content = {
         "format": FORMAT,
         "name": planned.name,
-        "made": made,
-        "publishable": publishable,
+        "made": made["time"],
+        "publishable": made["noise"] in PUBLISHABLE,
         "statistic": planned.ask.statistic.describe(),
         "guarantee": planned.guarantee.record,
         "meaning": planned.guarantee.explain(),
@@ -66,7 +69,8 @@ def certify(
         },
         "grid": {p.name: str(p.spacing) for p in question.parts},
         "numerical_delta": treatment.describe()["numerical_delta"],
-        "computational": COMPUTATIONAL,
+        "noise_source": made["noise"],
+        "computational": COMPUTATIONAL if made["noise"] in PUBLISHABLE else FOR_TESTS,
         "intervals": {
             "confidence": float(planned.ask.confidence),
             "cover": POPULATION if planned.ask.sampling else treatment.covers,
@@ -75,6 +79,7 @@ def certify(
         },
         "error": planned.expected.record,
         "price_of_privacy": planned.expected.floor_record,
+        "asked": {k: v for k, v in planned.ask.describe().items() if k not in ("name", "statistic")},
         "consistent": planned.ask.consistent,
         "schema": {n: d for n, d in _plain(plan.schema.describe()).items() if n in _columns(planned)},
         "theorems": list(theorems),
@@ -84,10 +89,12 @@ def certify(
             "charge": plan.charge.record,
             "charged_by": plan.charged.theorem,
         },
+        "values": {"sha256": sha256(values)},
         "ledger": ledger,
-        "data": data,
-        "versions": dict(_version_items()),
+        "data": made["data"],
+        "versions": made["versions"],
     }  # fmt: skip
+    return bound(content)
 
 
 def json_text(certificate: dict[str, Any]) -> str:
@@ -108,9 +115,14 @@ def _event(planned: Planned) -> Any:
 
 
 def _columns(planned: Planned) -> set[str]:
-    """The declared columns that the statistic reads."""
-    said = repr(planned.ask.statistic.describe())
-    return {name for name in planned.question.schema if name in said}
+    """The declared columns that the statistic reads: its keys, what it adds up, and what its filters look at."""
+    found: set[str] = set()
+    for request in planned.question.requests:
+        found |= {axis.column for axis in request.axes}
+        for one in request.aggregates:
+            found |= set(one.present) | ({one.column} if isinstance(one, Steps | Squares) else set())
+            found |= one.where.columns() if one.where is not None else frozenset()
+    return found
 
 
 def _plain(value: Any) -> Any:
@@ -119,6 +131,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def versions() -> dict[str, str]:
+    """What is installed here."""
+    return dict(_version_items())
 
 
 @cache

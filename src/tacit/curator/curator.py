@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from tacit.curator.asks import Ask, ask
-from tacit.curator.certificate import certify
-from tacit.curator.consistent import finish
+from tacit.curator.certificate import CIPHER, SEEDED, versions
+from tacit.curator.made import ledger_part, read_release
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import exact_numbers, price
 from tacit.curator.records import decode, encode
-from tacit.curator.release import Release, Releases
-from tacit.curator.sampling import population
+from tacit.curator.release import Releases
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
@@ -181,19 +180,33 @@ class Curator:
         )
         outcome = ledger.reserve(request)
         if isinstance(outcome, Recorded):
-            entry = {"id": ledger.id, "sequence": outcome.charge.sequence, "time": outcome.charge.time}
-            return self._releases(plan, decode(outcome.answer), entry, table)
+            return self._releases(plan, outcome.answer)
         try:
             answers = self._read(plan, table)
-            recorded = encode(answers)
+            recorded = encode(answers, self._made(table, outcome))
         except BaseException:
             with contextlib.suppress(TacitError):
                 ledger.fail(outcome)
             raise
         # From here on the answer is on record: whatever fails below can be had again, free.
         ledger.commit(outcome, recorded)
-        entry = {"id": ledger.id, "sequence": outcome.sequence, "time": _now(), "digest": outcome.digest}
-        return self._releases(plan, answers, entry, table, paid=outcome)
+        return self._releases(plan, recorded, paid=outcome)
+
+    def _made(self, table: Table, paid: Ticket) -> dict[str, Any]:
+        """What makes an answer, kept with it: a replay says what the first answer said."""
+        cipher = self._source is None or self._source.publishable
+        return {
+            "time": _now(),
+            "sequence": paid.sequence,
+            "entry": paid.digest,
+            "noise": CIPHER if cipher else SEEDED,
+            "data": {
+                "engine": table.engine,
+                "bounded": table.person is not None,
+                "conditions": list(getattr(table, "conditions", ())),
+            },
+            "versions": versions(),
+        }
 
     def _read(self, plan: Plan, table: Table) -> list[Noisy]:
         """True numbers exist between these two lines, and nowhere else."""
@@ -204,39 +217,19 @@ class Curator:
             for r, c in zip(plan.releases, cells, strict=True)
         ]
 
-    def _releases(
-        self,
-        plan: Plan,
-        answers: list[Noisy],
-        entry: dict[str, Any],
-        table: Table,
-        *,
-        paid: Ticket | None = None,
-    ) -> Releases:
-        replayed = paid is None
+    def _releases(self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None) -> Releases:
+        """The releases of an answer that is on record: made of it alone, whether it was paid for now or earlier."""
+        answers, made = decode(recorded)
         spent, remaining = (None, None) if paid is None else (paid.spent, paid.left)
         if spent is None or remaining is None:
             spent, remaining = self.ledger.standing(self.analyst)
-        data = {"engine": table.engine, "bounded": table.person is not None}
-        publishable = self._source is None or self._source.publishable
-        found = []
-        for planned, noisy in zip(plan.releases, answers, strict=True):
-            if planned.ask.sampling:
-                estimate = population(planned.question, planned.treatment, noisy, planned.ask.confidence)
-            else:
-                estimate = planned.treatment.read(planned.question, noisy, planned.ask.confidence)
-            if planned.ask.consistent or planned.ask.public is not None:
-                estimate = finish(planned.question, planned.treatment, noisy, estimate)
-            certificate = certify(
-                plan, planned, ledger=entry, made=entry["time"], publishable=publishable, data=data
+        return Releases(
+            read_release(
+                plan, planned, noisy, made, ledger=ledger_part(self.ledger.id, recorded, made),
+                spent=spent, remaining=remaining, replayed=paid is None,
             )
-            found.append(
-                Release(
-                    planned=planned, noisy=noisy, estimate=estimate, certificate=certificate,
-                    spent=spent, remaining=remaining, replayed=replayed,
-                )
-            )  # fmt: skip
-        return Releases(found)
+            for planned, noisy in zip(plan.releases, answers, strict=True)
+        )  # fmt: skip
 
     # --- the table --------------------------------------------------------------------------------------
     def _open(self) -> Table:

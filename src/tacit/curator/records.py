@@ -1,6 +1,8 @@
 """A release as bytes and back: what the ledger keeps, so that a repeated question is answered from the record.
 
-Only noisy numbers and released keys are kept; values and intervals are made of them anew.
+Only noisy numbers and released keys are kept; values and intervals are made of them anew. Beside them stands what
+made them (`made`): when, by which entry of the ledger, with which noise, engine and versions. A certificate of a
+replayed answer is made of that, and so says what that of the first one said.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from tacit.errors import InvalidParameter
 
 __all__ = ["decode", "encode"]
 
-FORMAT = 1
+FORMAT = 2
 
 
-def encode(answers: list[Noisy]) -> bytes:
+def encode(answers: list[Noisy], made: dict[str, Any]) -> bytes:
     """A line of JSON that describes the arrays, then the arrays."""
     blobs: list[bytes] = []
     described = []
@@ -36,12 +38,14 @@ def encode(answers: list[Noisy]) -> bytes:
             blobs.append(body)
         keys = None if answer.keys is None else [[_plain(v) for v in column] for column in answer.keys]
         described.append({"parts": parts, "keys": keys})
-    head = json.dumps({"format": FORMAT, "answers": described}, separators=(",", ":"), allow_nan=False)
+    head = json.dumps(
+        {"format": FORMAT, "made": made, "answers": described}, separators=(",", ":"), allow_nan=False
+    )
     return head.encode("ascii") + b"\n" + b"".join(blobs)
 
 
-def decode(data: bytes) -> list[Noisy]:
-    """The answers that were encoded."""
+def decode(data: bytes) -> tuple[list[Noisy], dict[str, Any]]:
+    """The answers that were encoded, and what made them."""
     head, _, body = data.partition(b"\n")
     try:
         told = json.loads(head)
@@ -67,7 +71,7 @@ def decode(data: bytes) -> list[Noisy]:
             parts[name] = array.reshape(said["shape"])
         keys = answer["keys"]
         out.append(Noisy(parts=parts, keys=None if keys is None else tuple(tuple(k) for k in keys)))
-    return out
+    return out, told["made"]
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,15 +26,20 @@ TOO_NOISY = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What was published: `table` has the keys, value, low and high of every cell."""
+    """What was published: `table` has the keys, value, low and high of every cell.
+
+    `publishable` is False for noise from a seeded source, which is for tests.
+    """
 
     planned: Planned
     noisy: Noisy = field(repr=False)
     estimate: Estimate = field(repr=False)
-    certificate: dict[str, Any] = field(repr=False)
+    certify: Callable[..., dict[str, Any]] = field(repr=False, compare=False)
     spent: Bound
     remaining: Bound
     replayed: bool = False
+    publishable: bool = True
+    _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -46,9 +52,14 @@ class Release:
         return self.planned.guarantee
 
     @property
-    def publishable(self) -> bool:
-        """False for noise from a seeded source, which is for tests."""
-        return bool(self.certificate["publishable"])
+    def certificate(self) -> dict[str, Any]:
+        """What was run, what it may reveal, on what that rests; with digests of the values and of itself.
+
+        Made when it is first asked for: a digest of millions of cells takes seconds.
+        """
+        if not self._certified:
+            self._certified.update(self.certify(values=self.to_csv()))
+        return self._certified
 
     @property
     def columns(self) -> dict[str, Any]:
