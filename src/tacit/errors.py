@@ -3,6 +3,7 @@
     TacitError
     ├── InvalidInput               the request is malformed: nothing was computed, nothing spent   (exit 2)
     │   ├── InvalidParameter       a number outside its domain: NaN, negative, delta > 1, order <= 1
+    │   ├── Closed                 a curator that was closed, and is used again
     │   ├── EmptyComposition       a composition, plan or grid with nothing in it
     │   ├── LedgerError            the ledger cannot be used as it is: absent, read-only, full, unreachable
     │   │   ├── LedgerCorrupt      an entry was changed, removed, moved or cut off, or the file is damaged
@@ -37,6 +38,7 @@ __all__ = [
     "BadData",
     "BadExpression",
     "BudgetExceeded",
+    "Closed",
     "EmptyComposition",
     "InvalidInput",
     "InvalidParameter",
@@ -119,6 +121,16 @@ class EmptyComposition(InvalidInput):
     def __init__(self, *, what: str, hint: str = "") -> None:
         self.what = what
         super().__init__(f"{what} is empty", hint=hint or "give at least one member")
+
+
+class Closed(InvalidInput):
+    """A curator was closed, and is used again."""
+
+    def __init__(self, *, what: str = "curator") -> None:
+        super().__init__(
+            f"the {what} was closed",
+            hint="its budget is not given out anew; make another one with its ledger",
+        )
 
 
 class LedgerError(InvalidInput):

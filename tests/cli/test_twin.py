@@ -42,7 +42,7 @@ def test_it_writes_what_it_names(plan: Path, tmp_path: Path, capsys: pytest.Capt
     assert "400 rows of 100 people" in told.out
     assert str(out) in told.out
     table = pyarrow.parquet.read_table(out)
-    assert table.column_names == ["who", "age", "region"]
+    assert table.column_names == ["who", "age", "region", "__tacit_twin"]
     assert table.num_rows == 400
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["new", "plan.toml", "twin.parquet"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,17 @@ def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make(parquet: Path, tmp_path: Path) -> Any:
-    """A curator with the given budget and options."""
+    """A curator with the given budget and options, over a copy of the table: a table has one ledger."""
+
+    def copied() -> Path:
+        copy = tmp_path / "visits.parquet"
+        if not copy.exists():
+            shutil.copyfile(parquet, copy)
+        return copy
 
     def made(budget: Any = None, protect: Any = None, **more: Any) -> tacit.Curator:
-        given = {"data": parquet, "ledger": tmp_path / "visits.ledger", "schema": SCHEMA} | more
-        data = given.pop("data")
+        given = {"ledger": tmp_path / "visits.ledger", "schema": SCHEMA} | more
+        data = given.pop("data") if "data" in given else copied()
         return tacit.Curator(
             data,
             protect=protect or tacit.people("person_id", at_most=4),

@@ -191,5 +191,5 @@ def test_an_interrupted_release_says_what_stands(
     assert told.count("\n") == 1
     assert "stands" in told
     assert not (tmp_path / "out").exists()
-    with Ledger.open(tmp_path / "plan.ledger") as ledger:
+    with Ledger.open(tmp_path / "t.ledger") as ledger:
         assert float(ledger.spent().epsilon) == 0.5

@@ -58,12 +58,13 @@ def test_the_same_question_is_answered_from_the_record(make: Any) -> None:
     assert reopened.release(tacit.mean("income", by="state"), epsilon=0.1).replayed
 
 
-def test_changed_data_are_not_answered_from_the_record(make: Any) -> None:
+def test_another_version_is_not_answered_from_the_record(make: Any) -> None:
     one, other = visits(seed=3), visits(seed=4)
-    first = make(data=one).release(tacit.count(), epsilon=0.1)
-    again = make(data=other).release(tacit.count(), epsilon=0.1)
+    first = make(data=one, version="2026-11").release(tacit.count(), epsilon=0.1)
+    again = make(data=other, version="2026-12").release(tacit.count(), epsilon=0.1)
     assert not first.replayed
     assert not again.replayed
+    assert float(make().spent.epsilon) == pytest.approx(0.2), "a new version is no new budget"
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_corrupt_ledger(tmp_path: Path, run: Runner) -> None:
     connection = sqlite3.connect(ledger)
     tables = [r[0] for r in connection.execute("select name from sqlite_master where type = 'table'")]
     entries = next(t for t in tables if "entr" in t)
-    connection.execute(f"delete from {entries} where rowid = (select min(rowid) from {entries})")
+    connection.execute(f"delete from {entries} where rowid = (select max(rowid) from {entries})")
     connection.commit()
     connection.close()
     assert run("release", plan, "--out", tmp_path / "second", "--key", "anew") == 2

@@ -35,7 +35,7 @@ def charged(*bounds: Bound | float, **exact: Fraction) -> list[Charge]:
     return [
         Charge(
             sequence=n, time="", analyst="ann", key=str(n), plan_digest="p", event={}, guarantee=promise(b),
-            exact=exact, data_mark="",
+            exact=exact,
         )
         for n, b in enumerate(bounds)
     ]  # fmt: skip

@@ -6,7 +6,6 @@ to a disk is not tested here.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from support.ledgers import ask, new_schema, promise, quick_folder
+from support.ledgers import ask, child_environment, new_schema, promise, quick_folder
 from tacit.errors import BudgetExceeded
 from tacit.ledger import Ledger, export, verify_ledger
 
@@ -31,7 +30,7 @@ def crash(places: list[str], *, rounds: int, log: Path, window: tuple[float, flo
     script = [sys.executable, str(TESTS / "ledger" / "crash_rounds.py")]
     done = subprocess.run(
         [*script, str(rounds), "20240817", str(log), *map(str, window), *places],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env=child_environment(),
         timeout=550,
         check=False,
     )

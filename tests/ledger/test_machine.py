@@ -45,7 +45,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(target=tickets, key=KEYS, data=DATA, who=WHO, price=PRICES, handle=st.integers(0, 1))
     def reserve(self, key: str, data: str, who: str, price: float, handle: int) -> Any:
-        request = ask(key, price, data_digest=data, analyst=who)
+        request = ask(key, price, version=data, analyst=who)
         if (key, data) in self.answers:
             found = self.handles[handle].reserve(request)
             assert isinstance(found, Recorded)

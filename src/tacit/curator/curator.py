@@ -1,32 +1,31 @@
 """The curator: holds a table, a budget and a ledger, and lets out statistics that were paid for.
 
-For every release: check everything that can be checked without the data; open the table, so that a broken file is
-found; charge the ledger durably; only then read rows; commit the answer. A crash leaves the charge. The same
-question about the same data is answered from the record, free.
+For every release: check everything that can be checked without the data; look for the answer in the record, where the
+same question about the same declared version of the table is free; open the table, so that a broken file is found;
+charge the ledger durably; only then read rows; commit the answer. A crash leaves the charge.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
-import os
-import tempfile
+import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tacit.curator.asks import Ask, ask
 from tacit.curator.certificate import CIPHER, SEEDED, versions
+from tacit.curator.keeper import Keeper, Named
 from tacit.curator.made import ledger_part, read_release
 from tacit.curator.plan import Plan, make_plan
-from tacit.curator.prices import exact_numbers, price
+from tacit.curator.prices import price
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Releases
 from tacit.curator.treatments import Noisy
-from tacit.errors import InvalidParameter, TacitError
+from tacit.errors import Closed, InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Ledger, Recorded, Request, Ticket
-from tacit.ledger.places import without_credentials
+from tacit.ledger.entries import text
 from tacit.noise.source import Source
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
@@ -42,8 +41,10 @@ class Curator:
 
     `data` is a path (Parquet, CSV), a pandas, Polars or Arrow table, or an Ibis table; it is opened at the first
     release, by `engine` ("duckdb" or "spark"); `portable` keeps of each person the same rows on both.
-    `budget` is a bound; `ledger` a path or a database URL, kept for the life of the table. Without a ledger
-    the budget lasts for this session only.
+    `budget` is a bound; `ledger` a path or a database URL, kept for the life of the table. A file that has a ledger
+    already keeps it (`another_ledger=True` asks for a second one, which is a second budget). Without one the budget
+    lasts for this session only. `table` and `version` are public names, declared and never read from the data: the same
+    question about the same version is answered from the record, whatever became of the rows.
     """
 
     def __init__(
@@ -53,7 +54,10 @@ class Curator:
         protect: Unit,
         schema: Schema | Mapping[str, Any],
         budget: Bound | Guarantee,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
+        ledger: Named = None,
+        table: str = "",
+        version: str = "",
+        another_ledger: bool = False,
         analyst: str = "curator",
         engine: str | None = None,
         memory: str | None = None,
@@ -74,17 +78,12 @@ class Curator:
         self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
         self._source = source
         self._table: Table | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.budget = self._guarantee(budget)
-        self._ledger_at = ledger
-        self._wait = wait_seconds
-        self._ledger: Ledger | None = ledger if isinstance(ledger, Ledger) else None
-        if self._ledger is not None and self._ledger.budget != self.budget:
-            raise InvalidParameter(
-                parameter="budget",
-                value=str(self.budget),
-                must=f"be that of the ledger, {self._ledger.budget}",
-            )
+        self.version = text("version", version, empty=True)
+        self._lock, self._reading, self._closed = threading.RLock(), threading.Lock(), False
+        self._keeper = Keeper(
+            data, named=ledger, budget=self.budget, table=table, another=another_ledger, wait_seconds=wait_seconds
+        )  # fmt: skip
 
     def _guarantee(self, budget: Bound | Guarantee) -> Guarantee:
         if isinstance(budget, Guarantee):
@@ -108,14 +107,8 @@ class Curator:
     @property
     def ledger(self) -> Ledger:
         """The ledger, created at the first use."""
-        if self._ledger is None:
-            where: Any = self._ledger_at
-            if where is None:
-                self._folder = tempfile.TemporaryDirectory(prefix="tacit-", ignore_cleanup_errors=True)
-                where = Path(self._folder.name) / "session.ledger"
-            exact = exact_numbers(self.budget.bound)
-            self._ledger = Ledger.at(where, budget=self.budget, exact=exact, wait_seconds=self._wait)
-        return self._ledger
+        self._usable()
+        return self._keeper.made()
 
     @property
     def spent(self) -> Bound:
@@ -130,6 +123,7 @@ class Curator:
     # --- asking -----------------------------------------------------------------------------------------
     def preview(self, asked: Asked, *, rows: int | None = None, **paid: Any) -> Plan:
         """Price and expected error; reads no row and spends nothing. `rows` is a public guess for means and ratios."""
+        self._usable()
         if isinstance(asked, Plan):
             return asked
         asks = _asks(asked)
@@ -143,9 +137,11 @@ class Curator:
     ) -> Any:
         """Pay, read, publish: a Release for one statistic, Releases for a list or a plan (one charge for all).
 
-        `key` names the request: the same key and the same data are answered from the record, free. By default the
-        key is the digest of the plan, so that the same question at the same price is the same request.
+        `key` names the request: the same key about the same declared version is answered from the record, free, and
+        no row is read for it. By default the key is the digest of the plan, so that the same question at the same
+        price is the same request.
         """
+        self._usable()
         if consistent is not None and not isinstance(asked, Plan):
             asks = [ask_with(a, consistent=bool(consistent)) for a in _asks(asked)]
         elif not isinstance(asked, Plan):
@@ -166,35 +162,41 @@ class Curator:
                 must="be made for this schema and unit",
                 hint="preview it here",
             )
-        # The table first: a broken file leaves no new ledger behind.
-        table = self._open()
-        ledger = self.ledger
         request = Request(
             key=key,
             plan_digest=plan.digest,
-            data_digest=table.digest(ledger.bounding_key),
             analyst=self.analyst,
             event=plan.record,
             charge=plan.charge,
             exact=plan.charged.exact,
+            table=self._keeper.table,
+            version=self.version,
         )
-        outcome = ledger.reserve(request)
+        known = self._keeper.existing()
+        outcome: Ticket | Recorded | None = None if known is None else known.recorded(request)
+        if not isinstance(outcome, Recorded):
+            # The table first: a broken file leaves no new ledger behind.
+            table = self._open()
+            ledger = self._keeper.for_charging()
+            outcome = ledger.reserve(request)
         if isinstance(outcome, Recorded):
             return self._releases(plan, outcome.answer)
         try:
-            answers = self._read(plan, table)
+            with self._reading:
+                digest = _digest(table, ledger.bounding_key)
+                answers = self._read(plan, table)
             recorded = encode(answers, self._made(table, outcome))
         except BaseException:
             with contextlib.suppress(TacitError):
                 ledger.fail(outcome)
             raise
         # From here on the answer is on record: whatever fails below can be had again, free.
-        ledger.commit(outcome, recorded)
+        ledger.commit(outcome, recorded, data_digest=digest)
         return self._releases(plan, recorded, paid=outcome)
 
     def _made(self, table: Table, paid: Ticket) -> dict[str, Any]:
         """What makes an answer, kept with it: a replay says what the first answer said."""
-        cipher = self._source is None or self._source.publishable
+        cipher = self._source is None or self._source.publishable is True
         return {
             "time": _now(),
             "sequence": paid.sequence,
@@ -204,6 +206,8 @@ class Curator:
                 "engine": table.engine,
                 "bounded": table.person is not None,
                 "conditions": list(getattr(table, "conditions", ())),
+                "table": self._keeper.table,
+                "version": self.version,
             },
             "versions": versions(),
         }
@@ -233,31 +237,45 @@ class Curator:
 
     # --- the table --------------------------------------------------------------------------------------
     def _open(self) -> Table:
-        if self._table is None:
-            self._table = open_table(self._data, schema=self.schema, unit=self.unit, **self._options)
-        return self._table
+        with self._lock:
+            self._usable()
+            if self._table is None:
+                self._table = open_table(self._data, schema=self.schema, unit=self.unit, **self._options)
+            return self._table
+
+    def _usable(self) -> None:
+        if self._closed:
+            raise Closed
 
     def close(self) -> None:
-        """Give the engine and the ledger back."""
-        if self._table is not None:
-            self._table.close()
-            self._table = None
-        if self._ledger is not None:
-            self._ledger.close()
-        if self._folder is not None:
-            self._ledger = None
-            self._folder.cleanup()
+        """Give the engine and the ledger back. What was closed stays closed: a session's budget is gone with it."""
+        with self._lock:
+            self._closed = True
+            if self._table is not None:
+                self._table.close()
+                self._table = None
+            self._keeper.close()
 
     def __enter__(self) -> Curator:
+        self._usable()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        at = self._ledger_at
-        kept = "for this session only" if at is None else f"in {without_credentials(str(at))}"
-        return f"Curator(budget={self.budget}, ledger kept {kept})"
+        return f"Curator(budget={self.budget}, ledger kept {self._keeper})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a curator is not copied or pickled: its budget would be there twice")
+
+
+def _digest(table: Table, key: bytes) -> str:
+    """What the answer is made from, for the custodian. No release fails for it: it may be about other columns."""
+    try:
+        return table.digest(key)
+    except Exception:
+        return "unreadable"
 
 
 def _asks(asked: Any) -> list[Ask]:

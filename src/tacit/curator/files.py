@@ -14,6 +14,7 @@ from typing import Any
 from tacit import statistics
 from tacit.curator.asks import Ask, ask
 from tacit.curator.curator import Curator
+from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Price, price
 from tacit.curator.toml import parse_toml, read_text, without_secrets
@@ -47,7 +48,8 @@ KINDS: dict[str, Callable[..., Any]] = {
     "variance": statistics.variance,
 }
 TABLES = ("budget", "data", "ledger", "protect", "release", "schema", "spend")
-DATA = ("engine", "memory", "path")
+DATA = ("engine", "memory", "path", "table", "version")
+LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
 FINISH = ("consistent", "interval", "name", "rows", "sampling", "target", "weight")
 
@@ -67,12 +69,16 @@ class PlanFile:
     ledger: str | None = field(repr=False)
     analyst: str
     asks: tuple[Ask, ...]
+    table: str = ""
+    version: str = ""
+    another_ledger: bool = False
     text: str = field(default="", repr=False)
 
     @property
     def place(self) -> str:
         """Where the ledger lies, without anybody's name and password."""
-        return without_credentials(self.ledger or "")
+        home = home_of(self.data, self.table)
+        return without_credentials(self.ledger or str((home and home.default) or ""))
 
     def published(self) -> str:
         """The file as it may stand beside what is published: letter by letter, but for names and passwords in URLs."""
@@ -85,7 +91,9 @@ class PlanFile:
     def curator(self, *, source: Source | None = None, ledger: str | None = None) -> Curator:
         """The curator of the file's table, budget and ledger."""
         return Curator(
-            self.data, protect=self.unit, schema=self.schema, budget=self.budget, ledger=ledger or self.ledger,
+            self.data, protect=self.unit, schema=self.schema, budget=self.budget,
+            ledger=ledger or self.ledger or BESIDE, another_ledger=self.another_ledger,
+            table=self.table, version=self.version,
             analyst=self.analyst, engine=self.engine, memory=self.memory, source=source,
         )  # fmt: skip
 
@@ -112,6 +120,7 @@ def read_plan(path: str | Path) -> PlanFile:
         raise InvalidParameter(parameter="[data] path", value=None, must="be given")
     if source.get("engine", "duckdb") not in ENGINES:
         raise UnknownName(what="engine in [data]", name=source["engine"], known=ENGINES)
+    kept = _table("[ledger]", data.get("ledger", {}), LEDGER)
     return PlanFile(
         path=path,
         data=_beside(path, source["path"]),
@@ -121,7 +130,10 @@ def read_plan(path: str | Path) -> PlanFile:
         schema=schema,
         budget=bound,
         spend=spend if any(a.price is None for a in asks) else None,
-        ledger=_ledger(path, _table("[ledger]", data.get("ledger", {}), ("path",)).get("path")),
+        ledger=_ledger(path, kept.get("path")),
+        table=source.get("table", ""),
+        version=source.get("version", ""),
+        another_ledger=kept.get("another", False),
         analyst=typed("[budget]", data["budget"]).get("analyst", "curator"),
         asks=asks,
         text=text,
@@ -137,10 +149,8 @@ def _beside(plan: Path, name: str) -> str:
     return name if Path(name).is_absolute() else str(plan.parent / name)
 
 
-def _ledger(plan: Path, name: str | None) -> str:
-    if name is None:
-        return str(plan.with_suffix(".ledger"))
-    return name if "://" in name else _beside(plan, name)
+def _ledger(plan: Path, name: str | None) -> str | None:
+    return name if name is None or "://" in name else _beside(plan, name)
 
 
 def _unit(table: Mapping[str, Any]) -> Unit:

@@ -108,6 +108,7 @@ def _scalar(where: str, value: Any) -> Any:
 
 WORDS: dict[str, Reader] = {
     "analyst": text,
+    "another": flag,
     "at": shares,
     "at_most": whole,
     "bins": edges,
@@ -138,8 +139,10 @@ WORDS: dict[str, Reader] = {
     "rows": whole,
     "sampling": flag,
     "simultaneous": flag,
+    "table": text,
     "target": amount,
     "unit": text,
+    "version": text,
     "weight": amount,
     "where": text,
     "within": amount,

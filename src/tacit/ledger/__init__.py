@@ -1,7 +1,8 @@
 """What was spent: reserve, run, commit, in one SQLite file or a PostgreSQL database.
 
-Read in this order: `entries.py` (what is kept), `budget.py` (running totals and checks), `chain.py` (how the
-entries hang together), `store.py` (where they lie), `ledger.py` (the three of them as one), `verify.py`.
+Read in this order: `entries.py` (what is kept), `budget.py` (running totals and checks), `state.py` (what the entries
+amount to), `chain.py` (how they hang together), `store.py` and `queue.py` (where they lie, who writes next), `book.py`
+(the end of the chain), `ledger.py` (all of it as one), `marks.py` (what the custodian is told), `verify.py`.
 """
 
 from tacit.ledger.budget import ChargeCheck, Limit, filtered, recount, running_total

@@ -1,61 +1,79 @@
-"""The book behind a ledger: its pages are read in order, each checked against the one before, and added to.
+"""The book behind a ledger: its end is checked when it is opened, and each page that is added since.
 
-Everything here happens inside a transaction of the store, and knows nothing of budgets.
+Everything here happens inside a transaction of the store, and knows nothing of what is admitted.
 """
 
 from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.errors import LedgerCorrupt, LedgerVersion
-from tacit.ledger.canonical import sha256
-from tacit.ledger.chain import Committed, History, walk
-from tacit.ledger.entries import Entry
-from tacit.ledger.header import FORMAT, Header, head_mac
-from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, Store
+from tacit.errors import LedgerCorrupt, TacitError
+from tacit.ledger.canonical import canonical, mac, sha256
+from tacit.ledger.chain import Committed, History, Row, walk
+from tacit.ledger.entries import Entry, read_entry
+from tacit.ledger.header import FORMAT, Header, head_mac, index_mac, version_error
+from tacit.ledger.state import State
+from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
 
-__all__ = ["Book", "now"]
+__all__ = ["Book", "now", "pages"]
 
 T = TypeVar("T")
+PAGE = 500
 
 
 class Book:
-    """A store whose header was read and whose chain is followed as it grows."""
+    """A store whose header was read and whose end is followed as it grows."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._unsound = store, ""
-        with store.reading() as connection:
-            store.check_format(connection)
-            row = connection.execute(sa.select(HEADER)).mappings().one_or_none()
-            if row is None:
-                self._corrupt("has lost its header")
-            if row["format"] != FORMAT:
-                raise LedgerVersion(
-                    ledger=store.name,
-                    reason=f"has format {row['format']}, and this version of tacit knows {FORMAT}",
-                    hint="use the version of tacit that wrote it, or a later one",
-                )
-            self._header, self._secret = str(row["header"]), bytes(row["secret"])
-            header = Header.read(self._header, self._secret)
-            if header is None:
-                self._corrupt("has a header that was changed")
-            self.id, self.created = header.id, header.created
-            self.budget, self.exact, self._shares = header.budget, header.exact, header.shares
-            self._history = self._at_the_start()
-            self._sync(connection)
+        store.read(self._open)
+
+    def _open(self, connection: Connection) -> None:
+        self._store.check_format(connection)
+        # The format first, by itself: another format may have other columns.
+        found = connection.execute(sa.select(HEADER.c.format)).scalar_one_or_none()
+        if found is None:
+            self._corrupt("has lost its header")
+        if found != FORMAT:
+            raise version_error(self._store.name, found)
+        row = connection.execute(sa.select(HEADER)).mappings().one()
+        self._header, self._secret = str(row["header"]), bytes(row["secret"])
+        header = Header.read(self._header, self._secret)
+        if header is None:
+            self._corrupt("has a header that was changed")
+        self.id, self.created, self.table, self.rehearsal = (
+            header.id, header.created, header.table, header.rehearsal,
+        )  # fmt: skip
+        self.budget, self.exact = header.budget, header.exact
+        self._start, self._first = sha256(self._header), State.start(header.budget, header.shares)
+        self._sequence, self._digest, self._state = -1, "", self._first
+        self._all = self._at_the_start()
+        self._sync(connection)
 
     @property
     def name(self) -> str:
         """Where it lies, without a password."""
         return self._store.name
 
+    @property
+    def path(self) -> Path | None:
+        """Its file, where it is one."""
+        return self._store.path
+
+    @property
+    def place(self) -> str:
+        """Its path, or its URL without user, password and options."""
+        return self._store.place
+
+    # --- the end -------------------------------------------------------------------------------------
     def _sync(self, connection: Connection) -> None:
         """Read what others appended since; a book that was once found unsound stays so until it is opened anew."""
         if self._unsound:
@@ -67,45 +85,120 @@ class Book:
             raise
 
     def _catch_up(self, connection: Connection) -> None:
-        """Every new link is checked, and the end against the keyed head."""
-        columns = (HEADER.c.header, HEADER.c.sequence, HEADER.c.digest, HEADER.c.mac)
+        """The keyed head, the entry that it names and the state that this one names; and every new link to there."""
+        columns = (HEADER.c.header, HEADER.c.sequence, HEADER.c.digest, HEADER.c.mac, HEADER.c.state)
         head = connection.execute(sa.select(*columns)).mappings().one_or_none()
         if head is None or head["header"] != self._header:
             self._corrupt("is not the one that was opened: its header is another")
-        start = sha256(self._header)
-        history = self._history
-        if not hmac.compare_digest(
-            head_mac(self._secret, start, head["sequence"], head["digest"]), str(head["mac"])
-        ):
+        keyed = head_mac(self._secret, self._start, head["sequence"], head["digest"])
+        if not hmac.compare_digest(keyed, str(head["mac"])):
             self._corrupt("has a head that was not written by tacit")
-        if head["sequence"] < history.sequence:
+        if head["sequence"] < self._sequence:
             self._corrupt("has lost entries since it was opened")
-        self._checked(connection, history, up_to=head["sequence"])
-        if (history.sequence, history.digest) != (head["sequence"], head["digest"]):
+        top = connection.execute(sa.select(sa.func.max(ENTRIES.c.sequence))).scalar()
+        if (top or 0) != head["sequence"]:
+            self._corrupt("ends elsewhere than its head says")
+        if (self._sequence, self._digest) == (head["sequence"], head["digest"]):
+            return
+        last = self._linked(connection, int(head["sequence"]))
+        if (last.digest if last else self._start) != head["digest"]:
+            self._corrupt("ends elsewhere than its head says")
+        self._state = self._stated(last, str(head["state"]))
+        self._sequence, self._digest = int(head["sequence"]), str(head["digest"])
+
+    def _linked(self, connection: Connection, top: int) -> Entry | None:
+        """The last entry: the only one that is read when a book is opened, and reached link by link from then on."""
+        if top == 0:
+            return None
+        after, digest = (top - 1, "") if self._sequence < 0 else (self._sequence, self._digest)
+        entry = None
+        for row in pages(connection, after=after, up_to=top):
+            entry, wrong = read_entry(sequence=row[0], digest=row[1], content=row[2])
+            if entry is None or row[0] != after + 1 or (digest and entry.body["previous"] != digest):
+                self._corrupt(f"was changed: entry {row[0]} {wrong or 'does not follow the one before it'}")
+            after, digest = row[0], row[1]
+        if entry is None or after != top:
+            self._corrupt("ends elsewhere than its head says")
+        return entry
+
+    def _stated(self, last: Entry | None, text: str) -> State:
+        if last is None:
+            if text != self._first.text:
+                self._corrupt("has a state that was changed")
+            return self._first
+        if not hmac.compare_digest(sha256(text), str(last.body["state"])):
+            self._corrupt("has a state that was changed")
+        try:
+            return State.read(self.budget, last.body["total"], text)
+        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, TacitError):
+            self._corrupt("has a state that cannot be read")
+
+    # --- all of it -----------------------------------------------------------------------------------
+    def _checked(self, connection: Connection, history: History) -> Iterator[Entry]:
+        """Every entry from where `history` stands to the end, each checked."""
+        rows = pages(connection, after=history.sequence, up_to=self._sequence)
+        for entry, problem in walk(history, rows):
+            if problem is not None or entry is None:
+                self._unsound = f"was changed: {problem}"
+                self._corrupt(self._unsound)
+            yield entry
+        if (history.sequence, history.digest) != (self._sequence, self._digest):
             self._corrupt("ends elsewhere than its head says")
 
-    def _checked(self, connection: Connection, history: History, *, up_to: int) -> Sequence[Entry]:
-        query = sa.select(ENTRIES.c.sequence, ENTRIES.c.digest, ENTRIES.c.content)
-        query = query.where(ENTRIES.c.sequence > history.sequence, ENTRIES.c.sequence <= up_to)
-        query = query.order_by(ENTRIES.c.sequence)
-        found: list[Entry] = []
-        for entry, problem in walk(history, (tuple(r) for r in connection.execute(query))):
-            if problem is not None or entry is None:
-                self._corrupt(f"was changed: {problem}")
-            found.append(entry)
-        return found
+    def _history(self, connection: Connection) -> History:
+        """All charges; read and checked at the first use, and from then on only what is new."""
+        self._sync(connection)
+        for _ in self._checked(connection, self._all):
+            pass
+        return self._all
 
-    def _next(self, kind: str, **body: Any) -> Entry:
-        history = self._history
+    def _at_the_start(self, *, keep: bool = True) -> History:
+        return History(digest=self._start, state=self._first, keep=keep)
+
+    # --- writing -------------------------------------------------------------------------------------
+    def _next(self, kind: str, state: State, **body: Any) -> Entry:
         return Entry.new(
-            sequence=history.sequence + 1, previous=history.digest, time=now(), kind=kind, **body
+            sequence=self._sequence + 1, previous=self._digest, time=now(), kind=kind, **state.words, **body
         )
 
-    def _append(self, connection: Connection, entry: Entry) -> None:
+    def _append(self, connection: Connection, entry: Entry, state: State) -> None:
         row = {"sequence": entry.sequence, "digest": entry.digest}
         connection.execute(sa.insert(ENTRIES).values(content=entry.content, **row))
-        keyed = head_mac(self._secret, sha256(self._header), entry.sequence, entry.digest)
-        connection.execute(sa.update(HEADER).values(mac=keyed, **row))
+        keyed = head_mac(self._secret, self._start, entry.sequence, entry.digest)
+        changed = {} if state is self._state else {"state": state.text}
+        connection.execute(sa.update(HEADER).values(mac=keyed, **changed, **row))
+
+    # --- looking up ----------------------------------------------------------------------------------
+    def _answer_name(self, key: str, table: str, version: str) -> str:
+        return answer_name(self._secret, key, table, version)
+
+    def _entry_at(self, connection: Connection, sequence: int, digest: str) -> Entry:
+        """One entry, which must have this digest."""
+        query = sa.select(ENTRIES.c.digest, ENTRIES.c.content).where(ENTRIES.c.sequence == sequence)
+        row = connection.execute(query).one_or_none()
+        entry, wrong = (None, "is missing")
+        if row is not None:
+            entry, wrong = read_entry(sequence=sequence, digest=row.digest, content=row.content)
+        if entry is None or entry.digest != digest:
+            self._corrupt(
+                f"was changed: entry {sequence} {wrong or 'is not the one that its reference names'}"
+            )
+        return entry
+
+    def _find(self, connection: Connection, name: str) -> Entry | None:
+        """The entry that the index names."""
+        row = connection.execute(sa.select(INDEX).where(INDEX.c.name == name)).mappings().one_or_none()
+        if row is None:
+            return None
+        keyed = index_mac(self._secret, self._start, name, row["sequence"], row["digest"])
+        if not hmac.compare_digest(keyed, str(row["mac"])):
+            self._corrupt("was changed: a row of its index was not written by tacit")
+        return self._entry_at(connection, int(row["sequence"]), str(row["digest"]))
+
+    def _note(self, connection: Connection, name: str, entry: Entry) -> None:
+        keyed = index_mac(self._secret, self._start, name, entry.sequence, entry.digest)
+        row = {"name": name, "sequence": entry.sequence, "digest": entry.digest, "mac": keyed}
+        connection.execute(sa.insert(INDEX).values(**row))
 
     def _body(self, connection: Connection, known: Committed) -> Any:
         query = sa.select(ANSWERS.c.body).where(ANSWERS.c.sequence == known.sequence)
@@ -116,14 +209,16 @@ class Book:
             )
         return bytes(body) if known.kind == "bytes" else json.loads(bytes(body))
 
-    def _read(self, pick: Callable[[History], T]) -> T:
-        # `pick` runs before the lock is given back, so that no other thread moves the history under it.
-        with self._store.reading() as connection:
+    def _read(self, pick: Callable[[State], T]) -> T:
+        # `pick` runs before the lock is given back, so that no other thread moves the state under it.
+        def work(connection: Connection) -> T:
             self._sync(connection)
-            return pick(self._history)
+            return pick(self._state)
 
-    def _at_the_start(self) -> History:
-        return History(digest=sha256(self._header), shares=dict(self._shares))
+        return self._store.read(work)
+
+    def _read_all(self, pick: Callable[[History], T]) -> T:
+        return self._store.read(lambda connection: pick(self._history(connection)))
 
     def _corrupt(self, reason: str) -> NoReturn:
         raise LedgerCorrupt(
@@ -131,6 +226,31 @@ class Book:
             reason=reason,
             hint="nothing was charged; `tacit ledger verify` names every change",
         )
+
+
+def closed_name(sequence: int) -> str:
+    """The index's name for what became of a reservation."""
+    return f"closed {sequence}"
+
+
+def answer_name(secret: bytes, key: str, table: str, version: str) -> str:
+    """The index's name for the answer to a question about a version of a table."""
+    return "answer " + mac(secret, "answer", canonical([key, table, version]))
+
+
+def pages(connection: Connection, *, after: int, up_to: int | None = None) -> Iterator[Row]:
+    """The rows of the chain in order, some at a time, so that no more than those are in memory."""
+    columns = (ENTRIES.c.sequence, ENTRIES.c.digest, ENTRIES.c.content)
+    while up_to is None or after < up_to:
+        query = sa.select(*columns).where(ENTRIES.c.sequence > after).order_by(ENTRIES.c.sequence)
+        if up_to is not None:
+            query = query.where(ENTRIES.c.sequence <= up_to)
+        found: Sequence[Any] = connection.execute(query.limit(PAGE)).all()
+        if not found:
+            return
+        for row in found:
+            yield row.sequence, row.digest, row.content
+        after = found[-1].sequence
 
 
 def now() -> str:

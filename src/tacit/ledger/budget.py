@@ -37,10 +37,13 @@ from tacit.ledger.entries import Charge
 if TYPE_CHECKING:
     from tacit.accounting import Filter
 
-__all__ = ["ChargeCheck", "Limit", "filtered", "recount", "running_total"]
+__all__ = ["Amounts", "ChargeCheck", "Limit", "filtered", "recount", "running_total"]
 
 T = TypeVar("T")
 Amounts = dict[str, Fraction | None]  # None is infinity
+SUM_BITS = 4096
+"""A running sum whose denominator is longer is rounded up to this many binary places: fractions of ever new
+denominators would make each entry longer than the one before. Sums of floats and of decimals never come near."""
 _ADDS_UP = ("approximate", "concentrated", "gaussian", "pure", "renyi")
 
 
@@ -92,6 +95,61 @@ def share(bound: Bound, budget: Guarantee) -> Bound:
     return bound
 
 
+def typed(bound: Bound) -> dict[str, Fraction]:
+    """What the numbers of a limit stand for where nobody said: the float, or the decimal that it prints as, if larger.
+
+    Who grants 0.6 means six tenths, and the float is a little less; who grants the float 0.1 grants a little more.
+    """
+    if isinstance(bound, Renyi):
+        return {}
+    given = {k: v for k, v in bound.parameters.items() if isinstance(v, float) and math.isfinite(v)}
+    return {name: max(Fraction(value), Fraction(repr(value))) for name, value in given.items()}
+
+
+def zero(budget: Guarantee) -> Amounts:
+    """The running sum before the first charge; empty where the budget's kind has none."""
+    if budget.bound.kind not in _ADDS_UP or not isinstance(budget.condition, Always):
+        return {}
+    return dict.fromkeys(_amounts(budget.bound, {}, budget.bound), Fraction(0))
+
+
+def plus(total: Amounts, charge: Charge, budget: Guarantee) -> Amounts:
+    """The running sum with one charge more."""
+    if not total:
+        return {}
+    asked = _amounts(budget.bound, charge.exact, charge.guarantee.bound)
+    return {name: _added(total[name], asked[name]) for name in total}
+
+
+def _added(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+    if one is None or other is None:
+        return None
+    total = one + other
+    if total.denominator.bit_length() <= SUM_BITS:
+        return total
+    return Fraction(-(-total.numerator * 2**SUM_BITS // total.denominator), 2**SUM_BITS)
+
+
+def fits(before: Amounts, after: Amounts, charge: Charge, limit: Limit) -> None:
+    """Refuse a charge after which a running sum passes the limit."""
+    ceiling = _amounts(limit.bound, limit.exact, limit.bound)
+    if _exceeds(after, ceiling):
+        rest = _left(limit, before, ceiling)
+        raise BudgetExceeded(
+            spent=_bound(limit.bound, before, up),
+            asked=charge.guarantee.bound,
+            left=rest,
+            whose=limit.whose,
+            hint=_would_fit(rest),
+        )
+
+
+def reading(total: Amounts, limit: Limit) -> tuple[Bound, Bound]:
+    """What a running sum says was spent, rounded up, and what it leaves, rounded down."""
+    ceiling = _amounts(limit.bound, limit.exact, limit.bound)
+    return _bound(limit.bound, total, up), _left(limit, total, ceiling)
+
+
 def running_total(charges: Sequence[Charge], limit: Limit) -> None:
     """The built-in check: exact sums, each at most the limit's."""
     if not _exceeds(_sum(limit.bound, charges), _amounts(limit.bound, limit.exact, limit.bound)):
@@ -115,12 +173,6 @@ def left(charges: Sequence[Charge], limit: Limit) -> Bound:
     """What a next charge may be at most, rounded down; nothing is left of an overspent budget."""
     total, ceiling = _sum(limit.bound, charges), _amounts(limit.bound, limit.exact, limit.bound)
     return _left(limit, total, ceiling)
-
-
-def standing(charges: Sequence[Charge], limit: Limit) -> tuple[Bound, Bound]:
-    """What was spent, rounded up, and what is left, rounded down."""
-    total, ceiling = _sum(limit.bound, charges), _amounts(limit.bound, limit.exact, limit.bound)
-    return _bound(limit.bound, total, up), _left(limit, total, ceiling)
 
 
 def _left(limit: Limit, total: Amounts, ceiling: Amounts) -> Bound:

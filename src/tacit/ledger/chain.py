@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees import Bound
-from tacit.guarantees.record import from_record
 from tacit.ledger.entries import Charge, Entry, read_entry
+from tacit.ledger.state import State, read_share
 
 __all__ = ["Committed", "History", "Problem", "Row", "Verification", "committed", "parse_anchor", "walk"]
 
@@ -57,14 +56,20 @@ class Committed:
 
 @dataclass(slots=True)
 class History:
-    """What the entries up to `sequence` amount to. Only ever moves forward, one verified link at a time."""
+    """What the entries up to `sequence` amount to. Only ever moves forward, one verified link at a time.
+
+    `open` has the digests of the reservations that nothing became of yet; with `keep` the charges, and what
+    closed them, are kept too. Behind a fault sums are not known, and not compared (`summed`).
+    """
 
     digest: str
+    state: State
     sequence: int = 0
-    shares: dict[str, Bound] = field(default_factory=dict)
+    keep: bool = False
+    summed: bool = True
+    open: dict[int, str] = field(default_factory=dict)
     charges: dict[int, Charge] = field(default_factory=dict)
     closed: dict[int, str] = field(default_factory=dict)
-    answers: dict[tuple[str, str], Committed] = field(default_factory=dict)
 
     def follow(self, entry: Entry) -> str:
         """Take the next entry in; returns what is wrong with it, and then takes nothing."""
@@ -72,34 +77,33 @@ class History:
             return "does not come next: an entry before it is missing"
         if entry.body["previous"] != self.digest:
             return "does not follow the one before it, which was changed later"
-        wrong = self._meaning(entry)
-        if not wrong:
-            self.sequence, self.digest = entry.sequence, entry.digest
-        return wrong
-
-    def _meaning(self, entry: Entry) -> str:
-        number = entry.closes
-        if number is not None:
-            if number not in self.charges or number in self.closed:
-                return f"closes entry {number}, which is not an open reservation"
-            self.closed[number] = entry.kind
+        number, state = entry.closes, self.state
+        if number is not None and self.open.get(number) != entry.body["charge"]:
+            return f"closes entry {number}, which is not an open reservation"
         if entry.kind == "reserve":
-            self.charges[entry.sequence] = entry.charge()
+            charge = entry.charge()
+            state = state.charged(charge)
         elif entry.kind == "share":
-            self.shares[entry.body["analyst"]] = from_record(entry.body["share"]).bound
-        elif entry.kind == "commit" and number is not None:
-            charge = self.charges[number]
-            # The first answer to a request is the answer; a second one was paid for by somebody in parallel.
-            self.answers.setdefault((charge.key, charge.data_mark), committed(entry))
+            state = state.shared(entry.body["analyst"], read_share(entry.body))
+        if self.summed and state.words != {k: entry.body[k] for k in ("total", "state")}:
+            return "states another sum than that of the charges"
+        if entry.kind == "reserve":
+            self.open[entry.sequence] = entry.digest
+        if self.keep and entry.kind == "reserve":
+            self.charges[entry.sequence] = charge
+        if number is not None:
+            del self.open[number]
+        if self.keep and number is not None:
+            self.closed[number] = entry.kind
+        self.sequence, self.digest, self.state = entry.sequence, entry.digest, state
         return ""
 
-    def state(self, sequence: int) -> str:
+    def became(self, sequence: int) -> str:
         """reserved, committed or failed."""
-        return {"commit": "committed", "failed": "failed"}.get(self.closed.get(sequence, ""), "reserved")
+        return STATES[self.closed.get(sequence, "")]
 
-    def share_of(self, analyst: str) -> Bound | None:
-        """The analyst's own limit, or that of everybody who has none."""
-        return self.shares.get(analyst, self.shares.get("*"))
+
+STATES = {"": "reserved", "commit": "committed", "failed": "failed"}
 
 
 def committed(entry: Entry) -> Committed:
@@ -121,10 +125,11 @@ def walk(history: History, rows: Iterable[Row]) -> Iterable[tuple[Entry | None, 
         gap = sequence != expected
         if entry is not None and gap:
             history.sequence, history.digest = sequence - 1, str(entry.body["previous"])
+        history.summed &= not gap
         if entry is not None:
             wrong = history.follow(entry)
         if entry is None or wrong:
-            history.sequence, history.digest = sequence, digest
+            history.sequence, history.digest, history.summed = sequence, digest, False
             yield None, Problem(sequence=sequence, what=wrong)
         else:
             yield entry, None

@@ -2,7 +2,8 @@
 
 An entry is never changed. A charge is one entry (`reserve`); what became of it is another (`commit` with
 the digest of the answer, or `failed`); a sub-budget is a third kind (`share`). Each entry carries the digest
-of the one before it, and the first that of the header.
+of the one before it, and the first that of the header; and the running sum of all charges up to it (`total`),
+with the digest of what else is to be known for the next one (`state`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ __all__ = ["KINDS", "Charge", "Entry", "Recorded", "Request", "Ticket", "exact_a
 KINDS = ("reserve", "commit", "failed", "share")
 
 
-def text(parameter: str, value: object, *, longest: int = 500) -> str:
-    """A short, printable, non-empty name."""
-    if not isinstance(value, str) or not value or len(value) > longest or not value.isprintable():
+def text(parameter: str, value: object, *, longest: int = 500, empty: bool = False) -> str:
+    """A short, printable name; not empty, unless that is said."""
+    if not isinstance(value, str) or not (value or empty) or len(value) > longest or not value.isprintable():
         raise InvalidParameter(
             parameter=parameter,
             value=value if isinstance(value, str) and len(value) <= 80 else type(value).__name__,
@@ -63,7 +64,8 @@ def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) ->
 class Request:
     """One question with its price, before it is paid.
 
-    `key` says which question it is: the same key with the same data digest is answered from the record.
+    `key` says which question it is: the same key about the same version of the same table is answered from the
+    record. Table and version are public and declared: nothing about them is read from the data.
     `event` is what will be run, as plain data that the accounting room writes and reads.
     `charge` is the price in the budget's own kind, unit and condition; `exact` its numbers as fractions,
     where the mechanism is calibrated to those and not to the floats.
@@ -71,15 +73,18 @@ class Request:
 
     key: str
     plan_digest: str
-    data_digest: str
     analyst: str
     event: Mapping[str, Any]
     charge: Guarantee
     exact: Mapping[str, Fraction] = field(default_factory=dict)
+    table: str = ""
+    version: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("key", "plan_digest", "data_digest", "analyst"):
+        for name in ("key", "plan_digest", "analyst"):
             text(name, getattr(self, name))
+        for name in ("table", "version"):
+            text(name, getattr(self, name), empty=True)
         if self.analyst == "*":
             raise InvalidParameter(parameter="analyst", value="*", must="be somebody's name")
         if not isinstance(self.event, dict):
@@ -102,7 +107,8 @@ class Charge:
     event: Mapping[str, Any]
     guarantee: Guarantee
     exact: Mapping[str, Fraction]
-    data_mark: str = field(repr=False)
+    table: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +128,12 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An answer from the record: nothing was charged now; `charge` is what was paid at the time."""
+    """An answer from the record: nothing was charged now; `charge` is what was paid at the time, by entry `digest`."""
 
     sequence: int
     answer: Any
     charge: Charge
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,17 +173,19 @@ class Entry:
             event=body["event"],
             guarantee=from_record(body["charge"]),
             exact={k: Fraction(v) for k, v in body["exact"].items()},
-            data_mark=body["data"],
+            table=body["table"],
+            version=body["version"],
         )
 
 
-def reserve_body(request: Request, data_mark: str) -> dict[str, Any]:
+def reserve_body(request: Request, table: str) -> dict[str, Any]:
     """What a `reserve` entry says."""
     return {
         "analyst": request.analyst,
         "request": request.key,
         "plan": request.plan_digest,
-        "data": data_mark,
+        "table": table,
+        "version": request.version,
         "event": request.event,
         "charge": to_record(request.charge),
         "exact": {k: str(v) for k, v in request.exact.items()},
@@ -190,21 +199,24 @@ def _readable(entry: Entry) -> None:
         entry.charge()
     elif entry.kind == "share":
         from_record(body["share"])
+        exact_amounts(from_record(body["share"]), {k: Fraction(v) for k, v in body["exact"].items()})
     elif entry.kind == "commit":
         answer = body["answer"]
         if set(answer) != {"kind", "sha256", "size"} or answer["kind"] not in ("json", "bytes"):
             raise ValueError
     if entry.closes is not None and not isinstance(body["reserve"], int):
         raise ValueError
+    if not isinstance(body["state"], str) or not isinstance(body["total"], dict):
+        raise ValueError
 
 
 _FIELDS: dict[str, set[str]] = {
-    "reserve": {"analyst", "request", "plan", "data", "event", "charge", "exact"},
-    "commit": {"reserve", "answer"},
-    "failed": {"reserve"},
-    "share": {"analyst", "share"},
+    "reserve": {"analyst", "request", "plan", "table", "version", "event", "charge", "exact"},
+    "commit": {"reserve", "charge", "answer"},
+    "failed": {"reserve", "charge"},
+    "share": {"analyst", "share", "exact"},
 }
-_COMMON = {"sequence", "previous", "time", "kind"}
+_COMMON = {"sequence", "previous", "time", "kind", "total", "state"}
 
 
 def read_entry(*, sequence: int, digest: str, content: str) -> tuple[Entry | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,30 +22,32 @@ __all__ = ["export", "overview"]
 
 def overview(ledger: Ledger) -> dict[str, Any]:
     """Budget, spent, left, shares and one line a charge, as plain data; no answers and no secret."""
-    return ledger._read(lambda history: _overview(ledger, history))
+    return ledger._read_all(lambda history: _overview(ledger, history))
 
 
 def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
-    charges = list(history.charges.values())
-    by_analyst = {name: [c for c in charges if c.analyst == name] for name in {c.analyst for c in charges}}
-    by_analyst |= {name: by_analyst.get(name, []) for name in history.shares if name != "*"}
+    charges, state = list(history.charges.values()), history.state
+    counts = Counter(c.analyst for c in charges)
+    names = {*counts, *(name for name in state.shares if name != "*")}
     return {
         "ledger": ledger.name,
         "id": ledger.id,
         "created": ledger.created,
+        "table": ledger.table,
+        "rehearsal": ledger.rehearsal,
         "budget": to_record(ledger.budget),
-        "spent": _sum(ledger, lambda: totals.spent(charges, ledger.limit)),
-        "remaining": _sum(ledger, lambda: ledger.left_of(history, None)),
+        "spent": _sum(ledger, lambda: state.spent(None, ledger.limit)),
+        "remaining": _sum(ledger, lambda: state.left(None, ledger.limit)),
         "declared": sorted({sentence for c in charges for sentence in c.guarantee.declared}),
         "anchor": f"{history.sequence}:{history.digest}",
         "analysts": {
             name: {
-                "spent": _sum(ledger, lambda own=own: totals.spent(own, ledger.limit)),  # type: ignore[misc]
-                "remaining": _sum(ledger, lambda name=name: ledger.left_of(history, name)),  # type: ignore[misc]
-                "share": _plain(history.share_of(name)),
-                "charges": len(own),
+                "spent": _sum(ledger, lambda name=name: state.spent(name, ledger.limit)),  # type: ignore[misc]
+                "remaining": _sum(ledger, lambda name=name: state.left(name, ledger.limit)),  # type: ignore[misc]
+                "share": _plain(share.bound if (share := state.share_of(name)) else None),
+                "charges": counts[name],
             }
-            for name, own in sorted(by_analyst.items())
+            for name in sorted(names)
         },
         "charges": [
             {
@@ -53,9 +56,10 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
                 "analyst": c.analyst,
                 "request": c.key,
                 "plan": c.plan_digest,
+                "version": c.version,
                 "event": dict(c.event),
                 "charge": _plain(c.guarantee.bound),
-                "state": history.state(c.sequence),
+                "state": history.became(c.sequence),
             }
             for c in charges
         ],

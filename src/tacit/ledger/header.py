@@ -5,28 +5,35 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.errors import TacitError
-from tacit.guarantees import Bound, Guarantee
+from tacit.errors import LedgerVersion, TacitError
+from tacit.guarantees import Guarantee
 from tacit.guarantees.record import from_record, to_record
 from tacit.ledger.canonical import canonical, mac
+from tacit.ledger.state import Share, read_share, share_body
 
-__all__ = ["FORMAT", "Header", "head_mac"]
+__all__ = ["FORMAT", "Header", "head_mac", "index_mac", "version_error"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """Identity, time, budget (with its exact numbers) and first shares of a ledger."""
+    """Identity, time, table, budget (with its exact numbers) and first shares of a ledger.
+
+    `table` is the declared name of the table that it belongs to, empty if none was declared; a ledger of a
+    `rehearsal` belongs to made-up rows.
+    """
 
     id: str
     created: str
     budget: Guarantee
     exact: Mapping[str, Fraction]
-    shares: Mapping[str, Bound]
+    shares: Mapping[str, Share]
+    table: str = ""
+    rehearsal: bool = False
 
     def write(self, secret: bytes) -> str:
         """The header's text, with a commitment to the secret, so that another secret would be noticed."""
@@ -36,7 +43,9 @@ class Header:
                 "created": self.created,
                 "budget": to_record(self.budget),
                 "exact": {k: str(v) for k, v in self.exact.items()},
-                "shares": {k: to_record(replace(self.budget, bound=b)) for k, b in self.shares.items()},
+                "shares": {k: share_body(s, self.budget) for k, s in self.shares.items()},
+                "table": self.table,
+                "rehearsal": self.rehearsal,
                 "secret_commitment": mac(secret, "commitment", ""),
             }
         )
@@ -53,7 +62,9 @@ class Header:
                 created=str(data["created"]),
                 budget=from_record(data["budget"]),
                 exact={k: Fraction(v) for k, v in data["exact"].items()},
-                shares={k: from_record(v).bound for k, v in data["shares"].items()},
+                shares={k: read_share(v) for k, v in data["shares"].items()},
+                table=str(data["table"]),
+                rehearsal=data["rehearsal"] is True,
             )
         except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, TacitError):
             return None
@@ -62,3 +73,19 @@ class Header:
 def head_mac(secret: bytes, start: str, sequence: int, digest: str) -> str:
     """The keyed mark on the end of the chain: this ledger, this many entries, this last digest."""
     return mac(secret, "head", f"{start}:{sequence}:{digest}")
+
+
+def index_mac(secret: bytes, start: str, name: str, sequence: int, digest: str) -> str:
+    """The keyed mark on a row of the index."""
+    return mac(secret, "index", f"{start}:{name}:{sequence}:{digest}")
+
+
+def version_error(name: str, found: object) -> LedgerVersion:
+    """The refusal of a ledger in another format."""
+    older = isinstance(found, int) and found < FORMAT
+    return LedgerVersion(
+        ledger=name,
+        reason=f"has format {found}, and this version of tacit knows {FORMAT}",
+        hint="use the version of tacit that wrote it"
+        + ("; a new ledger starts with what that one has left" if older else ", or a later one"),
+    )

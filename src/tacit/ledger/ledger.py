@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
@@ -14,28 +13,32 @@ from sqlalchemy.engine import Connection
 
 from tacit.errors import InvalidParameter, LedgerError, TacitError
 from tacit.guarantees import Bound, Guarantee
-from tacit.guarantees.record import to_record
 from tacit.ledger import budget as totals
-from tacit.ledger.book import Book, now
+from tacit.ledger.book import Book, closed_name, now
 from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total
-from tacit.ledger.canonical import canonical, derived_key, mac, plain, sha256
-from tacit.ledger.chain import Committed, History, Verification, committed
+from tacit.ledger.canonical import canonical, derived_key, plain, sha256
+from tacit.ledger.chain import STATES, Verification, committed
 from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact_amounts, reserve_body, text
 from tacit.ledger.header import FORMAT, Header, head_mac
+from tacit.ledger.marks import note_data, write_line
+from tacit.ledger.state import Share, State, share_body
 from tacit.ledger.store import ANSWERS, Store
-from tacit.ledger.verify import verify
+from tacit.ledger.verify import Progress, verify
 
 __all__ = ["Ledger"]
 
 T = TypeVar("T")
 
+PATIENCE = 600.0
+"""Seconds for which an answer that was paid for is tried to be recorded, at least."""
+
 
 class Ledger(Book):
     """A budget and everything that was spent of it, in a file or a database that several processes share.
 
-    Reserve: in one transaction that nobody else writes in, the charges so far are read, the check decides,
-    and the charge is on the disk; only then may a row be read. Commit: the answer is recorded. A crash in
-    between leaves the charge spent. Entries are chained by SHA-256 and never changed.
+    Reserve: in one transaction that nobody else writes in, the sum of the charges so far is read, the check
+    decides, and the charge is on the disk; only then may a row be read. Commit: the answer is recorded. A crash
+    in between leaves the charge spent. Entries are chained by SHA-256, carry the sum, and are never changed.
     """
 
     # --- opening -------------------------------------------------------------------------------------
@@ -47,23 +50,30 @@ class Ledger(Book):
         budget: Guarantee,
         shares: Mapping[str, Bound] | None = None,
         exact: Mapping[str, Fraction] | None = None,
+        table: str = "",
+        rehearsal: bool = False,
         wait_seconds: float = 30.0,
     ) -> Ledger:
         """A new ledger with this budget; an existing one is never touched.
 
         `shares` are limits of single analysts ("*": of everybody who has none); the budget binds as well.
-        `exact` gives the budget's numbers as fractions, where the floats only stand for them.
+        `exact` gives the budget's numbers as fractions, where the floats only stand for them; by default they
+        stand for the decimals that they print as, where those are larger. `table` is the declared name of the
+        table whose budget this is; a `rehearsal` is one on made-up rows.
         """
         if not isinstance(budget, Guarantee):
             raise InvalidParameter(parameter="budget", value=budget, must="be a guarantee")
         store, secret = Store(where, wait_seconds=wait_seconds), os.urandom(32)
-        header = Header(
+        made = Header(
             id=os.urandom(16).hex(),
             created=now(),
             budget=budget,
-            exact=exact_amounts(budget, exact),
-            shares={text("analyst", k): totals.share(v, budget) for k, v in (shares or {}).items()},
-        ).write(secret)
+            exact=totals.typed(budget.bound) | exact_amounts(budget, exact),
+            shares={text("analyst", k): Share.of(v, budget) for k, v in (shares or {}).items()},
+            table=text("table", table, empty=True),
+            rehearsal=rehearsal is True,
+        )
+        header = made.write(secret)
         start = sha256(header)
         store.create(
             {
@@ -73,6 +83,7 @@ class Ledger(Book):
                 "sequence": 0,
                 "digest": start,
                 "mac": head_mac(secret, start, 0, start),
+                "state": State.start(budget, made.shares).text,
             }
         )
         return cls(store)
@@ -83,31 +94,63 @@ class Ledger(Book):
         return cls(Store(where, wait_seconds=wait_seconds))
 
     @classmethod
+    def exists_at(cls, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> bool:
+        """Is there anything at this place? It may be no ledger."""
+        return Store(where, wait_seconds=wait_seconds).exists()
+
+    @classmethod
     def at(
         cls,
         where: str | os.PathLike[str],
         *,
         budget: Guarantee,
         exact: Mapping[str, Fraction] | None = None,
+        table: str = "",
+        rehearsal: bool = False,
         wait_seconds: float = 30.0,
     ) -> Ledger:
-        """The ledger at this place if there is one, which must have this very budget; else a new one."""
+        """The ledger at this place if there is one, which must have this very budget and table; else a new one."""
         store = Store(where, wait_seconds=wait_seconds)
         if not store.exists():
             try:
-                return cls.create(where, budget=budget, exact=exact, wait_seconds=wait_seconds)
+                return cls.create(
+                    where, budget=budget, exact=exact, table=table, rehearsal=rehearsal, wait_seconds=wait_seconds
+                )  # fmt: skip
             except LedgerError:
                 if not store.exists():
                     raise
         found = cls(store)
-        if found.budget != budget:
+        found.check(budget=budget, table=table)
+        if rehearsal is not found.rehearsal:
+            raise found.not_for(rehearsal)
+        return found
+
+    def check(self, *, budget: Guarantee | None = None, table: str = "") -> None:
+        """Refuse to be the ledger of another budget, or of another table."""
+        if budget is not None and self.budget != budget:
             raise InvalidParameter(
                 parameter="budget",
                 value=str(budget),
-                must=f"be that of the ledger, {found.budget}",
+                must=f"be that of the ledger, {self.budget}",
                 hint="a budget is decided once; a new one needs a new ledger",
             )
-        return found
+        if table and self.table and table != self.table:
+            raise InvalidParameter(
+                parameter="table",
+                value=table,
+                must=f"be that of the ledger, {self.table!r}",
+                hint="a ledger belongs to one table; name the other one's ledger",
+            )
+
+    def not_for(self, rehearsal: bool) -> LedgerError:
+        """Why rows that were made up, or rows that were not, are not charged here."""
+        if rehearsal:
+            reason = "belongs to a real table, and the rows are those of a twin"
+            hint = "a rehearsal has a ledger of its own: name another one, or none"
+        else:
+            reason = "is that of a rehearsal: its answers are about rows that were made up"
+            hint = "delete it, or name another one for the real table"
+        return LedgerError(ledger=self.name, reason=reason, hint=hint)
 
     @property
     def limit(self) -> Limit:
@@ -129,54 +172,86 @@ class Ledger(Book):
         `charge_check` is a pure function over all charges, the asked one last (`running_total` if absent);
         it runs inside the transaction, and again for the analyst's own charges where there is a share.
         """
-        if not isinstance(request, Request):
-            raise InvalidParameter(parameter="request", value=type(request).__name__, must="be a Request")
-        in_currency(request.charge, self.budget)
+        self._acceptable(request)
         if charge_check is None:
             totals.addable(self.budget)
-        check = charge_check or running_total
-        mark = mac(self._secret, "data", request.data_digest)
-        with self._store.writing() as connection:
-            self._sync(connection)
-            known = self._history.answers.get((request.key, mark))
-            if known is not None:
-                return self._replay(connection, request, known)
-            entry = self._next("reserve", **reserve_body(request, mark))
-            asked = entry.charge()
-            charges = [*self._history.charges.values(), asked]
-            check(charges, self.limit)
-            share = self._history.share_of(request.analyst)
-            if share is not None:
-                own = [c for c in charges if c.analyst == request.analyst]
-                check(own, Limit(bound=share, whose=f"the share of {request.analyst!r}"))
-            self._append(connection, entry)
-            spent, left = None, None
-            if charge_check is None:
-                spent, rest = totals.standing(charges, self.limit)
-                left = self._own(charges, self._history, request.analyst, rest)
-        return Ticket(
-            sequence=entry.sequence,
-            digest=entry.digest,
-            ledger=self.id,
-            request=request,
-            spent=spent,
-            left=left,
-        )
+        return self._store.write(lambda connection: self._reserve(connection, request, charge_check))
 
-    def commit(self, ticket: Ticket, answer: Any) -> Entry:
-        """Record the answer (bytes, or anything that is plain JSON) to what was reserved."""
+    def recorded(self, request: Request) -> Recorded | None:
+        """The answer to this question, if it is in the record; charges nothing and writes nothing."""
+        self._acceptable(request)
+
+        def look(connection: Connection) -> Recorded | None:
+            self._sync(connection)
+            return self._replay(connection, request)
+
+        return self._store.read(look)
+
+    def _acceptable(self, request: Request) -> None:
+        if not isinstance(request, Request):
+            raise InvalidParameter(parameter="request", value=type(request).__name__, must="be a Request")
+        self.check(table=request.table)
+        in_currency(request.charge, self.budget)
+
+    def _reserve(
+        self, connection: Connection, request: Request, charge_check: ChargeCheck | None
+    ) -> Ticket | Recorded:
+        self._sync(connection)
+        known = self._replay(connection, request)
+        if known is not None:
+            return known
+        body = reserve_body(request, request.table or self.table)
+        draft = self._next("reserve", self._state, **body).charge()
+        state = self._state.charged(draft)
+        share = state.share_of(request.analyst)
+        if charge_check is None or charge_check is running_total:
+            totals.fits(self._state.total, state.total, draft, self.limit)
+            if share is not None:
+                own = self._state.own(request.analyst), state.own(request.analyst)
+                totals.fits(*own, draft, share)
+        else:
+            charges = [*self._history(connection).charges.values(), draft]
+            charge_check(charges, self.limit)
+            if share is not None:
+                charge_check([c for c in charges if c.analyst == request.analyst], share)
+        entry = self._next("reserve", state, **body)
+        self._append(connection, entry, state)
+        spent, left = None, None
+        if charge_check is None:
+            spent, left = state.spent(None, self.limit), state.left(request.analyst, self.limit)
+        return Ticket(
+            sequence=entry.sequence, digest=entry.digest, ledger=self.id, request=request, spent=spent, left=left
+        )  # fmt: skip
+
+    def commit(self, ticket: Ticket, answer: Any, *, data_digest: str = "") -> Entry:
+        """Record the answer (bytes, or anything that is plain JSON) to what was reserved.
+
+        It was paid for, so that it is tried for ten minutes at least while others hold the ledger. `data_digest`
+        says what the answer was made from: whether it is what the last answer about the same version was made
+        from is told to the custodian (`FILE-data` beside a ledger's file, 0600) and to nobody else.
+        """
         kind = "bytes" if isinstance(answer, bytes) else "json"
         body = answer if isinstance(answer, bytes) else canonical(answer, what="answer").encode("ascii")
         said = {"kind": kind, "sha256": sha256(body), "size": len(body)}
-        with self._store.writing() as connection:
-            entry = self._close(connection, ticket, "commit", answer=said)
+
+        def work(connection: Connection) -> tuple[Entry, str]:
+            entry, charge = self._close(connection, ticket, "commit", answer=said)
             connection.execute(sa.insert(ANSWERS).values(sequence=entry.sequence, body=body))
+            name = self._answer_name(charge.key, charge.table, charge.version)
+            # The first answer to a request is the answer; a second one was paid for by somebody in parallel.
+            if self._find(connection, name) is None:
+                self._note(connection, name, entry)
+            line = note_data(connection, self._secret, entry, charge, data_digest) if data_digest else ""
+            return entry, line
+
+        entry, line = self._store.write(work, patience=PATIENCE)
+        if line and self._store.path is not None:
+            write_line(self._store.path, line)
         return entry
 
     def fail(self, ticket: Ticket) -> Entry:
         """Record that there will be no answer. The charge stays: rows may have been read."""
-        with self._store.writing() as connection:
-            return self._close(connection, ticket, "failed")
+        return self._store.write(lambda connection: self._close(connection, ticket, "failed")[0])
 
     def run(
         self, request: Request, compute: Callable[[], Any], charge_check: ChargeCheck | None = None
@@ -194,20 +269,23 @@ class Ledger(Book):
         self.commit(outcome, answer)
         return answer if isinstance(answer, bytes) else plain(answer)
 
-    def share(self, analyst: str, bound: Bound) -> Entry:
+    def share(self, analyst: str, bound: Bound, exact: Mapping[str, Fraction] | None = None) -> Entry:
         """Set the limit of one analyst ("*": of everybody who has none) from now on."""
-        fit = replace(self.budget, bound=totals.share(bound, self.budget))
-        body = {"analyst": text("analyst", analyst), "share": to_record(fit)}
-        with self._store.writing() as connection:
+        share, name = Share.of(bound, self.budget, exact), text("analyst", analyst)
+
+        def work(connection: Connection) -> Entry:
             self._sync(connection)
-            entry = self._next("share", **body)
-            self._append(connection, entry)
-        return entry
+            state = self._state.shared(name, share)
+            entry = self._next("share", state, analyst=name, **share_body(share, self.budget))
+            self._append(connection, entry, state)
+            return entry
+
+        return self._store.write(work)
 
     # --- reading -------------------------------------------------------------------------------------
     def charges(self, analyst: str | None = None) -> tuple[Charge, ...]:
-        """Every charge so far, of everybody or of one analyst."""
-        return self._read(
+        """Every charge so far, of everybody or of one analyst; the whole chain is read and checked."""
+        return self._read_all(
             lambda h: tuple(c for c in h.charges.values() if analyst is None or c.analyst == analyst)
         )
 
@@ -218,48 +296,33 @@ class Ledger(Book):
     def spent(self, analyst: str | None = None) -> Bound:
         """The running total in the budget's own kind, rounded up."""
         totals.addable(self.budget)
-        return totals.spent(self.charges(analyst), self.limit)
+        return self._read(lambda state: state.spent(analyst, self.limit))
 
     def remaining(self, analyst: str | None = None) -> Bound:
         """What is left, rounded down; for an analyst with a share, of both limits the smaller."""
         totals.addable(self.budget)
-        return self._read(lambda h: self.left_of(h, analyst))
+        return self._read(lambda state: state.left(analyst, self.limit))
 
     def standing(self, analyst: str | None = None) -> tuple[Bound, Bound]:
         """What was spent by all, and what is left for the analyst, at one moment and in one reading."""
         totals.addable(self.budget)
-
-        def pick(history: History) -> tuple[Bound, Bound]:
-            spent, rest = totals.standing(list(history.charges.values()), self.limit)
-            return spent, self._own(history.charges.values(), history, analyst, rest)
-
-        return self._read(pick)
-
-    def left_of(self, history: History, analyst: str | None) -> Bound:
-        """What a history leaves of the budget, and of the analyst's share."""
-        charges = list(history.charges.values())
-        return self._own(charges, history, analyst, totals.left(charges, self.limit))
-
-    def _own(self, charges: Iterable[Charge], history: History, analyst: str | None, rest: Bound) -> Bound:
-        share = None if analyst is None else history.share_of(analyst)
-        if share is None:
-            return rest
-        own = [c for c in charges if c.analyst == analyst]
-        return totals.smaller(rest, totals.left(own, Limit(bound=share)))
+        return self._read(lambda state: (state.spent(None, self.limit), state.left(analyst, self.limit)))
 
     def shares(self) -> dict[str, Bound]:
         """The limits of single analysts."""
-        return self._read(lambda h: dict(h.shares))
+        return self._read(lambda state: {k: v.bound for k, v in state.shares.items()})
 
     def state(self, sequence: int) -> str:
         """What became of a reservation: reserved, committed or failed."""
 
-        def pick(history: History) -> str:
+        def look(connection: Connection) -> str:
+            self._sync(connection)
+            history = self._history(connection)
             if sequence not in history.charges:
                 raise InvalidParameter(parameter="sequence", value=sequence, must="be that of a reservation")
-            return history.state(sequence)
+            return STATES[history.closed.get(sequence, "")]
 
-        return self._read(pick)
+        return self._store.read(look)
 
     def entries(self) -> tuple[Entry, ...]:
         """The whole chain, read and checked anew."""
@@ -267,36 +330,46 @@ class Ledger(Book):
 
     def entries_with_answers(self, *, answers: bool = True) -> Sequence[tuple[Entry, Any]]:
         """The whole chain of one moment, and beside each `commit` its answer (None beside the others)."""
-        with self._store.reading() as connection:
+
+        def look(connection: Connection) -> Sequence[tuple[Entry, Any]]:
             self._sync(connection)
-            found = self._checked(connection, self._at_the_start(), up_to=self._history.sequence)
+            found: Iterator[Entry] = self._checked(connection, self._at_the_start(keep=False))
             return [
                 (e, self._body(connection, committed(e)) if answers and e.kind == "commit" else None)
                 for e in found
             ]
 
+        return self._store.read(look)
+
     @property
     def anchor(self) -> str:
         """`sequence:digest` of the last entry. Kept elsewhere, it shows later that nothing before it changed."""
-        return self._read(lambda h: f"{h.sequence}:{h.digest}")
+        return self._read(lambda _: f"{self._sequence}:{self._digest}")
 
-    def verify(self, anchors: Sequence[str] = ()) -> Verification:
+    def verify(self, anchors: Sequence[str] = (), *, progress: Progress | None = None) -> Verification:
         """Walk the whole ledger and name every change (what cannot be found: docs/ledger.md)."""
-        return verify(self._store, anchors, header=self._header)
+        return verify(self._store, anchors, header=self._header, progress=progress)
 
     # --- inside a transaction ------------------------------------------------------------------------
-    def _close(self, connection: Connection, ticket: Ticket, kind: str, **body: Any) -> Entry:
+    def _close(self, connection: Connection, ticket: Ticket, kind: str, **body: Any) -> tuple[Entry, Charge]:
         self._sync(connection)
         if not isinstance(ticket, Ticket) or ticket.ledger != self.id:
             raise InvalidParameter(parameter="ticket", value="a ticket", must="be of this ledger")
-        if ticket.sequence not in self._history.charges or ticket.sequence in self._history.closed:
+        charge = self._entry_at(connection, ticket.sequence, ticket.digest).charge()
+        if self._find(connection, closed_name(ticket.sequence)) is not None:
             raise InvalidParameter(parameter="ticket", value=ticket.sequence, must="be open")
-        entry = self._next(kind, reserve=ticket.sequence, **body)
-        self._append(connection, entry)
-        return entry
+        entry = self._next(kind, self._state, reserve=ticket.sequence, charge=ticket.digest, **body)
+        self._append(connection, entry, self._state)
+        self._note(connection, closed_name(ticket.sequence), entry)
+        return entry, charge
 
-    def _replay(self, connection: Connection, request: Request, known: Committed) -> Recorded:
-        charge = self._history.charges[known.reserve]
+    def _replay(self, connection: Connection, request: Request) -> Recorded | None:
+        table = request.table or self.table
+        entry = self._find(connection, self._answer_name(request.key, table, request.version))
+        if entry is None:
+            return None
+        paid = self._entry_at(connection, int(entry.body["reserve"]), str(entry.body["charge"]))
+        charge = paid.charge()
         if charge.plan_digest != request.plan_digest:
             raise InvalidParameter(
                 parameter="key",
@@ -304,7 +377,8 @@ class Ledger(Book):
                 must="belong to one plan",
                 hint="this key was answered for another plan; give the new question a key of its own",
             )
-        return Recorded(sequence=known.sequence, answer=self._body(connection, known), charge=charge)
+        answer = self._body(connection, committed(entry))
+        return Recorded(sequence=entry.sequence, answer=answer, charge=charge, digest=paid.digest)
 
     def close(self) -> None:
         """Give database connections back; a ledger that is used again opens them anew."""

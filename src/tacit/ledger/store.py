@@ -1,12 +1,15 @@
 """Where a ledger lies: one SQLite file, or one schema of a PostgreSQL database, through SQLAlchemy Core.
 
-    tacit_ledger    one row: the header, the secret, and the head (how many entries, the last digest, its MAC)
+    tacit_ledger    one row: the header, the secret, and the head (how many entries, digest, MAC, state)
     tacit_entries   the chain: sequence, digest, content; rows are inserted and never changed
     tacit_answers   the answers, beside the chain so that reading it stays cheap; the chain has their digests
+    tacit_index     where to look: which entry closed a reservation, which has the answer to a question; each row keyed
+    tacit_data      a keyed mark of the data that each answer was made from; never exported
 
-Writers take turns from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, a lock
-on the header's row on PostgreSQL. A transaction that has ended is on the disk: rollback journal with
-synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL (docs/decisions/0008-ledger-storage.md).
+Writers take turns from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the order
+of arrival (`queue.py`); a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
+rollback journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL
+(docs/decisions/0008-ledger-storage.md).
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ import os
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -28,9 +32,13 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.guarantees.checks import positive
-from tacit.ledger.told import told
+from tacit.ledger.places import without_credentials
+from tacit.ledger.queue import Late, queued
+from tacit.ledger.told import as_ledger_error, busy, passing
 
-__all__ = ["ANSWERS", "ENTRIES", "HEADER", "Store"]
+__all__ = ["ANSWERS", "DATA", "ENTRIES", "HEADER", "INDEX", "Store"]
+
+T = TypeVar("T")
 
 APPLICATION_ID = 0x74616374  # "tact" in the header of the SQLite file
 _CREATION_LOCK = 0x7461636974  # of PostgreSQL's advisory locks
@@ -46,6 +54,7 @@ HEADER = sa.Table(
     sa.Column("sequence", sa.BigInteger, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
     sa.Column("mac", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
     sa.CheckConstraint("id = 1"),
 )
 ENTRIES = sa.Table(
@@ -61,6 +70,22 @@ ANSWERS = sa.Table(
     sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
+INDEX = sa.Table(
+    "tacit_index",
+    _METADATA,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("mac", sa.Text, nullable=False),
+)
+DATA = sa.Table(
+    "tacit_data",
+    _METADATA,
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("version", sa.Text, nullable=False, index=True),
+    sa.Column("mark", sa.Text, nullable=False),
+    sa.Column("said", sa.Text, nullable=False),
+)
 
 
 class Store:
@@ -70,8 +95,15 @@ class Store:
         self.path, self._url = _place(where)
         self.wait_seconds = positive("wait_seconds", wait_seconds)
         self.name = str(self.path) if self.path else _shown(self._url)
+        self._wait = self.wait_seconds
         self._owner, self._lock = os.getpid(), threading.RLock()
         self._engine = self._new_engine()
+
+    @property
+    def place(self) -> str:
+        """The path, or the URL without user, password and options."""
+        whole = self._url.render_as_string(hide_password=True).replace("+psycopg", "", 1)
+        return str(self.path) if self.path else without_credentials(whole)
 
     @property
     def is_file(self) -> bool:
@@ -82,8 +114,7 @@ class Store:
     def create(self, row: dict[str, Any]) -> None:
         """Make the tables with this header row, whole or not at all; refuse to touch an existing ledger."""
         if self.path is None:
-            with self.writing(fresh=True) as connection:
-                self._build(connection, row)
+            self.write(lambda connection: self._build(connection, row), fresh=True)
             return
         try:
             handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}-", suffix=".new")
@@ -94,13 +125,12 @@ class Store:
         try:
             draft = Store(partial, wait_seconds=self.wait_seconds)
             draft.name = self.name
-            with draft.writing(fresh=True) as connection:
-                self._build(connection, row)
+            draft.write(lambda connection: self._build(connection, row), fresh=True)
             _publish(partial, self.path)
         except OSError as problem:
             raise _cannot_create(self.name, problem) from None
         finally:
-            for leftover in (partial, Path(f"{partial}-journal")):
+            for leftover in (partial, Path(f"{partial}-journal"), Path(f"{partial}-queue")):
                 with suppress(OSError):
                     leftover.unlink(missing_ok=True)
 
@@ -117,39 +147,94 @@ class Store:
         """Is there anything at this place? A file of any kind, or the header's table."""
         if self.path is not None:
             return os.path.exists(self.path)
-        with self.reading() as connection:
-            return sa.inspect(connection).has_table(HEADER.name)
+        return self.read(lambda connection: bool(sa.inspect(connection).has_table(HEADER.name)))
 
     # --- transactions --------------------------------------------------------------------------------
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Do this in a transaction that sees one state of the ledger and writes nothing."""
+        return self._told(lambda: self._once(self.reading, work), self.wait_seconds)
+
+    def write(
+        self, work: Callable[[Connection], T], *, fresh: bool = False, patience: float | None = None
+    ) -> T:
+        """Do this in a transaction that nobody else writes in, and return when it is durable.
+
+        It is done again where the database says that it came to nothing, until `patience` has passed; so that
+        `work` may have no effect but on the database.
+        """
+        wait = self.wait_seconds if patience is None else max(patience, self.wait_seconds)
+        return self._told(lambda: self._once(lambda: self.writing(fresh=fresh, wait=wait), work), wait)
+
+    def _once(self, transaction: Callable[[], Any], work: Callable[[Connection], T]) -> T:
+        with transaction() as connection:
+            return work(connection)
+
+    def _told(self, attempt: Callable[[], T], wait: float) -> T:
+        """Errors of the database become ours; they are raised outside of any handler, so that nothing of it clings."""
+        until = time.monotonic() + wait
+        while True:
+            try:
+                return attempt()
+            except (exc.SQLAlchemyError, sqlite3.Error, Late) as problem:
+                ending = bool(getattr(problem, "tacit_committing", False))
+                error = as_ledger_error(problem, self.name, committing=ending)
+                again = passing(problem)
+            if not again or time.monotonic() >= until:
+                raise error
+            time.sleep(0.001)
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the ledger and writes nothing."""
-        with self._connected(write=False) as connection:
+        with self._connected(write=False, wait=self.wait_seconds) as connection:
             if not self.is_file:
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
 
     @contextmanager
-    def writing(self, *, fresh: bool = False) -> Iterator[Connection]:
+    def writing(self, *, fresh: bool = False, wait: float | None = None) -> Iterator[Connection]:
         """A transaction that nobody else writes in; durable when this block has ended without an error."""
-        with self._connected(write=True) as connection:
+        wait = self.wait_seconds if wait is None else wait
+        with self._connected(write=True, wait=wait) as connection:
             connection.begin()  # now, and not with the first statement: the lock comes before any reading
             if not self.is_file:
-                milliseconds = max(1, int(self.wait_seconds * 1000))
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
+                # Whatever the role's default is: stricter levels fail where one here waits for its turn.
+                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, int(wait * 1000))}")
                 connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
                 if fresh:
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
                 else:
                     connection.execute(sa.select(HEADER.c.id).with_for_update())
             yield connection
-            with told(self.name, committing=True):
-                connection.commit()
+            self._commit(connection, wait)
+
+    def _commit(self, connection: Connection, wait: float) -> None:
+        """Readers hold the end of a transaction up on SQLite; it stays whole, and is ended when they have gone."""
+        until = time.monotonic() + wait
+        try:
+            while self.is_file:
+                try:
+                    connection.connection.commit()
+                    break
+                except sqlite3.OperationalError as problem:
+                    if not busy(problem) or time.monotonic() >= until:
+                        raise
+                time.sleep(0.001)
+            connection.commit()
+        except (exc.SQLAlchemyError, sqlite3.Error) as problem:
+            problem.tacit_committing = True  # type: ignore[union-attr]
+            raise
 
     @contextmanager
-    def _connected(self, *, write: bool) -> Iterator[Connection]:
+    def _connected(self, *, write: bool, wait: float) -> Iterator[Connection]:
         self._after_fork()
-        with self._lock, told(self.name), self._engine.connect() as connection:
+        with ExitStack() as stack:
+            stack.enter_context(self._lock)
+            if write and self.path is not None:
+                stack.enter_context(queued(self.path, until=time.monotonic() + wait))
+            self._wait = wait
+            connection = stack.enter_context(self._engine.connect())
             yield connection.execution_options(tacit_write=write)
 
     def check_format(self, connection: Connection) -> None:
@@ -201,7 +286,7 @@ class Store:
         connection = sqlite3.connect(
             f"file:{quote(str(self.path))}?mode=rw",
             uri=True,
-            timeout=self.wait_seconds,
+            timeout=self._wait,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -262,7 +347,7 @@ def _place(where: str | os.PathLike[str]) -> tuple[Path | None, URL]:
     if not isinstance(text, str) or not text or "\0" in text or text == ":memory:":
         raise InvalidParameter(
             parameter="ledger",
-            value=where,
+            value="a text" if isinstance(text, str) else type(text).__name__,
             must="be a file's path or a URL",
             hint="a ledger outlives a process",
         )

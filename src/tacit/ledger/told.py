@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from sqlalchemy import exc
 
 from tacit.errors import LedgerCorrupt, LedgerError, LedgerLocked
+from tacit.ledger.queue import Late
 
-__all__ = ["IN_DOUBT", "as_ledger_error", "told"]
+__all__ = ["IN_DOUBT", "as_ledger_error", "busy", "passing"]
 
 IN_DOUBT = "the charge may have been recorded, and then it stands: see `tacit ledger show`"
 
@@ -40,6 +39,7 @@ _SQLITE = {
     sqlite3.SQLITE_CONSTRAINT: _DAMAGED,  # the next sequence number is taken already
     sqlite3.SQLITE_IOERR: _IO,
 }
+_AGAIN = ("40001", "40P01")  # could not serialise; deadlock
 _POSTGRES = {
     "55P03": _LOCKED,
     "57014": _LOCKED,
@@ -62,9 +62,14 @@ _POSTGRES = {
 
 def as_ledger_error(problem: BaseException, name: str, *, committing: bool = False) -> LedgerError:
     """The error of ours for one of the driver's; the driver's own text is not repeated."""
+    if isinstance(problem, Late):
+        return LedgerLocked(ledger=name, reason=_LOCKED[1], hint=_LOCKED[2])
+    if isinstance(problem, exc.SQLAlchemyError) and not isinstance(problem, exc.DBAPIError):
+        return LedgerError(ledger=name, reason=_LOST[1], hint=_LOST[2])
     original = getattr(problem, "orig", None) or problem
+    kind: type[LedgerError]
     if isinstance(original, sqlite3.Error):
-        code = getattr(original, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        code = _code(original)
         kind, reason, hint = _SQLITE.get(code, _IO)
         settled = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
     else:
@@ -74,12 +79,17 @@ def as_ledger_error(problem: BaseException, name: str, *, committing: bool = Fal
     return kind(ledger=name, reason=reason, hint=IN_DOUBT if committing and not settled else hint)
 
 
-@contextmanager
-def told(name: str, *, committing: bool = False) -> Iterator[None]:
-    """Turn the database's errors into ours."""
-    try:
-        yield
-    except (exc.DBAPIError, sqlite3.Error) as problem:
-        raise as_ledger_error(problem, name, committing=committing) from None
-    except exc.SQLAlchemyError:
-        raise LedgerError(ledger=name, reason=_LOST[1], hint=_LOST[2]) from None
+def busy(problem: BaseException) -> bool:
+    """Does SQLite say that somebody else is reading or writing?"""
+    original = getattr(problem, "orig", None) or problem
+    return isinstance(original, sqlite3.Error) and _code(original) == sqlite3.SQLITE_BUSY
+
+
+def passing(problem: BaseException) -> bool:
+    """Does the database say that a transaction came to nothing, and may be tried again?"""
+    original = getattr(problem, "orig", None) or problem
+    return busy(problem) or getattr(original, "sqlstate", None) in _AGAIN
+
+
+def _code(problem: sqlite3.Error) -> int:
+    return getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

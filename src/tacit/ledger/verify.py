@@ -1,4 +1,6 @@
-"""Finding every change: the whole chain, its end, the answers, the header, and the file itself.
+"""Finding every change: the whole chain with its sums, its end, the answers, the index, the header, and the file.
+
+The chain is read some entries at a time, so that a long one needs no more memory than a short one.
 
 What this cannot find: the secret lies in the ledger, so that somebody who can write to it can also rewrite
 all of it consistently, and an older copy of the whole ledger is consistent in itself. Against both helps an
@@ -9,102 +11,215 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.errors import LedgerCorrupt, LedgerVersion
+from tacit.errors import LedgerCorrupt
+from tacit.guarantees import Guarantee, Pure, rows
+from tacit.ledger.book import PAGE, answer_name, closed_name, pages
 from tacit.ledger.canonical import sha256
 from tacit.ledger.chain import History, Problem, Verification, parse_anchor, walk
-from tacit.ledger.entries import Entry
-from tacit.ledger.header import FORMAT, Header, head_mac
-from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, Store
+from tacit.ledger.entries import Charge, Entry, read_entry
+from tacit.ledger.header import FORMAT, Header, head_mac, index_mac, version_error
+from tacit.ledger.state import State
+from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
 
-__all__ = ["verify", "verify_ledger"]
+__all__ = ["Progress", "verify", "verify_ledger"]
+
+Progress = Callable[[int, int], None]
+"""Called now and then with the number of entries that were walked, and of all that the head names."""
 
 
 def verify_ledger(
-    where: str | os.PathLike[str], anchors: Sequence[str] = (), *, wait_seconds: float = 30.0
+    where: str | os.PathLike[str],
+    anchors: Sequence[str] = (),
+    *,
+    wait_seconds: float = 30.0,
+    progress: Progress | None = None,
 ) -> Verification:
     """Verify what lies at this place, also if it is too damaged to be opened for work."""
-    return verify(Store(where, wait_seconds=wait_seconds), anchors)
+    return verify(Store(where, wait_seconds=wait_seconds), anchors, progress=progress)
 
 
-def verify(store: Store, anchors: Sequence[str] = (), *, header: str | None = None) -> Verification:
+def verify(
+    store: Store, anchors: Sequence[str] = (), *, header: str | None = None, progress: Progress | None = None
+) -> Verification:
     """Every problem of the ledger in `store`; `header` is what it was opened with, if it was."""
     wanted = [parse_anchor(a) for a in anchors]
     try:
-        with store.reading() as connection:
-            return _walk_all(store, connection, wanted, header)
+        return store.read(lambda connection: _Walk(store, connection, wanted, header, progress).result())
     except LedgerCorrupt as problem:
         found = Problem(sequence=None, what=f"the ledger {problem.reason}")
         return Verification(entries=0, anchor="", problems=(found,))
 
 
-def _walk_all(
-    store: Store, connection: Connection, wanted: Sequence[tuple[int, str]], opened: str | None
-) -> Verification:
-    store.check_format(connection)
-    problems = [Problem(sequence=None, what=w) for w in [store.damage(connection)] if w]
-    head = connection.execute(sa.select(HEADER)).mappings().one_or_none()
-    if head is None:
-        return Verification(
-            entries=0, anchor="", problems=(*problems, Problem(sequence=None, what="the header is missing"))
-        )
-    if head["format"] != FORMAT:
-        raise LedgerVersion(
-            ledger=store.name,
-            reason=f"has format {head['format']}, and this version of tacit knows {FORMAT}",
-            hint="use the version of tacit that wrote it, or a later one",
-        )
-    history = History(digest=sha256(str(head["header"])))
-    digests: dict[int, str] = {0: history.digest}
-    commits: dict[int, Entry] = {}
-    query = sa.select(ENTRIES.c.sequence, ENTRIES.c.digest, ENTRIES.c.content).order_by(ENTRIES.c.sequence)
-    rows = [(r.sequence, r.digest, r.content) for r in connection.execute(query)]
-    for entry, problem in walk(history, rows):
-        if problem is not None:
-            problems.append(problem)
-        elif entry is not None:
-            digests[entry.sequence] = entry.digest
-            if entry.kind == "commit":
-                commits[entry.sequence] = entry
-    problems += _head(dict(head), history, digests[0], opened)
-    problems += _answers(connection, commits)
-    for sequence, digest in wanted:
-        if digests.get(sequence) != digest:
-            what = f"the anchor at entry {sequence} is not in this ledger: this is another history"
-            problems.append(Problem(sequence=None, what=what))
-    anchor = f"{history.sequence}:{history.digest}"
-    return Verification(entries=len(rows), anchor=anchor, problems=tuple(problems))
+class _Walk:
+    """One walk through everything."""
 
+    def __init__(
+        self,
+        store: Store,
+        connection: Connection,
+        wanted: Sequence[tuple[int, str]],
+        opened: str | None,
+        progress: Progress | None,
+    ) -> None:
+        store.check_format(connection)
+        self.connection, self.wanted, self.opened, self.progress = connection, wanted, opened, progress
+        self.problems = [Problem(sequence=None, what=w) for w in [store.damage(connection)] if w]
+        found = connection.execute(sa.select(HEADER.c.format)).scalar_one_or_none()
+        if found is not None and found != FORMAT:
+            raise version_error(store.name, found)
+        row = connection.execute(sa.select(HEADER)).mappings().one_or_none()
+        self.head: dict[str, Any] | None = None if row is None else dict(row)
 
-def _head(head: dict[str, Any], history: History, start: str, opened: str | None) -> Iterator[Problem]:
-    secret = bytes(head["secret"])
-    if Header.read(head["header"], secret) is None or opened not in (None, head["header"]):
-        yield Problem(sequence=None, what="the header was changed")
-    stated = head_mac(secret, start, head["sequence"], head["digest"])
-    if not hmac.compare_digest(stated, str(head["mac"])):
-        yield Problem(sequence=None, what="the head was not written by tacit")
-    if history.sequence < head["sequence"]:
-        lost = head["sequence"] - history.sequence
-        yield Problem(sequence=None, what=f"the end was cut off: {lost} more in the head than in the chain")
-    elif history.sequence > head["sequence"]:
-        more = history.sequence - head["sequence"]
-        yield Problem(sequence=None, what=f"the end was added to: {more} more in the chain than in the head")
-    elif history.digest != head["digest"]:
-        yield Problem(sequence=history.sequence, what="is not the one that the head names")
+    def result(self) -> Verification:
+        if self.head is None:
+            missing = Problem(sequence=None, what="the header is missing")
+            return Verification(entries=0, anchor="", problems=(*self.problems, missing))
+        self.secret, self.start = bytes(self.head["secret"]), sha256(str(self.head["header"]))
+        history = self._history()
+        self.seen, self.noted, self.answers = 0, 0, 0
+        anchored = {0: self.start}
+        page: list[Entry] = []
+        places = {sequence for sequence, _ in self.wanted}
+        for entry, problem in walk(history, self._rows()):
+            if problem is not None:
+                self.problems.append(problem)
+            if entry is None:
+                continue
+            page.append(entry)
+            if entry.sequence in places:
+                anchored[entry.sequence] = entry.digest
+            if len(page) == PAGE:
+                self._beside(page)
+                page.clear()
+        self._beside(page)
+        self.problems += [*self._head(self.head, history), *self._strangers(whole=history.summed)]
+        for sequence, digest in self.wanted:
+            if anchored.get(sequence) != digest:
+                what = f"the anchor at entry {sequence} is not in this ledger: this is another history"
+                self.problems.append(Problem(sequence=None, what=what))
+        anchor = f"{history.sequence}:{history.digest}"
+        return Verification(entries=self.seen, anchor=anchor, problems=tuple(self.problems))
 
+    def _history(self) -> History:
+        assert self.head is not None
+        header = Header.read(self.head["header"], self.secret)
+        if header is None or self.opened not in (None, self.head["header"]):
+            self.problems.append(Problem(sequence=None, what="the header was changed"))
+        if header is None:  # then no sum is known, and the chain alone is walked
+            nothing = Guarantee(bound=Pure(epsilon=0), unit=rows())
+            return History(digest=self.start, state=State.start(nothing, {}), summed=False)
+        return History(digest=self.start, state=State.start(header.budget, header.shares))
 
-def _answers(connection: Connection, commits: dict[int, Entry]) -> Iterator[Problem]:
-    rest = dict(commits)
-    for sequence, body in connection.execute(sa.select(ANSWERS.c.sequence, ANSWERS.c.body)):
-        entry = rest.pop(sequence, None)
-        if entry is None:
-            yield Problem(sequence=sequence, what="has an answer beside it that the chain does not know")
-        elif sha256(bytes(body)) != entry.body["answer"]["sha256"]:
-            yield Problem(sequence=sequence, what="has an answer that was changed")
-    for sequence in rest:
-        yield Problem(sequence=sequence, what="has lost its answer")
+    def _rows(self) -> Iterator[tuple[int, str, str]]:
+        assert self.head is not None
+        for row in pages(self.connection, after=0):
+            self.seen += 1
+            if self.progress is not None and self.seen % PAGE == 0:
+                self.progress(self.seen, int(self.head["sequence"]))
+            yield row
+
+    # --- what lies beside the chain -------------------------------------------------------------------
+    def _beside(self, page: list[Entry]) -> None:
+        """The index and the answers of some entries."""
+        closing = [e for e in page if e.closes is not None]
+        names = {closed_name(e.closes or 0): e for e in closing}
+        self.problems += self._index(names)
+        self.problems += self._bodies({e.sequence: e for e in closing if e.kind == "commit"})
+
+    def _index(self, names: dict[str, Entry]) -> Iterator[Problem]:
+        found = {r["name"]: r for r in self._select(INDEX, INDEX.c.name, list(names))}
+        for name, entry in names.items():
+            row = found.get(name)
+            if row is None or (row["sequence"], row["digest"], row["mac"]) != (
+                entry.sequence, entry.digest, self._mac(name, entry),
+            ):  # fmt: skip
+                yield Problem(sequence=entry.sequence, what="is not where the index says")
+        self.noted += len(names)
+        yield from self._first_answers([e for e in names.values() if e.kind == "commit"])
+
+    def _first_answers(self, commits: list[Entry]) -> Iterator[Problem]:
+        """The answer to a question is that of its first commit, and the index names it."""
+        charges = self._charges([int(e.body["reserve"]) for e in commits])
+        names: dict[str, Entry] = {}
+        for entry in commits:
+            charge = charges.get(int(entry.body["reserve"]))
+            if charge is not None:
+                name = answer_name(self.secret, charge.key, charge.table, charge.version)
+                names.setdefault(name, entry)
+        found = {r["name"]: r for r in self._select(INDEX, INDEX.c.name, list(names))}
+        for name, entry in names.items():
+            row = found.get(name)
+            if row is None or row["sequence"] > entry.sequence:
+                yield Problem(sequence=entry.sequence, what="has an answer that the index does not name")
+            elif row["sequence"] == entry.sequence:
+                self.noted += 1
+                if (row["digest"], row["mac"]) != (entry.digest, self._mac(name, entry)):
+                    yield Problem(sequence=entry.sequence, what="is not where the index says")
+
+    def _charges(self, sequences: list[int]) -> dict[int, Charge]:
+        out = {}
+        for row in self._select(ENTRIES, ENTRIES.c.sequence, sequences):
+            entry, _ = read_entry(sequence=row["sequence"], digest=row["digest"], content=row["content"])
+            if entry is not None and entry.kind == "reserve":
+                out[entry.sequence] = entry.charge()
+        return out
+
+    def _select(self, table: sa.Table, column: Any, values: list[Any]) -> list[Any]:
+        if not values:
+            return []
+        return list(self.connection.execute(sa.select(table).where(column.in_(values))).mappings())
+
+    def _mac(self, name: str, entry: Entry) -> str:
+        return index_mac(self.secret, self.start, name, entry.sequence, entry.digest)
+
+    def _bodies(self, commits: dict[int, Entry]) -> Iterator[Problem]:
+        rest = dict(commits)
+        for row in self._select(ANSWERS, ANSWERS.c.sequence, list(commits)):
+            entry = rest.pop(row["sequence"])
+            self.answers += 1
+            if sha256(bytes(row["body"])) != entry.body["answer"]["sha256"]:
+                yield Problem(sequence=entry.sequence, what="has an answer that was changed")
+        for sequence in rest:
+            yield Problem(sequence=sequence, what="has lost its answer")
+
+    def _strangers(self, *, whole: bool) -> Iterator[Problem]:
+        """Rows beside the chain that no entry accounts for; of a chain with faults the answers only."""
+        if whole and self._count(INDEX) > self.noted:
+            yield Problem(sequence=None, what="the index has rows that the chain does not account for")
+        if self._count(ANSWERS) <= self.answers:
+            return
+        known: set[int] = set()
+        for row in pages(self.connection, after=0):
+            if '"kind":"commit"' in row[2]:
+                known.add(row[0])
+        for sequence in self.connection.execute(sa.select(ANSWERS.c.sequence)).scalars():
+            if sequence not in known:
+                yield Problem(sequence=sequence, what="has an answer beside it that the chain does not know")
+
+    def _count(self, table: sa.Table) -> int:
+        return int(self.connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
+
+    def _head(self, head: dict[str, Any], history: History) -> Iterator[Problem]:
+        stated = head_mac(self.secret, self.start, head["sequence"], head["digest"])
+        if not hmac.compare_digest(stated, str(head["mac"])):
+            yield Problem(sequence=None, what="the head was not written by tacit")
+        if history.sequence < head["sequence"]:
+            lost = head["sequence"] - history.sequence
+            yield Problem(
+                sequence=None, what=f"the end was cut off: {lost} more in the head than in the chain"
+            )
+        elif history.sequence > head["sequence"]:
+            more = history.sequence - head["sequence"]
+            yield Problem(
+                sequence=None, what=f"the end was added to: {more} more in the chain than in the head"
+            )
+        elif history.digest != head["digest"]:
+            yield Problem(sequence=history.sequence, what="is not the one that the head names")
+        elif history.summed and head["state"] != history.state.text:
+            yield Problem(sequence=None, what="the state beside the head was changed")

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.sources.columns import EPOCH, Category, Column, Date, Flag, Integer, Measured, Number
 from tacit.sources.schema import Schema
+from tacit.sources.twins import marked
 
 if TYPE_CHECKING:
     import pyarrow
@@ -72,10 +73,14 @@ def twin(
 
 
 def write_table(table: pyarrow.Table, path: Path, *, ending: str | None = None) -> None:
-    """Write as Parquet or CSV, by the path's ending (or by `ending`, for a path that is moved later)."""
+    """Write as Parquet or CSV, by the path's ending (or by `ending`, for a path that is moved later).
+
+    The file has a column more, by which it is known as a twin (`tacit.sources.twins`).
+    """
     import pyarrow.csv
     import pyarrow.parquet
 
+    table = marked(table)
     kind = ending or path.suffix.lower()
     if kind == ".parquet":
         pyarrow.parquet.write_table(table, path)

@@ -1,0 +1,143 @@
+"""The one ledger of a curator: found, or made once, whichever thread asks first."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+from tacit.curator.ledgers import BESIDE, Beside, Home, home_of
+from tacit.curator.prices import exact_numbers
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Guarantee
+from tacit.ledger import Ledger
+from tacit.ledger.entries import text
+from tacit.ledger.places import without_credentials
+from tacit.sources.twins import is_twin
+
+__all__ = ["Keeper"]
+
+Named = str | os.PathLike[str] | Ledger | Beside | None
+
+
+class Keeper:
+    """Finds the ledger of a table, and makes it at the first charge.
+
+    A ledger that is named must be the table's only one, unless `another` is said. Without a name it is the one that
+    the table has; if it has none, one for the life of this object, or one beside the data (`BESIDE`).
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        named: Named,
+        budget: Guarantee,
+        table: str,
+        another: bool,
+        wait_seconds: float,
+    ) -> None:
+        if not isinstance(another, bool):
+            raise InvalidParameter(parameter="another_ledger", value=another, must="be True or False")
+        self.table = text("table", table, empty=True)
+        self._data, self._named, self._budget, self._another = data, named, budget, another
+        self._wait = wait_seconds
+        self._lock = threading.RLock()
+        self._drop: weakref.finalize[Any, Keeper] | None = None
+        self._ledger: Ledger | None = None
+        if isinstance(named, Ledger):
+            named.check(budget=budget, table=self.table)
+
+    def existing(self) -> Ledger | None:
+        """The ledger, if there is one already; makes nothing."""
+        with self._lock:
+            if self._ledger is None:
+                self._ledger = self._found(make=False)
+            return self._ledger
+
+    def made(self) -> Ledger:
+        """The ledger, made if there is none."""
+        with self._lock:
+            if self._ledger is None:
+                self._ledger = self._found(make=True)
+            assert self._ledger is not None
+            return self._ledger
+
+    def for_charging(self) -> Ledger:
+        """The ledger, if these rows may be charged to it: a twin's to a rehearsal's, and real ones to a real one."""
+        ledger = self.made()
+        twin = is_twin(self._data)
+        if ledger.rehearsal is not twin:
+            raise ledger.not_for(twin)
+        return ledger
+
+    def close(self) -> None:
+        """Give the database back, and a session's ledger with it."""
+        with self._lock:
+            if self._ledger is not None:
+                self._ledger.close()
+            if self._drop is not None:
+                self._drop()
+
+    # --- finding ----------------------------------------------------------------------------------------
+    def _found(self, *, make: bool) -> Ledger | None:
+        twin = is_twin(self._data)
+        # A twin is not the table that a plan declares, and gets no place under its name.
+        home = home_of(self._data, "" if twin else self.table)
+        if isinstance(self._named, Ledger):
+            return self._settled(self._named, home)
+        place: str | os.PathLike[str] | None
+        if self._named is None or self._named is BESIDE or isinstance(self._named, Beside):
+            place = None if home is None else home.only()
+            if place is None and self._named is not None and home is not None:
+                place = home.default
+        else:
+            place = self._named
+        if place is None:
+            return self._session(twin) if make else None
+        if not make and not Ledger.exists_at(place, wait_seconds=self._wait):
+            return None
+        if home is not None and not self._another and not Ledger.exists_at(place, wait_seconds=self._wait):
+            home.admits(os.fspath(place), None)
+        exact = exact_numbers(self._budget.bound)
+        given: dict[str, Any] = {"budget": self._budget, "table": self.table, "wait_seconds": self._wait}
+        if make:
+            found = Ledger.at(place, exact=exact, rehearsal=twin, **given)
+        else:
+            found = Ledger.open(place, wait_seconds=self._wait)
+            found.check(budget=self._budget, table=self.table)
+        return self._settled(found, home)
+
+    def _settled(self, ledger: Ledger, home: Home | None) -> Ledger:
+        if home is not None:
+            if not self._another:
+                home.admits(ledger.place, ledger.id)
+            home.remember(ledger)
+        return ledger
+
+    def _session(self, twin: bool) -> Ledger:
+        folder = tempfile.mkdtemp(prefix="tacit-")
+        self._drop = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Ledger.create(
+            Path(folder) / "session.ledger",
+            budget=self._budget,
+            exact=exact_numbers(self._budget.bound),
+            table=self.table,
+            rehearsal=twin,
+            wait_seconds=self._wait,
+        )
+
+    def __str__(self) -> str:
+        if self._named is None:
+            return (
+                "for this session only" if self._ledger is None or self._drop else f"in {self._ledger.name}"
+            )
+        if isinstance(self._named, Ledger):
+            return f"in {self._named.name}"
+        if isinstance(self._named, Beside):
+            return "beside the data"
+        return f"in {without_credentials(os.fspath(self._named))}"

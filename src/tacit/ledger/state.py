@@ -1,0 +1,148 @@
+"""What the entries so far amount to: the running sum of all, of each analyst, and the shares.
+
+It is part of the chain: each entry states the sum (`total`) and the digest of the rest (`state`), so that whoever
+opens a ledger checks its end and needs not read what came before. Sums are exact rationals.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees.record import from_record, to_record
+from tacit.ledger import budget as totals
+from tacit.ledger.budget import Amounts, Limit
+from tacit.ledger.canonical import canonical, sha256
+from tacit.ledger.entries import Charge, exact_amounts
+
+__all__ = ["Share", "State", "read_share", "share_body"]
+
+ENDLESS = "inf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """An analyst's limit, and the exact numbers that it stands for."""
+
+    bound: Bound
+    exact: Mapping[str, Fraction]
+
+    @classmethod
+    def of(cls, bound: Bound, budget: Guarantee, exact: Mapping[str, Fraction] | None = None) -> Share:
+        """A share of this budget; its floats stand for the decimals that they print as unless said otherwise."""
+        totals.share(bound, budget)
+        return cls(
+            bound=bound, exact=totals.typed(bound) | exact_amounts(replace(budget, bound=bound), exact)
+        )
+
+
+def share_body(share: Share, budget: Guarantee) -> dict[str, Any]:
+    """A share as plain data."""
+    return {"share": to_record(replace(budget, bound=share.bound)), "exact": _texts(share.exact)}
+
+
+def read_share(body: Mapping[str, Any]) -> Share:
+    """The share of plain data."""
+    return Share(bound=from_record(body["share"]).bound, exact=_fractions(body["exact"]))
+
+
+def _texts(exact: Mapping[str, Fraction]) -> dict[str, str]:
+    return {k: str(v) for k, v in exact.items()}
+
+
+def _fractions(exact: Mapping[str, str]) -> dict[str, Fraction]:
+    return {k: Fraction(v) for k, v in exact.items()}
+
+
+def written_amounts(amounts: Amounts) -> dict[str, str]:
+    """A sum as plain data."""
+    return {k: ENDLESS if v is None else str(v) for k, v in amounts.items()}
+
+
+def read_amounts(said: Mapping[str, str], budget: Guarantee) -> Amounts:
+    """The sum of plain data, its numbers in the order of the budget's."""
+    names = totals.zero(budget)
+    if set(names) != set(said):
+        raise ValueError("other numbers than the budget's")
+    return {k: None if said[k] == ENDLESS else Fraction(said[k]) for k in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Sums and shares after some entry. Never changed: each entry makes a new one."""
+
+    budget: Guarantee
+    total: Amounts
+    analysts: Mapping[str, Amounts] = field(default_factory=dict)
+    shares: Mapping[str, Share] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, budget: Guarantee, shares: Mapping[str, Share]) -> State:
+        """Before the first entry."""
+        return cls(budget=budget, total=totals.zero(budget), shares=dict(shares))
+
+    @classmethod
+    def read(cls, budget: Guarantee, total: Mapping[str, str], text: str) -> State:
+        """The state of an entry's `total` and the text that its `state` is the digest of."""
+        data = json.loads(text)
+        return cls(
+            budget=budget,
+            total=read_amounts(total, budget),
+            analysts={k: read_amounts(v, budget) for k, v in data["analysts"].items()},
+            shares={k: read_share(v) for k, v in data["shares"].items()},
+        )
+
+    @property
+    def text(self) -> str:
+        """All but the sum, as one canonical text."""
+        return canonical(
+            {
+                "analysts": {k: written_amounts(v) for k, v in self.analysts.items()},
+                "shares": {k: share_body(v, self.budget) for k, v in self.shares.items()},
+            }
+        )
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What an entry says of it."""
+        return {"total": written_amounts(self.total), "state": sha256(self.text)}
+
+    def charged(self, charge: Charge) -> State:
+        """With one charge more."""
+        own = totals.plus(self.own(charge.analyst), charge, self.budget)
+        return replace(
+            self,
+            total=totals.plus(self.total, charge, self.budget),
+            analysts={**self.analysts, charge.analyst: own},
+        )
+
+    def shared(self, analyst: str, share: Share) -> State:
+        """With another limit for one analyst."""
+        return replace(self, shares={**self.shares, analyst: share})
+
+    def own(self, analyst: str) -> Amounts:
+        """The sum of one analyst's charges."""
+        return dict(self.analysts.get(analyst) or totals.zero(self.budget))
+
+    def share_of(self, analyst: str) -> Limit | None:
+        """The analyst's own limit, or that of everybody who has none."""
+        found = self.shares.get(analyst, self.shares.get("*"))
+        if found is None:
+            return None
+        return Limit(bound=found.bound, exact=found.exact, whose=f"the share of {analyst!r}")
+
+    def spent(self, analyst: str | None, limit: Limit) -> Bound:
+        """What was spent by all, or by one analyst, rounded up."""
+        return totals.reading(self.total if analyst is None else self.own(analyst), limit)[0]
+
+    def left(self, analyst: str | None, limit: Limit) -> Bound:
+        """What is left, rounded down; for an analyst with a share, of both limits the smaller."""
+        rest = totals.reading(self.total, limit)[1]
+        share = None if analyst is None else self.share_of(analyst)
+        if analyst is None or share is None:
+            return rest
+        return totals.smaller(rest, totals.reading(self.own(analyst), share)[1])

@@ -1,0 +1,78 @@
+"""How a twin is known: by a column that `tacit twin` writes into the file, under a name that no real column may have.
+
+A column survives renaming, copying, and being rewritten by another program as another kind of file. Only names are
+looked at, in a footer or a first line; no row is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import BadData
+from tacit.sources.door import metadata
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["MARK", "is_twin", "marked"]
+
+MARK = "__tacit_twin"
+PARQUET = (".parquet", ".pq", ".parq")
+TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+LONGEST_LINE = 1 << 20
+MOST_FILES = 1000
+
+
+def marked(table: pyarrow.Table) -> pyarrow.Table:
+    """The table with the twins' column, if it has none yet."""
+    import pyarrow
+
+    if MARK in table.column_names:
+        return table
+    return table.append_column(MARK, pyarrow.array([True]).take(pyarrow.array([0] * table.num_rows)))
+
+
+def is_twin(data: Any) -> bool:
+    """Were these rows made up by `tacit twin`? What cannot be looked at is no twin; opening it will say why."""
+    try:
+        return metadata(lambda: MARK in _names(data), source="the table", problem="cannot be read")
+    except BadData:
+        return False
+
+
+def _names(data: Any) -> set[str]:
+    if isinstance(data, str | os.PathLike):
+        return {name for path in _files(os.fspath(data)) for name in _columns(path)}
+    if hasattr(data, "collect_schema"):
+        return set(data.collect_schema().names())
+    names: Any = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", ())
+    return {str(name) for name in names}
+
+
+def _files(text: str) -> list[Path]:
+    place = Path(text)
+    if place.is_dir():
+        return sorted(p for p in place.rglob("*") if p.is_file())[:MOST_FILES]
+    if place.exists():
+        return [place]
+    return [Path(p) for p in sorted(glob.glob(text, recursive=True))[:MOST_FILES]]
+
+
+def _columns(path: Path) -> Iterable[str]:
+    lower = path.name.lower()
+    if lower.endswith(PARQUET):
+        import pyarrow.parquet
+
+        return list(pyarrow.parquet.read_schema(path).names)
+    if not lower.endswith(TEXT):
+        return ()
+    opened: Any = gzip.open if lower.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        line = file.readline(LONGEST_LINE)
+    return next(csv.reader([line], delimiter="\t" if ".tsv" in lower else ","), ())
