@@ -14,6 +14,7 @@ from tacit.cli.plain import PlainGroup
 from tacit.cli.plans import plan, release
 from tacit.cli.reproduce import reproduce
 from tacit.cli.twin import twin
+from tacit.cli.verify import key, verify
 
 __all__ = ["app"]
 
@@ -44,9 +45,11 @@ app.command(name="account")(account)
 app.command(name="calibrate")(calibrate)
 app.command(name="demo")(demo)
 app.command(name="explain")(explain)
+app.add_typer(key, name="key")
 app.add_typer(ledger, name="ledger")
 app.add_typer(optimal, name="optimal")
 app.command(name="plan")(plan)
 app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)
 app.command(name="twin")(twin)
+app.command(name="verify")(verify)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json, write_whole
-from tacit.errors import InvalidParameter, NoLaw
+from tacit.errors import InvalidParameter, NoLaw, visible
 
 if TYPE_CHECKING:
     from tacit.guarantees import Guarantee
@@ -31,6 +30,7 @@ def explain(
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Say what a release may reveal, on what that rests, and what its intervals do not cover."""
+    from tacit.curator.reading import read_certificate
     from tacit.guarantees.record import from_record
 
     if (certificate is None) == (epsilon is None):
@@ -39,6 +39,7 @@ def explain(
             must="be given, or --epsilon instead of it", hint="tacit explain --epsilon 1 --delta 1e-6",
         )  # fmt: skip
     said = None if certificate is None else read_certificate(certificate)
+    doubts = _doubts(certificate, said) if certificate is not None and said is not None else []
     guarantee = from_record(said["guarantee"]) if said else _plain(float(epsilon or 0.0), delta)
     drawn = None
     if plot is not None:
@@ -53,12 +54,14 @@ def explain(
                 "explanation": guarantee.explain(),
                 "power_at_size_0.05": _or_none(lambda: guarantee.power(0.05)),
                 "best_guess": _or_none(guarantee.best_guess),
-                **({"theorems": said["theorems"]} if said else {}),
+                **({"theorems": said["theorems"], "doubts": doubts} if said else {}),
                 **({"plot": str(drawn)} if drawn else {}),
             }
         )
         return
-    print(f"{said['name'] if said else 'A release'} with {guarantee}:\n")
+    for doubt in doubts:
+        print(textwrap.fill(visible(f"Warning: {doubt}."), 96), end="\n\n")
+    print(visible(f"{said['name'] if said else 'A release'} with {guarantee}:") + "\n")
     print(wrapped(guarantee.explain()))
     if said:
         _grounds(said)
@@ -81,12 +84,50 @@ def _plain(epsilon: float, delta: float) -> Guarantee:
     return Guarantee(bound=bound, unit=rows())
 
 
+def _doubts(path: Path, said: dict[str, Any]) -> list[str]:
+    """Why what is read may not be what was made; an unsigned certificate is never beyond doubt."""
+    from tacit.curator.binding import is_bound
+    from tacit.curator.certificate import EARLIER
+    from tacit.ledger.canonical import sha256
+
+    if said["format"] == EARLIER:
+        return ["this certificate is of an earlier format and binds nothing: its numbers can be edited, and so can "
+                "the values beside it"]  # fmt: skip
+    doubts = []
+    if not is_bound(said):
+        doubts.append(
+            "THIS CERTIFICATE WAS CHANGED after it was made: it does not have the digest that it states"
+        )
+    values = path.absolute().parent.parent / "values" / f"{path.stem}.csv"
+    try:
+        if sha256(values.read_bytes()) != said["values"]["sha256"]:
+            doubts.append(
+                f"THE VALUES WERE CHANGED: {values.name} is not the file that this certificate is about"
+            )
+    except OSError:
+        doubts.append("the values that this certificate is about are not beside it, and were not compared")
+    if not said["publishable"]:
+        doubts.append("the noise is for tests: these numbers must not be published")
+    if "signature" not in said:
+        doubts.append("this certificate is not signed: whoever can edit it can edit its digest too; tacit verify "
+                      "compares it with its plan and its ledger")  # fmt: skip
+    else:
+        doubts.append(
+            "this certificate bears a signature, which was not checked here: tacit verify --key does"
+        )
+    return doubts
+
+
 def _grounds(said: dict[str, Any]) -> None:
     from tacit.guarantees import theorem
 
-    print(f"\nNoise: {said['mechanism']['chosen']}.")
-    print(wrapped("Its intervals do not cover " + "; ".join(said["intervals"]["do_not_cover"]) + "."))
-    print(wrapped(said["computational"]))
+    print("\n" + wrapped(visible(f"Noise: {said['mechanism']['chosen']}")))
+    print(
+        wrapped(visible("Its intervals do not cover " + "; ".join(said["intervals"]["do_not_cover"]) + "."))
+    )
+    for condition in said.get("data", {}).get("conditions", []):
+        print(wrapped(visible(f"Believed, and not checked: {condition}.")))
+    print(wrapped(visible(said["computational"])))
     print("\nThis rests on:")
     for one in map(theorem, said["theorems"]):
         print(
@@ -99,36 +140,3 @@ def _grounds(said: dict[str, Any]) -> None:
 def wrapped(text: str) -> str:
     """One paragraph a sentence."""
     return "\n\n".join(textwrap.fill(s.strip() + ".", 96) for s in text.rstrip(".").split(". ") if s.strip())
-
-
-def read_certificate(path: Path) -> dict[str, Any]:
-    """The certificate in a file; anything else is one clear error."""
-    from tacit.curator.certificate import FORMAT
-    from tacit.guarantees import theorem
-
-    try:
-        said = json_text.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise InvalidParameter(parameter="certificate", value=str(path), must="be a readable file") from None
-    except ValueError:
-        raise InvalidParameter(parameter="certificate", value=str(path), must="be JSON") from None
-    if not isinstance(said, dict) or said.get("format") != FORMAT or not _whole(said):
-        raise InvalidParameter(
-            parameter="certificate", value=str(path), must=f'be a certificate of format "{FORMAT}"',
-            hint="tacit release writes them into the folder certificates",
-        )  # fmt: skip
-    for name in said["theorems"]:
-        theorem(name)
-    return said
-
-
-def _whole(said: dict[str, Any]) -> bool:
-    """Has it all that is printed, each of its kind? Checked before a word is printed."""
-    texts = [said.get("name"), said.get("computational")]
-    mechanism, intervals, theorems = said.get("mechanism"), said.get("intervals"), said.get("theorems")
-    if not isinstance(mechanism, dict) or not isinstance(intervals, dict) or not isinstance(theorems, list):
-        return False
-    not_covered = intervals.get("do_not_cover")
-    if not isinstance(not_covered, list) or not isinstance(said.get("guarantee"), dict):
-        return False
-    return all(isinstance(t, str) for t in [*texts, mechanism.get("chosen"), *not_covered, *theorems])

@@ -16,6 +16,7 @@ from tacit.errors import InvalidParameter, visible
 if TYPE_CHECKING:
     from tacit.curator import Plan, Releases
     from tacit.curator.files import PlanFile
+    from tacit.curator.signing import SigningKey
     from tacit.guarantees import Guarantee
 
 __all__ = ["plan", "release", "write_release"]
@@ -68,12 +69,15 @@ def release(
     path: Path = PLAN,
     out: Path = typer.Option(..., "--out", help="The folder to write; it must not exist yet."),
     key: str | None = typer.Option(None, "--key", help="A name for this request; a new one pays anew."),
+    sign: Path | None = typer.Option(None, "--sign", help="A private key, to sign the certificates with."),
     json: bool = JSON,
 ) -> None:
     """Carry a plan out: values as CSV and Parquet, certificates as JSON, and report.html."""
     from tacit.curator.files import read_plan
+    from tacit.curator.signing import SigningKey
     from tacit.report.progress import progress
 
+    signing = None if sign is None else SigningKey.read(sign)
     found = read_plan(path)
     made = found.plan()
     free(out, made)
@@ -82,7 +86,7 @@ def release(
             step("charging, reading, adding noise")
             releases = curator.release(made, key=key)
             step("writing")
-            files = write_release(out, found, made, releases, curator.budget)
+            files = write_release(out, found, made, releases, curator.budget, key=signing)
             spent, left = curator.spent, curator.remaining
     except KeyboardInterrupt:
         print(f"tacit: interrupted; {INTERRUPTED}", file=sys.stderr)
@@ -129,12 +133,15 @@ def room(made: Plan | None) -> int:
 
 def write_release(
     out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
-    title: str = "", truth: dict[str, list[float]] | None = None,
+    title: str = "", truth: dict[str, list[float]] | None = None, key: SigningKey | None = None,
 ) -> list[Path]:  # fmt: skip
     """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
     import pyarrow.parquet
 
+    from tacit.curator.binding import manifest, signed
+    from tacit.curator.certificate import json_text
     from tacit.curator.names import file_stem
+    from tacit.ledger.canonical import sha256
     from tacit.report.building import report_of
 
     try:
@@ -147,10 +154,15 @@ def write_release(
                 stem = file_stem(one.name)
                 (folder / "values" / f"{stem}.csv").write_text(one.to_csv(), encoding="utf-8")
                 pyarrow.parquet.write_table(one.to_arrow(), folder / "values" / f"{stem}.parquet")
-                (folder / "certificates" / f"{stem}.json").write_text(one.to_json() + "\n", encoding="utf-8")
+                said = json_text(signed(one.certificate, key))
+                (folder / "certificates" / f"{stem}.json").write_text(said + "\n", encoding="utf-8")
             (folder / "plan.toml").write_text(file.published(), encoding="utf-8")
             page = report_of(plan, releases, budget=budget, title=title or file.path.stem, truth=truth)
             (folder / "report.html").write_text(page, encoding="utf-8")
+            written = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+            digests = {name: sha256(place.read_bytes()) for name, place in written.items()}
+            listed = manifest(digests, plan=plan.digest, ledger=releases[0].certificate["ledger"])
+            (folder / "manifest.json").write_text(json_text(signed(listed, key)) + "\n", encoding="utf-8")
             folder.chmod(0o755)
             if out.exists():
                 out.rmdir()

@@ -1,0 +1,66 @@
+"""`tacit verify`: does a release hold together, is it what the ledger has? `tacit key make`: a key to sign by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from tacit.cli.output import print_json
+from tacit.errors import visible
+
+__all__ = ["key", "verify"]
+
+key = typer.Typer(rich_markup_mode=None, add_completion=False)
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
+
+
+def verify(
+    folder: Path = typer.Argument(..., metavar="DIR", help="A folder that tacit release wrote."),
+    ledger: str | None = typer.Option(None, "--ledger", help="The ledger that was charged, to compare with."),
+    public: Path | None = typer.Option(
+        None, "--key", help="The custodian's public key, to check signatures."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Say what holds: values against certificates, certificates against plan, ledger and signature; exit 1 if not."""
+    from tacit.curator.signing import PublicKey
+    from tacit.curator.verifying import verify_release
+
+    trusted = None if public is None else PublicKey.read(public)
+    found = verify_release(folder, ledger=ledger, key=trusted)
+    if json:
+        told = [{"what": f.what, "holds": f.holds, "why": f.why} for f in found.findings]
+        print_json({"ok": found.ok, "findings": told})
+    else:
+        for finding in found.findings:
+            print(visible(str(finding)))
+        print("everything that could be checked holds" if found.ok else "this release is not what was made")
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+@key.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Keys to sign certificates with."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@key.command(name="make")
+def make(
+    path: Path = typer.Argument(
+        ..., metavar="FILE", help="The file for the private key; FILE.pub is the public one."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Make a pair of keys: the private one for `tacit release --sign`, the public one to give away."""
+    from tacit.curator.signing import make_key
+
+    beside, fingerprint = make_key(path)
+    if json:
+        print_json({"private": str(path), "public": str(beside), "fingerprint": fingerprint})
+        return
+    print(f"private key: {visible(str(path))} (keep it, and keep it to yourself)")
+    print(f"public key: {visible(str(beside))} (give it to whoever checks your releases)")
+    print(f"fingerprint: {fingerprint}")

@@ -1,0 +1,254 @@
+"""What holds of a folder that `tacit release` wrote: files, certificates, plan, ledger, signatures.
+
+Nothing here reads the custodian's data. Each finding holds, does not hold, or could not be checked (None); what could
+not be checked is said, and does not count as holding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tacit.curator.binding import MANIFEST, is_bound
+from tacit.curator.certificate import FORMAT, certify
+from tacit.curator.files import read_plan
+from tacit.curator.names import file_stem
+from tacit.curator.plan import Plan
+from tacit.curator.reading import read_certificate, read_json
+from tacit.curator.signing import PublicKey
+from tacit.curator.spreadsheet import csv_text
+from tacit.errors import InvalidParameter, TacitError
+from tacit.ledger.canonical import sha256
+
+__all__ = ["Finding", "Verified", "verify_release"]
+
+# What a plan alone decides. Sentences and expected errors may be told better by a later version.
+CLAIMS = (
+    "statistic", "guarantee", "unit", "neighbours", "condition", "event", "price", "mechanism", "sensitivity", "grid",
+    "numerical_delta", "asked", "consistent", "schema", "theorems", "plan", "publishable", "computational",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at: does it hold? None where it could not be checked."""
+
+    what: str
+    holds: bool | None
+    why: str = ""
+
+    def __str__(self) -> str:
+        word = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[self.holds]
+        return f"{word}: {self.what}" + (f" ({self.why})" if self.why else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """All findings about one folder."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Does everything hold that could be checked?"""
+        return all(f.holds is not False for f in self.findings)
+
+
+def verify_release(
+    folder: str | Path, *, ledger: str | None = None, key: PublicKey | None = None
+) -> Verified:
+    """What holds of a release: against its own files, its plan and, where they are given, its ledger and its key."""
+    place = Path(folder)
+    listed = read_json(place / "manifest.json", parameter="DIR")
+    files = listed.get("files")
+    if listed.get("format") != MANIFEST or not isinstance(files, dict) or not all(map(_inside, files)):
+        raise InvalidParameter(
+            parameter="DIR", value=str(folder), must=f'have a manifest.json of format "{MANIFEST}"',
+            hint="tacit release writes one",
+        )  # fmt: skip
+    found = [Finding(what="manifest.json has the digest that it states", holds=is_bound(listed))]
+    found += _files(place, files)
+    certificates: dict[str, dict[str, Any]] = {}
+    for name in sorted(files):
+        if PurePosixPath(name).parent == PurePosixPath("certificates"):
+            found += _certificate(place, name, certificates)
+    if not certificates:
+        found.append(Finding(what="the folder has a certificate", holds=False))
+    found += _agreement(listed, certificates)
+    found += _plan(place, certificates)
+    found += _ledger(place, ledger, certificates)
+    found += _signatures({"manifest.json": listed, **certificates}, key)
+    return Verified(findings=tuple(found))
+
+
+def _inside(name: str) -> bool:
+    """Is it a file below the folder, and nowhere else?"""
+    path = PurePosixPath(name)
+    return bool(name) and "\0" not in name and not path.is_absolute() and ".." not in path.parts
+
+
+def _files(place: Path, files: dict[str, Any]) -> Iterator[Finding]:
+    for name, digest in sorted(files.items()):
+        try:
+            same = sha256((place / name).read_bytes()) == digest
+            yield Finding(what=f"{name} is as it was written", holds=same)
+        except OSError:
+            yield Finding(what=f"{name} is as it was written", holds=False, why="it cannot be read")
+    there = {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_file()}
+    for name in sorted(there - set(files) - {"manifest.json"}):
+        yield Finding(what=f"{name} is no part of the release", holds=None, why="no manifest lists it")
+
+
+def _certificate(place: Path, name: str, certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+    try:
+        said = read_certificate(place / name)
+    except TacitError as problem:
+        yield Finding(what=f"{name} is a certificate", holds=False, why=problem.message)
+        return
+    if said["format"] != FORMAT:
+        yield Finding(what=f"{name} is bound to its values", holds=False, why="it is of an earlier format")
+        return
+    certificates[name] = said
+    yield Finding(what=f"{name} has the digest that it states", holds=is_bound(said))
+    stem = PurePosixPath(name).stem
+    yield Finding(what=f"{name} bears the name of its release", holds=file_stem(said["name"]) == stem)
+    for ending, text in (("csv", _csv), ("parquet", _parquet)):
+        values = f"values/{stem}.{ending}"
+        try:
+            same: bool | None = sha256(text(place / values)) == said["values"]["sha256"]
+            why = ""
+        except Exception:  # whatever a damaged file makes a reader raise
+            same, why = False, "it cannot be read"
+        yield Finding(what=f"{values} has the values that {name} is about", holds=same, why=why)
+
+
+def _csv(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def _parquet(path: Path) -> str:
+    import pyarrow.parquet
+
+    return csv_text(pyarrow.parquet.read_table(path, partitioning=None).to_pydict())
+
+
+def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+    """One plan, one charge: certificates and manifest speak of the same ones, and none is missing."""
+    for name, said in certificates.items():
+        same = said["plan"].get("digest") == listed.get("plan") and said["ledger"] == listed.get("ledger")
+        yield Finding(what=f"{name} is about the plan and the charge of the manifest", holds=same)
+        wanted = said["plan"].get("releases")
+        stems = sorted(file_stem(n) for n in wanted if isinstance(n, str)) if isinstance(wanted, list) else []
+        held = sorted(PurePosixPath(n).stem for n in certificates)
+        yield Finding(what=f"every release that {name} names has its certificate", holds=stems == held)
+
+
+def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+    """The plan priced again, without data: do the certificates claim what it gives?"""
+    try:
+        plan = read_plan(place / "plan.toml").plan()
+    except TacitError as problem:
+        yield Finding(what="plan.toml can be priced again", holds=False, why=problem.message)
+        return
+    for name, said in certificates.items():
+        yield _claims(plan, name, said, "what plan.toml gives")
+
+
+def _claims(plan: Plan, name: str, said: dict[str, Any], source: str) -> Finding:
+    import tacit
+
+    what = f"{name} claims {source}"
+    made_by = said["versions"].get("tacit")
+    try:
+        planned = plan[said["name"]]
+    except KeyError:
+        return Finding(what=what, holds=False, why="the plan has no release of that name")
+    again = certify(plan, planned, ledger=said["ledger"], made=_made(said), values="")
+    other = [n for n in CLAIMS if again.get(n) != said.get(n)]
+    if other and made_by != tacit.__version__:
+        return Finding(what=what, holds=None, why=f"it says to be made by version {made_by}")
+    return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
+
+
+def _made(said: dict[str, Any]) -> dict[str, Any]:
+    """What made the answer, as the certificate says it."""
+    data = {"bounded": False, **said["data"]}
+    return {"time": said["made"], "noise": said["noise_source"], "data": data, "versions": said["versions"]}
+
+
+def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+    """Entry, charge and recorded answer; then the certificates made again of plan and answer, word by word."""
+    if where is None:
+        yield Finding(what="the ledger has the charge", holds=None, why="name it by --ledger")
+        return
+    from tacit.curator.records import decode
+    from tacit.ledger import Ledger, verify_ledger
+
+    walked = verify_ledger(where)
+    yield Finding(
+        what="the ledger is as it was written", holds=walked.ok, why="" if walked.ok else str(walked)
+    )
+    with Ledger.open(where) as ledger:
+        chain = ledger.entries_with_answers() if walked.ok else []
+        name_of = ledger.id
+    for name, said in certificates.items():
+        part = said["ledger"]
+        paid = next((e for e, _ in chain if e.sequence == part.get("sequence") and e.kind == "reserve"), None)
+        if part.get("id") != name_of or paid is None or paid.digest != part.get("digest"):
+            yield Finding(what=f"the ledger has the charge of {name}", holds=False, why="no such entry")
+            continue
+        same = paid.body["plan"] == said["plan"].get("digest") and paid.body["charge"] == said["plan"].get(
+            "charge"
+        )
+        yield Finding(what=f"the ledger was charged what {name} says", holds=same)
+        answer = next((a for e, a in chain if e.closes == paid.sequence and e.kind == "commit"), None)
+        if not isinstance(answer, bytes) or sha256(answer) != part.get("answer"):
+            yield Finding(
+                what=f"the ledger has the answer of {name}", holds=False, why="it has another, or none"
+            )
+            continue
+        yield _again(place, name, said, decode(answer), answer, name_of)
+
+
+def _again(
+    place: Path,
+    name: str,
+    said: dict[str, Any],
+    answer: tuple[list[Any], dict[str, Any]],
+    body: bytes,
+    id: str,
+) -> Finding:
+    from tacit.curator.made import ledger_part, read_release
+
+    what = f"{name} and its values are those of the recorded answer"
+    noisy, made = answer
+    try:
+        plan = read_plan(place / "plan.toml").plan()
+        index = [r.name for r in plan.releases].index(said["name"])
+        spent = plan.charged.bound
+        release = read_release(
+            plan, plan.releases[index], noisy[index], made, ledger=ledger_part(id, body, made),
+            spent=spent, remaining=spent, replayed=True,
+        )  # fmt: skip
+        again = release.certificate
+    except (TacitError, ValueError, IndexError) as problem:
+        return Finding(what=what, holds=False, why=f"they cannot be made again: {type(problem).__name__}")
+    other = [n for n in again if n != "digest" and again[n] != said.get(n)]
+    return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
+
+
+def _signatures(files: dict[str, dict[str, Any]], key: PublicKey | None) -> Iterator[Finding]:
+    for name, said in files.items():
+        signature = said.get("signature")
+        by = signature.get("key") if isinstance(signature, dict) else None
+        what = f"{name} is signed by the key"
+        if key is not None:
+            holds = is_bound(said) and key.holds(signature, str(said["format"]), str(said["digest"]))
+            why = "" if holds else "it is not signed" if signature is None else "not by this key, or changed"
+            yield Finding(what=what, holds=holds, why=why)
+        elif signature is None:
+            yield Finding(what=what, holds=None, why="it is not signed")
+        else:
+            yield Finding(what=what, holds=None, why=f"give the public key with fingerprint {str(by)[:64]}")
