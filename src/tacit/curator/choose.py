@@ -24,7 +24,7 @@ def choose(question: Question, price: Price, *, budget: Bound | None = None) -> 
         return treat_bounds(question, price)
     if question.statistic.kind == "quantiles":
         return treat_ranks(question, price)
-    return treat(question, price, cells=question.cells, budget=budget)
+    return treat(question, price, budget=budget)
 
 
 def needs_delta(question: Question) -> bool:

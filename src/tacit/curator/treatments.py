@@ -29,7 +29,7 @@ from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Linear
 
-__all__ = ["Noisy", "Treatment", "groups_of", "treat"]
+__all__ = ["Noisy", "Treatment", "cells_of", "groups_of", "treat"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,19 +158,23 @@ def groups_of(question: Question) -> list[Group]:
     if len({p.spacing for p in noisy}) > 1:
         return apart
     # One vector has noise of size l1 on every part, separate ones k l1_i each: the smaller one, on average of logs.
-    together = len(moves) * math.log(m.l1)
-    return joint if together <= sum(math.log(len(moves) * x.l1) for _, x in moves) else apart
+    # Compared as whole numbers: tables of equal size are a tie, which a sum of logarithms decides by its rounding.
+    return joint if m.l1 ** len(moves) <= math.prod(len(moves) * x.l1 for _, x in moves) else apart
 
 
-def treat(
-    question: Question, price: Price, *, cells: int | None = None, budget: Bound | None = None
-) -> Treatment:
+def cells_of(question: Question, parts: Sequence[str]) -> int:
+    """How many numbers of these parts get noise: counted part by part, as a family of tables is no product of axes."""
+    sizes = {p.name: math.prod(a.size or 0 for a in p.axes) for p in question.parts}
+    return sum(sizes[name] for name in parts)
+
+
+def treat(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
     """The treatment of a question with additive noise at this price; `budget` says what is cheap."""
     groups = groups_of(question)
     if not groups:
         return Treatment(blocks=(), price=price, reason="no unit can change it: it is published as it is")
     if price.kind == "accuracy":
-        return _accurate(question, price, groups, cells or 1, budget)
+        return _accurate(question, price, groups, budget)
     options = _options(price, groups)
     return _best(options, price)
 
@@ -265,7 +269,7 @@ def _epsilon_of_mu(mu_squared: Fraction) -> Fraction:
 
 # --- by accuracy --------------------------------------------------------------------------------------------
 def _accurate(
-    question: Question, price: Price, groups: Sequence[Group], cells: int, budget: Bound | None
+    question: Question, price: Price, groups: Sequence[Group], budget: Bound | None
 ) -> Treatment:
     """The cheapest noise that stays within the asked error; for counts and sums, whose error is the noise."""
     if question.statistic.kind not in ("count", "hierarchy", "margins", "sum") or len(groups) != 1:
@@ -281,8 +285,9 @@ def _accurate(
         raise InvalidParameter(
             parameter="within", value=float(price.within), must=f"be at least one step of the grid, {spacing}"
         )
-    coordinates = cells if price.simultaneous else 1
     parts, l1, l2_squared = groups[0]
+    # One vector, independent noise in every cell of every table: the misses multiply, no union bound is needed.
+    coordinates = cells_of(question, parts) if price.simultaneous else 1
     epsilon = _least_epsilon(l1, reach, price.confidence, coordinates)
     # |round(Z)| <= reach with the asked probability: noise_std = (reach + 1/2) / z.
     std = (reach + 0.5) / normal_quantile(float(price.confidence), coordinates)
