@@ -107,7 +107,7 @@ def said() -> dict[str, str]:
     for unit, one in kinds.values():
         for budget, times in itertools.product(BUDGETS, (1, 3)):
             try:
-                paid = charge([one] * times, budget, neighbours=unit.neighbours, delta=None)
+                paid = charge([one] * times, budget, neighbours=unit.neighbours)
             except Refused:
                 continue
             out[paid.theorem] = "charge"

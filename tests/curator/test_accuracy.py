@@ -93,7 +93,9 @@ def test_the_noise_that_is_chosen_keeps_its_promise_and_is_no_larger_than_needed
 
 
 @pytest.mark.parametrize("name", ["margins", "nested", "tree", "histogram", "sums"])
-@pytest.mark.parametrize("budget", [tacit.Pure(epsilon=1e6), tacit.Concentrated(rho=1e6)], ids=["pure", "rho"])
+@pytest.mark.parametrize(
+    "budget", [tacit.Pure(epsilon=1e6), tacit.Concentrated(rho=1e6)], ids=["pure", "rho"]
+)
 def test_all_tables_of_a_release_stay_within_the_asked_error(name: str, budget: Any) -> None:
     """The noise as it is drawn, 3,000 times; intervals hold too, each cell by itself."""
     statistic, cells = ASKED[name]

@@ -119,9 +119,9 @@ def test_a_plan_is_one_event_and_costs_no_more_than_its_sum(make: Any) -> None:
         [tacit.ask(tacit.count(by="state"), epsilon=0.05, delta=1e-7, name=f"c{i}") for i in range(8)]
         + [tacit.ask(tacit.mean("income"), rho=0.001, name="m")],
         epsilon=0.4,
-        delta=9e-7,
+        delta=1e-7,
     )
-    alone = tacit.Concentrated(rho=0.001).epsilon(9e-7)
+    alone = tacit.Concentrated(rho=0.001).epsilon(1e-7)
     assert 0.4 < float(plan.charged.bound.epsilon) < 0.4 + alone
     assert plan.charged.theorem == "compose-profile"
     releases = curator.release(plan)

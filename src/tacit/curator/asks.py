@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, price
+from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, flag, price
 from tacit.errors import InvalidParameter
 from tacit.statistics import Statistic
 from tacit.statistics.invariants import PublicTotals
@@ -15,6 +15,7 @@ from tacit.statistics.invariants import PublicTotals
 __all__ = ["Ask", "ask"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,79}")
+MOST_ROWS = 10**15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,26 +43,47 @@ class Ask:
                 parameter="ask", value=type(self.statistic).__name__, must="be a statistic",
                 hint='for example tacit.count(by="state") or tacit.mean("income")',
             )  # fmt: skip
-        if self.name and not _NAME.fullmatch(self.name):
+        if not isinstance(self.name, str) or (self.name and not _NAME.fullmatch(self.name)):
             raise InvalidParameter(
                 parameter="name", value=self.name, must="be 1 to 80 letters, digits, blanks, dots, - and _",
                 hint="it becomes the name of a file",
             )  # fmt: skip
-        if isinstance(self.rows, bool) or not (
-            self.rows is None or (isinstance(self.rows, int) and self.rows > 0)
-        ):
-            raise InvalidParameter(parameter="rows", value=self.rows, must="be a whole number above 0")
+        if self.rows is not None:
+            object.__setattr__(self, "rows", _rows(self.rows))
+        for name in ("consistent", "sampling"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+        for name, kind in (("price", Price), ("public", PublicTotals)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise InvalidParameter(
+                    parameter=name, value=type(value).__name__, must=f"be a {kind.__name__}, or be left out"
+                )
+        for name in ("weight", "confidence", "target"):
+            value = getattr(self, name)
+            if (value is not None or name != "target") and not (isinstance(value, Fraction) and value > 0):
+                raise InvalidParameter(parameter=name, value=value, must="be a fraction above 0")
 
     def describe(self) -> dict[str, Any]:
-        """Plain values: what the digest of a plan covers."""
+        """Plain values: what the digest of a plan covers. Every field; the price is the one that was found for it."""
         return {
             "name": self.name,
             "statistic": self.statistic.describe(),
+            "weight": str(self.weight),
             "confidence": str(self.confidence),
             "consistent": self.consistent,
+            "rows": self.rows,
             "sampling": self.sampling,
-            "public": None if self.public is None else list(self.public.declared),
+            "public": None if self.public is None else self.public.record,
+            "target": None if self.target is None else str(self.target),
         }
+
+
+def _rows(value: object) -> int:
+    import numpy as np
+
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 < value <= MOST_ROWS:
+        raise InvalidParameter(parameter="rows", value=value, must="be a whole number above 0, at most 10^15")
+    return int(value)
 
 
 def ask(
@@ -88,10 +110,10 @@ def ask(
         statistic=statistic,
         name=name,
         weight=decimal("weight", weight),
-        confidence=decimal("interval", interval, most=1),
-        consistent=bool(consistent),
+        confidence=decimal("interval", interval),
+        consistent=consistent,
         rows=rows,
-        sampling=bool(sampling),
+        sampling=sampling,
         public=public,
         target=None if target is None else decimal("target", target),
         price=price(**paid) if paid else None,

@@ -81,6 +81,7 @@ def certify(
         "price_of_privacy": planned.expected.floor_record,
         "asked": {k: v for k, v in planned.ask.describe().items() if k not in ("name", "statistic")},
         "consistent": planned.ask.consistent,
+        "public_totals": None if planned.ask.public is None else planned.ask.public.record,
         "schema": {n: d for n, d in _plain(plan.schema.describe()).items() if n in _columns(planned)},
         "theorems": list(theorems),
         "plan": {

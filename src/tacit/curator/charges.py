@@ -26,7 +26,7 @@ from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Neighbo
 from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.rounding import down, sum_up, up
 
-__all__ = ["Charged", "charge"]
+__all__ = ["Charged", "Shared", "charge"]
 
 WORTH_A_DELTA = Fraction(95, 100)
 WORTH_A_CURVE = 2
@@ -42,15 +42,27 @@ class Charged:
     theorem: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What the releases without a price of their own have together: a delta, and an epsilon that they divide.
+
+    `epsilon` is None where each pays for its own accuracy.
+    """
+
+    members: Sequence[int]
+    epsilon: Fraction | None
+    delta: Fraction
+
+
 def charge(
-    costs: Sequence[Treatment], budget: Bound, *, neighbours: Neighbours, delta: Fraction | None
+    costs: Sequence[Treatment], budget: Bound, *, neighbours: Neighbours, shared: Shared | None = None
 ) -> Charged:
-    """The price of releases that are fixed together; `delta` is the plan's own, where it has one."""
+    """The price of releases that are fixed together; `shared` is the plan's own, where several divide it."""
     match budget:
         case Pure():
             return _pure(costs)
         case Approximate():
-            return _approximate(costs, neighbours, delta)
+            return _approximate(costs, neighbours, shared)
         case Concentrated():
             total = sum((_rho(c) for c in costs), Fraction(0))
             return Charged(
@@ -81,11 +93,49 @@ def _pure(costs: Sequence[Treatment]) -> Charged:
     return Charged(bound=Pure(epsilon=up(total)), exact={"epsilon": total}, theorem="compose-pure")
 
 
-def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, delta: Fraction | None) -> Charged:
-    spent = sum((c.delta for c in costs if c.pure is None), Fraction(0))
-    total = spent if delta is None else max(delta, spent)
-    priced = [c.pure if c.pure is not None else c.epsilon_at_delta for c in costs]
-    epsilon = None if None in priced else sum((e for e in priced if e is not None), Fraction(0))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sums:
+    """Epsilons (None where one has a curve only), the deltas that go with them, and the delta to read a curve at."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    at: Fraction
+    theorem: str
+
+
+def _total(costs: Sequence[Treatment]) -> tuple[Fraction | None, Fraction]:
+    epsilon, delta = Fraction(0), Fraction(0)
+    unpriced = False
+    for cost in costs:
+        each = cost.pure if cost.pure is not None else cost.epsilon_at_delta
+        unpriced |= each is None
+        epsilon += each or 0
+        delta += 0 if cost.pure is not None else cost.delta
+    return (None if unpriced else epsilon), delta
+
+
+def _sums(costs: Sequence[Treatment], shared: Shared | None) -> _Sums:
+    """What is divided counts as one price, to which its members keep by theorem.
+
+    The deltas of the other releases are their own: they are added to it, and take nothing away from it.
+    """
+    inside = set(shared.members) if shared is not None else set()
+    epsilon, delta = _total([c for i, c in enumerate(costs) if i not in inside])
+    theorem = "compose-approximate-basic"
+    if shared is None:
+        return _Sums(epsilon=epsilon, delta=delta, at=delta, theorem=theorem)
+    own, spent = _total([c for i, c in enumerate(costs) if i in inside])
+    at = delta + max(shared.delta, spent)
+    if own is None and shared.epsilon is not None:
+        # Divided as squares of mu: the asked price holds for them together.
+        own, spent, theorem = shared.epsilon, shared.delta, "compose-gaussian"
+    together = None if epsilon is None or own is None else epsilon + own
+    return _Sums(epsilon=together, delta=delta + spent, at=at, theorem=theorem)
+
+
+def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, shared: Shared | None) -> Charged:
+    sums = _sums(costs, shared)
+    epsilon, spent, total = sums.epsilon, sums.delta, sums.at
     what = [e for c in costs for e in c.events]
     if total == 0 and epsilon is None:
         raise NoLaw(
@@ -112,7 +162,7 @@ def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, delta: Frac
     exact = {"epsilon": epsilon, "delta": spent}
     if spent == 0:
         return Charged(bound=Pure(epsilon=up(epsilon)), exact={"epsilon": epsilon}, theorem="compose-pure")
-    return Charged(bound=_approximate_bound(exact), exact=exact, theorem="compose-approximate-basic")
+    return Charged(bound=_approximate_bound(exact), exact=exact, theorem=sums.theorem)
 
 
 def _approximate_bound(exact: dict[str, Fraction]) -> Approximate:

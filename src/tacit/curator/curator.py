@@ -143,7 +143,7 @@ class Curator:
         """
         self._usable()
         if consistent is not None and not isinstance(asked, Plan):
-            asks = [ask_with(a, consistent=bool(consistent)) for a in _asks(asked)]
+            asks = [ask_with(a, consistent=consistent) for a in _asks(asked)]
         elif not isinstance(asked, Plan):
             asks = _asks(asked)
         plan = asked if isinstance(asked, Plan) else self.preview(asks, **paid)

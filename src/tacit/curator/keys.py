@@ -31,6 +31,7 @@ from tacit.statistics.movement import base_unit, group_limit, replaced
 
 __all__ = ["Selected", "conditional_intervals", "selected_intervals", "treat_keys"]
 
+LOUD = 256
 SHARE = Fraction(1, 2)
 """The share of epsilon that naming the keys gets, where values are paid for separately."""
 
@@ -135,6 +136,15 @@ class Selected(Treatment):
         return None, float(self.selection.error_quantile(confidence)), about
 
 
+def not_loud(price: Price) -> None:
+    """Refuse an epsilon whose e^epsilon has no float: it protects nobody, and no key needs it to be named."""
+    if price.epsilon is not None and price.epsilon > LOUD:
+        raise InvalidParameter(
+            parameter="epsilon", value=float(price.epsilon), must=f"be at most {LOUD} where keys are selected",
+            hint="an epsilon of this size protects nobody",
+        )  # fmt: skip
+
+
 def treat_keys(question: Question, price: Price) -> Selected:
     """The selection, and the noise for the rest, at an (epsilon, delta) price."""
     if price.kind != "approximate" or price.epsilon is None or price.delta is None:
@@ -142,6 +152,7 @@ def treat_keys(question: Question, price: Price) -> Selected:
             parameter="delta", value=None, must="be given where keys are not known in advance",
             hint="pay with epsilon= and delta=, or declare the keys: category([...])",
         )  # fmt: skip
+    not_loud(price)
     _, size = base_unit(question.unit)
     about: dict[str, Any] = {
         "keys": group_limit(question.unit, None),

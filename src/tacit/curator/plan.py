@@ -21,23 +21,23 @@ from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
 from tacit.curator import sampling
 from tacit.curator.asks import Ask
-from tacit.curator.charges import Charged, charge
+from tacit.curator.charges import Charged, Shared, charge
 from tacit.curator.choose import choose, needs_delta
 from tacit.curator.errors import Expected, expected
 from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment, groups_of
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.guarantees import Approximate, Bound, Guarantee, Unit, gaussian_budget
+from tacit.guarantees import Bound, Guarantee, Unit, gaussian_budget
 from tacit.guarantees.declarations import FIXED_PARAMETERS
-from tacit.guarantees.rounding import down, up
+from tacit.guarantees.rounding import down
 from tacit.ledger.canonical import canonical, sha256
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
 
 __all__ = ["Plan", "Planned", "make_plan"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,9 @@ class Plan:
     @property
     def charge(self) -> Guarantee:
         """What the ledger is charged."""
-        declared = (FIXED_PARAMETERS,) if self.charged.theorem == "compose-profile" else ()
-        return Guarantee(bound=self.charged.bound, unit=self.unit, declared=declared)
+        declared = [FIXED_PARAMETERS] if self.charged.theorem == "compose-profile" else []
+        declared += [d for r in self.releases for d in r.guarantee.declared]
+        return Guarantee(bound=self.charged.bound, unit=self.unit, declared=tuple(declared))
 
     @property
     def record(self) -> dict[str, Any]:
@@ -129,7 +130,7 @@ def make_plan(
         )
     charged = _charged(releases, budget, unit, total)
     plan = Plan(releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="")
-    return replace(plan, digest=sha256(canonical(_described(plan), what="plan")))
+    return replace(plan, digest=sha256(canonical(_described(plan, total), what="plan")))
 
 
 def _question(a: Ask, schema: Schema, unit: Unit) -> Question:
@@ -142,11 +143,13 @@ def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:
     return guarantee if a.public is None else a.public.restrict(guarantee)
 
 
-def _described(plan: Plan) -> dict[str, Any]:
+def _described(plan: Plan, total: Price | None) -> dict[str, Any]:
+    """All that decides what is released, promised or charged, as plain values; of a unit every field."""
     return {
         "format": FORMAT,
-        "unit": str(plan.unit),
+        "unit": plan.charge.record["unit"],
         "schema": _text(plan.schema.describe()),
+        "delta": None if total is None or total.delta is None else str(total.delta),
         "releases": [
             {**r.ask.describe(), "price": r.treatment.price.describe(), "mechanism": r.treatment.describe()}
             for r in plan.releases
@@ -200,10 +203,13 @@ def _prices(asks: Sequence[Ask], questions: Sequence[Question], total: Price | N
         )  # fmt: skip
     out: dict[int, Price] = {i: p for i, a in enumerate(asks) if (p := a.price) is not None}
     if not sharing:
-        if total is not None and total.kind == "accuracy":
+        # A delta says where to read the curves of releases that were paid in rho or mu; nothing else is left to pay.
+        curves = any(p.kind in ("concentrated", "gaussian") for p in out.values())
+        if total is not None and not (total.kind == "approximate" and curves):
             raise InvalidParameter(
-                parameter="within", value=float(total.within or 0), must="belong to one release"
-            )
+                parameter="price", value=str(total), must="be left out where every release has a price of its own",
+                hint="it would be paid by nobody; ask(...) without a price shares the plan's",
+            )  # fmt: skip
         return [out[i] for i in range(len(asks))]
     assert total is not None
     if total.kind == "accuracy" or len(sharing) == 1:
@@ -274,17 +280,8 @@ def _shared(
 
 
 def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Price | None) -> Charged:
-    costs = [r.treatment for r in releases]
-    delta = total.delta if total is not None else None
-    found = charge(costs, budget, neighbours=unit.neighbours, delta=delta)
-    shared = total is not None and total.kind == "approximate" and all(r.ask.price is None for r in releases)
-    if shared and isinstance(budget, Approximate) and len(releases) > 1:
-        assert total is not None
-        exact = {"epsilon": total.epsilon or Fraction(0), "delta": total.delta or Fraction(0)}
-        if found.theorem == "compose-pure":
-            return found
-        # The division keeps to the asked price by theorem; the computed curve may be a hair above it.
-        if found.exact.get("epsilon", exact["epsilon"]) > exact["epsilon"]:
-            bound = Approximate(epsilon=up(exact["epsilon"]), delta=up(exact["delta"]))
-            return Charged(bound=bound, exact=exact, theorem="compose-gaussian")
-    return found
+    shared = None
+    if total is not None and total.delta is not None:
+        members = [i for i, r in enumerate(releases) if r.ask.price is None]
+        shared = Shared(members=members, epsilon=total.epsilon, delta=total.delta)
+    return charge([r.treatment for r in releases], budget, neighbours=unit.neighbours, shared=shared)

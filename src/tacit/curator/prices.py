@@ -15,24 +15,86 @@ from typing import Any
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Pure
 
-__all__ = ["Number", "Price", "decimal", "exact_numbers", "price"]
+__all__ = ["Number", "Price", "decimal", "exact_numbers", "flag", "price"]
 
 Number = int | float | Fraction | Decimal
 
 CONFIDENCE = Fraction(95, 100)
 
+MOST_DIGITS = 120
+"""Digits above and below the line of a number that is typed; more say nothing, and may take forever to compute."""
 
-def decimal(parameter: str, value: object, *, most: int | None = None, zero: bool = False) -> Fraction:
+LIMITS: dict[str, tuple[Fraction, Fraction]] = {
+    "delta": (Fraction(1, 10**100), 1 - Fraction(1, 10**12)),
+    "confidence": (Fraction(1, 1000), 1 - Fraction(1, 10**12)),
+    "interval": (Fraction(1, 1000), 1 - Fraction(1, 10**12)),
+}
+ANY = (Fraction(1, 10**12), Fraction(10**9))
+"""Epsilons, rhos, mus, errors and weights: what lies outside means nothing, and has no noise that could be drawn."""
+
+
+def decimal(parameter: str, value: object) -> Fraction:
     """The number that was typed, exactly: a float stands for its shortest decimal."""
-    numeric = isinstance(value, int | float | Fraction | Decimal) and not isinstance(value, bool)
-    if not numeric or not math.isfinite(value):  # type: ignore[arg-type]
-        raise InvalidParameter(parameter=parameter, value=value, must="be a finite number")
-    exact = Fraction(repr(float(value)) if isinstance(value, float) else str(value))
-    if exact < 0 or (exact == 0 and not zero):
-        raise InvalidParameter(parameter=parameter, value=value, must="be above 0")
-    if most is not None and exact >= most:
-        raise InvalidParameter(parameter=parameter, value=value, must=f"be below {most}")
+    exact = _exact(value)
+    if exact is None:
+        raise InvalidParameter(
+            parameter=parameter, value=_shown(value), must=f"be a finite number of at most {MOST_DIGITS} digits",
+            hint="0.5, 1e-6, Fraction(1, 3)",
+        )  # fmt: skip
+    if exact <= 0:
+        raise InvalidParameter(parameter=parameter, value=_shown(value), must="be above 0")
+    low, high = LIMITS.get(parameter, ANY)
+    if not low <= exact <= high:
+        most = f"at most {float(high):g}" if high >= 1 else "below 1 by 1e-12 or more"
+        raise InvalidParameter(
+            parameter=parameter, value=_shown(value), must=f"be at least {float(low):g} and {most}"
+        )
     return exact
+
+
+def _exact(value: object) -> Fraction | None:
+    """A number as a fraction; None for what is none, is not finite, or has too many digits."""
+    import numpy as np
+
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | Fraction | Decimal | np.integer | np.floating
+    ):
+        return None
+    if isinstance(value, Decimal):
+        # Looked at before it is converted: 1e-999999999 is a short text and an endless fraction.
+        if not value.is_finite() or (value and abs(value.adjusted()) > MOST_DIGITS):
+            return None
+    elif isinstance(value, float | np.floating):
+        if not np.isfinite(value):
+            return None
+        value = str(value)
+    elif isinstance(value, np.integer):
+        value = int(value)
+    try:
+        exact = Fraction(value)
+    except ValueError:  # a float of another kind, whose text is no number
+        return None
+    longest = max(abs(exact.numerator), exact.denominator)
+    # 1e-320 is a float of few digits, far below every limit: it is refused there, by name.
+    return exact if longest < 10**MOST_DIGITS or isinstance(value, str) else None
+
+
+def _shown(value: object) -> object:
+    """What an error shows of it: a short text, or what kind of thing it is."""
+    try:
+        short = len(repr(value)) <= 40
+    except ValueError:  # an integer too long to be written
+        short = False
+    return value if short else f"a {type(value).__name__} of many digits"
+
+
+def flag(parameter: str, value: object) -> bool:
+    """True or False, and nothing that merely is taken for one."""
+    import numpy as np
+
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidParameter(parameter=parameter, value=_shown(value), must="be True or False")
+    return bool(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +113,13 @@ class Price:
     within: Fraction | None = None
     confidence: Fraction = CONFIDENCE
     simultaneous: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "simultaneous", flag("simultaneous", self.simultaneous))
+        for name in ("epsilon", "delta", "rho", "mu", "within", "confidence"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Fraction) and value > 0):
+                raise InvalidParameter(parameter=name, value=_shown(value), must="be a fraction above 0")
 
     @property
     def kind(self) -> str:
@@ -131,20 +200,21 @@ def price(
             parameter="delta", value=delta, must=f"be left out with {given[0]}=",
             hint="a concentrated or Gaussian release has a curve, not one delta",
         )  # fmt: skip
+    simultaneous = flag("simultaneous", simultaneous)
     if within is None and (confidence is not None or simultaneous):
         raise InvalidParameter(
             parameter="confidence", value=confidence, must="come with within=",
             hint="intervals always have 95%; release(..., confidence=) belongs to within=",
         )  # fmt: skip
-    level = CONFIDENCE if confidence is None else decimal("confidence", confidence, most=1)
+    level = CONFIDENCE if confidence is None else decimal("confidence", confidence)
     return Price(
         epsilon=None if epsilon is None else decimal("epsilon", epsilon),
-        delta=None if delta is None else decimal("delta", delta, most=1),
+        delta=None if delta is None else decimal("delta", delta),
         rho=None if rho is None else decimal("rho", rho),
         mu=None if mu is None else decimal("mu", mu),
         within=None if within is None else decimal("within", within),
         confidence=level,
-        simultaneous=bool(simultaneous),
+        simultaneous=simultaneous,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.accounting.events import Event
 from tacit.curator.intervals import Estimate
-from tacit.curator.keys import conditional_intervals
+from tacit.curator.keys import conditional_intervals, not_loud
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import InvalidParameter
@@ -86,6 +86,9 @@ class Sparse(Treatment):
         """Noise, then the choice of what stands out; keys are published sorted."""
         assert isinstance(question, SparseQuestion)
         keys, counts = question.occupied(cells)
+        # A cell that another question of the plan occupies is not occupied for this one.
+        there = np.asarray(counts != 0, dtype=np.bool_)
+        keys, counts = keys[there], counts[there]
         if isinstance(self.mechanism, StableHistogram):
             kept = self.mechanism.release(counts, source=source)
             chosen, values, threshold = keys[kept.positions], kept.values, self.mechanism.threshold
@@ -166,6 +169,7 @@ def treat_sparse(question: Question, price: Price) -> Sparse:
             value=price.kind,
             must="be epsilon=, with delta= or without, for a sparse histogram",
         )
+    not_loud(price)
     wide = question.mechanism(epsilon=price.epsilon, delta=price.delta, rule="floor")
     stable = StableHistogram.for_target(
         epsilon=price.epsilon,

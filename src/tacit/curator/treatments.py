@@ -268,9 +268,7 @@ def _epsilon_of_mu(mu_squared: Fraction) -> Fraction:
 
 
 # --- by accuracy --------------------------------------------------------------------------------------------
-def _accurate(
-    question: Question, price: Price, groups: Sequence[Group], budget: Bound | None
-) -> Treatment:
+def _accurate(question: Question, price: Price, groups: Sequence[Group], budget: Bound | None) -> Treatment:
     """The cheapest noise that stays within the asked error; for counts and sums, whose error is the noise."""
     if question.statistic.kind not in ("count", "hierarchy", "margins", "sum") or len(groups) != 1:
         raise InvalidParameter(

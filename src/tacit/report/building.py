@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.curator import Plan, Release
 from tacit.curator.cells import raw_keys
-from tacit.curator.charges import charge
+from tacit.curator.charges import Shared, charge
 from tacit.curator.names import file_stem
 from tacit.errors import TacitError
 from tacit.guarantees import Bound, Guarantee
@@ -87,10 +87,11 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
     parts = []
     # Each release alone is read at the delta that the whole plan was charged at, so that the prices compare.
     delta = plan.charged.exact.get("delta")
+    shared = None if delta is None else Shared(members=(0,), epsilon=None, delta=delta)
     for release in releases:
         try:
             own = charge(
-                [release.planned.treatment], budget.bound, neighbours=plan.unit.neighbours, delta=delta
+                [release.planned.treatment], budget.bound, neighbours=plan.unit.neighbours, shared=shared
             )
         except TacitError:
             continue

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Guarantee, Neighbours, Unit
+from tacit.ledger.canonical import canonical, sha256
 from tacit.statistics.base import Question
 from tacit.statistics.counts import Count, Margins
 from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins, margin
@@ -64,9 +65,21 @@ class PublicTotals:
         return given + [NoisyTable(columns=c, values=v, variance=0.0) for c, v in self.tables.items()]
 
     @property
+    def record(self) -> dict[str, Any]:
+        """Every declared number as plain values, in one order: for digests and certificates."""
+        tables = [[list(c), list(v.shape), v.ravel().tolist()] for c, v in self.tables.items()]
+        nodes = [[_node(n), v] for n, v in self.nodes.items()]
+        return {"total": self.total, "tables": sorted(tables, key=repr), "nodes": sorted(nodes, key=repr)}
+
+    @property
+    def digest(self) -> str:
+        """A digest of the record, by which a sentence can name numbers that are too many to be listed."""
+        return sha256(canonical(self.record, what="public totals"))
+
+    @property
     def declared(self) -> tuple[str, ...]:
         """What a guarantee says of it, one sentence each."""
-        names = ["the number of rows"] if self.total is not None else []
+        names = [f"the number of rows ({self.total:,})"] if self.total is not None else []
         names += [f"the counts by {' x '.join(c)}" for c in self.tables]
         if self.nodes:
             nodes = "node" if len(self.nodes) == 1 else "nodes"
@@ -75,7 +88,7 @@ class PublicTotals:
             return ()
         return (
             f"{' and '.join(names)} were public and exact before: what they tell is not protected, and the bound "
-            "compares tables that agree on them",
+            f"compares tables that agree on them (numbers with digest {self.digest[:16]})",
         )
 
     def restrict(self, guarantee: Guarantee) -> Guarantee:
@@ -230,6 +243,13 @@ def _counts(name: str, values: Any) -> Counts:
             must="hold whole numbers of at least 0", hint="declare counts as they were published",
         )  # fmt: skip
     return array.astype(np.int64)
+
+
+def _node(name: Hashable) -> Any:
+    """A node's name with its kind: the key 1 is not the key "1"."""
+    if isinstance(name, tuple):
+        return [_node(part) for part in name]
+    return [type(name).__name__, str(name)]
 
 
 def _replaced(unit: Unit) -> Unit:
