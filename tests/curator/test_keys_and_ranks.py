@@ -183,3 +183,15 @@ def test_plans_and_certificates_name_the_rows_beyond_a_limit_on_groups(make: Any
     assert said["histogram"] == said["median"] == []
     assert said["grouped"] == ["rows of a person beyond 1 group of state, which were not used"]
     assert said["people"] == ["rows of a person beyond 1 group of state x insured, which were not used"]
+
+
+def test_a_part_that_nobody_can_move_is_published_for_named_keys_too(make: Any) -> None:
+    """The middle part of a flag's variance is 0 whatever the rows are: it has no noise, and must not be missing."""
+    data = pa.table({"town": ["a"] * 500 + ["b"] * 500, "sick": [True, False] * 500})
+    with tacit.Curator(
+        data, protect=tacit.rows(), schema={"town": tacit.category(), "sick": tacit.flag()},
+        budget=tacit.Approximate(epsilon=10.0, delta=1e-3), source=SeededSource(seed=4),
+    ) as curator:  # fmt: skip
+        answer = curator.release(tacit.variance("sick", by="town"), epsilon=5.0, delta=1e-4)
+    assert list(answer.table["town"]) == ["a", "b"]
+    assert np.allclose(answer.table["value"], 0.25, atol=0.01)

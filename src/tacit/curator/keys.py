@@ -96,7 +96,8 @@ class Selected(Treatment):
         else:
             mask = self.selection.select(supports[present], source=source).mask
             integers = {n: np.asarray(v)[present][mask] for n, v in question.integers(cells).items()}
-            parts = {}
+            # Parts that no unit can move are published as they are, as for known keys.
+            parts = {p.name: integers[p.name] for p in question.parts if p.name not in self.noised}
             for block in self.blocks:
                 parts |= block.release(integers, source=source)
         return Noisy(parts=parts, keys=tuple(tuple(k[mask].tolist()) for k in keys))
