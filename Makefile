@@ -5,14 +5,19 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 SPARK  := $(VENV)/.spark
 JOBS   ?= 2
+SECONDS ?= 600
+SEED   ?= 1
+ENGINE ?= duckdb
+REPORT ?=
 
-.PHONY: help demo test check mutants bench lock clean
+.PHONY: help demo test check mutants fuzz bench lock clean
 
 help:
 	@echo "make demo     set up, then run the main job once and name what it wrote"
 	@echo "make test     set up, then run every test"
 	@echo "make check    ruff, mypy --strict, contract tests"
 	@echo "make mutants  one-line breaches of the code, each of which a test must notice"
+	@echo "make fuzz     neighbours that must behave alike, for as long as SECONDS says (SEED, ENGINE, REPORT)"
 	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
 	@echo "make lock     resolve both lock files anew from pyproject.toml"
 
@@ -47,6 +52,9 @@ check: $(STAMP)
 
 mutants: $(STAMP) $(SPARK)
 	$(BIN)/python tests/mutants/run.py -j $(JOBS)
+
+fuzz: $(STAMP) $(SPARK)
+	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS) --seed $(SEED) --engine $(ENGINE) --report "$(REPORT)"
 
 bench: $(STAMP) $(SPARK)
 	$(BIN)/python benchmarks/run.py

@@ -1,0 +1,254 @@
+"""The ways to hand over a table: files under plain and strange names, frames, tables and views of an engine.
+
+What a form needs beside the rows (a file's name, which columns have a collation, the text of a view) is drawn once a
+case and is the same for both neighbours.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fuzz import values
+from fuzz.pairs import RAW, Row, broken_line
+from fuzz.quick import connection
+from fuzz.worlds import Column, World
+
+How = dict[str, Any]
+FORMS = (
+    *("arrow",) * 3, "pandas", "pandas objects", "polars", "parquet", "parquet", "parquet pattern", "parquet path",
+    "parquet name", "csv", "csv", "csv.gz", "csv.tsv", "ibis table", "ibis table", "ibis collation", "ibis view",
+    "ibis view",
+)  # fmt: skip
+NAMES = (
+    "a[1].parquet",
+    "a*.parquet",
+    "a?.parquet",
+    "{a,b}.parquet",
+    "a%41.parquet",
+    "x=1.parquet",
+    "'q'.parquet",
+)
+DECOYS = ("a1.parquet", "ab.parquet", "a.parquet", "aA.parquet")
+
+
+def arrow_table(world: World, rows: list[Row]) -> pa.Table:
+    """The rows as they are stored."""
+    return pa.table({c.name: values.array(c.stored, [r[c.name] for r in rows]) for c in world.columns})
+
+
+def draw_how(rng: random.Random, form: str, world: World) -> How:
+    """What the form needs, for both tables alike."""
+    columns = world.columns
+    match form:
+        case "parquet pattern":
+            other = rng.choice([None, None, rng.choice(columns).name])
+            return {"files": rng.choice([2, 3]), "other": other}
+        case "parquet path":
+            one = world.person if world.person and rng.random() < 0.5 else rng.choice(columns)
+            value = rng.choice(["3", "a", "CA", "p1", "__HIVE_DEFAULT_PARTITION__", "2020-01-02"])
+            return {"folder": f"{one.name.replace('/', '')}={value}"}
+        case "parquet name":
+            return {"name": rng.choice(NAMES)}
+        case "ibis collation":
+            texts = [c.name for c in columns if c.stored in values.TEXTS]
+            chosen = [n for n in texts if rng.random() < 0.7]
+            return {"collation": rng.choice(["NOCASE", "NOCASE", "NOACCENT"]), "on": chosen}
+        case "ibis view":
+            return {"cast": {c.name: rng.randrange(6) for c in columns}}
+    return {}
+
+
+def make(form: str, how: How, world: World, rows: list[Row], folder: Path) -> tuple[Any, Callable[[], None]]:
+    """The table to hand over, and a call that takes it away."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if form.startswith("csv"):
+        return _csv(form, world, rows, folder), _nothing
+    if form == "pandas objects":
+        return _objects(world, rows), _nothing
+    table = arrow_table(world, rows)
+    match form:
+        case "arrow":
+            return table, _nothing
+        case "pandas":
+            return _pandas(table), _nothing
+        case "polars":
+            import polars
+
+            return polars.from_arrow(table), _nothing
+        case "ibis table" | "ibis collation" | "ibis view":
+            return _ibis(form, how, world, table)
+    return _parquet(form, how, world, table, folder), _nothing
+
+
+def _nothing() -> None:
+    """Files go with their folder."""
+
+
+def _parquet(form: str, how: How, world: World, table: pa.Table, folder: Path) -> str:
+    if form == "parquet path":
+        folder = folder / how["folder"]
+        folder.mkdir()
+    if form == "parquet name":
+        # Files that a pattern would find in its place: other rows, of nobody that is asked about.
+        for decoy in DECOYS:
+            if decoy != how["name"]:
+                pq.write_table(pa.concat_tables([table.slice(0, 1)] * 3), folder / decoy)
+        pq.write_table(table, folder / how["name"])
+        return str(folder / how["name"])
+    if form != "parquet pattern":
+        pq.write_table(table, folder / "rows.parquet")
+        return str(folder / "rows.parquet")
+    cuts = [round(i * table.num_rows / how["files"]) for i in range(how["files"] + 1)]
+    for i in range(how["files"]):
+        part = table.slice(cuts[i], cuts[i + 1] - cuts[i])
+        if how["other"] is not None and i == how["files"] - 1:
+            part = _as_text(world.column(how["other"]), part)
+        pq.write_table(part, folder / f"part{i}.parquet")
+    return str(folder / "part*.parquet")
+
+
+def _as_text(column: Column, part: pa.Table) -> pa.Table:
+    """One column stored as text instead."""
+    cells = [c.as_py() if column.stored in values.INTEGERS else None for c in part[column.name]]
+    if column.stored in values.TEXTS or column.stored not in values.INTEGERS:
+        return part
+    texts = [None if c is None else str(c) if abs(c) < 100 else "far away" for c in cells]
+    return part.set_column(part.column_names.index(column.name), column.name, pa.array(texts))
+
+
+# --- text ----------------------------------------------------------------------------------------------------
+def _csv(form: str, world: World, rows: list[Row], folder: Path) -> str:
+    mark = b"\t" if form == "csv.tsv" else b","
+    names = [_quoted(c.name.encode(), mark) for c in world.columns]
+    lines = [mark.join(names)]
+    for row in rows:
+        plain = [values.text(c.stored, row[c.name]) for c in world.columns]
+        if RAW in row:
+            lines.append(broken_line([_quoted(f, mark) for f in plain], row[RAW], mark))
+        else:
+            lines.append(mark.join(_quoted(f, mark) for f in plain))
+    content = b"\n".join(lines) + b"\n"
+    path = folder / {"csv": "rows.csv", "csv.gz": "rows.csv.gz", "csv.tsv": "rows.tsv"}[form]
+    if form == "csv.gz":
+        content = gzip.compress(content, 1)
+    path.write_bytes(content)
+    return str(path)
+
+
+def _quoted(text: bytes, mark: bytes) -> bytes:
+    text = text.replace(b"\n", b" ").replace(b"\r", b" ")
+    return b'"' + text.replace(b'"', b'""') + b'"' if b'"' in text or mark in text else text
+
+
+# --- frames ----------------------------------------------------------------------------------------------------
+def _pandas(table: pa.Table) -> Any:
+    import pandas as pd
+
+    def typed(kind: Any) -> Any:
+        # With nulls pandas would turn whole numbers into doubles: what a column holds would decide its type.
+        whole = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+        return pd.ArrowDtype(kind) if whole or pa.types.is_null(kind) else None
+
+    try:
+        return table.to_pandas(types_mapper=typed)
+    except (pa.ArrowException, ValueError, OverflowError):
+        return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _objects(world: World, rows: list[Row]) -> Any:
+    """Columns of Python objects, whatever they hold."""
+    import pandas as pd
+
+    out = {}
+    for column in world.columns:
+        cells = [r[column.name] for r in rows]
+        if any(isinstance(c, values.Thing) for c in cells) or column.stored in values.TEXTS:
+            plain = [_object(c) for c in cells]
+            out[column.name] = pd.Series(plain, dtype=object)
+        else:
+            out[column.name] = _pandas(pa.table({"x": values.array(column.stored, cells)}))["x"]
+    return pd.DataFrame(out)
+
+
+def _object(cell: Any) -> Any:
+    if isinstance(cell, values.Thing):
+        return cell.what
+    if isinstance(cell, bytes):
+        try:
+            return cell.decode()
+        except UnicodeDecodeError:
+            return cell
+    return cell
+
+
+# --- tables of an engine -----------------------------------------------------------------------------------------
+def _ibis(form: str, how: How, world: World, table: pa.Table) -> tuple[Any, Callable[[], None]]:
+    here = connection()
+    name = "rows_of_a_user"
+    here.con.execute(f"DROP TABLE IF EXISTS {name}")
+    here.con.register("given", table)
+    listed = ", ".join(_sql_type(c, how) for c in world.columns)
+    if form == "ibis collation":
+        here.con.execute(f"CREATE TABLE {name} ({listed})")
+        here.con.execute(f"INSERT INTO {name} SELECT * FROM given")
+    else:
+        here.con.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    here.con.unregister("given")
+
+    def drop() -> None:
+        here.con.execute(f"DROP TABLE IF EXISTS {name}")
+
+    if form != "ibis view":
+        return here.table(name), drop
+    chosen = ", ".join(_cast(c, how["cast"][c.name]) for c in world.columns)
+    return here.sql(f"SELECT {chosen} FROM {name}"), drop
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sql_type(column: Column, how: How) -> str:
+    kind = {
+        "string": "VARCHAR", "large_string": "VARCHAR", "dictionary": "VARCHAR", "bool": "BOOLEAN",
+        "float64": "DOUBLE", "float32": "FLOAT", "float16": "FLOAT", "date32": "DATE", "date64": "DATE",
+        "list": "BIGINT[]", "struct": "STRUCT(x BIGINT)", "time": "TIME", "duration": "INTERVAL", "binary": "BLOB",
+        "null": "INTEGER",
+    }.get(column.stored)  # fmt: skip
+    if column.stored in values.INTEGERS:
+        bits, signed = values.INTEGERS[column.stored]
+        kind = ("" if signed else "U") + {8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT"}[bits]
+    if column.stored in values.DECIMALS:
+        kind = column.stored.replace("decimal", "DECIMAL")
+    if column.stored in values.STAMPS:
+        unit, zone = values.STAMPS[column.stored]
+        kind = "TIMESTAMPTZ" if zone else {"s": "TIMESTAMP_S", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP"}.get(
+            unit, "TIMESTAMP_NS"
+        )  # fmt: skip
+    told = f" COLLATE {how['collation']}" if column.name in how.get("on", ()) else ""
+    return f"{_name(column.name)} {kind}{told}"
+
+
+def _cast(column: Column, way: int) -> str:
+    """What somebody writes into a view: mostly nothing, else something that may fail for one row."""
+    name = _name(column.name)
+    if column.stored in values.TEXTS and column.label in ("integer", "number", "free"):
+        kind = {0: "INTEGER", 1: "DOUBLE", 2: "DECIMAL(9, 2)"}.get(way)
+        return f"CAST({name} AS {kind}) AS {name}" if kind else name
+    if column.stored in values.TEXTS and column.label == "date":
+        return f"CAST({name} AS DATE) AS {name}" if way < 4 else name
+    if column.stored in values.INTEGERS and column.label in ("integer", "ints", "number", "free"):
+        told = {0: f"{name} * 1000", 1: f"CAST({name} AS TINYINT)", 2: f"{name} + 9223372036854775000"}.get(
+            way
+        )
+        if way == 3:
+            told = f"CASE WHEN {name} > 100 THEN error('odd: ' || {name}) ELSE {name} END"
+        return f"{told} AS {name}" if told else name
+    return name

@@ -1,0 +1,190 @@
+"""Runs the fuzzer: `python tests/fuzz/run.py --seconds 60 --seed 1`, or until a number of runs is reached.
+
+A run is one pair of neighbours and one statistic. A batch of cases follows from (seed, batch) alone, so that a finding
+is repeated by `--seed S --batch B`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fuzz import forms
+from fuzz.cases import Case, Setting, draw_case, run_case, smaller
+from fuzz.oracles import Finding
+
+PAIRS = 10
+"""Pairs a world: its questions, their noise and many SQL texts are made once."""
+
+
+@dataclass
+class Report:
+    """Counts, and the first case of every kind of finding."""
+
+    runs: int = 0
+    pairs: int = 0
+    unmade: int = 0
+    started: float = field(default_factory=time.monotonic)
+    kinds: Counter[str] = field(default_factory=Counter)
+    oracles: Counter[str] = field(default_factory=Counter)
+    forms: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    found: dict[tuple[str, ...], list[tuple[float, int, Case, Finding]]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self.started
+
+    @property
+    def worked(self) -> float:
+        """Seconds of a processor: others may be busy on the same machine."""
+        return time.process_time()
+
+
+def label(case: Case, finding: Finding) -> tuple[str, ...]:
+    """Findings of one kind are reported once: the oracle, the form, and what is said, without numbers."""
+    told = finding.what.split(";")[0] if finding.oracle != "moved" else finding.what.split(" ")[0]
+    return (finding.oracle, case.form, re.sub(r"[0-9]+", "#", told)[:70])
+
+
+def batch(seed: int, number: int, report: Report, args: Any) -> None:
+    """One world and its pairs."""
+    rng = random.Random(f"{seed}/{number}")
+    as_text = rng.choice(args.forms).startswith("csv")
+    allowed = [f for f in args.forms if f.startswith("csv") == as_text]
+    setting = Setting.draw(rng, as_text=as_text, most=args.most)
+    if setting is None:
+        return
+    for pair in range(PAIRS):
+        form = rng.choice(allowed)
+        road = "long" if rng.random() < args.long else "short"
+        case = draw_case(
+            rng, setting, seed=rng.randrange(1 << 30), form=form, road=road, engine=args.engine_name
+        )
+        findings, seen = run_case(case)
+        report.pairs += 1
+        if seen is None:
+            report.unmade += 1
+            continue
+        report.runs += len(case.asked)
+        report.forms[form] += len(case.asked)
+        report.kinds.update(a.statistic.kind for a in case.asked)
+        report.outcomes["released" if seen[0].error is None else seen[0].error[0]] += 1
+        for finding in findings:
+            report.oracles[finding.oracle] += 1
+            kind = label(case, finding)
+            if kind not in report.found:
+                report.found[kind] = []
+                if args.shrink:
+                    case = smaller(case, finding, tries=args.shrink)
+                tell(report, number, pair, case, finding, args)
+            report.found[kind].append((report.worked, number, case, finding))
+
+
+def tell(report: Report, number: int, pair: int, case: Case, finding: Finding, args: Any) -> None:
+    """A reproducer."""
+    lines = [
+        f"--- {report.worked:.1f} s ({report.seconds:.0f} s by the clock), after {report.runs} runs: "
+        f"{finding.oracle}: {finding.what}",
+        f"    again: python tests/fuzz/run.py --seed {args.seed} --batch {number}   (pair {pair})",
+        f"    {'; '.join(case.words)}",
+        f"    unit: {case.world.unit!r}",
+        f"    asked: {[a.name for a in case.asked]}",
+        f"    schema: { {c.name: (c.stored, c.declared and c.declared.describe()) for c in case.world.columns} }",
+        f"    {len(case.pair.base)} common rows {_short(case.pair.base)}",
+        f"    left {_short(case.pair.left)}; right {_short(case.pair.right)}",
+    ]
+    text = "\n".join(lines)
+    print(text if args.verbose else lines[0][:160], flush=True)
+    if args.report:
+        with Path(args.report).open("a") as file:
+            file.write(text + "\n")
+
+
+def _short(rows: Any) -> str:
+    text = str([{k: (v[:40] if isinstance(v, bytes) else v) for k, v in r.items()} for r in rows[:6]])
+    return text[:700]
+
+
+def summary(report: Report) -> str:
+    """What was run, and what was found."""
+    rate = report.runs / max(report.worked, 1e-9)
+    lines = [
+        f"{report.runs} runs of a pair and a statistic ({report.pairs} pairs) in "
+        f"{report.worked:.0f} s of a processor, {report.seconds:.0f} s by the clock: {rate:.0f} a second",
+        "statistics: " + ", ".join(f"{k} {n}" for k, n in report.kinds.most_common()),
+        "forms: " + ", ".join(f"{k} {n}" for k, n in report.forms.most_common()),
+        "first tables: " + ", ".join(f"{k} {n}" for k, n in report.outcomes.most_common()),
+        "findings: " + (", ".join(f"{k} {n}" for k, n in report.oracles.most_common()) or "none"),
+    ]
+    for kind, cases in sorted(report.found.items(), key=lambda x: x[1][0][0]):
+        when, number, case, _ = cases[0]
+        lines.append(
+            f"  {when:7.1f} s  {len(cases):5}x  batch {number}: {' | '.join(kind)} | {' '.join(case.pair.odd)[:80]}"
+        )
+    return "\n".join(lines)
+
+
+def parsed(arguments: list[str] | None = None) -> Any:
+    """What is asked of the runner."""
+    parser = argparse.ArgumentParser(description="neighbours that must behave alike")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--runs", type=int, default=1 << 60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=None, help="only this one")
+    parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb")
+    parser.add_argument("--forms", default="", help="only these, with commas between")
+    parser.add_argument("--long", type=float, default=0.12, help="share of pairs with a curator and a ledger")
+    parser.add_argument("--most", type=int, default=12, help="statistics a plan")
+    parser.add_argument("--shrink", type=int, default=0, help="tries to make each finding smaller")
+    parser.add_argument("--report", default="", help="a file to which findings are written in full")
+    parser.add_argument("--verbose", action="store_true", help="findings in full")
+    args = parser.parse_args(arguments)
+    args.forms = tuple(args.forms.split(",")) if args.forms else forms.FORMS
+    args.verbose = args.verbose or args.batch is not None
+    args.engine_name = None if args.engine == "duckdb" else "spark"
+    return args
+
+
+def fuzz(args: Any) -> Report:
+    """Batches until the time or the number of runs is used up."""
+    report = Report()
+    number = 0 if args.batch is None else args.batch
+    while report.seconds < args.seconds and report.runs < args.runs:
+        try:
+            batch(args.seed, number, report, args)
+        except Exception:
+            print(f"batch {number} broke the fuzzer itself:\n{traceback.format_exc()}", flush=True)
+            report.oracles["fuzzer"] += 1
+        if args.batch is not None:
+            break
+        number += 1
+    return report
+
+
+def main() -> int:
+    """Runs, tells, and fails if something was found."""
+    args = parsed()
+    report = fuzz(args)
+    text = summary(report)
+    print(text)
+    if args.report:
+        with Path(args.report).open("a") as file:
+            file.write(text + "\n")
+    return 1 if report.oracles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
