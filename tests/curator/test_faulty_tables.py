@@ -88,7 +88,7 @@ def other_ending(folder: Path) -> str:
 
 
 FILES: list[Callable[[Path], str]] = [
-    broken_csv, open_quote, no_utf8, no_header, no_parquet, cut_parquet, other_types, no_column, absent, a_folder,
+    no_header, no_parquet, cut_parquet, other_types, no_column, absent, a_folder,
     other_ending,
 ]  # fmt: skip
 
@@ -100,6 +100,16 @@ def test_a_table_that_cannot_be_read(tmp_path: Path, run: Runner, make: Callable
         words = ["income"] if make is other_types else [name]
         shot(run, write(tmp_path, data=name, protect=protect), 2, *words)
         assert not (tmp_path / "survey.ledger").exists()
+
+
+@pytest.mark.parametrize("make", [broken_csv, open_quote, no_utf8], ids=lambda f: f.__name__)
+def test_a_line_that_cannot_be_read_is_missing_and_stops_nothing(
+    tmp_path: Path, run: Runner, make: Callable[[Path], str]
+) -> None:
+    name = make(tmp_path)
+    for i, protect in enumerate(('unit = "rows"', PEOPLE)):
+        (tmp_path / "survey.ledger").unlink(missing_ok=True)
+        assert run("release", write(tmp_path, data=name, protect=protect), "--out", tmp_path / f"out{i}") == 0
 
 
 def test_a_file_whose_pages_are_damaged(tmp_path: Path, run: Runner) -> None:

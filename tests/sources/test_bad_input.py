@@ -166,27 +166,6 @@ def test_files_that_cannot_be_read(tmp_path):
     refused(object(), InvalidParameter)
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["name,age", f"{PRIVATE},3,4"],
-        ["name,age", f"{PRIVATE}"],
-        ["name,age", f'"{PRIVATE},3'],
-        ["name,age", *["Ann,3"] * 200_000, f"{PRIVATE},3,9,9"],
-        ["name,age", *["Ann,3"] * 200_000, f"{PRIVATE}"],
-    ],
-    ids=["too many fields", "too few fields", "open quote", "too many, late", "too few, late"],
-)
-def test_a_csv_with_broken_lines_is_refused_at_once(tmp_path, lines):
-    path = _write(tmp_path / "bad.csv", ("\n".join(lines) + "\n").encode())
-    text = refused(path, BadData, schema={"name": category(), "age": integer(0, 9)})
-    assert "same fields" in text
-
-
-def test_a_csv_that_is_no_text_is_refused(tmp_path):
-    refused(_write(tmp_path / "bad.csv", b"name,age\n\xff\xfe\x00\x80,3\n"), BadData)
-
-
 def test_columns_that_are_not_there_or_stored_as_something_else(tmp_path):
     table = pa.table({"name": [PRIVATE], "when": [datetime.datetime(2020, 1, 1)], "list": [[1]]})
     assert "did you mean 'name'" in refused(table, UnknownColumn, schema={"nam": category()})
@@ -200,12 +179,6 @@ def test_columns_that_are_not_there_or_stored_as_something_else(tmp_path):
         refused(table, WrongType, schema={name: column})
     path = _write(tmp_path / "a.csv", f"name\n{PRIVATE}\n".encode())
     refused(path, UnknownColumn, schema={"nam": category()})
-
-
-def test_a_frame_of_mixed_types_is_refused():
-    import pandas as pd
-
-    refused(pd.DataFrame({"name": pd.Series([PRIVATE, 3, [1]], dtype=object)}), BadData)
 
 
 def test_values_that_are_no_numbers_are_missing_and_none_of_them_is_an_error():

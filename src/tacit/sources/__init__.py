@@ -5,6 +5,7 @@ from __future__ import annotations
 from tacit.sources.aggregates import Aggregate
 from tacit.sources.axes import MAX_CELLS, Axis, bins
 from tacit.sources.expressions import Expression
+from tacit.sources.opening.files import Files, files
 from tacit.sources.parsing import parse
 from tacit.sources.query import Cells, Request, run
 from tacit.sources.schema import (
@@ -33,6 +34,7 @@ __all__ = [
     "Column",
     "Date",
     "Expression",
+    "Files",
     "Flag",
     "Integer",
     "Measured",
@@ -43,6 +45,7 @@ __all__ = [
     "bins",
     "category",
     "date",
+    "files",
     "flag",
     "integer",
     "number",

@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.errors import InvalidParameter
+from tacit.sources import door
 from tacit.sources.axes import Axis
 from tacit.sources.compiling import Reader
 from tacit.sources.digests import keyed, words
 from tacit.sources.schema import Category, Number
-from tacit.sources.tables import Table, _check_key, _quiet, people_of
+from tacit.sources.tables import Table, _check_key, people_of
 
 __all__ = ["bounded_relation", "reader_of"]
 
@@ -42,20 +43,21 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
             hint="people need contribution bounding",
         )
     _check_key(key)
+    table.ready()
     limited = bool(axes) and unit.groups is not None and unit.groups < unit.at_most
     # Rows that were kept serve as long as the files are what they were.
     all_rows = (table.stamp(), key, ())
     place = (*all_rows[:2], tuple(axes)) if limited else all_rows
-    hint = "check the free space on disk, or give more memory"
-    problem = "could not be bounded in the engine"
     if all_rows not in table.bounded:
         rows = _first_rows if table.portable else _first_rows_in_duckdb
-        table.bounded[all_rows] = _quiet(lambda: rows(table, key, unit.at_most), table.source, problem, hint)
+        table.bounded[all_rows] = door.rows(lambda: rows(table, key, unit.at_most), source=table.source)
     if place not in table.bounded:
         assert unit.groups is not None
         groups = unit.groups
-        chosen = _first_groups(table, table.bounded[all_rows], axes, key, groups)
-        table.bounded[place] = _quiet(lambda: _kept(table, chosen), table.source, problem, hint)
+        held = table.bounded[all_rows]
+        table.bounded[place] = door.rows(
+            lambda: _kept(table, _first_groups(table, held, axes, key, groups)), source=table.source
+        )
     return table.bounded[place]
 
 

@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import UnitMismatch
+from tacit.sources import door
 from tacit.sources.aggregates import Aggregate, People
 from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.occupied import Occupied, domain_of, key_limbs, limb_key
-from tacit.sources.tables import Table, _quiet
+from tacit.sources.tables import Table
 
 __all__ = ["Cells", "Request", "run"]
 
@@ -86,7 +87,10 @@ def run(table: Table, requests: Sequence[Request], *, key: bytes | None = None) 
                 right=str(table.unit),
                 hint="protect=people(...) says who a person is",
             )
-    table.refresh()
+    return table.read(lambda: _cells(table, requests, key))
+
+
+def _cells(table: Table, requests: Sequence[Request], key: bytes | None) -> list[Cells]:
     out: dict[int, Cells] = {}
     for relation, group in _passes(table, requests, key):
         for index, cells in zip(group, _one_pass(table, relation, [requests[i] for i in group]), strict=True):
@@ -158,11 +162,7 @@ def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_
 
 
 def _read(table: Table, start: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-    hint = "check that the file is whole and that there is space on disk"
-    problem = "could not be read by the engine"
-    batches = _quiet(start, table.source, problem, hint)
-    while (batch := _quiet(lambda: next(batches, None), table.source, problem, hint)) is not None:
-        yield batch
+    return door.batches(start, source=table.source)
 
 
 def _occupied(

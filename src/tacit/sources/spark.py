@@ -12,14 +12,14 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidParameter
+from tacit.sources import scratch
 
-__all__ = ["as_table", "java_command", "local_session", "memory_in_mib", "read_parquet"]
+__all__ = ["Place", "as_table", "forget", "java_command", "local_session", "memory_in_mib", "read_parquet"]
 
 JAVA = 17
 """The oldest Java that Spark 4 runs on; Spark 3.5 would run on older ones."""
@@ -82,7 +82,7 @@ def _started(pyspark: Any, mib: int) -> Any:
             f"Java {JAVA} or later, and there is no Java here",
             "install a Java runtime (Debian: default-jre-headless) or set JAVA_HOME; DuckDB needs none",
         )
-    folder = Path(tempfile.mkdtemp(prefix="tacit-spark-"))
+    folder = scratch.new_folder()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     (folder / "log4j2.properties").write_text(LOG)
     log = f"-Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}"
@@ -124,35 +124,103 @@ def _started(pyspark: Any, mib: int) -> Any:
     return pyspark.sql.SparkSession(context)
 
 
+class Place:
+    """A name in a session under which a frame is shown, so that another can take its place; and a private folder."""
+
+    def __init__(self, session: Any) -> None:
+        import ibis
+
+        self.session = session
+        self.view = f"__tacit_{secrets.token_hex(8)}"
+        self.folder: Path | None = None
+        names = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
+        before = {name: session.conf.get(name, None) for name in names}
+        self.backend = ibis.pyspark.connect(session)
+        # Ibis sets these; the session is the user's, and days begin where it says.
+        for name, value in before.items():
+            with contextlib.suppress(Exception):
+                session.conf.set(name, value) if value is not None else session.conf.unset(name)
+
+    def show(self, frame: Any) -> Any:
+        """A Spark DataFrame as an Ibis table."""
+        frame.createOrReplaceTempView(self.view)
+        return self.backend.table(self.view)
+
+    def fill(self, batches: Iterable[Any], schema: Any) -> Any:
+        """Arrow batches, by way of a Parquet file in a private folder that goes with the table."""
+        import pyarrow.parquet as pq
+
+        folder = scratch.new_folder()
+        path = str(folder / "rows.parquet")
+        # Spark's times are of microseconds.
+        options = {"coerce_timestamps": "us", "allow_truncated_timestamps": True}
+        with pq.ParquetWriter(path, schema, **options) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        shown = self.show(self.session.read.parquet(f"file://{path}"))
+        if self.folder is not None:
+            scratch.remove(self.folder)
+        self.folder = folder
+        return shown
+
+    def close(self) -> None:
+        """Takes the name back and removes the folder."""
+        with contextlib.suppress(Exception):
+            self.session.catalog.dropTempView(self.view)
+        if self.folder is not None:
+            scratch.remove(self.folder)
+
+
 def as_table(frame: Any) -> tuple[Any, Callable[[], None]]:
     """A Spark DataFrame as an Ibis table, and a call that takes its name back."""
-    import ibis
-
-    session = frame.sparkSession
-    names = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
-    before = {name: session.conf.get(name, None) for name in names}
-    backend = ibis.pyspark.connect(session)
-    # Ibis sets these; the session is the user's, and days begin where it says.
-    for name, value in before.items():
-        with contextlib.suppress(Exception):
-            session.conf.set(name, value) if value is not None else session.conf.unset(name)
-    view = f"__tacit_{secrets.token_hex(8)}"
-    frame.createOrReplaceTempView(view)
-
-    def close() -> None:
-        session.catalog.dropTempView(view)
-
-    return backend.table(view), close
+    place = Place(frame.sparkSession)
+    return place.show(frame), place.close
 
 
-def read_parquet(session: Any, paths: list[str]) -> tuple[Any, Callable[[], None], Callable[[], None]]:
-    """Parquet files as an Ibis table; a call that takes the name back, and one for when the files have changed."""
-    # Spark takes *, ?, [ and { in a path as patterns; these are names of files.
-    plain = [re.sub(r"([\\*?\[\]{}])", r"\\\1", str(Path(p).absolute())) for p in paths]
-    table, close = as_table(session.read.parquet(*(f"file://{p}" for p in plain)))
+def _plain(path: str) -> str:
+    # Spark takes *, ?, [ and { in a path as patterns; this is the name of a file.
+    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(Path(path).absolute()))
 
-    def refresh() -> None:
-        for path in plain:
-            session.catalog.refreshByPath(f"file://{path}")
 
-    return table, close, refresh
+def read_parquet(
+    session: Any, files: Sequence[tuple[str, Mapping[str, str | None]]], columns: Sequence[str]
+) -> Any:
+    """Parquet files as one frame; with each file the columns that its path tells."""
+    from pyspark.sql import functions
+
+    told = [name for name in files[0][1] if name in columns]
+    stored = [_quoted(name) for name in columns if name not in told]
+    if not told:
+        return _sound(session.read.parquet(*(_plain(path) for path, _ in files)).select(*stored))
+    out = None
+    for path, values in files:
+        frame = session.read.parquet(_plain(path)).select(*stored)
+        frame = frame.withColumns({n: functions.lit(values[n]).cast("string") for n in told})
+        out = frame if out is None else out.unionByName(frame)
+    return _sound(out)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _sound(frame: Any) -> Any:
+    """Text whose bytes are not UTF-8 is missing: Spark does not look, and who reads its answers would stop there."""
+    from pyspark.sql import functions
+
+    if not hasattr(functions, "try_validate_utf8"):
+        return frame
+    texts = {f.name for f in frame.schema if f.dataType.typeName() == "string"}
+    made = [
+        functions.try_validate_utf8(functions.col(_quoted(n))).alias(n)
+        if n in texts
+        else functions.col(_quoted(n))
+        for n in frame.columns
+    ]
+    return frame.select(*made) if texts else frame
+
+
+def forget(session: Any, paths: Iterable[str]) -> None:
+    """Tells a session that files have changed."""
+    for path in paths:
+        session.catalog.refreshByPath(_plain(path))

@@ -1,0 +1,54 @@
+"""Ways to open a table: files of two kinds, frames of this process, tables that have an engine already.
+
+Each way gives an `Opened`: a table of an engine with its types, and no row read. What has to be brought into the engine
+is brought by `load`, at the first question, after that was paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import UnknownColumn
+from tacit.sources.schema import Schema
+
+__all__ = ["Opened", "Wish"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What holds for every way to open a table."""
+
+    columns: tuple[str, ...]
+    memory: str
+    spark: bool
+    schema: Schema
+
+    def check(self, names: Iterable[str], source: str, *, but: Iterable[str] = ()) -> None:
+        """The wanted columns are there."""
+        names = list(map(str, names))
+        for name in self.columns:
+            if name not in names and name not in but:
+                raise UnknownColumn(column=name, known=names, where=source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A table in an engine, with what is known of it and what is still to be done.
+
+    files: those that are read in place. load: brings the rows, once. rescue: brings them in a slower way that no row
+    can stop, where the engine's own reader stumbled. refresh: the files have changed. owned: nobody else can change
+    what is read, unless a file's stamp shows it. conditions: what must be believed of the data.
+    """
+
+    relation: Any
+    source: str
+    close: Callable[[], None] | None = None
+    files: tuple[Path, ...] = ()
+    load: Callable[[], None] | None = None
+    rescue: Callable[[], None] | None = None
+    refresh: Callable[[], None] | None = None
+    owned: bool = True
+    conditions: tuple[str, ...] = ()

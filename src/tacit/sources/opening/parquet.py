@@ -1,0 +1,169 @@
+"""Parquet files, read in place by the engine; and, where a row stops its reader, by way of Arrow.
+
+Before anything is paid the footers are looked at: that there is one, that every part they name lies within the file,
+and that all files of a pattern have the same types. DuckDB's reader stops at bytes that are not UTF-8 and at moments
+that it cannot hold. Then the same rows are read with Arrow, which does not, and such values become missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadData
+from tacit.sources import door, spark
+from tacit.sources.opening import Opened, Wish
+from tacit.sources.opening.careful import careful_table, plain_type
+from tacit.sources.opening.duck import Duck, literal, name_of, text_of
+from tacit.sources.opening.files import Files
+
+__all__ = ["open_parquet"]
+
+PROBLEM = "is not a readable Parquet file"
+HINT = "is it another kind of file, or was it cut off? write it again as Parquet"
+TAIL = 8
+BATCH = 1 << 16
+
+
+def open_parquet(asked: Files, wish: Wish) -> Opened:
+    """The files as one table."""
+    paths = asked.found()
+    schema = door.metadata(
+        lambda: _checked(asked, paths, wish), source=asked.path, problem=PROBLEM, hint=HINT
+    )
+    return (_in_spark if wish.spark else _in_duckdb)(asked, paths, wish, schema)
+
+
+def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> Any:
+    """The Arrow schema of the wanted columns, the same in all files; from the footers alone."""
+    import pyarrow as pa
+
+    stored = [name for name in wish.columns if name not in asked.partitions]
+    found = None
+    for path in paths:
+        asked.values(path)
+        schema = _footer(path, stored, asked.path)
+        if clash := [n for n in asked.partitions if n.casefold() in {s.casefold() for s in schema.names}]:
+            raise BadData(
+                source=asked.path, problem=f"has the column {clash[0]!r} in its files and in their path",
+                hint="leave it out of partitions",
+            )  # fmt: skip
+        wish.check(schema.names, asked.path, but=asked.partitions)
+        here = pa.schema([schema.field(name).remove_metadata() for name in stored])
+        if found is not None and [f.type for f in found] != [f.type for f in here]:
+            odd = next(f.name for f, g in zip(found, here, strict=True) if f.type != g.type)
+            raise BadData(
+                source=asked.path, problem=f"is several files that store column {odd!r} in different types",
+                hint="write them again with one type, or give one file",
+            )  # fmt: skip
+        found = found or here
+    assert found is not None
+    more = [pa.field(n, pa.string()) for n in wish.columns if n in asked.partitions]
+    return pa.schema([*found, *more])
+
+
+def _footer(path: Path, stored: list[str], source: str) -> Any:
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(path)
+    schema = metadata.schema.to_arrow_schema()
+    end = path.stat().st_size - TAIL - metadata.serialized_size
+    parts = {i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in stored}
+    for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)):
+        for part in (group.column(i) for i in parts):
+            first = part.dictionary_page_offset if part.has_dictionary_page else None
+            start = min(part.data_page_offset, first or part.data_page_offset)
+            if start < 0 or part.total_compressed_size < 0 or start + part.total_compressed_size > end:
+                raise BadData(source=source, problem=PROBLEM, hint=HINT)
+    return schema
+
+
+def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> Opened:
+    duck = Duck(wish.memory)
+
+    def one(some: list[Path], said: dict[str, str | None]) -> str:
+        listed = ", ".join(name_of(n) for n in wish.columns if n not in said)
+        told = [
+            f"{'NULL' if v is None else text_of(v)}::VARCHAR AS {name_of(n)}"
+            for n, v in said.items()
+            if n in wish.columns
+        ]
+        where = ", ".join(text_of(literal(str(p))) for p in some)
+        columns = ", ".join(filter(None, [listed, *told]))
+        return f"SELECT {columns} FROM read_parquet([{where}], hive_partitioning=false, union_by_name=false)"
+
+    def query() -> str:
+        if not asked.partitions:
+            return one(list(paths), {})
+        listed = ", ".join(map(name_of, wish.columns))
+        return (
+            f"SELECT {listed} FROM ("
+            + " UNION ALL BY NAME ".join(one([p], asked.values(p)) for p in paths)
+            + ")"
+        )
+
+    try:
+        relation = door.metadata(lambda: duck.view(query()), source=asked.path, problem=PROBLEM, hint=HINT)
+        types = door.metadata(duck.types, source=asked.path, problem=PROBLEM, hint=HINT)
+    except BaseException:
+        duck.close()
+        raise
+    return Opened(
+        relation=relation,
+        source=asked.path,
+        files=paths,
+        close=duck.close,
+        rescue=lambda: duck.fill_from(_batches(asked, paths, wish, schema), types, _plain(schema)),
+        refresh=lambda: duck.view(query()),
+    )
+
+
+def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> Opened:
+    session = spark.local_session(wish.memory)
+    place = spark.Place(session)
+    said = [(str(p), asked.values(p)) for p in paths]
+
+    def read() -> Any:
+        return place.show(spark.read_parquet(session, said, wish.columns))
+
+    def again() -> None:
+        spark.forget(session, [p for p, _ in said])
+        read()
+
+    try:
+        relation = door.metadata(read, source=asked.path, problem=PROBLEM, hint=HINT)
+    except BaseException:
+        place.close()
+        raise
+    return Opened(
+        relation=relation,
+        source=asked.path,
+        files=paths,
+        close=place.close,
+        rescue=lambda: place.fill(_batches(asked, paths, wish, schema), _plain(schema)),
+        refresh=again,
+    )
+
+
+def _plain(schema: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.schema([(f.name, plain_type(f.type)) for f in schema])
+
+
+def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> Iterator[Any]:
+    """All rows, with Arrow, a piece at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stored = [name for name in wish.columns if name not in asked.partitions]
+    for path in paths:
+        said = asked.values(path)
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=BATCH, columns=stored):
+                table = careful_table(pa.Table.from_batches([batch]).select(stored))
+                for name, value in said.items():
+                    if name in wish.columns:
+                        table = table.append_column(name, pa.array([value] * len(table), pa.string()))
+                yield from table.select(schema.names).cast(_plain(schema)).to_batches()
