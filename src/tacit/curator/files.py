@@ -24,6 +24,7 @@ from tacit.guarantees import Bound, Unit, people, rows
 from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.declared import schema_from_tables
+from tacit.sources.opening.files import Files, files
 from tacit.sources.schema import Schema
 from tacit.sources.tables import ENGINES
 
@@ -48,7 +49,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "variance": statistics.variance,
 }
 TABLES = ("budget", "data", "ledger", "protect", "release", "schema", "spend")
-DATA = ("engine", "memory", "path", "table", "version")
+DATA = ("engine", "memory", "multiline", "partitions", "path", "pattern", "table", "version")
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
 FINISH = ("consistent", "interval", "name", "rows", "sampling", "target", "weight")
@@ -59,7 +60,7 @@ class PlanFile:
     """What a plan file says; paths are relative to the file."""
 
     path: Path
-    data: str
+    data: str | Files
     engine: str | None
     memory: str | None
     unit: Unit
@@ -123,7 +124,7 @@ def read_plan(path: str | Path) -> PlanFile:
     kept = _table("[ledger]", data.get("ledger", {}), LEDGER)
     return PlanFile(
         path=path,
-        data=_beside(path, source["path"]),
+        data=_source(path, source),
         engine=source.get("engine"),
         memory=source.get("memory"),
         unit=unit,
@@ -143,6 +144,13 @@ def read_plan(path: str | Path) -> PlanFile:
 def _table(where: str, given: Any, words: tuple[str, ...]) -> dict[str, Any]:
     known(f"word in {where}", given, words)
     return typed(where, given)
+
+
+def _source(plan: Path, given: Mapping[str, Any]) -> str | Files:
+    """The file, or what is said about files beside their path."""
+    wishes = {word: given[word] for word in ("multiline", "partitions", "pattern") if word in given}
+    name = _beside(plan, given["path"])
+    return files(name, **wishes) if wishes else name
 
 
 def _beside(plan: Path, name: str) -> str:

@@ -65,6 +65,13 @@ def edges(where: str, value: Any) -> Any:
     return whole(where, value)
 
 
+def names(where: str, value: Any) -> list[str]:
+    """A list of texts."""
+    if not isinstance(value, list):
+        _refuse(where, value, "be a list of columns", 'partitions = ["state"]')
+    return [text(where, v) for v in value]
+
+
 def columns(where: str, value: Any) -> list[Any]:
     """Names of columns, or tables { column = "age", bins = [0, 18, 65] }; one, or a list of them."""
     out: list[Any] = []
@@ -127,13 +134,16 @@ WORDS: dict[str, Reader] = {
     "kind": text,
     "memory": text,
     "mu": amount,
+    "multiline": flag,
     "name": text,
     "neighbours": text,
     "numerator": text,
     "of": text,
     "order": whole,
     "parents": parents,
+    "partitions": names,
     "path": text,
+    "pattern": flag,
     "resolution": whole,
     "rho": amount,
     "rows": whole,

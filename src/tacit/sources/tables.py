@@ -199,7 +199,7 @@ def open_table(
 
 
 def _opened(data: Any, wish: Wish, engine: str | None) -> Opened:
-    if isinstance(data, str | os.PathLike):
+    if isinstance(data, str | os.PathLike) and not isinstance(data, Files):
         data = Files(path=os.fspath(data))
     if isinstance(data, Files):
         return (open_parquet if data.is_parquet else open_text)(data, wish)

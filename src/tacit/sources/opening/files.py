@@ -48,6 +48,9 @@ class Files:
         if self.multiline and self.is_parquet:
             raise InvalidParameter(parameter="multiline", value=True, must="be left out for Parquet files")
 
+    def __fspath__(self) -> str:
+        return self.path
+
     @property
     def is_parquet(self) -> bool:
         """Are these Parquet files, by their name?"""
