@@ -108,7 +108,8 @@ def test_a_line_that_cannot_be_read_is_missing_and_stops_nothing(
 ) -> None:
     name = make(tmp_path)
     for i, protect in enumerate(('unit = "rows"', PEOPLE)):
-        (tmp_path / "survey.ledger").unlink(missing_ok=True)
+        for old in tmp_path.glob("*.ledger*"):
+            old.unlink()
         assert run("release", write(tmp_path, data=name, protect=protect), "--out", tmp_path / f"out{i}") == 0
 
 
@@ -193,7 +194,10 @@ def test_sums_beyond_64_bits_are_exact() -> None:
     ("data", "error"),
     [(3, TacitError), ({"a": 1}, TacitError), ("nowhere.parquet", BadData), (None, TacitError)],
 )
-def test_data_that_are_no_table(data: Any, error: type[Exception], tmp_path: Path) -> None:
+def test_data_that_are_no_table(
+    data: Any, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     curator = tacit.Curator(
         data, protect=tacit.rows(), schema={"x": tacit.number(0, 1)}, budget=tacit.Pure(epsilon=1.0),
         ledger=tmp_path / "l.ledger",
