@@ -23,7 +23,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_is_written_and_named(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = {p.relative_to(made).parts[0] for p in made.rglob("*") if p.is_file()}
-    assert names == {"survey.parquet", "plan.toml", "survey.ledger", "values", "certificates", "report.html"}
+    assert names == {
+        "survey.parquet",
+        "plan.toml",
+        "survey.ledger",
+        "values",
+        "certificates",
+        "report.html",
+        "manifest.json",
+    }
     assert [p for p in made.parent.iterdir() if p != made] == []
     kinds = set()
     for path in (made / "certificates").iterdir():
@@ -78,3 +86,11 @@ def test_certificates_can_be_explained(
     assert main(["explain", str(made / "plan.toml")]) == 2
     assert main(["plan", str(made / "plan.toml"), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out.split("\n", 0)[-1])["releases"]) == 12
+
+
+def test_what_the_demo_wrote_holds(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All twelve kinds of releases: values as CSV and as Parquet, certificates, plan and ledger agree."""
+    assert main(["verify", str(made), "--ledger", str(made / "survey.ledger"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len([f for f in told["findings"] if f["holds"]]) > 100
+    assert not [f for f in told["findings"] if f["holds"] is False]

@@ -27,6 +27,7 @@ from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import text
 from tacit.noise.source import Source
+from tacit.sources.made_up import is_made_up
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
 from tacit.statistics import Statistic, read_cells
@@ -208,6 +209,7 @@ class Curator:
                 "conditions": list(getattr(table, "conditions", ())),
                 "table": self._keeper.table,
                 "version": self.version,
+                "made_up": is_made_up(self._data),
             },
             "versions": versions(),
         }

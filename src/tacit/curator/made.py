@@ -39,5 +39,6 @@ def read_release(
         estimate = finish(planned.question, planned.treatment, noisy, estimate)
     return Release(
         planned=planned, noisy=noisy, estimate=estimate, spent=spent, remaining=remaining, replayed=replayed,
-        publishable=made["noise"] == CIPHER, certify=partial(certify, plan, planned, ledger=ledger, made=made),
+        publishable=made["noise"] == CIPHER, made_up=made["data"].get("made_up") is True,
+        certify=partial(certify, plan, planned, ledger=ledger, made=made),
     )  # fmt: skip

@@ -28,7 +28,8 @@ TOO_NOISY = 0.5
 class Release:
     """What was published: `table` has the keys, value, low and high of every cell.
 
-    `publishable` is False for noise from a seeded source, which is for tests.
+    `publishable` is False for noise from a seeded source, which is for tests; `made_up` is True where the table says
+    of itself that it describes nobody.
     """
 
     planned: Planned
@@ -39,6 +40,7 @@ class Release:
     remaining: Bound
     replayed: bool = False
     publishable: bool = True
+    made_up: bool = False
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

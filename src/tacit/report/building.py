@@ -14,7 +14,7 @@ from tacit.curator import Plan, Release
 from tacit.curator.cells import raw_keys
 from tacit.curator.charges import Shared, charge
 from tacit.curator.names import file_stem
-from tacit.errors import TacitError
+from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee
 from tacit.report.numbers import three
 from tacit.report.page import report_html
@@ -49,6 +49,11 @@ def view_of(
     truth: Mapping[str, Sequence[float]] | None = None,
 ) -> ReportView:
     """What the page shows, as plain values."""
+    if truth is not None and not all(r.made_up for r in releases):
+        raise InvalidParameter(
+            parameter="truth", value="the truth", must="be of a table that was made up by tacit",
+            hint="tacit twin and tacit demo make some; of any other table the truth is not shown",
+        )  # fmt: skip
     views = tuple(_release(r, (truth or {}).get(r.name)) for r in releases)
     made = datetime.datetime.fromisoformat(releases[0].certificate["made"])
     methods = tuple(dict.fromkeys(t for r in releases for t in r.certificate["theorems"]))

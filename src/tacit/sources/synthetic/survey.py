@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.sources.made_up import marked
 from tacit.sources.schema import Schema, category, date, flag, integer, number
 from tacit.sources.synthetic.world import DIAGNOSES, REGIONS
 
@@ -89,7 +90,7 @@ def survey(*, people: int = PEOPLE, seed: int = SEED) -> pyarrow.Table:
         "nights": pyarrow.array(nights.astype(np.int32)[order]),
         "cost": pyarrow.array(cost[order]),
     }
-    return pyarrow.table(columns)
+    return marked(pyarrow.table(columns))
 
 
 def write_survey(path: Path, *, people: int = PEOPLE, seed: int = SEED) -> int:
