@@ -1,4 +1,4 @@
-"""PostgreSQL with other defaults than ours, and answers of a server that mean: once more. Nothing of a driver clings."""
+"""PostgreSQL with other defaults than ours, and refusals that mean: once more. Nothing of a driver clings."""
 
 from __future__ import annotations
 
