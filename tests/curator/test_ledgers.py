@@ -209,6 +209,30 @@ def test_a_frame_has_a_budget_for_the_session(folder: Path) -> None:
     assert not list(folder.glob("*.ledger*"))
 
 
+def test_a_pattern_and_its_files_share_a_budget(folder: Path) -> None:
+    months = folder / "months"
+    months.mkdir()
+    for name in ("jan.parquet", "feb.parquet"):
+        shutil.copyfile(folder / "visits.parquet", months / name)
+    both = "months/*.parquet"
+    assert release(written(folder, "a.toml", 0.5, path=both, data="pattern = true"), "a") == 0
+    assert spent(months / "months.ledger") == 0.5
+    assert release(written(folder, "b.toml", 0.25, path="months/jan.parquet"), "b") == 0
+    assert (
+        release(written(folder, "c.toml", 0.125, path="months/f*.parquet", data="pattern = true"), "c") == 0
+    )
+    assert spent(months / "months.ledger") == 0.875
+    assert len(list(folder.rglob("*.ledger"))) == 1
+
+
+def test_a_path_with_odd_letters_is_one_file(folder: Path) -> None:
+    shutil.copyfile(folder / "visits.parquet", folder / "a[1].parquet")
+    shutil.copyfile(folder / "visits.parquet", folder / "a1.parquet")
+    for name, price in (("a[1].parquet", 0.5), ("a1.parquet", 0.75)):
+        assert release(written(folder, "a.toml", price, path=name), f"out-{price}") == 0
+    assert (spent(folder / "a_1_.ledger"), spent(folder / "a1.ledger")) == (0.5, 0.75)
+
+
 # --- twins -------------------------------------------------------------------------------------------------
 @pytest.fixture(params=["twin.parquet", "twin.csv"])
 def twin(folder: Path, request: pytest.FixtureRequest) -> Path:

@@ -13,6 +13,7 @@ part in this. A copy of the data in another folder is not known as such (docs/kn
 
 from __future__ import annotations
 
+import glob
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ __all__ = ["BESIDE", "Beside", "Home", "home_of"]
 
 ENDINGS = (".gz", ".parquet", ".parq", ".pq", ".csv", ".tsv")
 ENDING = ".ledger"
+MOST_FILES = 200
 
 
 class Beside:
@@ -42,23 +44,21 @@ BESIDE: Final = Beside()
 class Home:
     """Where the ledgers of a table on disk are looked for."""
 
-    folder: Path
-    names: tuple[str, ...]
+    places: tuple[Path, ...]
 
     @property
     def default(self) -> Path:
         """The ledger's place where none is named and there is none."""
-        return self.folder / f"{self.names[0]}{ENDING}"
+        return self.places[0]
 
     def here(self) -> list[Path]:
         """The ledgers that lie beside the data."""
-        found = (self.folder / f"{name}{ENDING}" for name in self.names)
-        return [path for path in found if os.path.lexists(path)]
+        return [path for path in self.places if os.path.lexists(path)]
 
     def elsewhere(self) -> dict[str, str]:
         """The ledgers that are remembered here, by their ids."""
         found: dict[str, str] = {}
-        for path in (self.folder / f"{name}{ENDING}-at" for name in self.names):
+        for path in map(_note, self.places):
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()
             except FileNotFoundError:
@@ -113,10 +113,10 @@ class Home:
     def remember(self, ledger: Ledger) -> None:
         """Leave a note beside the data, under every name for which the ledger does not lie there."""
         line = f"{ledger.id}  {ledger.place}\n"
-        for name in self.names:
-            if ledger.path is not None and _same(self.folder / f"{name}{ENDING}", ledger.path):
+        for place in self.places:
+            if ledger.path is not None and _same(place, ledger.path):
                 continue
-            note = self.folder / f"{name}{ENDING}-at"
+            note = _note(place)
             # A folder that cannot be written has no notes: then the ledger must be named each time.
             with suppress(OSError):
                 if note.exists() and ledger.id in note.read_text(encoding="utf-8", errors="replace"):
@@ -129,18 +129,46 @@ class Home:
 
 
 def home_of(data: Any, table: str) -> Home | None:
-    """Where a table's ledgers are looked for; None for what does not lie in a file."""
+    """Where a table's ledgers are looked for; None for what does not lie in files.
+
+    Several files that are one table (`tacit.files(..., pattern=True)`) are at home in the folder before the pattern,
+    and beside each of them.
+    """
     if not isinstance(data, str | os.PathLike):
         return None
-    path = Path(os.fspath(data)).expanduser()
+    path = _real(Path(os.fspath(data)).expanduser())
+    own = [_beside(path)]
+    if getattr(data, "pattern", False):
+        base = path
+        while glob.has_magic(str(base)):
+            base = base.parent
+        matched = sorted(glob.glob(os.fspath(data)))[:MOST_FILES]
+        own = [base / f"{base.name or 'table'}{ENDING}", *(_beside(_real(Path(p))) for p in matched)]
+    named = _plain(table)
+    return Home(
+        places=tuple(dict.fromkeys([*([own[0].with_name(f"{named}{ENDING}")] if named else []), *own]))
+    )
+
+
+def _real(path: Path) -> Path:
     with suppress(OSError, RuntimeError):
-        path = path.resolve()
+        return path.resolve()
+    return path.absolute()
+
+
+def _beside(path: Path) -> Path:
     stem = path.name
     while Path(stem).suffix.lower() in ENDINGS:
         stem = Path(stem).stem
-    stem = "".join("_" if c in '*?[]:<>|"\\' else c for c in stem) or "table"
-    plain = table.replace("/", "_").replace("\0", "_").strip(". ")
-    return Home(folder=path.parent, names=tuple(dict.fromkeys(n for n in (plain, stem) if n)))
+    return path.parent / f"{_plain(stem) or 'table'}{ENDING}"
+
+
+def _plain(name: str) -> str:
+    return "".join("_" if c in '/*?[]:<>|"\\\0' else c for c in name).strip(". ")
+
+
+def _note(place: Path) -> Path:
+    return place.with_name(f"{place.name}-at")
 
 
 def _same(one: Path, other: Path) -> bool:
