@@ -100,6 +100,13 @@ class People(Unit):
         Unit.__post_init__(self)
         if not isinstance(self.column, str) or not self.column:
             raise InvalidParameter(parameter="column", value=self.column, must="be a column's name")
+        if self.column.casefold().startswith("__tacit"):
+            raise InvalidParameter(
+                parameter="column",
+                value=self.column,
+                must="not begin with __tacit",
+                hint="such names are used inside: rename the column",
+            )
         _positive_integer("at_most", self.at_most, hint="declare how many rows of one person are used")
         if self.groups is not None:
             _positive_integer("groups", self.groups)

@@ -22,6 +22,7 @@ from tacit.sources.axes import Axis
 from tacit.sources.compiling import Reader
 from tacit.sources.digests import keyed, words
 from tacit.sources.schema import Category, Number
+from tacit.sources.selection import bytewise
 from tacit.sources.tables import Table, _check_key, people_of
 
 __all__ = ["bounded_relation", "reader_of"]
@@ -88,7 +89,7 @@ def _kept(table: Table, relation: Any) -> Any:
         return held
     backend, name = relation.get_backend(), _new_table(table, relation.get_backend())
     backend.con.execute(f"CREATE TEMP TABLE {name} AS {backend.compile(relation)}")
-    return backend.table(name)
+    return bytewise(backend.table(name), table.dialect)
 
 
 def _new_table(table: Table, backend: Any) -> str:
@@ -113,8 +114,19 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
     seed = words(key, "tacit bounding", 1)[0]
     person, listed = _name(table.person), ", ".join(map(_name, columns))
     hashed = f"hash({seed}::BIGINT, {listed})"
-    values = ", ".join(f"{_code(table, c) if c in coded else _name(c)} AS {_name(c)}" for c in columns)
-    source = f"SELECT {values} FROM ({backend.compile(table.relation)}) WHERE {person} IS NOT NULL"
+    types = {c: table.relation[c].type() for c in columns}
+
+    def value(column: str) -> str:
+        if column in coded:
+            return _code(table, column)
+        # Bytes that are no text would stop the engine where it keeps them.
+        return f"__tacit_sound({_name(column)})" if types[column].is_string() else _name(column)
+
+    values = ", ".join(f"{value(c)} AS {_name(c)}" for c in columns)
+    somebody = f"{person} IS NOT NULL" + (
+        f" AND NOT isnan({person})" if types[table.person].is_floating() else ""
+    )
+    source = f"SELECT * FROM (SELECT {values} FROM ({backend.compile(table.relation)})) WHERE {somebody}"
     name = _new_table(table, backend)
 
     def first(function: str, order: str, rows: str) -> str:
@@ -125,7 +137,7 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
     run = backend.con.execute
     if _key_bytes(table, coded) <= NARROW:
         run(f"CREATE TEMP TABLE {name} AS {first('row_number', f'{HASH}, {listed}', source)}")
-        return backend.table(name)
+        return bytewise(backend.table(name), table.dialect)
     # rank() keeps all rows that tie for the last place: equal rows, or different rows with equal hashes.
     run(f"CREATE TEMP TABLE {name} AS {first('rank', HASH, source)}")
     crowds, settled = _new_table(table, backend), _new_table(table, backend)
@@ -140,7 +152,7 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
         run(f"INSERT INTO {name} SELECT {listed} FROM {settled}")
         run(f"DROP TABLE {settled}")
     run(f"DROP TABLE {crowds}")
-    return backend.table(name)
+    return bytewise(backend.table(name), table.dialect)
 
 
 def _key_bytes(table: Table, coded: frozenset[str]) -> int:
@@ -185,6 +197,8 @@ def _first_rows(table: Table, key: bytes, at_most: int) -> Any:
     # The hash is a column of its own before the window orders by it.
     hashed = source.mutate(**{HASH: _keyed_hash(table, declared, grids, key, "tacit bounding")})
     hashed = hashed.filter(hashed[table.person].notnull())
+    if hashed[table.person].type().is_floating():
+        hashed = hashed.filter(~hashed[table.person].isnan())
     rank = ibis.row_number().over(group_by=table.person, order_by=_order([HASH, *columns]))
     ranked = hashed.mutate(**{RANK: rank})
     return _kept(
@@ -261,7 +275,8 @@ def _text(table: Table, x: Any, grid: float) -> Any:
     if dtype.is_boolean():
         return x.cast("int32").cast("string")
     if dtype.is_date() or dtype.is_timestamp():
-        return table.dialect.days(x if dtype.is_date() else x.cast("date")).cast("int64").cast("string")
+        day = x if dtype.is_date() else table.dialect.day_of(x)
+        return table.dialect.days(day).cast("int64").cast("string")
     if dtype.is_floating():
         steps = x.cast("float64") * grid
         most = float(1 << 52)

@@ -24,7 +24,13 @@ __all__ = ["Category", "Column", "Date", "Flag", "Integer", "Measured", "Number"
 Outside = Literal["clamp", "missing"]
 EXACT = 1 << 52
 """Steps stay below this, so that doubles hold them exactly."""
+LONG = 1 << 63
 EPOCH = datetime.date(1970, 1, 1)
+
+
+def _is_text(word: str) -> bool:
+    """Has the word a form in UTF-8?"""
+    return not any("\ud800" <= c <= "\udfff" for c in word)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,6 +345,10 @@ class Category(Column):
                 "be all words or all whole numbers",
                 'for example category(["CA", "NY"])',
             )
+        if any(isinstance(v, int) and not -LONG <= v < LONG for v in values):
+            refuse("values", values[:5], "fit into 64 bits", "declare longer numbers as words")
+        if any(isinstance(v, str) and not _is_text(v) for v in values):
+            refuse("values", len(values), "be text without lone surrogates", "give the words as UTF-8 text")
         if len(set(values)) != len(values):
             refuse("values", values[:5], "be different from each other", "name each category once")
         object.__setattr__(self, "values", values)

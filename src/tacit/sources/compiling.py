@@ -21,6 +21,8 @@ __all__ = ["Reader", "check_types"]
 YES = ("1", "t", "true", "y", "yes", "1.0")
 NO = ("0", "f", "false", "n", "no", "0.0")
 SMALL = 1 << 31
+HUGE = 1 << 62
+"""Above every bound that can be declared."""
 
 
 def _stored_as(column: Column, dtype: Any) -> bool:
@@ -63,6 +65,8 @@ class Reader:
         self.schema = schema
         self.person = person
         self.engine = engine or engine_of(table)
+        if engine is None:
+            self.engine.prepare(table)
         self.coded = coded
         """Categories that the table holds as places in their list, clean already."""
 
@@ -77,16 +81,33 @@ class Reader:
         if isinstance(column, Category):
             if column.of_words:
                 return x if dtype.is_string() else x.cast("string")
-            return x if dtype.is_integer() else self._real(x)
+            return self._whole(x)
         if isinstance(column, Flag):
             return self._flag(x)
         if isinstance(column, Date):
             if dtype.is_date():
                 return x
-            return self.engine.day(x) if dtype.is_string() else x.cast("date")
+            return self.engine.day(x) if dtype.is_string() else self.engine.day_of(x)
         if isinstance(column, Integer) and dtype.is_integer():
-            return x
+            return self._signed(x)
         return self._real(x)
+
+    def _signed(self, x: Any) -> Any:
+        """An integer of 64 bits with a sign; what is too large for it stays above every bound."""
+        import ibis
+
+        if x.type().is_uint64():
+            return ibis.ifelse(x > HUGE, HUGE, x).cast("int64")
+        return x if x.type().is_int64() else x.cast("int64")
+
+    def _whole(self, x: Any) -> Any:
+        """A whole number of 64 bits with a sign; null where there is none."""
+        dtype = x.type()
+        if dtype.is_uint64():
+            return x.try_cast("int64")
+        if dtype.is_integer():
+            return self._signed(x)
+        return self.engine.whole(x) if dtype.is_string() else self.engine.rounded_whole(x.cast("float64"))
 
     def _real(self, x: Any) -> Any:
         return self.engine.real(x) if x.type().is_string() else x.cast("float64")
@@ -96,6 +117,8 @@ class Reader:
 
         if x.type().is_boolean():
             return x
+        if x.type().is_decimal():
+            x = x.cast("float64")
         if x.type().is_string():
             x = self.engine.trimmed(x).lower()
             return ibis.cases((x.isin(YES), True), (x.isin(NO), False), else_=ibis.null("boolean"))
@@ -132,6 +155,8 @@ class Reader:
             low, high = float(low), float(high)
         elif isinstance(column, Date):
             low, high = ibis.literal(low), ibis.literal(high)
+        else:
+            low, high = ibis.literal(low, type="int64"), ibis.literal(high, type="int64")
         if column.outside == "clamp":
             return ibis.cases(*no_number, (x > high, high), (x < low, low), else_=x)
         return ibis.cases(*no_number, ((x >= low) & (x <= high), x), else_=nothing)
@@ -145,7 +170,8 @@ class Reader:
         if isinstance(column, Date):
             return self.engine.days(x)
         if x.type().is_integer():
-            return x
+            small = max(abs(column.lowest), abs(column.highest)) < SMALL
+            return x.cast("int32") if small else x
         # A power of two: the product is exact, and monotone rounding keeps it between the rounded bounds.
         scaled = x * float(1 / column.spacing) if column.spacing != 1 else x
         small = max(abs(column.lowest), abs(column.highest)) < SMALL

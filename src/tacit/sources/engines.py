@@ -18,12 +18,15 @@ BATCH = 1 << 17
 GROUP = "__tacit_group"
 LIMB = 27
 """Bits of a part of a sum: 2^36 rows, 70 thousand million, fit in 64 bits."""
-DIGITS = "[0-9]+(?:_[0-9]+)*"
-NUMBER = (
-    f"^[+-]?(?:{DIGITS}[.]?(?:{DIGITS})?|[.]{DIGITS})(?:[eE][+-]?[0-9]+)?$"
-    "|^[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?$"
-)
-DAY = "^[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})(?:[ T].*)?$"
+REAL = "^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?$"
+WHOLE = "^[+-]?[0-9]{1,18}$"
+INFINITE = {"": float("inf"), "+": float("inf"), "-": float("-inf")}
+DAY = "^[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})"
+CLOCK = "(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.][0-9]{1,9})?)?"
+ZONE = " ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
+MOMENT = f"{DAY}(?:[ T]{CLOCK}(?:{ZONE})?)?$"
+"""The grammar of numbers and days in text, the same in every engine: what is not in it is missing. White space of
+ASCII around a value is passed over. Of a moment the day is taken that is written, whatever clock and zone say."""
 
 
 class Engine:
@@ -44,17 +47,65 @@ class Engine:
         """A hash of a text that begins with a secret; the order of rows and groups in bounding."""
         return text.hash()
 
+    def bytewise(self, text: Any) -> Any:
+        """The text, compared by its bytes: no collation of a column or of a session makes two texts one."""
+        return text
+
+    def sound(self, text: Any) -> Any:
+        """The text; null where its bytes are no UTF-8 and the engine's functions would stop at them."""
+        return text
+
     def trimmed(self, text: Any) -> Any:
-        """The text without white space around it."""
-        return text.strip()
+        """The text without white space of ASCII around it."""
+        return self.sound(text).strip()
+
+    def matched(self, text: Any, pattern: str) -> Any:
+        """The part of the text that a pattern matches."""
+        return text.re_extract(pattern, 0)
 
     def real(self, text: Any) -> Any:
         """The number that a text stands for; null where it is none."""
-        return text.try_cast("float64")
+        import ibis
+
+        text = self.trimmed(text)
+        small = text.lower()
+        infinite = [
+            (small.isin([f"{sign}inf", f"{sign}infinity"]), value) for sign, value in INFINITE.items()
+        ]
+        # Engines take an end of line for the end of a text: what is matched must be all of it.
+        number = self.matched(text, REAL) == text
+        return ibis.cases(
+            *infinite, (number & (text != ""), text.try_cast("float64")), else_=ibis.null("float64")
+        )
+
+    def whole(self, text: Any) -> Any:
+        """The whole number that a text stands for, exactly; null where it is none, or too long."""
+        import ibis
+
+        trimmed = self.trimmed(text)
+        plain = (self.matched(trimmed, WHOLE) == trimmed) & (trimmed != "")
+        return ibis.ifelse(plain, trimmed.try_cast("int64"), self.rounded_whole(self.real(text)))
+
+    def rounded_whole(self, x: Any) -> Any:
+        """A double that is a whole number below 2^53, as an integer; null where it is none."""
+        import ibis
+
+        most = float(1 << 53)
+        inside = ibis.ifelse((x > -most) & (x < most), x, ibis.null("float64"))
+        integer = inside.cast("int64")
+        return ibis.ifelse(integer.cast("float64") == inside, integer, ibis.null("int64"))
 
     def day(self, text: Any) -> Any:
         """The day that a text stands for; null where it is none."""
-        return text.try_cast("date")
+        import ibis
+
+        text = self.trimmed(text)
+        day = self.matched(text, DAY).replace("/", "-").try_cast("date")
+        return ibis.ifelse((self.matched(text, MOMENT) == text) & (text != ""), day, ibis.null("date"))
+
+    def day_of(self, moment: Any) -> Any:
+        """The day of a moment: in UTC where it has a zone; null where it is out of range."""
+        return moment.try_cast("date")
 
     def days(self, day: Any) -> Any:
         """Days since 1970-01-01."""
@@ -63,6 +114,9 @@ class Engine:
     def nearest(self, x: Any, dtype: str) -> Any:
         """The nearest integer of a double that fits the type."""
         return (x + 0.5).floor().cast(dtype)
+
+    def prepare(self, relation: Any) -> None:
+        """What the engine must know before it is asked; nothing is read."""
 
     def total(self, x: Any, *, where: Any, bits: int) -> Any:
         """The exact sum of integers from 0 to below 2^bits."""
@@ -87,10 +141,38 @@ class Engine:
         return relation.cache(), None
 
 
+MACROS = {
+    "__tacit_bytewise": 'CAST(x AS VARCHAR) COLLATE "binary"',
+    "__tacit_sound": 'TRY(decode(encode(CAST(x AS VARCHAR)))) COLLATE "binary"',
+    "__tacit_day": "TRY(CAST(x AS DATE))",
+    "__tacit_utc": "TRY(CAST(make_timestamp(epoch_us(x)) AS DATE))",
+}
+"""What Ibis cannot say to DuckDB: collations, and TRY, which is total where TRY_CAST is not."""
+
+
 class DuckDB(Engine):
     """In the process. Its casts round to the nearest integer, ties to even, and its sums are 128 bits wide."""
 
     name = "duckdb"
+
+    def bytewise(self, text: Any) -> Any:
+        return _call("__tacit_bytewise", "string", text)
+
+    def sound(self, text: Any) -> Any:
+        return _call("__tacit_sound", "string", text)
+
+    def matched(self, text: Any, pattern: str) -> Any:
+        import ibis
+
+        return _call("regexp_extract", "string", text, ibis.literal(pattern))
+
+    def day_of(self, moment: Any) -> Any:
+        return _call("__tacit_utc" if moment.type().timezone else "__tacit_day", "date", moment)
+
+    def prepare(self, relation: Any) -> None:
+        backend = relation.get_backend()
+        for name, body in MACROS.items():
+            backend.con.execute(f"CREATE OR REPLACE TEMP MACRO {name}(x) AS {body}")
 
     def row_hash(self, table: Any, columns: Sequence[str], seed: int) -> Any:
         # Ibis writes hash() with a detour through bit strings that costs more than the hash itself.
@@ -133,25 +215,27 @@ class Spark(Engine):
     def keyed_hash(self, text: Any) -> Any:
         return _sha256(text)
 
+    def bytewise(self, text: Any) -> Any:
+        # By way of its bytes, which have no collation.
+        return text.cast("binary").cast("string")
+
     def trimmed(self, text: Any) -> Any:
         # A range of characters: Ibis writes two of them as \v and \f, which Spark reads as the letters v and f.
         return text.re_replace("^[ \t-\r]+|[ \t-\r]+$", "")
 
-    def real(self, text: Any) -> Any:
+    def matched(self, text: Any, pattern: str) -> Any:
         import ibis
 
-        # Java reads "1d" and "0x1p3" as numbers; DuckDB and people do not.
-        text = self.trimmed(text)
-        value = _call("replace", "string", text, ibis.literal("_"), ibis.literal("")).try_cast("float64")
-        return ibis.ifelse(text.re_search(NUMBER), value, ibis.null("float64"))
+        return _call("regexp_extract", "string", text, ibis.literal(pattern), ibis.literal(0, type="int32"))
 
-    def day(self, text: Any) -> Any:
+    def day_of(self, moment: Any) -> Any:
         import ibis
 
-        # Spark takes "2020" as the first of January, and no slashes.
-        text = self.trimmed(text)
-        value = _call("replace", "string", text, ibis.literal("/"), ibis.literal("-")).try_cast("date")
-        return ibis.ifelse(text.re_search(DAY), value, ibis.null("date"))
+        # Ibis does not know which moments have a zone. Seconds are exact in doubles, and so is their floor.
+        seconds = _call("unix_seconds", "int64", _call("timestamp", "timestamp('UTC')", moment))
+        days = _call("floor", "int64", seconds.cast("float64") / 86_400.0).cast("int32")
+        zoned = _call("typeof", "string", moment) == "timestamp"
+        return ibis.ifelse(zoned, _call("date_from_unix_date", "date", days), moment.try_cast("date"))
 
     def days(self, day: Any) -> Any:
         return _call("unix_date", "int32", day)

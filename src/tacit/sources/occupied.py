@@ -65,9 +65,7 @@ def _code(axis: Axis, reader: Reader) -> Any:
     key = reader.key(axis)
     if not isinstance(axis, Listed) or axis.column in reader.coded:
         return key.cast("int64")
-    values: tuple[Any, ...] = axis.values
-    words = isinstance(values[0], str)
-    branches = [(key == (v if words else float(v)), i) for i, v in enumerate(values)]
+    branches = [(key == v, i) for i, v in enumerate(axis.values)]
     return ibis.cases(*branches, else_=ibis.null("int64")).cast("int64")
 
 
@@ -100,7 +98,7 @@ class Occupied:
 
     def add(self, batch: Any) -> None:
         """One batch: rows without a key are left out, before they take memory."""
-        from tacit.sources.query import _integers, _positions
+        from tacit.sources.query import integers, positions
 
         valid = np.ones(batch.num_rows, dtype=bool)
         codes: list[tuple[Integers, int]] = []
@@ -109,17 +107,22 @@ class Occupied:
             if _in_engine(limb[0], self.reader):
                 here, good = _numbers(column, size)
             else:
-                here, good = _positions(limb[0], column, coded=False)
+                here, good = positions(limb[0], column, coded=False)
             valid &= good
             codes.append((here, size))
         self.keys.append(combine_codes([(c[valid], size) for c, size in codes], self.domain))
         for aggregate, name in self.columns.items():
-            self.values[aggregate].append(_integers(batch.column(name))[valid])
+            self.values[aggregate].append(integers(batch.column(name), wide=False)[valid])
 
-    def cells(self) -> tuple[Keys, dict[Aggregate, Integers]]:
-        """All of them: equal keys are one cell, cells without anything in them are not occupied."""
+    def cells(self, wanted: Sequence[Aggregate]) -> tuple[Keys, dict[Aggregate, Integers]]:
+        """Those that are occupied for one request: equal keys are one cell, and a cell of which none of the wanted
+        aggregates counts anything is not among them, whatever another request has found there.
+        """
         keys = np.concatenate(self.keys) if self.keys else pack_keys([], self.domain)
-        values = {a: np.concatenate(v) if v else np.empty(0, dtype=np.int64) for a, v in self.values.items()}
+        values = {
+            a: np.concatenate(self.values[a]) if self.values[a] else np.empty(0, dtype=np.int64)
+            for a in wanted
+        }
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
         starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if keys.size else order[:0]

@@ -1,8 +1,12 @@
 """Aggregates of many questions in as few passes over the rows as possible, as exact integers.
 
 Questions over the same rows share one query: aggregates that occur twice are computed once, and groupings whose
-common refinement is small are computed as that refinement and added up (integers, so exactly). What comes back
-is one row for each cell; keys that were not declared are dropped batch by batch, before they take memory.
+common refinement is small are computed as that refinement and added up (integers, so exactly). Only aggregates that
+are additive are ever added up: a count of people is read in a grouping of its own cells. What is read together is
+what would be read alone, and nothing about how questions are put together depends on the rows.
+
+What comes back is one row for each cell; keys that were not declared are dropped batch by batch, before they take
+memory. Types come from the declaration: a key is text or a 64-bit integer, whatever is stored.
 """
 
 from __future__ import annotations
@@ -17,10 +21,11 @@ import numpy.typing as npt
 
 from tacit.errors import UnitMismatch
 from tacit.sources import door
-from tacit.sources.aggregates import Aggregate, People
+from tacit.sources.aggregates import Aggregate, People, is_wide
 from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.occupied import Occupied, domain_of, key_limbs, limb_key
+from tacit.sources.schema import Schema
 from tacit.sources.tables import Table
 
 __all__ = ["Cells", "Request", "run"]
@@ -100,23 +105,33 @@ def _cells(table: Table, requests: Sequence[Request], key: bytes | None) -> list
 
 def _passes(table: Table, requests: Sequence[Request], key: bytes | None) -> list[tuple[Any, list[int]]]:
     """Which requests are answered by one query. Decided by the requests alone, never by data."""
-    groups: list[tuple[Any, bool, list[int]]] = []
+    passes: list[tuple[Any, list[int]]] = []
     for index, request in enumerate(requests):
         relation = bounded_relation(table, request.limited, key=key)
-        fixed = not request.known or any(isinstance(a, People) for a in request.aggregates)
-        for held, held_fixed, members in groups:
-            first = requests[members[0]]
-            same = request.axes == first.axes and request.sparse == first.sparse
-            if held is not relation or ((fixed or held_fixed) and not same):
-                continue
-            axes = {a for i in (*members, index) for a in requests[i].axes}
-            if same or math.prod(a.size or 1 for a in axes) <= REFINEMENT:
+        for held, members in passes:
+            if held is relation and _agree([*(requests[i] for i in members), request]):
                 members.append(index)
                 break
         else:
-            groups.append((relation, fixed, [index]))
-            continue
-    return [(relation, members) for relation, _, members in groups]
+            passes.append((relation, [index]))
+    return passes
+
+
+def _agree(requests: Sequence[Request]) -> bool:
+    """May one grouping, by all the axes of these requests, answer each of them as if it were alone?
+
+    Requests for the same cells always. Otherwise the cells of some are sums of finer ones: whoever asks for people,
+    for unknown keys or for occupied cells must ask for the finest grouping itself, and that must be small.
+    """
+    first = requests[0]
+    if all(r.axes == first.axes and r.sparse == first.sparse for r in requests):
+        return True
+    if not all(r.known for r in requests):
+        return False
+    finest = {a for r in requests for a in r.axes}
+    if any(set(r.axes) != finest and not all(a.additive for a in r.aggregates) for r in requests):
+        return False
+    return math.prod(a.size or 1 for a in finest) <= REFINEMENT
 
 
 PREPARED = 64
@@ -128,7 +143,9 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
     kept = table.prepared.get(place)
     if kept is not None and kept[0] is relation:
         _, start, names, columns, coded = kept
-        return _collected(table, start, [_Collector(r, names, columns, coded) for r in requests])
+        return _collected(
+            table, start, [_Collector(r, names, columns, coded, table.schema) for r in requests]
+        )
     reader = reader_of(table, relation)
     axes = list(dict.fromkeys(a for r in requests for a in r.axes))
     wanted = list(dict.fromkeys(a for r in requests for a in r.aggregates))
@@ -151,18 +168,19 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
     if len(table.prepared) >= PREPARED:
         table.prepared.clear()
     table.prepared[place] = (relation, start, names, columns, reader.coded)
-    return _collected(table, start, [_Collector(r, names, columns, reader.coded) for r in requests])
+    return _collected(
+        table, start, [_Collector(r, names, columns, reader.coded, table.schema) for r in requests]
+    )
 
 
 def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_Collector]) -> list[Cells]:
-    for batch in _read(table, start):
-        for result in results:
-            result.add(batch)
-    return [r.cells() for r in results]
+    def gather() -> list[Cells]:
+        for batch in start():
+            for result in results:
+                result.add(batch)
+        return [r.cells() for r in results]
 
-
-def _read(table: Table, start: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-    return door.batches(start, source=table.source)
+    return door.rows(gather, source=table.source)
 
 
 def _occupied(
@@ -177,26 +195,38 @@ def _occupied(
     limbs = key_limbs(axes, reader)
     keys = {f"k{i}": limb_key(limb, reader) for i, limb in enumerate(limbs)}
     gathered = Occupied(axes, limbs, columns, reader)
-    for batch in _read(table, table.dialect.batches(relation.group_by(**keys).aggregate(**measures))):
-        gathered.add(batch)
-    found, values = gathered.cells()
-    return [Cells(request=r, values={a: values[a] for a in r.aggregates}, keys=(found,)) for r in requests]
+    start = table.dialect.batches(relation.group_by(**keys).aggregate(**measures))
+
+    def gather() -> list[Cells]:
+        for batch in start():
+            gathered.add(batch)
+        return [
+            Cells(request=r, values=v, keys=(k,)) for r in requests for k, v in [gathered.cells(r.aggregates)]
+        ]
+
+    return door.rows(gather, source=table.source)
 
 
 class _Collector:
     """Adds up batches of engine rows into the cells of one request."""
 
     def __init__(
-        self, request: Request, names: dict[Axis, str], columns: dict[Aggregate, str], coded: frozenset[str]
+        self,
+        request: Request,
+        names: dict[Axis, str],
+        columns: dict[Aggregate, str],
+        coded: frozenset[str],
+        schema: Schema,
     ) -> None:
         self.coded = coded
         self.request = request
+        self.wide = {a: is_wide(a, schema) for a in request.aggregates}
         self.names = names
         self.columns = columns
         self.shape = tuple(a.size or 0 for a in request.axes)
         self.size = math.prod(self.shape) if request.known else 0
         self.sums: dict[Aggregate, Integers] = {
-            a: np.zeros(self.size, dtype=np.int64) for a in request.aggregates
+            a: np.zeros(self.size, dtype=object if self.wide[a] else np.int64) for a in request.aggregates
         }
         self.open: list[Any] = []
 
@@ -207,12 +237,12 @@ class _Collector:
         index = np.zeros(batch.num_rows, dtype=np.int64)
         valid = np.ones(batch.num_rows, dtype=bool)
         for axis in self.request.axes:
-            here, good = _positions(axis, batch.column(self.names[axis]), coded=axis.column in self.coded)
+            here, good = positions(axis, batch.column(self.names[axis]), coded=axis.column in self.coded)
             index = index * (axis.size or 0) + here
             valid &= good
         for aggregate in self.request.aggregates:
-            values = _integers(batch.column(self.columns[aggregate]))
-            self.sums[aggregate] = _added(self.sums[aggregate], index[valid], values[valid])
+            values = integers(batch.column(self.columns[aggregate]), wide=self.wide[aggregate])
+            np.add.at(self.sums[aggregate], index[valid], values[valid])
 
     def cells(self) -> Cells:
         if self.request.known:
@@ -221,79 +251,88 @@ class _Collector:
         return self._open_cells()
 
     def _open_cells(self) -> Cells:
+        """Keys in the order of their text, those that nobody has who passes the filter left out."""
         import pyarrow as pa
 
+        axes, aggregates = self.request.axes, self.request.aggregates
         table = pa.Table.from_batches(self.open) if self.open else None
-        if table is None:
-            empty = {a: np.zeros(0, dtype=np.int64) for a in self.request.aggregates}
-            return Cells(
-                request=self.request, values=empty, keys=tuple(np.zeros(0, object) for _ in self.request.axes)
-            )
-        valid = np.ones(table.num_rows, dtype=bool)
-        keys = []
-        for axis in self.request.axes:
-            column = table.column(self.names[axis]).combine_chunks()
+        columns: list[Integers] = []
+        valid = np.ones(table.num_rows if table else 0, dtype=bool)
+        for axis in axes:
+            column = table.column(self.names[axis]).combine_chunks() if table else None
+            if column is None:
+                columns.append(np.zeros(0, dtype=object))
+                continue
             if isinstance(axis, Open):
-                keys.append(np.asarray(column.to_numpy(zero_copy_only=False), dtype=object))
-                valid &= np.asarray(column.is_valid())
+                here: Integers = np.empty(len(column), dtype=object)
+                here[:] = _texts(column)
+                good = np.array([text is not None for text in here], dtype=bool)
             else:
-                here, good = _positions(axis, column, coded=axis.column in self.coded)
-                labels = np.empty(len(axis.labels), dtype=object)
-                labels[:] = list(axis.labels)
-                keys.append(labels[here])
-                valid &= good
+                here, good = positions(axis, column, coded=axis.column in self.coded)
+            columns.append(here)
+            valid &= good
         values = {
-            a: _integers(table.column(self.columns[a]).combine_chunks())[valid]
-            for a in self.request.aggregates
+            a: integers(table.column(self.columns[a]).combine_chunks(), wide=self.wide[a])
+            if table
+            else np.zeros(0, dtype=object if self.wide[a] else np.int64)
+            for a in aggregates
         }
-        return Cells(request=self.request, values=values, keys=tuple(k[valid] for k in keys))
+        there = np.zeros(len(valid), dtype=bool)
+        for v in values.values():
+            there |= np.asarray(v != 0, dtype=bool)
+        chosen = np.flatnonzero(valid & there)
+        rows = list(zip(*(c[chosen].tolist() for c in columns), strict=True))
+        order = chosen[sorted(range(len(chosen)), key=rows.__getitem__)]
+        keys = []
+        for axis, here in zip(axes, columns, strict=True):
+            if isinstance(axis, Open):
+                keys.append(here[order])
+                continue
+            labels = np.empty(len(axis.labels), dtype=object)
+            labels[:] = list(axis.labels)
+            keys.append(labels[here[order].astype(np.int64)])
+        return Cells(request=self.request, values={a: v[order] for a, v in values.items()}, keys=tuple(keys))
 
 
-def _positions(
-    axis: Axis, column: Any, *, coded: bool
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Where on the axis each key lies, and whether it lies on it."""
+def _texts(column: Any) -> list[str | None]:
+    """Unknown keys as text; None where there is none, or bytes that are no text."""
+    import pyarrow as pa
+
+    out: list[str | None] = []
+    for raw in column.cast(pa.binary()).to_pylist():
+        try:
+            out.append(None if raw is None else raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            out.append(None)
+    return out
+
+
+def positions(axis: Axis, column: Any, *, coded: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Where on the axis each key lies, and whether it lies on it.
+
+    No cast here can fail: keys are text, compared as they are, or integers of at most 64 bits with a sign.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    size = axis.size or 0
     if isinstance(axis, Listed) and not coded:
-        words = isinstance(axis.values[0], str)
-        target = pa.string() if words else pa.float64()
-        labels = pa.array([v if words else float(v) for v in axis.values], type=target)
-        column = pc.index_in(column.cast(target), value_set=labels)
+        kind: Any = pa.string() if isinstance(axis.values[0], str) else pa.int64()
+        column = pc.index_in(column.cast(kind), value_set=pa.array(axis.values, type=kind))
     good = np.asarray(column.is_valid())
     here = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
-    size = axis.size or 0
     inside = (here >= 0) & (here < size)
     return np.where(inside, here, 0), good & inside
 
 
-def _integers(column: Any) -> Integers:
-    """Engine integers of any width, as int64 where they fit and as Python integers otherwise."""
+def integers(column: Any, *, wide: bool) -> Integers:
+    """The engine's integers: Python's where the declared bounds may need them (`wide`), else of 64 bits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = pc.fill_null(column, 0) if column.null_count else column
-    try:
+    if not wide:
         return np.asarray(column.cast(pa.int64()))
-    except pa.ArrowInvalid:
-        out = np.empty(len(column), dtype=object)
-        out[:] = [int(v) for v in column.to_pylist()]
-        return out
-
-
-def _added(total: Integers, index: npt.NDArray[np.int64], values: Integers) -> Integers:
-    """total[index] += values, in wider integers where 64 bits might not hold the result."""
-    if not len(values):
-        return total
-    if values.dtype != object and total.dtype != object:
-        top = int(
-            np.abs(total, where=total != np.iinfo(np.int64).min, out=np.zeros_like(total)).max(initial=0)
-        )
-        most = max(abs(int(values.max())), abs(int(values.min())))
-        if top + most * len(values) < 1 << 62:
-            np.add.at(total, index, values)
-            return total
-    total = total.astype(object)
-    np.add.at(total, index, values.astype(object))
-    return total
+    out = np.empty(len(column), dtype=object)
+    out[:] = [int(v) for v in column.to_pylist()]
+    return out

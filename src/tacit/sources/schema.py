@@ -6,7 +6,7 @@ Nothing is inferred. See `columns` for what a declaration turns a stored value i
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -33,6 +33,7 @@ __all__ = [
     "Number",
     "Schema",
     "category",
+    "check_names",
     "date",
     "flag",
     "integer",
@@ -88,6 +89,23 @@ def date(
     return Date(low=low, high=high, missing=missing, outside=outside)  # type: ignore[arg-type]
 
 
+OURS = "__tacit"
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Names of columns: none is our own, and no two are one name to an engine that does not look at case."""
+    seen: dict[str, str] = {}
+    for name in names:
+        folded = name.casefold()
+        if folded.startswith(OURS):
+            refuse("column", name, f"not begin with {OURS}", "such names are used inside: rename the column")
+        if seen.setdefault(folded, name) != name:
+            refuse(
+                "column", name, f"differ from {seen[folded]!r} in more than case",
+                "to some engines these are one name: rename one of them",
+            )  # fmt: skip
+
+
 class Schema(Mapping[str, Column]):
     """The declared columns by name; asking for another one is an error that names the nearest."""
 
@@ -114,6 +132,7 @@ class Schema(Mapping[str, Column]):
                     f"schema[{name!r}]", type(column).__name__, "be a declaration",
                     "number(low, high), integer(low, high), category([...]), flag() or date(low, high)",
                 )  # fmt: skip
+        check_names(columns)
         self._columns = dict(columns)
 
     def __getitem__(self, name: str) -> Column:

@@ -15,10 +15,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tacit.errors import InvalidParameter, ReadFailed, UnknownColumn, UnknownName
+from tacit.errors import InvalidParameter, ReadFailed, UnknownName
 from tacit.guarantees import GroupOf, People, Unit
 from tacit.sources import digests, door, spark
-from tacit.sources.compiling import check_types
 from tacit.sources.engines import engine_of
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
@@ -26,6 +25,7 @@ from tacit.sources.opening.frames import open_frame
 from tacit.sources.opening.parquet import open_parquet
 from tacit.sources.opening.textfiles import open_text
 from tacit.sources.schema import Schema
+from tacit.sources.selection import selected
 
 __all__ = ["Table", "open_table"]
 
@@ -70,11 +70,9 @@ class Table:
         self._stamped: dict[bytes, Stamp] = {}
         self.bounded: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}
-        for name in self.columns:
-            if name not in relation.columns:
-                raise UnknownColumn(column=name, known=relation.columns, where=self.source)
-        self.relation = relation.select(*self.columns)
-        check_types(self.relation, schema)
+        self.relation = selected(
+            relation, self.columns, schema=schema, person=self.person, engine=self.dialect, source=self.source
+        )
         self._stack = contextlib.ExitStack()
         self._passing = contextlib.ExitStack()
         if opened.close:

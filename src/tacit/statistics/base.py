@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnitMismatch
 from tacit.guarantees import GroupOf, People, Unit
-from tacit.sources.aggregates import Aggregate
+from tacit.sources.aggregates import MOST_ROWS_BITS, NARROW_BITS, Aggregate
 from tacit.sources.aggregates import People as CountPeople
 from tacit.sources.aggregates import Rows as CountRows
 from tacit.sources.axes import Axis, Binned, Open, axes_of, cell_count
@@ -71,13 +71,16 @@ def is_people(unit: Unit) -> bool:
 
 
 def integer_map(values: Any, factor: int = 1, plus: Any = None) -> Integers:
-    """factor * values + plus without overflow: 64-bit integers where they suffice, Python's otherwise."""
+    """factor * values + plus without overflow: Python's integers where a table within the public limit may need them.
+
+    The width follows from the factor and from the widths given, which follow from declared bounds: never from rows.
+    """
     arrays = [np.asarray(values)] + ([np.asarray(plus)] if plus is not None else [])
-    most = sum(max((abs(int(a.max())), abs(int(a.min())))) if a.size else 0 for a in arrays)
-    if any(a.dtype == object for a in arrays) or most * max(abs(factor), 1) >= 1 << 62:
+    wide = abs(factor).bit_length() + MOST_ROWS_BITS > NARROW_BITS
+    if wide or any(a.dtype == object for a in arrays):
         arrays = [a.astype(object) for a in arrays]
     out = arrays[0] * factor
-    return np.asarray(out + arrays[1] if len(arrays) > 1 else out)
+    return np.asarray(out + arrays[1] if len(arrays) > 1 else out, dtype=arrays[0].dtype)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +117,16 @@ class Question:
     def cells(self) -> int | None:
         """How many cells; None where the keys are unknown."""
         return cell_count(self.axes)
+
+    @property
+    def coordinates(self) -> int | None:
+        """How many numbers get noise: the cells of all parts that are not exact; None where keys are unknown.
+
+        A promise for all of them at once counts these, not the product of the axes: margins and hierarchies have
+        several tables.
+        """
+        counts = [cell_count(p.axes) for p in self.parts if not p.exact]
+        return None if any(c is None for c in counts) else sum(c for c in counts if c is not None)
 
     @property
     def known_keys(self) -> bool:

@@ -201,12 +201,13 @@ class Variance(Statistic):
                 Squares(column=self.column, where=self.where),
             )
         )
-        below = np.asarray(n * width**2 - 2 * width * u + squares)
-        return {
-            "squares_below": below,
-            "products": np.asarray(2 * (width * u - squares)),
-            "squares_above": np.asarray(squares),
+        # A single cell is a bare integer here: its type must not follow from its size.
+        parts = {
+            "squares_below": n * width**2 - 2 * width * u + squares,
+            "products": 2 * (width * u - squares),
+            "squares_above": squares,
         }
+        return {name: np.asarray(values, dtype=object) for name, values in parts.items()}
 
 
 def mean(column: str, *, by: By = None, where: str | Expression | None = None) -> Mean:
