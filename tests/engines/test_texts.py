@@ -32,7 +32,9 @@ def readings(engine, texts=grammar.TEXTS):
         said["day"] = table.dialect.days(reader.stored("day")).cast("int64")
         # Text and answers side by side: engines give rows in any order.
         query = table.relation.select(text=table.relation["real"], **said)
-        found = [row for batch in table.dialect.batches(query)() for row in batch.to_pylist()]
+        found = table.read(
+            lambda: [row for batch in table.dialect.batches(query)() for row in batch.to_pylist()]
+        )
     return {row["text"]: row for row in found}
 
 
