@@ -163,6 +163,9 @@ def test_other_parameters() -> None:
         lambda: RandomizedResponse(epsilon=1, categories=1),
         lambda: RandomizedResponse(epsilon=1).release([0, 2]),
         lambda: RandomizedResponse(epsilon=1).estimate([0, 5]),
+        lambda: RandomizedResponse(epsilon=1).estimate([0, -1]),
+        lambda: RandomizedResponse(epsilon=1).estimate([[0, 1], [1, 1]]),  # two questions, not one
+        lambda: RandomizedResponse(epsilon=1).release([[0, 1], [1, 1]]),
         lambda: RandomizedResponse(epsilon=1).variance(people=3, count=4),
         lambda: Staircase(epsilon=1, sensitivity=L1(1), gamma=2),
         lambda: Geometric(epsilon=1, sensitivity=Count(1.5)),

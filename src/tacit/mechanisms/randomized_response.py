@@ -100,19 +100,32 @@ class RandomizedResponse(Mechanism):
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
         """One answer for each person; values are categories 0..k-1, one a person."""
         source = source if source is not None else default_source()
-        truth = integer_array(values)
+        truth = self._column("values", values)
         k = int(self.categories)
-        if truth.size and not (int(truth.min()) >= 0 and int(truth.max()) < k):
-            raise InvalidParameter(
-                parameter="values", value="a category out of range", must=f"lie in 0..{k - 1}",
-                hint="number the categories from 0; the list of categories is public",
-            )  # fmt: skip
         lie = _lie(epsilon_parameter(self.epsilon), k).sample(size=truth.shape, source=source)
         # A uniform other category: 1..k-1 further round, drawn for everyone so that time tells nothing.
         turn = 1 + uniform_integer(k - 1, size=truth.shape, source=source)
         # From 2^62 categories on the turns are Python integers; the type of the answers is that of the categories.
         answers = np.asarray((truth + lie * turn) % k, dtype=np.int64 if k <= 1 << 63 else object)
         return Released(values=answers, spacing=Fraction(1), publishable=source.publishable)
+
+    def _column(self, name: str, given: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The categories 0..k-1 of one question, one for each person.
+
+        Several columns are several questions: each costs epsilon and has an estimate of its own.
+        """
+        column = integer_array(given, name=name)
+        if column.ndim > 1:
+            raise InvalidParameter(
+                parameter=name, value=f"an array of shape {column.shape}", must="be one column, one answer a person",
+                hint="answer and estimate each question by itself; a person pays epsilon for each of them",
+            )  # fmt: skip
+        if column.size and not (int(column.min()) >= 0 and int(column.max()) < self.categories):
+            raise InvalidParameter(
+                parameter=name, value="a category out of range", must=f"lie in 0..{self.categories - 1}",
+                hint="number the categories from 0; the list of categories is public",
+            )  # fmt: skip
+        return column
 
     def _chances(self) -> tuple[float, float, float]:
         """p, q and p - q as floats."""
@@ -123,12 +136,8 @@ class RandomizedResponse(Mechanism):
 
     def estimate(self, answers: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Unbiased estimates of the number of people in each category: (c_j - n q) / (p - q)."""
-        given = integer_array(answers, name="answers")
+        given = self._column("answers", answers)
         counts = np.bincount(given.ravel().astype(np.int64), minlength=self.categories).astype(np.float64)
-        if counts.size != self.categories:
-            raise InvalidParameter(
-                parameter="answers", value="a category out of range", must=f"lie in 0..{self.categories - 1}"
-            )
         _, q, gap = self._chances()
         return (counts - given.size * q) / gap
 
