@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tacit
 from support import independent as second
-from support.strategies import any_closed, epsilons
+from support.strategies import any_closed, epsilons, orders
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import COMMON_ORDERS, LAWS, Bound, Renyi, theorem
 
@@ -155,3 +155,53 @@ def test_every_law_names_a_theorem() -> None:
     for entry in LAWS.values():
         assert entry.theorem == theorem(entry.theorem.id)
     assert len(COMMON_ORDERS) == len(set(COMMON_ORDERS))
+
+
+@given(any_closed, st.lists(orders, min_size=1, max_size=3, unique=True))
+def test_a_bound_that_answers_at_an_order_converts_at_it(bound: Bound, at: list[float]) -> None:
+    """`renyi(order)` and `convert(..., Renyi)` say the same, for curves too, or both refuse."""
+    known: list[Bound] = [bound]
+    if isinstance(bound, tacit.Pure | tacit.Gaussian):
+        known.append(tacit.Profile.of(bound))
+    for one in known:
+        try:
+            wanted = [one.renyi(a) for a in at]
+        except tacit.NoLaw:
+            with pytest.raises(tacit.NoLaw):
+                tacit.convert(one, tacit.Renyi, orders=at)
+            continue
+        if math.inf in wanted:
+            continue
+        assert [tacit.convert(one, tacit.Renyi, orders=at).renyi(a) for a in at] == wanted
+
+
+def test_the_curve_of_laplace_noise_has_divergences() -> None:
+    curve = tacit.Profile.laplace(epsilon=1.0)
+    table = tacit.convert(curve, tacit.Renyi, orders=(2.0, 8.0))
+    # Mironov 2017, Prop. 6: ln(a/(2a-1) e^(a-1) + (a-1)/(2a-1) e^-a) / (a-1)
+    for a in (2.0, 8.0):
+        exact = math.log(a / (2 * a - 1) * math.exp(a - 1) + (a - 1) / (2 * a - 1) * math.exp(-a)) / (a - 1)
+        assert table.renyi(a) == pytest.approx(exact, rel=1e-12)
+        assert table.renyi(a) == curve.renyi(a)
+    assert len(tacit.convert(curve, tacit.Renyi).orders) > 50
+    given_away = tacit.Profile.of(tacit.Approximate(epsilon=1, delta=1e-6))
+    with pytest.raises(tacit.NoLaw, match="give the data away"):
+        tacit.convert(given_away, tacit.Renyi)
+    with pytest.raises(tacit.NoLaw, match="give the data away"):
+        tacit.convert(tacit.Approximate(epsilon=1, delta=1e-6), tacit.Renyi, orders=(2.0,))
+    plain = tacit.convert(tacit.Approximate(epsilon=1, delta=0), tacit.Renyi, orders=(2.0,))
+    assert plain.renyi(2.0) == tacit.Pure(epsilon=1).renyi(2.0)
+    with pytest.raises(tacit.errors.EmptyComposition):
+        tacit.convert(curve, tacit.Renyi, orders=())
+
+
+def test_what_is_named_is_never_ignored() -> None:
+    stated = tacit.Approximate(epsilon=1, delta=1e-6)
+    assert tacit.convert(stated, tacit.Approximate) is stated
+    assert tacit.convert(stated, tacit.Approximate, delta=1e-3).epsilon == stated.epsilon(1e-3) < 1
+    assert tacit.convert(stated, tacit.Approximate, epsilon=0.5).delta == stated.delta(0.5)
+    with pytest.raises(tacit.NoLaw):
+        tacit.convert(stated, tacit.Approximate, delta=1e-9)
+    for bound in (tacit.Pure(epsilon=1), tacit.Gaussian(mu=1), stated):
+        with pytest.raises(InvalidParameter):
+            tacit.convert(bound, type(bound), orders=(2.0,))

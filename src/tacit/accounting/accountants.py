@@ -32,7 +32,7 @@ from tacit.guarantees import Gaussian as GaussianBound
 from tacit.guarantees import Pure as PureBound
 from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
-from tacit.guarantees.checks import non_negative, probability
+from tacit.guarantees.checks import non_negative, probability, text
 from tacit.guarantees.losses import Pair, Product
 from tacit.guarantees.rounding import Interval, sum_up
 from tacit.guarantees.units import Neighbours
@@ -173,7 +173,7 @@ def bound_of(
     neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
 ) -> Bound:
     """The composed bound by one accountant; NoLaw where its theorem does not cover an event."""
-    if accountant not in ACCOUNTANTS:
+    if text("accountant", accountant) not in ACCOUNTANTS:
         raise UnknownName(what="accountant", name=accountant, known=ACCOUNTANTS)
     parts = flatten(events)
     bound = ACCOUNTANTS[accountant](parts, Neighbours.parse(neighbours))

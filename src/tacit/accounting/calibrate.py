@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tacit.accounting.accountants import TOLERANCE, Account, account
 from tacit.accounting.events import Event
-from tacit.errors import NoLaw
-from tacit.guarantees.checks import non_negative, probability
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.guarantees.checks import flag, non_negative, probability
 from tacit.guarantees.units import Neighbours
 
 __all__ = ["Calibration", "calibrate"]
@@ -47,6 +47,14 @@ def calibrate(
     """
     target, level = non_negative("epsilon", epsilon), probability("delta", delta, below_one=True)
     relation = Neighbours.parse(neighbours)
+    more_noise = flag("more_noise", more_noise)
+    if not callable(plan) or isinstance(plan, type):
+        raise InvalidParameter(
+            parameter="plan",
+            value=getattr(plan, "__name__", type(plan).__name__),
+            must="be a function of the free parameter",
+            hint="for instance lambda value: events.Gaussian(noise_multiplier=value)",
+        )
 
     search = _Search(lambda value: account(plan(value), delta=level, neighbours=relation), target, more_noise)
     if search.bracket() is None:

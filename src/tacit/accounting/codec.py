@@ -7,7 +7,9 @@ from typing import Any
 
 from tacit.accounting import events as known
 from tacit.accounting.events import Event
+from tacit.accounting.events.base import DEEPEST
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.guarantees.given import instance
 
 __all__ = ["VERSION", "dumps", "from_record", "loads", "to_record"]
 
@@ -34,11 +36,11 @@ _KINDS: dict[str, type[Event]] = {
         known.WithoutReplacement,
     )
 }
-_DEEPEST = 32
 
 
 def to_record(event: Event) -> dict[str, Any]:
     """The event as plain data, with the version of this table."""
+    instance("event", event, Event, must="be an event")
     return {"version": VERSION, "event": _plain(event)}
 
 
@@ -69,7 +71,7 @@ def loads(text: str | bytes) -> Event:
     """The event from its JSON; broken text is one clear error."""
     try:
         record = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         raise InvalidParameter(
             parameter="record", value="text", must="be JSON", hint="the record is broken"
         ) from None
@@ -89,8 +91,8 @@ def _plain(value: Any) -> Any:
 
 
 def _event(data: Any, depth: int) -> Event:
-    if depth > _DEEPEST:
-        raise InvalidParameter(parameter="record", value=depth, must=f"be nested at most {_DEEPEST} deep")
+    if depth > DEEPEST + 1:  # the simple event inside, sampled or not
+        raise InvalidParameter(parameter="record", value=depth, must=f"be nested at most {DEEPEST} deep")
     if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
         raise InvalidParameter(parameter="event", value=type(data).__name__, must="be an object with a kind")
     kind = data["kind"]

@@ -11,6 +11,7 @@ docs/theory/profile-filter.md for a counterexample.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,9 @@ from typing import Any
 from tacit.errors import BudgetExceeded, InvalidParameter
 from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Pure, Renyi, convert
 from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.checks import order_above_one, probability
+from tacit.guarantees.bounds.base import no_renyi
+from tacit.guarantees.checks import non_negative, order_above_one, probability
+from tacit.guarantees.given import instance
 from tacit.guarantees.rounding import up
 
 __all__ = [
@@ -95,7 +98,14 @@ class Filter(ABC):
         return all(a <= b for a, b in zip(total.values, self._limits, strict=True))
 
 
+def _a_budget(budget: Bound, kind: type[Bound]) -> None:
+    instance(
+        "budget", budget, kind, must=f"be of the kind {kind.__name__}", hint="filter_for() takes any kind"
+    )
+
+
 def _as(bound: Bound, kind: type[Any], **more: Any) -> Any:
+    instance("bound", bound, Bound, must="be a bound", hint="a guarantee's is its .bound, if it holds always")
     return bound if type(bound) is kind else convert(bound, kind, **more)
 
 
@@ -103,6 +113,7 @@ class PureFilter(Filter):
     """The sum of epsilons (theorem `compose-pure`)."""
 
     def __init__(self, budget: Pure) -> None:
+        _a_budget(budget, Pure)
         super().__init__((Fraction(float(budget.epsilon)),))
 
     def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
@@ -121,6 +132,7 @@ class ApproximateFilter(Filter):
     """The sums of epsilons and of deltas (theorem `compose-approximate-basic`)."""
 
     def __init__(self, budget: Approximate) -> None:
+        _a_budget(budget, Approximate)
         super().__init__((Fraction(float(budget.epsilon)), Fraction(float(budget.delta))))
 
     def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
@@ -140,6 +152,7 @@ class ConcentratedFilter(Filter):
     """The sum of rhos (theorem `compose-concentrated`)."""
 
     def __init__(self, budget: Concentrated) -> None:
+        _a_budget(budget, Concentrated)
         super().__init__((Fraction(budget.rho),))
 
     def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
@@ -158,6 +171,7 @@ class GaussianFilter(Filter):
     """The sum of mu^2 (theorem `compose-gaussian`), for Gaussian releases."""
 
     def __init__(self, budget: Gaussian) -> None:
+        _a_budget(budget, Gaussian)
         super().__init__((Fraction(budget.mu) ** 2,))
 
     def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
@@ -178,11 +192,16 @@ class RenyiFilter(Filter):
 
     def __init__(self, *, order: float, epsilon: float) -> None:
         self._order = order_above_one(order)
-        budget = Renyi(orders=(self._order,), epsilons=(epsilon,))
-        super().__init__((Fraction(budget.epsilons[0]),))
+        super().__init__((Fraction(non_negative("epsilon", epsilon)),))
 
     def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
-        return (Fraction(bound.renyi(self._order)),)
+        instance(
+            "bound", bound, Bound, must="be a bound", hint="a guarantee's is its .bound, if it holds always"
+        )
+        divergence = bound.renyi(self._order)
+        if math.isinf(divergence):
+            raise no_renyi("this release")
+        return (Fraction(divergence),)
 
     @property
     def spent(self) -> Renyi:
@@ -205,6 +224,7 @@ class AdvancedFilter(Filter):
     def __init__(self, budget: Approximate, *, share: float = 0.5) -> None:
         from tacit.guarantees import concentrated_budget
 
+        _a_budget(budget, Approximate)
         part = probability("share", share)
         if not 0 < part <= 1 or not budget.delta > 0:
             raise InvalidParameter(
@@ -235,6 +255,7 @@ class AdvancedFilter(Filter):
 
 def filter_for(budget: Bound) -> Filter:
     """The plain running sum in the budget's own terms."""
+    instance("budget", budget, Bound, must="be a bound", hint="such as tacit.Pure(epsilon=1)")
     match budget:
         case Pure():
             return PureFilter(budget)

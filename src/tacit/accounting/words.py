@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tacit.accounting import events as e
 from tacit.accounting.events import Event, Repeated, Simple
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.guarantees import checks
 
 __all__ = ["WORDS", "Described", "describe", "parse"]
 
@@ -64,7 +66,7 @@ class Described:
 
 def parse(text: str) -> Described:
     """The event that a line describes."""
-    words = text.split()
+    words = checks.text("event", text).split()
     if not words:
         raise InvalidParameter(parameter="event", value=text, must="begin with a word such as gaussian")
     values: dict[str, str] = {}
@@ -85,6 +87,11 @@ def parse(text: str) -> Described:
 
 def describe(word: str, values: Mapping[str, Any]) -> Described:
     """The event from a word and its values (texts or numbers), as files give them."""
+    word = checks.text("event", word)
+    if not isinstance(values, Mapping):
+        raise InvalidParameter(
+            parameter="values", value=type(values).__name__, must="be a table of named values"
+        )
     sampler = next((s for s in _SAMPLERS if word.startswith(s)), None)
     base = word.removeprefix(sampler) if sampler else word
     if base not in WORDS:
@@ -92,7 +99,7 @@ def describe(word: str, values: Mapping[str, Any]) -> Described:
         raise UnknownName(what="event", name=word, known=known)
     entry = WORDS[base]
     wanted = [entry.noise, *entry.other, *entry.whole, *(["sampling_rate"] if sampler else [])]
-    for name in values:
+    for name in map(partial(checks.text, "name of a value"), values):
         if name not in (*wanted, "times"):
             raise UnknownName(what=f"value of {word}", name=name, known=[*wanted, "times"])
     given = {n: _number(n, values[n], whole=n in entry.whole) for n in wanted if n in values}
@@ -128,10 +135,13 @@ def _number(name: str, value: Any, *, whole: bool) -> float | int:
         if isinstance(value, bool):
             raise ValueError(value)
         number = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise InvalidParameter(parameter=name, value=value, must="be a number") from None
     if not whole:
         return number
     if number != number or number in (float("inf"), float("-inf")) or number != int(number):
         raise InvalidParameter(parameter=name, value=value, must="be a whole number")
-    return int(value) if isinstance(value, int | str) and str(value).lstrip("+-").isdigit() else int(number)
+    try:
+        return int(value)
+    except ValueError:
+        return int(number)  # written as a float, or with more digits than a number is read with

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnitMismatch
 from tacit.guarantees.bounds import Bound
-from tacit.guarantees.checks import whole
+from tacit.guarantees.checks import flag
 from tacit.guarantees.conditions import Always, Condition
 from tacit.guarantees.declarations import (
     DISJOINT_ROWS,
@@ -18,6 +18,7 @@ from tacit.guarantees.declarations import (
     MUTUAL_KNOWLEDGE,
     PARTS_ARE_GROUPS,
 )
+from tacit.guarantees.given import how_many, instance
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.laws import conditions as condition_laws
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
@@ -69,7 +70,7 @@ def repeat(
     part: Any, times: int, *, law: str | None = None, slack: float | None = None, adaptive: bool = True
 ) -> Any:
     """The composition of `times` copies: exactly compose(part, part, ...)."""
-    return _compose([(part, whole("times", times))], law=law, slack=slack, adaptive=adaptive, assume=None)
+    return _compose([(part, how_many("times", times))], law=law, slack=slack, adaptive=adaptive, assume=None)
 
 
 def _compose(
@@ -83,6 +84,7 @@ def _compose(
     if not parts:
         raise EmptyComposition(what="the composition")
     condition_laws.check_assumption(assume)
+    flag("adaptive", adaptive)
     if all(isinstance(p, Bound) for p, _ in parts):
         if assume is not None:
             raise InvalidParameter(parameter="assume", value=assume, must="go with guarantees under Priors")
@@ -137,6 +139,11 @@ def parallel(*parts: Guarantee, fixed: bool = False) -> Guarantee:
     """
     if not parts:
         raise EmptyComposition(what="the composition")
+    for part in parts:
+        instance(
+            "parts", part, Guarantee, must="be guarantees", hint="parallel composition depends on the unit"
+        )
+    flag("fixed", fixed)
     first = parts[0]
     for other in parts:
         if other.unit != first.unit:
@@ -165,7 +172,7 @@ def group(what: Part, *, size: int) -> Part:
     """The promise to any `size` units at once."""
     if isinstance(what, Guarantee):
         return what.group(size)
-    return group_bound(what, size)[0]
+    return group_bound(_a_bound(what), size)[0]
 
 
 @overload
@@ -176,7 +183,7 @@ def subsample(what: Part, *, rate: float, scheme: str | Sampling) -> Part:
     """The promise of a mechanism that sees a secret random part of the units."""
     if isinstance(what, Guarantee):
         return what.subsampled(rate=rate, scheme=scheme)
-    return amplify_bound(what, rate=rate, scheme=scheme)[0]
+    return amplify_bound(_a_bound(what), rate=rate, scheme=scheme)[0]
 
 
 @overload
@@ -187,4 +194,8 @@ def post_process(what: Part) -> Part:
     """The promise of whatever is computed from the release without the data."""
     if isinstance(what, Guarantee):
         return what.post_processed()
-    return post_process_bound(what)
+    return post_process_bound(_a_bound(what))
+
+
+def _a_bound(what: Bound) -> Bound:
+    return instance("what", what, Bound, must="be a bound or a guarantee")

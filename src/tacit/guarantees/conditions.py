@@ -17,8 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.guarantees.checks import probability
+from tacit.errors import NoLaw, UnknownName
+from tacit.guarantees.checks import probability, settle, text
+from tacit.guarantees.given import how_many
 from tacit.guarantees.rounding import sum_up
 
 __all__ = ["Always", "BoundedAdversary", "Condition", "Indistinguishability", "Priors", "RandomData"]
@@ -92,16 +93,11 @@ class Priors(Condition):
     unknown_rows: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.family, str) or not self.family:
-            raise InvalidParameter(parameter="family", value=self.family, must="name a class of priors")
-        if (
-            isinstance(self.unknown_rows, bool)
-            or not isinstance(self.unknown_rows, int)
-            or self.unknown_rows < 1
-        ):
-            raise InvalidParameter(
-                parameter="unknown_rows", value=self.unknown_rows, must="be an integer of at least 1"
-            )
+        settle(
+            self,
+            family=text("family", self.family, empty=False),
+            unknown_rows=how_many("unknown_rows", self.unknown_rows),
+        )
 
     def describe(self) -> str:
         return (
@@ -140,8 +136,7 @@ class BoundedAdversary(Condition):
     definition: Indistinguishability = Indistinguishability.SIM
 
     def __post_init__(self) -> None:
-        if not isinstance(self.assumption, str) or not self.assumption:
-            raise InvalidParameter(parameter="assumption", value=self.assumption, must="name what is assumed")
+        settle(self, assumption=text("assumption", self.assumption, empty=False))
         object.__setattr__(self, "advantage", probability("advantage", self.advantage))
         try:
             object.__setattr__(self, "definition", Indistinguishability(self.definition))

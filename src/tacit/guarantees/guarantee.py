@@ -9,7 +9,7 @@ from typing import Any
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
 from tacit.guarantees import readings
 from tacit.guarantees.bounds import Bound
-from tacit.guarantees.checks import whole
+from tacit.guarantees.checks import text
 from tacit.guarantees.conditions import (
     Always,
     BoundedAdversary,
@@ -19,6 +19,7 @@ from tacit.guarantees.conditions import (
 )
 from tacit.guarantees.declarations import SECRET_SAMPLE
 from tacit.guarantees.explain import explain
+from tacit.guarantees.given import how_many, instance, listed
 from tacit.guarantees.implication import Implication, bound_implies
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
 from tacit.guarantees.laws.conditions import sim_to_ind
@@ -49,7 +50,10 @@ class Guarantee:
                     parameter=name, value=getattr(self, name), must=f"be a {kind.__name__.lower()}"
                 )
 
-        object.__setattr__(self, "declared", tuple(sorted(set(self.declared))))
+        declared = [
+            text("declared", d) for d in listed("declared", self.declared, must="be a list of sentences")
+        ]
+        object.__setattr__(self, "declared", tuple(sorted(set(declared))))
         if isinstance(self.condition, RandomData) and self.unit.neighbours is not Neighbours.REPLACE_ONE:
             raise UnitMismatch(
                 left=str(self.unit),
@@ -137,8 +141,7 @@ class Guarantee:
     # --- restating -----------------------------------------------------------------------------------
     def for_unit(self, unit: Unit) -> Guarantee:
         """The same mechanism's guarantee for another unit, by walking the steps between its neighbours."""
-        if not isinstance(unit, Unit):
-            raise InvalidParameter(parameter="unit", value=type(unit).__name__, must="be a unit")
+        instance("unit", unit, Unit, must="be a unit", hint="such as tacit.rows()")
         count, _ = steps(self.unit, unit)
         # Fewer neighbours are fewer pairs of data sets; only a condition that speaks of single ones is kept by that.
         kept = isinstance(self.condition, Always) or (
@@ -156,7 +159,7 @@ class Guarantee:
         """The guarantee for any `size` units at once."""
         base = self.unit.of if isinstance(self.unit, GroupOf) else self.unit
         already = self.unit.size if isinstance(self.unit, GroupOf) else 1
-        return self.for_unit(group_of(base, size=already * whole("size", size)))
+        return self.for_unit(group_of(base, size=already * how_many("size", size)))
 
     def subsampled(self, *, rate: float, scheme: str | Sampling) -> Guarantee:
         """The guarantee when the mechanism sees a secret random part of the units."""

@@ -16,6 +16,7 @@ from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds import Approximate, Bound, Gaussian, Pure
 from tacit.guarantees.bounds.gaussian import normal_cdf
 from tacit.guarantees.checks import positive, probability
+from tacit.guarantees.given import instance
 from tacit.guarantees.laws.registry import law
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def power(bound: Bound, size: float) -> float:
 
     min over e >= 0 of e^e s + delta(e) and of 1 - e^{-e}(1 - delta(e) - s). Hall 2012, Prop. 1.2.2.
     """
+    _bound(bound)
     s = probability("size", size)
     if s == 1:
         return 1.0
@@ -96,6 +98,7 @@ def best_guess(bound: Bound, prior: float = 0.5) -> float:
     A test with size s and power p is right with probability prior (1-s) + (1-prior) p, hence at most
     (1 + delta(0))/2 at even odds.
     """
+    _bound(bound)
     p = probability("prior", prior)
     if p == 0.5:
         return upper(lambda: (1 + ball(bound._delta(0.0))) / 2)
@@ -110,7 +113,7 @@ def best_guess(bound: Bound, prior: float = 0.5) -> float:
 @law("posterior-shift", operation="meaning")
 def posterior_shift(bound: Bound) -> float:
     """How far any belief can differ after the release with and without the unit: tanh(epsilon/2), pure only."""
-    epsilon = bound._epsilon(0.0)
+    epsilon = _bound(bound)._epsilon(0.0)
     if math.isinf(epsilon):
         raise NoLaw(
             operation="a posterior shift without pure epsilon",
@@ -135,7 +138,7 @@ def semantic_privacy(bound: Approximate, *, slack: float | None = None) -> Seman
 
     `slack` is h; without it h = sqrt(delta), as in the source. For n units at once multiply the failure by n.
     """
-    e, d = float(bound.epsilon), float(bound.delta)
+    e, d = _stated(bound)
     if d == 0:
         return SemanticPrivacy(shift=posterior_shift(Pure(epsilon=e)), failure=0.0)
     h = positive("slack", slack) if slack is not None else upper(lambda: ball(d).sqrt())
@@ -148,7 +151,7 @@ def semantic_privacy(bound: Approximate, *, slack: float | None = None) -> Seman
 @law("semantic-privacy-printed", operation="meaning", rests_on="semantic-privacy")
 def semantic_privacy_printed(bound: Approximate) -> float:
     """Groce 2014, Thm 3.1: shift e^{3 epsilon} - 1 + 2 sqrt(delta), with an unknown constant in its probability."""
-    e, d = float(bound.epsilon), float(bound.delta)
+    e, d = _stated(bound)
     return upper(lambda: (3 * ball(e)).expm1() + 2 * ball(d).sqrt())
 
 
@@ -166,6 +169,7 @@ def incentive(bound: Bound, *, delta: float | None = None) -> Incentive:
 
     `delta` is a level of the bound's curve: its own for (epsilon, delta), and 0 for the others, unless it is named.
     """
+    _bound(bound)
     own = float(bound.delta) if isinstance(bound, Approximate) else 0.0
     level = own if delta is None else probability("delta", delta)
     epsilon = bound._epsilon_at(level)
@@ -184,4 +188,22 @@ def deterministic_is_constant(bound: Bound) -> bool:
 
     Two outputs with probability 1 that differ have H_e = 1 at every e (Groce 2014, Thm 3.5, for delta < 1).
     """
-    return bound._delta(math.inf) < 1
+    return _bound(bound)._delta(math.inf) < 1
+
+
+def _bound(given: Bound) -> Bound:
+    """A bound; a whole guarantee is not one, because its condition would be lost."""
+    return instance(
+        "bound",
+        given,
+        Bound,
+        must="be a bound",
+        hint="a guarantee has its own power(), best_guess(), incentive()",
+    )
+
+
+def _stated(given: Approximate) -> tuple[float, float]:
+    stated = instance(
+        "bound", given, Approximate, must="be an (epsilon, delta) bound", hint="convert it first"
+    )
+    return float(stated.epsilon), float(stated.delta)

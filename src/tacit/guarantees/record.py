@@ -17,6 +17,7 @@ from tacit.guarantees.bounds import (
     Renyi,
 )
 from tacit.guarantees.conditions import Always, BoundedAdversary, Condition, Priors, RandomData
+from tacit.guarantees.given import instance
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Coupled, GroupOf, People, Rows, Unit
 
@@ -38,6 +39,7 @@ _CONDITIONS: dict[str, type[Condition]] = {
 
 def to_record(guarantee: Guarantee) -> dict[str, Any]:
     """A dictionary of plain values with stable keys."""
+    instance("guarantee", guarantee, Guarantee, must="be a guarantee")
     if isinstance(guarantee.bound, Profile):
         raise NoLaw(
             operation="writing a profile down as a guarantee record",

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
+from tacit.guarantees.checks import settle, text
+from tacit.guarantees.given import how_many, instance
 
 __all__ = [
     "Coupled",
@@ -107,9 +109,9 @@ class People(Unit):
                 must="not begin with __tacit",
                 hint="such names are used inside: rename the column",
             )
-        _positive_integer("at_most", self.at_most, hint="declare how many rows of one person are used")
+        settle(self, column=str(self.column), at_most=how_many("at_most", self.at_most))
         if self.groups is not None:
-            _positive_integer("groups", self.groups)
+            settle(self, groups=how_many("groups", self.groups))
 
     @property
     def noun(self) -> str:
@@ -133,7 +135,8 @@ class GroupOf(Unit):
     size: int
 
     def __post_init__(self) -> None:
-        _positive_integer("size", self.size)
+        settle(self, size=how_many("size", self.size))
+        instance("of", self.of, Unit, must="be a unit", hint="such as tacit.rows()")
         if isinstance(self.of, GroupOf | Coupled):
             raise UnitMismatch(left=str(self.of), right="a simple unit", hint="group simple units only")
         object.__setattr__(self, "neighbours", self.of.neighbours)
@@ -159,10 +162,9 @@ class Coupled(Unit):
     def __post_init__(self) -> None:
         Unit.__post_init__(self)
         for name in ("priv", "alt"):
-            if not getattr(self, name):
-                raise InvalidParameter(parameter=name, value=getattr(self, name), must="name a function")
+            settle(self, **{name: text(name, getattr(self, name), empty=False)})
         if self.family is not None:
-            _positive_integer("family", self.family)
+            settle(self, family=how_many("family", self.family))
 
     @property
     def noun(self) -> str:
@@ -190,7 +192,7 @@ def people(
 
 def group_of(unit: Unit, *, size: int) -> GroupOf:
     """Protect any `size` units at once."""
-    return GroupOf(of=unit, size=size, neighbours=unit.neighbours)
+    return GroupOf(of=unit, size=size)
 
 
 def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
@@ -247,8 +249,3 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
 
 def _identity(unit: Unit) -> tuple[object, ...]:
     return (unit.column, unit.at_most) if isinstance(unit, People) else ()
-
-
-def _positive_integer(name: str, value: object, hint: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidParameter(parameter=name, value=value, must="be an integer of at least 1", hint=hint)

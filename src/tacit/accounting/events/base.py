@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.guarantees.checks import whole
+from tacit.guarantees.checks import settle
+from tacit.guarantees.given import how_many, listed
 from tacit.guarantees.losses import Pair
 from tacit.guarantees.units import Neighbours
 
-__all__ = ["Composed", "Event", "Repeated", "Simple", "both_orders", "flatten"]
+__all__ = ["DEEPEST", "Composed", "Event", "Repeated", "Simple", "both_orders", "flatten"]
+
+
+DEEPEST = 24
+"""How deep events may be nested, in memory and in records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +65,13 @@ class Repeated(Event):
     kind: ClassVar[str] = "repeated"
     event: Event
     times: int
+    depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        whole("times", self.times)
+        settle(self, times=how_many("times", self.times))
         if not isinstance(self.event, Event):
             raise InvalidParameter(parameter="event", value=type(self.event).__name__, must="be an event")
+        settle(self, depth=_below([self.event]))
 
     def parts(self) -> Iterator[tuple[Simple, int]]:
         """The parts of the event, each `times` as often."""
@@ -78,14 +85,16 @@ class Composed(Event):
 
     kind: ClassVar[str] = "composed"
     events: tuple[Event, ...]
+    depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", tuple(self.events))
+        settle(self, events=listed("events", self.events, must="be a list of events"))
         if not self.events:
             raise EmptyComposition(what="the composed event")
         for event in self.events:
             if not isinstance(event, Event):
                 raise InvalidParameter(parameter="events", value=type(event).__name__, must="be events")
+        settle(self, depth=_below(self.events))
 
     def parts(self) -> Iterator[tuple[Simple, int]]:
         """The parts of all events."""
@@ -93,9 +102,22 @@ class Composed(Event):
             yield from event.parts()
 
 
+def _below(inner: Sequence[Event]) -> int:
+    """How deep events are nested with one more around these; what is read back from a record is no deeper."""
+    depth = 1 + max(getattr(event, "depth", 0) for event in inner)
+    if depth > DEEPEST:
+        raise InvalidParameter(
+            parameter="event",
+            value=f"nested {depth} deep",
+            must=f"be nested at most {DEEPEST} deep",
+            hint="compose all events in one list",
+        )
+    return depth
+
+
 def flatten(events: Event | Sequence[Event]) -> list[tuple[Simple, int]]:
     """All simple events with their multiplicities; equal events are counted together."""
-    given = [events] if isinstance(events, Event) else list(events)
+    given = (events,) if isinstance(events, Event) else listed("events", events, must="be a list of events")
     if not given:
         raise EmptyComposition(what="the list of events")
     counts: dict[Simple, int] = {}

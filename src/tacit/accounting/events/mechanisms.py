@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from tacit.accounting.events.base import Simple, both_orders
 from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.checks import non_negative, positive, probability, whole
+from tacit.guarantees.checks import non_negative, positive, probability, settle
+from tacit.guarantees.given import how_many, listed
 from tacit.guarantees.losses import (
     ApproximatePair,
     ConcentratedPair,
@@ -102,7 +103,7 @@ class DiscreteLaplace(_WithEpsilon):
 
     def __post_init__(self) -> None:
         _WithEpsilon.__post_init__(self)
-        whole("sensitivity", self.sensitivity)
+        settle(self, sensitivity=how_many("sensitivity", self.sensitivity))
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Two discrete Laplace laws; the rate is rounded up, against us."""
@@ -120,7 +121,7 @@ class DiscreteGaussian(Simple):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
-        whole("sensitivity", self.sensitivity)
+        settle(self, sensitivity=how_many("sensitivity", self.sensitivity))
 
     @property
     def rho(self) -> float:
@@ -180,7 +181,7 @@ class RandomizedResponse(_WithEpsilon):
 
     def __post_init__(self) -> None:
         _WithEpsilon.__post_init__(self)
-        whole("categories", self.categories, least=2)
+        settle(self, categories=how_many("categories", self.categories, least=2))
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """A respondent's answer is exchanged; leaving one out is a change of another kind."""
@@ -248,8 +249,7 @@ class Tabulated(Simple):
     _pair: FinitePair = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", tuple(self.p))
-        object.__setattr__(self, "q", tuple(self.q))
+        settle(self, p=listed("p", self.p), q=listed("q", self.q))
         object.__setattr__(self, "_pair", FinitePair(p=self.p, q=self.q))
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:

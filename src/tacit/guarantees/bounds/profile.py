@@ -22,7 +22,8 @@ from tacit.guarantees.bounds.concentrated import Concentrated
 from tacit.guarantees.bounds.gaussian import Gaussian
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import Renyi
-from tacit.guarantees.checks import probability
+from tacit.guarantees.checks import positive, probability
+from tacit.guarantees.given import how_many, instance, listed, real
 from tacit.guarantees.rounding import Interval
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ class Profile(Bound):
     directions: tuple[Product, ...]
 
     def __post_init__(self) -> None:
-        if len(self.directions) not in (1, 2):
+        from tacit.guarantees.losses import Product
+
+        object.__setattr__(self, "directions", listed("directions", self.directions))
+        if len(self.directions) not in (1, 2) or not all(isinstance(d, Product) for d in self.directions):
             raise InvalidParameter(
                 parameter="directions",
                 value=len(self.directions),
@@ -61,12 +65,14 @@ class Profile(Bound):
 
     def delta_between(self, epsilon: float, *, tolerance: float = 2e-4) -> Interval:
         """The certified enclosure [low, high] of the curve at this epsilon; `tolerance` is relative."""
-        ends = [d.delta(epsilon, tolerance=tolerance) for d in self.directions]
+        at = real("epsilon", epsilon)
+        ends = [d.delta(at, tolerance=positive("tolerance", tolerance)) for d in self.directions]
         return Interval(low=max(i.low for i in ends), high=max(i.high for i in ends))
 
     def epsilon_between(self, delta: float, *, tolerance: float = 2e-4) -> Interval:
         """The certified enclosure [low, high] of the inverse curve at this delta, about as wide as `tolerance`."""
-        ends = [d.epsilon(delta, tolerance=tolerance) for d in self.directions]
+        level = probability("delta", delta)
+        ends = [d.epsilon(level, tolerance=positive("tolerance", tolerance)) for d in self.directions]
         return Interval(low=max(i.low for i in ends), high=max(i.high for i in ends))
 
     def _delta(self, epsilon: float) -> float:
@@ -108,9 +114,9 @@ class Profile(Bound):
     @classmethod
     def of_pair(cls, pair: Pair) -> Profile:
         """The profile of a dominating pair, read in both orders."""
-        from tacit.guarantees.losses import Product
+        from tacit.guarantees.losses import Pair, Product
 
-        forward = Product.of(pair)
+        forward = Product.of(instance("pair", pair, Pair, must="be a pair of distributions"))
         return cls(directions=(forward,) if pair.symmetric else (forward, Product.of(pair.swapped())))
 
     @classmethod
@@ -118,7 +124,7 @@ class Profile(Bound):
         """The exact profile of two tabulated distributions over the same outcomes."""
         from tacit.guarantees.losses import FinitePair
 
-        return cls.of_pair(FinitePair(p=tuple(p), q=tuple(q)))
+        return cls.of_pair(FinitePair(p=listed("p", p), q=listed("q", q)))
 
     @classmethod
     def from_losses(
@@ -131,6 +137,8 @@ class Profile(Bound):
         """
         from tacit.guarantees.losses import FinitePair
 
+        losses = [real("losses", x) for x in listed("losses", losses)]
+        probabilities = listed("probabilities", probabilities)
         if len(losses) != len(probabilities) or not losses:
             raise InvalidParameter(
                 parameter="probabilities",
@@ -169,13 +177,21 @@ class Profile(Bound):
         """Laplace noise with l1_sensitivity/noise_scale = epsilon: better than its pure epsilon says."""
         from tacit.guarantees.losses import LaplacePair
 
-        return cls.of_pair(LaplacePair(epsilon=epsilon))
+        return cls.of_pair(LaplacePair(epsilon=positive("epsilon", epsilon)))
 
     @classmethod
     def product(cls, parts: Sequence[tuple[Profile, int]]) -> Profile:
         """The composition: products joined, direction by direction."""
-        if not parts:
+        members = [
+            listed("parts", part, must="be pairs of a profile and a count") for part in listed("parts", parts)
+        ]
+        if not members:
             raise EmptyComposition(what="the composition")
+        if not all(len(m) == 2 and isinstance(m[0], Profile) for m in members):
+            raise InvalidParameter(
+                parameter="parts", value="others", must="be pairs of a profile and a count"
+            )
+        parts = [(profile, how_many("times", times)) for profile, times in members]
         from tacit.guarantees.losses import Product
 
         count = max(len(p.directions) for p, _ in parts)
@@ -190,6 +206,11 @@ class Profile(Bound):
         """A profile above all of these curves."""
         from tacit.guarantees.losses import MaximumPair
 
+        profiles = [
+            instance("profiles", p, Profile, must="be profiles") for p in listed("profiles", profiles)
+        ]
+        if not profiles:
+            raise EmptyComposition(what="the list of profiles")
         return cls.of_pair(MaximumPair(products=tuple(d for p in profiles for d in p.directions)))
 
     # --- changing ------------------------------------------------------------------------------------
@@ -198,6 +219,7 @@ class Profile(Bound):
         from tacit.guarantees.laws.group import group_point
         from tacit.guarantees.losses import ApproximatePair, GaussianPair, GroupPair
 
+        size = how_many("size", size)
         mu, pair = self.gaussian_mu(), self._single()
         if mu is not None:
             return Profile.of_pair(GaussianPair(mu=upper(lambda: size * ball(mu))))
@@ -210,6 +232,7 @@ class Profile(Bound):
         """Each unit kept with probability `rate`: removal (qP + (1-q)Q, Q), and addition, its swap."""
         from tacit.guarantees.losses import PoissonSampledPair, Product
 
+        rate = probability("rate", rate)
         if rate == 0:
             return Profile.of(Pure(epsilon=0.0))
         removal, addition = self.directions[0].as_pair(), self.directions[-1].as_pair()
@@ -221,6 +244,7 @@ class Profile(Bound):
         """delta'(e) = q delta(ln(1 + (e^e - 1)/q))."""
         from tacit.guarantees.losses import WithoutReplacementPair
 
+        rate = probability("rate", rate)
         if rate == 0:
             return Profile.of(Pure(epsilon=0.0))
         return Profile.of_pair(WithoutReplacementPair(products=self.directions, rate=rate))

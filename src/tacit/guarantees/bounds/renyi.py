@@ -12,6 +12,7 @@ from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.checks import non_negative, order_above_one
+from tacit.guarantees.given import listed
 from tacit.guarantees.rounding import up
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class Renyi(Bound):
     epsilons: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        orders = tuple(order_above_one(a) for a in self.orders)
-        epsilons = tuple(non_negative("epsilon", e, finite=False) for e in self.epsilons)
+        orders = tuple(order_above_one(a) for a in listed("orders", self.orders))
+        epsilons = tuple(non_negative("epsilon", e, finite=False) for e in listed("epsilons", self.epsilons))
         if not orders:
             raise EmptyComposition(what="the list of Rényi orders")
         if len(orders) != len(epsilons):

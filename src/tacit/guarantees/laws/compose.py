@@ -30,7 +30,8 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.checks import probability, whole
+from tacit.guarantees.checks import probability, text
+from tacit.guarantees.given import how_many
 from tacit.guarantees.laws.convert import convert
 from tacit.guarantees.laws.registry import LAWS, law
 from tacit.guarantees.rounding import sum_up, up
@@ -170,8 +171,7 @@ def compose_bounds(
     """The composed bound and the id of the law that gave it; `parts` are (bound, how many times)."""
     if not parts:
         raise EmptyComposition(what="the composition")
-    for _, times in parts:
-        whole("times", times)
+    parts = [(bound, how_many("times", times)) for bound, times in parts]
     kinds = {type(b) for b, _ in parts}
     if law is None:
         if slack is not None:
@@ -181,7 +181,7 @@ def compose_bounds(
         # Below Renyi every kind answers at every order: no table is needed.
         ready = list(parts) if kind is Renyi else [(convert(b, kind), n) for b, n in parts]
         return LAWS[chosen].apply(ready), chosen
-    chosen = _BY_NAME.get(law, law)
+    chosen = _BY_NAME.get(text("law", law), law)
     if chosen not in LAWS or LAWS[chosen].operation != "compose":
         raise UnknownName(what="law of composition", name=law, known=[*_BY_NAME, *_LAW_OF.values()])
     if chosen.startswith("compose-approximate"):
@@ -214,7 +214,7 @@ def repeat_bound(
     bound: Bound, times: int, *, law: str | None = None, slack: float | None = None
 ) -> tuple[Bound, str]:
     """The composition of `times` copies; the same value as composing them one by one in one call."""
-    return compose_bounds([(bound, whole("times", times))], law=law, slack=slack)
+    return compose_bounds([(bound, how_many("times", times))], law=law, slack=slack)
 
 
 def _sum(parts: Weighted, value: Callable[[Any], float]) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import NoLaw, UnitMismatch, UnknownName
 from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds import Approximate, Bound, Pure
+from tacit.guarantees.checks import text
 from tacit.guarantees.conditions import (
     Always,
     BoundedAdversary,
@@ -213,5 +214,5 @@ def _epsilon_delta(guarantees: Sequence[Guarantee]) -> tuple[list[float], list[f
 
 def check_assumption(assume: str | None) -> None:
     """Refuse a word that names no theorem."""
-    if assume is not None and assume not in ASSUMPTIONS:
+    if assume is not None and text("assume", assume) not in ASSUMPTIONS:
         raise UnknownName(what="assumption", name=assume, known=ASSUMPTIONS)

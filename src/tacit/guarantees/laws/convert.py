@@ -1,8 +1,8 @@
 """Conversions between bounds. The sharper form is the default; the printed one has `-printed` in its name.
 
 Pure ──> Pointwise ──> Approximate ──┐
- │ └────────────> Gaussian           ├──> Profile        every bound has a curve, hence a profile
- └──> Concentrated <──┘              │
+ │ └────────────> Gaussian           ├──> Profile        every bound has a curve, hence a profile;
+ └──> Concentrated <──┘              │                  and a profile its divergences, where finite
            └──> Renyi ───────────────┘
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tacit.errors import InvalidParameter, NoLaw
-from tacit.guarantees.balls import ball, lower, upper
+from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds import (
     COMMON_ORDERS,
     Approximate,
@@ -25,15 +25,17 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
+from tacit.guarantees.bounds.base import no_renyi
 from tacit.guarantees.bounds.gaussian import normal_cdf
-from tacit.guarantees.checks import positive, probability
+from tacit.guarantees.checks import non_negative, order_above_one, probability
+from tacit.guarantees.given import a_kind, instance, listed
 from tacit.guarantees.laws.registry import LAWS, Law, find
 from tacit.guarantees.laws.registry import law as registered
 
 if TYPE_CHECKING:
-    from flint import arb
+    pass
 
-__all__ = ["concentrated_budget", "convert", "path", "renyi_budget"]
+__all__ = ["convert", "open_probability", "path"]
 
 B = TypeVar("B", bound=Bound)
 
@@ -100,8 +102,8 @@ def pure_to_renyi(bound: Pure, *, orders: Iterable[float] = COMMON_ORDERS) -> Re
 @registered("pure-to-renyi-printed", operation="convert", rests_on="pure-to-renyi")
 def pure_to_renyi_printed(bound: Pure, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
     """D_a <= epsilon (lecture 7, Thm 7.9)."""
-    listed = tuple(orders)
-    return Renyi(orders=listed, epsilons=(float(bound.epsilon),) * len(listed))
+    wanted = tuple(orders)
+    return Renyi(orders=wanted, epsilons=(float(bound.epsilon),) * len(wanted))
 
 
 @registered("gaussian-to-concentrated", operation="convert")
@@ -143,7 +145,7 @@ def concentrated_to_approximate(
 )
 def concentrated_to_approximate_printed(bound: Concentrated, *, delta: float) -> Approximate:
     """epsilon = rho + 2 sqrt(rho ln(1/delta)) (lecture 7, Thm 7.18)."""
-    d = _open_probability(delta)
+    d = open_probability(delta)
     return Approximate(
         epsilon=upper(lambda: ball(bound.rho) + 2 * (-ball(bound.rho) * ball(d).log()).sqrt()), delta=d
     )
@@ -160,7 +162,7 @@ def renyi_to_approximate(
 @registered("renyi-to-approximate-printed", operation="convert", rests_on="renyi-to-approximate")
 def renyi_to_approximate_printed(bound: Renyi, *, delta: float) -> Approximate:
     """epsilon = epsilon_a + ln(1/delta)/(a-1), at the best order (lecture 7, Thm 7.10)."""
-    d = _open_probability(delta)
+    d = open_probability(delta)
     best = math.inf
     for order, epsilon in zip(bound.orders, bound.epsilons, strict=True):
         if math.isinf(order):
@@ -182,13 +184,25 @@ def profile_to_approximate(
     return _point(bound, delta, epsilon)
 
 
+@registered("profile-to-renyi", operation="convert", rests_on="dominating-pair")
+def profile_to_renyi(bound: Profile, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
+    """The divergences of the dominating pairs, at the orders where they are finite."""
+    return _tabulate(bound, orders)
+
+
+@registered("approximate-to-renyi", operation="convert", rests_on="pure-to-renyi")
+def approximate_to_renyi(bound: Approximate, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
+    """(epsilon, 0) is pure epsilon; with a delta above 0 there is no divergence."""
+    return _tabulate(bound, orders)
+
+
 @registered("curve-to-pointwise", operation="convert")
 def curve_to_pointwise(bound: Bound, *, delta: float) -> Pointwise:
     """The smallest loss that the curve shows to be exceeded with probability at most delta.
 
     A point (e, x delta) of the curve gives e' = e - ln(1 - x); the best of a few x is taken.
     """
-    d = _open_probability(delta)
+    d = open_probability(delta)
     best = math.inf
     for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7):
         at = bound._epsilon(d * share)
@@ -212,47 +226,6 @@ def to_profile(bound: Bound) -> Profile:
     return Profile.of(bound)
 
 
-def renyi_budget(*, epsilon: float, delta: float) -> Renyi:
-    """The Rényi bound that suffices for (epsilon, delta): lecture 7, Cor. 7.12.
-
-    Order 1 + 2 ln(1/delta)/epsilon (rounded up) with divergence epsilon/2.
-    """
-    e, d = positive("epsilon", epsilon), _open_probability(delta)
-    return Renyi(orders=(upper(lambda: 1 - 2 * ball(d).log() / ball(e)),), epsilons=(e / 2,))
-
-
-def concentrated_budget(*, epsilon: float, delta: float, printed: bool = False) -> Concentrated:
-    """The largest rho that is certified to give (epsilon, delta).
-
-    Printed (lecture 7): (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))^2. Sharper: by inverting the
-    default conversion.
-    """
-    e, d = positive("epsilon", epsilon), _open_probability(delta)
-    low = _printed_rho(e, d)
-    if printed:
-        return Concentrated(rho=low)
-    high = low
-    while Concentrated(rho=high).delta(e) <= d:
-        low, high = high, high * 2
-    while high - low > 1e-15 * high:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        if Concentrated(rho=middle).delta(e) <= d:
-            low = middle
-        else:
-            high = middle
-    return Concentrated(rho=low)
-
-
-def _printed_rho(epsilon: float, delta: float) -> float:
-    def formula() -> arb:
-        b = -ball(delta).log()
-        return (ball(epsilon) / ((ball(epsilon) + b).sqrt() + b.sqrt())) ** 2
-
-    return lower(formula)
-
-
 _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
     (Pure, Pointwise): "pure-to-pointwise",
     (Pure, Approximate): "pure-to-approximate",
@@ -267,6 +240,9 @@ _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
     (Concentrated, Approximate): "concentrated-to-approximate",
     (Renyi, Approximate): "renyi-to-approximate",
     (Profile, Approximate): "profile-to-approximate",
+    (Profile, Renyi): "profile-to-renyi",
+    (Approximate, Renyi): "approximate-to-renyi",
+    (Pointwise, Renyi): "approximate-to-renyi",
     **{
         (kind, Pointwise): "curve-to-pointwise"
         for kind in (Approximate, Gaussian, Concentrated, Renyi, Profile)
@@ -310,6 +286,14 @@ def convert(
     For `Approximate` name the point: `delta=` or `epsilon=`. For `Renyi` name `orders=`, or take the common
     ones. `law=` names one conversion, for instance "renyi-to-approximate-printed".
     """
+    instance(
+        "bound", bound, Bound, must="be a bound", hint="a guarantee is restated by for_unit(), not converted"
+    )
+    a_kind(
+        "to", to, Bound, must="be a kind of bound", hint="the class itself: convert(bound, tacit.Approximate)"
+    )
+    if orders is not None:
+        orders = listed("orders", orders, must="be a list of orders")
     arguments: dict[str, object] = {"delta": delta, "epsilon": epsilon, "orders": orders}
     given = {name: value for name, value in arguments.items() if value is not None}
     if law is not None:
@@ -317,7 +301,7 @@ def convert(
     else:
         default = path(type(bound), to)
         if default is None:
-            return bound  # type: ignore[return-value]
+            return _restated(bound, given)  # type: ignore[return-value]
         chosen = default
     try:
         result = chosen.apply(bound, **given)
@@ -333,9 +317,26 @@ def convert(
     return result
 
 
+def _restated(bound: Bound, given: dict[str, Any]) -> Bound:
+    """The bound itself, or its own curve at another point, or at other orders."""
+    if not given:
+        return bound
+    if type(bound) is Approximate and "orders" not in given:
+        return _point(bound, given.get("delta"), given.get("epsilon"))
+    if isinstance(bound, Renyi) and set(given) == {"orders"}:
+        return _tabulate(bound, given["orders"])
+    raise InvalidParameter(
+        parameter=" and ".join(given),
+        value=type(bound).__name__,
+        must="be left out: the bound is of this kind",
+    )
+
+
 def _tabulate(bound: Bound, orders: Iterable[float]) -> Renyi:
-    listed = tuple(orders)
-    return Renyi(orders=listed, epsilons=tuple(bound.renyi(a) for a in listed))
+    values = {order_above_one(a): bound.renyi(a) for a in orders}
+    if not any(math.isfinite(v) for v in values.values()):
+        raise no_renyi("this bound") if values else EmptyComposition(what="the list of Rényi orders")
+    return Renyi(orders=tuple(values), epsilons=tuple(values.values()))
 
 
 def _point(bound: Bound, delta: float | None, epsilon: float | None) -> Approximate:
@@ -349,7 +350,8 @@ def _point(bound: Bound, delta: float | None, epsilon: float | None) -> Approxim
     if delta is not None:
         d = probability("delta", delta, below_one=True)
         return _finite_approximate(bound._epsilon_at(d), d, bound)
-    return Approximate(epsilon=epsilon or 0.0, delta=bound._delta_at(epsilon or 0.0))
+    at = non_negative("epsilon", epsilon)
+    return Approximate(epsilon=at, delta=bound._delta_at(at))
 
 
 def _finite_approximate(epsilon: float, delta: float, bound: Bound) -> Approximate:
@@ -362,7 +364,8 @@ def _finite_approximate(epsilon: float, delta: float, bound: Bound) -> Approxima
     return Approximate(epsilon=epsilon, delta=delta)
 
 
-def _open_probability(delta: float) -> float:
+def open_probability(delta: float) -> float:
+    """A delta strictly between 0 and 1."""
     value = probability("delta", delta, below_one=True)
     if value == 0:
         raise InvalidParameter(parameter="delta", value=delta, must="lie in (0, 1)")

@@ -63,6 +63,11 @@ def classic_multiplier(*, epsilon: float, delta: float, constant: float = 2.0) -
             must="be at most 1 for the classic constant",
             hint="gaussian_multiplier() is exact for every epsilon",
         )
+    constant = positive("constant", constant)
+    if constant < 1.25:
+        raise InvalidParameter(
+            parameter="constant", value=constant, must="be at least 1.25", hint="no proof gives less noise"
+        )
     return upper(lambda: (2 * (ball(constant) / ball(d)).log()).sqrt() / ball(e))
 
 

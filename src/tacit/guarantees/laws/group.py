@@ -19,7 +19,7 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.checks import whole
+from tacit.guarantees.given import how_many
 from tacit.guarantees.laws.registry import LAWS, law
 from tacit.guarantees.rounding import up
 
@@ -132,6 +132,7 @@ _LAW_OF: dict[type[Bound], str] = {
 def group_bound(bound: Bound, size: int) -> tuple[Bound, str]:
     """The bound for `size` units at once, and the law that gave it."""
     chosen = _LAW_OF[type(bound)]
-    if whole("size", size) == 1:
+    size = how_many("size", size)
+    if size == 1:
         return bound, chosen
     return LAWS[chosen].apply(bound, size), chosen

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.guarantees.checks import text
 from tacit.guarantees.theorems import Theorem, theorem
 
 __all__ = ["LAWS", "Law", "find", "law"]
@@ -41,6 +42,7 @@ def law(id: str, *, operation: str, rests_on: str = "") -> Callable[[F], F]:
 
 def find(id: str, *, operation: str) -> Law:
     """The law with this id among those of one operation."""
+    text("law", id)
     known = {name: entry for name, entry in LAWS.items() if entry.operation == operation}
     if id not in known:
         raise UnknownName(what=f"law of {operation}", name=id, known=known)

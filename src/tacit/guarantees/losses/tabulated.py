@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Integral, Rational, Real
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,19 @@ def _shares(values: Sequence[float | Fraction | int], name: str) -> tuple[list[i
     """Integers in the ratio of the values, and their sum."""
     ratios = []
     for value in values:
-        ok = not isinstance(value, float) or math.isfinite(value)
+        ok = type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
+        ok = ok and (isinstance(value, Rational) or math.isfinite(value))
         require(ok and value >= 0, parameter=name, value=value, must="be finite and non-negative")
-        ratios.append(value.as_integer_ratio())
+        # Python's own kinds, whose products have no width.
+        exact = int(value) if isinstance(value, Integral) else value
+        ratios.append((exact if isinstance(exact, Rational) else float(exact)).as_integer_ratio())
     common = math.lcm(*(b for _, b in ratios))
     out = [a * (common // b) for a, b in ratios]
     total = sum(out)
     require(
         bool(out) and abs(total - common) * 10**9 <= common,
         parameter=name,
-        value=float(Fraction(total, common)),
+        value=up(Fraction(total, common)),
         must="sum to 1 (to within 1e-9; the rest is divided out exactly)",
     )
     return out, total

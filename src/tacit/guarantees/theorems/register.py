@@ -53,6 +53,8 @@ def register(
 
 def theorem(id: str) -> Theorem:
     """The theorem with this id."""
+    if not isinstance(id, str):
+        raise InvalidParameter(parameter="theorem", value=type(id).__name__, must="be the id of a theorem")
     if id not in THEOREMS:
         raise UnknownName(what="theorem", name=id, known=THEOREMS)
     return THEOREMS[id]

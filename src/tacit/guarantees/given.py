@@ -1,0 +1,61 @@
+"""What somebody gives to a function: of the right kind, or one typed error that names the parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, TypeVar
+
+from tacit.errors import InvalidParameter
+from tacit.guarantees.checks import whole
+
+__all__ = ["LARGEST", "a_kind", "how_many", "instance", "listed", "real"]
+
+T = TypeVar("T")
+
+LARGEST = (1 << 63) - 1
+"""No number of rows, groups, units or repetitions is larger; products of two still have digits to print."""
+
+
+def instance(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = "") -> T:
+    """The value, if it is of the kind; else an error that names its type, never the value itself."""
+    if not isinstance(value, kind):
+        raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must, hint=hint)
+    return value
+
+
+def a_kind(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = "") -> T:
+    """The class, if it is one below `kind`."""
+    if not isinstance(value, type) or not issubclass(value, kind):
+        raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
+    return value
+
+
+def how_many(parameter: str, value: object, *, least: int = 1) -> int:
+    """How many: a whole number that somebody could mean."""
+    number = whole(parameter, value, least=least)
+    if number > LARGEST:
+        raise InvalidParameter(parameter=parameter, value=value, must=f"be at most {LARGEST}")
+    return number
+
+
+def listed(parameter: str, value: Iterable[Any] | object, *, must: str = "be a list") -> tuple[Any, ...]:
+    """The members of a list, tuple, array or other iterable; a text is not a list of its letters."""
+    if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
+        raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must)
+    try:
+        return tuple(value)
+    except TypeError:
+        # A zero-dimensional array says that it can be iterated over, and cannot.
+        raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must) from None
+
+
+def real(parameter: str, value: Any) -> float:
+    """Any number, infinities included, as a float; what is beyond the floats is infinite."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise InvalidParameter(parameter=parameter, value=value, must="be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if str(value)[0] != "-" else -math.inf
