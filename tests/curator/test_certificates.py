@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +13,11 @@ import pytest
 import tacit
 from tacit.curator.asks import ask
 from tacit.curator.binding import content_digest, is_bound
+from tacit.errors import InvalidParameter
 from tacit.guarantees.record import from_record
 from tacit.noise.source import SeededSource
+
+from .conftest import SCHEMA
 
 
 def plan_of(curator: tacit.Curator) -> Any:
@@ -148,3 +152,35 @@ def test_what_was_declared_stands_in_it(make: Any) -> None:
     assert said["asked"]["confidence"] == "9/10"
     assert said["asked"]["public"]
     assert any("public" in sentence for sentence in said["guarantee"]["declared"])
+
+
+def test_a_plan_for_another_schema_or_unit_is_refused_before_the_charge(make: Any, tmp_path: Path) -> None:
+    """Bounds are part of the price: a plan for a narrower range would be noised too little."""
+    with make(ledger=tmp_path / "a.ledger") as curator:
+        plan = curator.preview(tacit.sum("income"), epsilon=0.1)
+    narrow = {**SCHEMA, "income": tacit.number(0, 10)}
+    for change in ({"schema": narrow}, {"protect": tacit.people("person_id", at_most=5)}):
+        with make(ledger=tmp_path / f"{next(iter(change))}.ledger", another_ledger=True, **change) as curator:
+            with pytest.raises(InvalidParameter, match="schema and unit"):
+                curator.release(plan)
+            assert float(curator.spent.epsilon) == 0
+
+
+def test_a_table_and_its_version_are_named(make: Any) -> None:
+    with make(table="visits", version="2026-11") as curator:
+        said = curator.release(tacit.count(), epsilon=0.1).certificate
+    assert said["data"]["table"] == "visits"
+    assert said["data"]["version"] == "2026-11"
+    assert said["data"]["conditions"] == []
+
+
+def test_a_view_of_ones_own_is_believed_to_be_total(parquet: Path) -> None:
+    """And the certificate says so: a row for which it fails would end every release."""
+    import ibis
+
+    view = ibis.duckdb.connect().read_parquet(str(parquet)).mutate(age=ibis._.age + 1)
+    curator = tacit.Curator(view, protect=tacit.rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=1.0))
+    with curator:
+        said = curator.release(tacit.count(), epsilon=0.5).certificate
+    assert len(said["data"]["conditions"]) == 1
+    assert "view" in said["data"]["conditions"][0]

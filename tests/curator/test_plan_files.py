@@ -179,3 +179,13 @@ def test_a_price_is_told_without_the_password(tmp_path: Path, run: Runner, url: 
         assert "clerk" not in run.out
     assert "hunter2" not in repr(read_plan(plan))
     assert "hunter2" not in repr(read_plan(plan).curator())
+
+
+def test_the_copy_beside_the_values_has_no_password(tmp_path: Path, run: Runner) -> None:
+    plan = write(tmp_path, releases=COUNT)
+    plan.write_text(f"# once in {URLS[0]}\n" + plan.read_text())
+    assert run("release", plan, "--out", tmp_path / "out") == 0
+    for path in (tmp_path / "out").rglob("*"):
+        if path.is_file():
+            assert b"hunter2" not in path.read_bytes(), path
+    assert "db.example/budget" in (tmp_path / "out/plan.toml").read_text()

@@ -59,3 +59,24 @@ def test_the_mark_is_read_from_metadata_of_whole_files_only(tmp_path: Path) -> N
         assert is_made_up(data) is False
     other = pa.table({"a": [1]}).replace_schema_metadata({b"tacit": b"something else"})
     assert is_made_up(other) is False
+
+
+def test_numbers_for_tests_are_not_to_be_published_and_views_are_believed() -> None:
+    from tacit.noise.source import SeededSource
+
+    for source, said in ((SeededSource(seed=1), True), (None, False)):
+        curator = tacit.Curator(
+            pa.table({"age": [1, 2, 3]}), protect=tacit.rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=1.0),
+            source=source,
+        )  # fmt: skip
+        with curator:
+            plan = curator.preview([tacit.count()], epsilon=0.5)
+            shown = report_of(plan, curator.release(plan), budget=curator.budget, title="t")
+        assert ("must not be published" in shown) is said
+        assert ("AES" in shown) is not said
+
+
+def test_the_condition_of_a_guarantee_is_shown() -> None:
+    plan, releases, budget = released(pa.table({"age": [1, 2, 3]}))
+    shown = report_of(plan, releases, budget=budget, title="t")
+    assert f"It holds {releases[0].certificate['condition']}." in shown

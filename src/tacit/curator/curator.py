@@ -206,7 +206,7 @@ class Curator:
             "data": {
                 "engine": table.engine,
                 "bounded": table.person is not None,
-                "conditions": list(getattr(table, "conditions", ())),
+                "conditions": list(table.conditions),
                 "table": self._keeper.table,
                 "version": self.version,
                 "made_up": is_made_up(self._data),

@@ -215,6 +215,7 @@ def _assumptions(said: Mapping[str, Any]) -> tuple[str, ...]:
         found.append("Rows of a person beyond the declared limit were not used, by a keyed choice.")
     found += [f"Declared, and not checked: {d}." for d in said["guarantee"].get("declared", [])]
     found += [f"Declared, and not checked: {d}." for d in said["intervals"].get("declared", [])]
+    found += [f"Believed, and not checked: {c}." for c in said["data"]["conditions"]]
     for name, column in said["schema"].items():
         low, high = column.get("low"), column.get("high")
         if low is not None and high is not None:
