@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from tacit.statistics.base import Question
 __all__ = ["key_columns", "label", "raw_keys"]
 
 ALL = "all"
+TAKEN = ("value", "low", "high", "quality")
+"""Names of what is released: a key of such a name is called `value_key`, so that neither covers the other."""
 
 
 def label(value: Any) -> Any:
@@ -35,6 +37,22 @@ def key_columns(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
 
 def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
     """The same with ranges as pairs."""
+    found = _keys(question, noisy)
+    out: dict[str, list[Any]] = {}
+    for name, column in found.items():
+        out[name if name not in TAKEN else _fresh(f"{name}_key", (*found, *out))] = column
+    return out
+
+
+def _fresh(name: str, taken: Iterable[str]) -> str:
+    """The name, with lines below it as long as somebody has it already."""
+    others = set(taken)
+    while name in others:
+        name += "_"
+    return name
+
+
+def _keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
     if noisy.keys is not None:
         names = [a.column for a in question.axes]
         return {n: list(column) for n, column in zip(names, noisy.keys, strict=True)}
@@ -49,17 +67,18 @@ def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
     if question.statistic.kind == "quantiles" and shares is not None:
         cells = math.prod(a.size or 0 for a in question.axes)
         columns = {n: [v for v in c for _ in shares] for n, c in columns.items()}
-        columns["share"] = [float(s) for _ in range(cells) for s in shares]
+        columns[_fresh("share", columns)] = [float(s) for _ in range(cells) for s in shares]
     return columns
 
 
 def _levels(question: Question) -> dict[str, list[Any]]:
     """The level, and for nested columns one column each ("all" above), else the node."""
     names = [a.column for a in question.axes]
-    out: dict[str, list[Any]] = {"level": []} | {n: [] for n in names}
+    level = _fresh("level", names)
+    out: dict[str, list[Any]] = {level: []} | {n: [] for n in names}
     for part, nodes in zip(question.parts, question.details["levels"], strict=True):
         for node in nodes:
-            out["level"].append(int(part.name.split()[-1]))
+            out[level].append(int(part.name.split()[-1]))
             keys = node if isinstance(node, tuple) else (node,)
             for i, name in enumerate(names):
                 out[name].append(_word(keys[i]) if i < len(keys) else ALL)
