@@ -50,6 +50,7 @@ def test_every_change_is_noticed(make: Any) -> None:
     assert is_bound(said)
     places = list(leaves(said))
     assert len(places) > 60
+    assert {("guarantee", "bound", "epsilon"), ("values", "sha256"), ("ledger", "answer")} <= set(places)
     for place in places:
         copy = json.loads(json.dumps(said))
         inner = copy
