@@ -37,7 +37,9 @@ def show(where: str = _WHERE, wait: float = _WAIT, json: bool = _JSON) -> None:
     if json:
         print_json(found)
         return
-    print(f"{found['ledger']}, made {found['created'][:19].replace('T', ' ')} UTC")
+    of = f", of {found['table']!r}" if found["table"] else ""
+    made_up = ", a rehearsal on made-up rows" if found["rehearsal"] else ""
+    print(f"{found['ledger']}{of}, made {found['created'][:19].replace('T', ' ')} UTC{made_up}")
     print(f"budget  {_said(found, found['budget']['bound'])}")
     print(f"spent   {_said(found, found['spent'])}")
     print(f"left    {_said(found, found['remaining'])}")
@@ -66,8 +68,15 @@ def verify(
 ) -> None:
     """Walk the whole chain and name every change; exit 1 if there is one."""
     from tacit.ledger import verify_ledger
+    from tacit.report.progress import progress
 
-    found = verify_ledger(where, anchor, wait_seconds=wait)
+    with progress("Verifying", quiet=json) as step:
+        found = verify_ledger(
+            where,
+            anchor,
+            wait_seconds=wait,
+            progress=lambda done, of: step(f"{done:,} of {of:,} entries"),
+        )
     if json:
         problems = [{"sequence": p.sequence, "what": p.what} for p in found.problems]
         print_json({"ok": found.ok, "entries": found.entries, "anchor": found.anchor, "problems": problems})

@@ -23,7 +23,7 @@ from tacit.ledger.header import FORMAT, Header, head_mac, index_mac, version_err
 from tacit.ledger.state import State
 from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
 
-__all__ = ["Book", "now", "pages"]
+__all__ = ["PAGE", "Book", "answer_name", "closed_name", "now", "pages"]
 
 T = TypeVar("T")
 PAGE = 500
@@ -169,9 +169,6 @@ class Book:
         connection.execute(sa.update(HEADER).values(mac=keyed, **changed, **row))
 
     # --- looking up ----------------------------------------------------------------------------------
-    def _answer_name(self, key: str, table: str, version: str) -> str:
-        return answer_name(self._secret, key, table, version)
-
     def _entry_at(self, connection: Connection, sequence: int, digest: str) -> Entry:
         """One entry, which must have this digest."""
         query = sa.select(ENTRIES.c.digest, ENTRIES.c.content).where(ENTRIES.c.sequence == sequence)

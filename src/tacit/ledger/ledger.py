@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import InvalidParameter, LedgerError, TacitError
 from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import budget as totals
-from tacit.ledger.book import Book, closed_name, now
+from tacit.ledger.book import Book, answer_name, closed_name, now
 from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total
 from tacit.ledger.canonical import canonical, derived_key, plain, sha256
 from tacit.ledger.chain import STATES, Verification, committed
@@ -232,22 +232,25 @@ class Ledger(Book):
         """
         kind = "bytes" if isinstance(answer, bytes) else "json"
         body = answer if isinstance(answer, bytes) else canonical(answer, what="answer").encode("ascii")
-        said = {"kind": kind, "sha256": sha256(body), "size": len(body)}
-
-        def work(connection: Connection) -> tuple[Entry, str]:
-            entry, charge = self._close(connection, ticket, "commit", answer=said)
-            connection.execute(sa.insert(ANSWERS).values(sequence=entry.sequence, body=body))
-            name = self._answer_name(charge.key, charge.table, charge.version)
-            # The first answer to a request is the answer; a second one was paid for by somebody in parallel.
-            if self._find(connection, name) is None:
-                self._note(connection, name, entry)
-            line = note_data(connection, self._secret, entry, charge, data_digest) if data_digest else ""
-            return entry, line
-
-        entry, line = self._store.write(work, patience=PATIENCE)
+        entry, line = self._store.write(
+            lambda connection: self._record(connection, ticket, kind, body, data_digest), patience=PATIENCE
+        )
         if line and self._store.path is not None:
             write_line(self._store.path, line)
         return entry
+
+    def _record(
+        self, connection: Connection, ticket: Ticket, kind: str, body: bytes, data_digest: str
+    ) -> tuple[Entry, str]:
+        said = {"kind": kind, "sha256": sha256(body), "size": len(body)}
+        entry, charge = self._close(connection, ticket, "commit", answer=said)
+        connection.execute(sa.insert(ANSWERS).values(sequence=entry.sequence, body=body))
+        name = answer_name(self._secret, charge.key, charge.table, charge.version)
+        # The first answer to a request is the answer; a second one was paid for by somebody in parallel.
+        if self._find(connection, name) is None:
+            self._note(connection, name, entry)
+        line = note_data(connection, self._secret, entry, charge, data_digest) if data_digest else ""
+        return entry, line
 
     def fail(self, ticket: Ticket) -> Entry:
         """Record that there will be no answer. The charge stays: rows may have been read."""
@@ -365,7 +368,7 @@ class Ledger(Book):
 
     def _replay(self, connection: Connection, request: Request) -> Recorded | None:
         table = request.table or self.table
-        entry = self._find(connection, self._answer_name(request.key, table, request.version))
+        entry = self._find(connection, answer_name(self._secret, request.key, table, request.version))
         if entry is None:
             return None
         paid = self._entry_at(connection, int(entry.body["reserve"]), str(entry.body["charge"]))
