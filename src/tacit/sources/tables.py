@@ -119,8 +119,8 @@ class Table:
         """Lets go of what was made from rows that may no longer be what they were."""
         self.bounded.clear()
         self.prepared.clear()
-        with contextlib.suppress(Exception):
-            self._passing.close()
+        with contextlib.suppress(ReadFailed):
+            door.rows(self._passing.close, source=self.source)
 
     def digest(self, key: bytes) -> str:
         """A keyed digest of the data under this schema; see `tacit.sources.digests` for what it covers."""

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterable
 from typing import Any
 
-from tacit.sources import scratch
+from tacit.sources import door, scratch
 
-__all__ = ["ROWS", "Duck", "literal", "name_of"]
+__all__ = ["INCOMING", "ROWS", "Duck", "literal", "name_of", "started", "text_of"]
 
 ROWS = "__tacit_rows"
 """The table or view that questions are put to, whatever stands behind it."""
@@ -30,6 +30,14 @@ def text_of(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def started(memory: str, source: str) -> Duck:
+    """A new connection."""
+    return door.metadata(
+        lambda: Duck(memory), source=source, problem="cannot be opened: DuckDB does not start",
+        hint='memory is a size such as "4GB", and the temporary folder must be there to write to',
+    )  # fmt: skip
+
+
 class Duck:
     """One connection. What is done to rows here is done inside the door."""
 
@@ -47,6 +55,8 @@ class Duck:
             enable_external_file_cache=False,
         )
         self.run = self.backend.con.execute
+        self.kind = ""
+        """What stands behind the name of the rows: a view, a table, or nothing yet."""
 
     def close(self) -> None:
         """Ends the connection and removes its folder."""
@@ -63,6 +73,7 @@ class Duck:
         """The rows are what a query gives, each time it is asked."""
         self.drop()
         self.run(f"CREATE TEMP VIEW {ROWS} AS {query}")
+        self.kind = "VIEW"
         return self.backend.table(ROWS)
 
     def fill(self, query: str) -> None:
@@ -71,26 +82,20 @@ class Duck:
         self.run(f"CREATE OR REPLACE TEMP TABLE {made} AS {query}")
         self.drop()
         self.run(f"ALTER TABLE {made} RENAME TO {ROWS}")
+        self.kind = "TABLE"
 
-    def fill_from(self, batches: Iterable[Any], types: dict[str, str], schema: Any) -> None:
+    def fill_from(self, batches: Iterable[Any], schema: Any) -> None:
         """The rows are these Arrow batches, in the types that were there before."""
         import pyarrow as pa
 
+        types = {str(r[0]): str(r[1]) for r in self.run(f"DESCRIBE {ROWS}").fetchall()}
         self.offer(pa.RecordBatchReader.from_batches(schema, batches))
         listed = ", ".join(f"TRY_CAST({name_of(n)} AS {t}) AS {name_of(n)}" for n, t in types.items())
         self.fill(f"SELECT {listed} FROM {INCOMING}")
         self.backend.con.unregister(INCOMING)
 
-    def types(self) -> dict[str, str]:
-        """The types of the columns of the rows, from their description."""
-        return {str(r[0]): str(r[1]) for r in self.run(f"DESCRIBE {ROWS}").fetchall()}
-
     def drop(self) -> None:
-        """Forgets the rows: a view or a table, whichever there is."""
-        found = self.run(
-            "SELECT 'VIEW' FROM duckdb_views() WHERE view_name = $1 UNION ALL"
-            " SELECT 'TABLE' FROM duckdb_tables() WHERE table_name = $1",
-            [ROWS],
-        ).fetchall()
-        for (kind,) in found:
-            self.run(f"DROP {kind} {ROWS}")
+        """Forgets the rows."""
+        if self.kind:
+            self.run(f"DROP {self.kind} {ROWS}")
+        self.kind = ""

@@ -19,7 +19,7 @@ from tacit.errors import InvalidParameter
 from tacit.sources import door, spark
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful, plain_type
-from tacit.sources.opening.duck import ROWS, Duck
+from tacit.sources.opening.duck import ROWS, started
 
 __all__ = ["open_frame"]
 
@@ -56,7 +56,7 @@ def open_frame(data: Any, kind: str, wish: Wish) -> Opened:
             load=lambda: place.fill(rows().to_batches(), kept),
             conditions=conditions,
         )
-    duck = Duck(wish.memory)
+    duck = started(wish.memory, source)
     try:
         relation = shown(lambda: duck.offer(kept.empty_table(), ROWS))
     except BaseException:

@@ -15,7 +15,7 @@ from tacit.errors import BadData
 from tacit.sources import door, spark
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful_table, plain_type
-from tacit.sources.opening.duck import Duck, literal, name_of, text_of
+from tacit.sources.opening.duck import literal, name_of, started, text_of
 from tacit.sources.opening.files import Files
 
 __all__ = ["open_parquet"]
@@ -80,7 +80,7 @@ def _footer(path: Path, stored: list[str], source: str) -> Any:
 
 
 def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> Opened:
-    duck = Duck(wish.memory)
+    duck = started(wish.memory, asked.path)
 
     def one(some: list[Path], said: dict[str, str | None]) -> str:
         listed = ", ".join(name_of(n) for n in wish.columns if n not in said)
@@ -105,7 +105,6 @@ def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -
 
     try:
         relation = door.metadata(lambda: duck.view(query()), source=asked.path, problem=PROBLEM, hint=HINT)
-        types = door.metadata(duck.types, source=asked.path, problem=PROBLEM, hint=HINT)
     except BaseException:
         duck.close()
         raise
@@ -114,7 +113,7 @@ def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -
         source=asked.path,
         files=paths,
         close=duck.close,
-        rescue=lambda: duck.fill_from(_batches(asked, paths, wish, schema), types, _plain(schema)),
+        rescue=lambda: duck.fill_from(_batches(asked, paths, wish, schema), _plain(schema)),
         refresh=lambda: duck.view(query()),
     )
 

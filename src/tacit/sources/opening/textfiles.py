@@ -14,7 +14,7 @@ from tacit.errors import BadData, UnknownColumn
 from tacit.sources import door, spark
 from tacit.sources.compiling import Reader
 from tacit.sources.opening import Opened, Wish
-from tacit.sources.opening.duck import INCOMING, ROWS, Duck
+from tacit.sources.opening.duck import INCOMING, ROWS, started
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.lines import header, records
 
@@ -28,7 +28,7 @@ def open_text(asked: Files, wish: Wish) -> Opened:
     paths = asked.found()
     mark = "\t" if ".tsv" in str(paths[0]).lower() else ","
     names = _names(asked, paths, mark, wish)
-    duck = Duck(wish.memory)
+    duck = started(wish.memory, asked.path)
     conditions = (MULTILINE,) if asked.multiline else ()
 
     def typed() -> str:
