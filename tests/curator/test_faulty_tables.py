@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from tacit.errors import BadData, TacitError
+from tacit.errors import BadData, ReadFailed, TacitError
 
 from .faults import PEOPLE, shot
 from .plans import NUMBER, WHOLE, WORD, Runner, table, write
@@ -128,6 +128,34 @@ def test_a_file_whose_pages_are_damaged(tmp_path: Path, run: Runner) -> None:
     assert code == 2
     run.one_sentence()
     assert not (tmp_path / "out").exists()
+
+
+def test_a_view_that_fails_for_one_row_is_one_sentence_after_the_charge() -> None:
+    """Whatever the row says; and that views fail for none stands in the certificate."""
+    import ibis
+
+    said = set()
+    for odd in ("7", WORD, "9" * 30):
+        connection = ibis.duckdb.connect()
+        connection.raw_sql(f"CREATE TABLE t AS SELECT unnest(['1', '2', '{odd}']) AS s")
+        connection.raw_sql("CREATE VIEW v AS SELECT CAST(s AS INTEGER) AS x FROM t")
+        curator = tacit.Curator(
+            connection.table("v"),
+            protect=tacit.rows(),
+            schema={"x": tacit.integer(0, 9)},
+            budget=tacit.Pure(epsilon=1.0),
+        )
+        with curator:
+            if odd == "7":
+                release = curator.release(tacit.count(by="x"), epsilon=0.25)
+                assert "fails for none" in release.certificate["data"]["conditions"][0]
+            else:
+                with pytest.raises(ReadFailed) as caught:
+                    curator.release(tacit.count(by="x"), epsilon=0.25)
+                said.add(str(caught.value))
+                assert caught.value.__context__ is None
+            assert float(curator.spent.epsilon) == 0.25
+    assert len(said) == 1
 
 
 def release_all(data: Any, schema: Any = None, **how: Any) -> Any:
