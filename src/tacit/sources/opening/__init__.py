@@ -6,13 +6,13 @@ is brought by `load`, at the first question, after that was paid for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import UnknownColumn
 from tacit.sources.schema import Schema
+from tacit.sources.selection import check_columns
 
 __all__ = ["Opened", "Wish"]
 
@@ -26,12 +26,9 @@ class Wish:
     spark: bool
     schema: Schema
 
-    def check(self, names: Iterable[str], source: str, *, but: Iterable[str] = ()) -> None:
-        """The wanted columns are there."""
-        names = list(map(str, names))
-        for name in self.columns:
-            if name not in names and name not in but:
-                raise UnknownColumn(column=name, known=names, where=source)
+    def check(self, names: Iterable[str], source: str, *, but: Collection[str] = ()) -> None:
+        """The wanted columns are there, each once."""
+        check_columns([name for name in self.columns if name not in but], names, source=source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
