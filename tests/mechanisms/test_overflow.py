@@ -111,8 +111,8 @@ def test_smooth_bounds_of_nanoseconds(beta: Fraction) -> None:
 
 
 def test_smooth_bounds_of_very_long_integers() -> None:
-    low, high = 0, 10**400
-    values = [10**400 // 2 + k for k in range(9)]
+    low, high = 0, 10**300
+    values = [10**300 // 2 + k for k in range(9)]
     found = smooth_bound(np.array(values, dtype=object), beta=3, low=low, high=high).exact
     true = _smooth(values, low, high, Fraction(3))
     assert true * (1 - Fraction(1, 1 << 40)) <= found <= true * (1 + Fraction(1, 1 << 20))

@@ -30,6 +30,11 @@ def neighbours(keys, most, *, t, replaced, group=1):
                     yield tuple(left), tuple(right)
 
 
+def touched(keys, replaced, group=1):
+    """So many keys can change between neighbours, by the definition: those of one version of a unit, or of two."""
+    return keys * group * (2 if replaced else 1)
+
+
 def product(laws):
     out = np.ones(1)
     for law in laws:
@@ -81,7 +86,7 @@ def test_one_key_is_private_exactly_and_cannot_be_better(epsilon, delta):
 def test_names_by_enumeration(keys, replaced, group):
     epsilon, delta = 1.5, 0.05
     m = OptimalSelection(epsilon=epsilon, delta=delta, keys=keys, replaced=replaced, group=group)
-    moved = m.moved * (group if group > 1 else 1)
+    moved = touched(keys, replaced, group)
     most = min(len(m.law.reached), 2 if moved == 4 else 30)
     worst = max(
         excess([name_law(m, n) for n in a], [name_law(m, n) for n in b], epsilon)
@@ -95,11 +100,12 @@ def test_names_by_enumeration(keys, replaced, group):
 def test_counts_by_enumeration(keys, replaced):
     epsilon, delta = 1.5, 0.05
     m = OptimalSelection(epsilon=epsilon, delta=delta, keys=keys, replaced=replaced)
-    most = len(m.law.reached) + 1 if m.moved == 1 else 4
+    moved = touched(keys, replaced)
+    most = len(m.law.reached) + 1 if moved == 1 else 4
     width = most + 2 + m.law.center + len(m.law.reached)
     worst = max(
         excess([count_law(m, n, width) for n in a], [count_law(m, n, width) for n in b], epsilon)
-        for a, b in neighbours(m.moved, most, t=keys, replaced=replaced)
+        for a, b in neighbours(moved, most, t=keys, replaced=replaced)
     )
     assert (0.5 if replaced else 0.9) * delta <= worst <= delta * (1 + 1e-9)
 
@@ -123,7 +129,7 @@ def test_threshold_by_enumeration(keys, replaced, group):
     epsilon, delta = 1.0, 0.01
     m = GaussianSelection.for_target(epsilon=epsilon, delta=delta, keys=keys, replaced=replaced, group=group)
     assert m.bound.delta <= delta
-    moved = m.moved * (group if group > 1 else 1)
+    moved = touched(keys, replaced, group)
     supports = [0, 1, m.threshold] if moved > 1 else [0, 1, m.threshold // 2, m.threshold]
     pairs = [(a, b) for a, b in neighbours(moved, 0, t=keys, replaced=replaced, group=group)]
     worst = 0.0

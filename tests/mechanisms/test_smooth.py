@@ -24,7 +24,7 @@ from tacit.mechanisms import (
 )
 from tacit.mechanisms.propose_test_release import distance_to_instability
 from tacit.mechanisms.smooth_noise import laplace_delta, student_epsilon
-from tacit.noise import SeededSource
+from tacit.noise import DiscreteLaplace, SeededSource
 
 BETA = Fraction(3, 10)
 
@@ -193,28 +193,53 @@ def test_the_distance_to_instability_is_the_definition_on_all_small_data_sets() 
             assert distance_to_instability(x, rank=rank, steps=steps) == brute
 
 
-def laplace_masses(law, reach: int) -> np.ndarray:
-    return np.array([np.mean(law.probability(k)) for k in range(-reach, reach + 1)])
+def masses(scale: Fraction, reach: int) -> np.ndarray:
+    """Pr[X = k] of discrete Laplace noise, by its definition."""
+    q = math.exp(-float(1 / scale))
+    return np.array([(1 - q) / (1 + q) * q ** abs(k) for k in range(-reach, reach + 1)])
 
 
 @pytest.mark.parametrize("kind", [MedianByTest, InterquartileRangeByTest])
-def test_propose_test_release_end_to_end_on_all_small_data_sets(kind) -> None:
-    """The exact law of the outcome (declined, or an integer) for every data set, and H_epsilon for all neighbours."""
+def test_propose_test_release_end_to_end_on_all_small_data_sets(kind, monkeypatch) -> None:
+    """What release() does for each value of both noises, on every data set, and H_epsilon for all neighbours."""
     mechanism = kind(proposed=L1(1), test_epsilon=1.5, release_epsilon=1.0, delta=0.2)
+    script: list[int] = []
+    scales: list[Fraction] = []
+
+    def scripted(law, size=None, source=None):
+        scales.append(Fraction(law.noise_scale))
+        return np.asarray(script.pop(0))
+
+    monkeypatch.setattr(DiscreteLaplace, "sample", scripted)
+
+    def told(x, test, noise):
+        script[:] = [test, noise]
+        out = mechanism.release(np.array(x))
+        assert not script
+        return None if out.released is None else int(out.released.values)
+
     sets = multisets([0, 1, 2, 3, 9], 7)
-    test = laplace_masses(mechanism._test_law, 40)
-    noise = laplace_masses(mechanism._release_law, 60)
     laws = {}
     for x in sets:
-        ordered = np.array(x)
-        room = mechanism.threshold - mechanism._distance(ordered)
-        passing = float(test[40 + room + 1 :].sum())
+        outcomes = [told(x, a, 0) for a in range(-12, 13)]
+        passed = [o for o in outcomes if o is not None]
+        # Passing depends on the test's noise, the value on the release's noise, and on nothing else.
+        assert outcomes == [None] * (25 - len(passed)) + passed
+        assert len(set(passed)) == 1
+        assert told(x, 12, 5) == passed[0] + 5
+        assert told(x, 12, -7) == passed[0] - 7
         law = np.zeros(200)
+        # Beyond 12 the test is passed as at 12, below -12 failed as there.
+        test = masses(scales[0], 400)
+        passing = float(test[400 + 13 - len(passed) :].sum())
         law[0] = 1 - passing
-        at = 100 + mechanism._statistic(ordered)
-        law[at - 60 : at + 61] = passing * noise
+        at = 100 + passed[0]
+        law[at - 60 : at + 61] = passing * masses(scales[1], 60)
         laws[x] = law
+    assert set(scales[::2]) == {Fraction(2, 3)}
+    assert set(scales[1::2]) == {Fraction(1)}
     epsilon, delta = float(mechanism.bound.epsilon), float(mechanism.bound.delta)
+    assert (epsilon, delta) == (2.5, 0.2)
     worst = 0.0
     for x, y in itertools.product(sets, sets):
         if hamming(x, y) == 1:

@@ -84,6 +84,43 @@ def test_threads_have_their_own_streams() -> None:
     assert len(set(found)) == len(found) == 4_000
 
 
+def test_each_thread_draws_from_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams are not shared: each thread makes one, and uses that alone, for all it draws."""
+    from tacit.noise import source as module
+
+    used: dict[int, set[int]] = {}
+    keys: list[bytes] = []
+
+    class Watched(module._Stream):
+        def __init__(self, key: bytes, nonce: bytes) -> None:
+            keys.append(key)
+            super().__init__(key, nonce)
+
+        def take(self, count: int) -> module.Words:
+            used.setdefault(threading.get_ident(), set()).add(id(self))
+            return super().take(count)
+
+    monkeypatch.setattr(module, "_Stream", Watched)
+    source = CryptographicSource()
+    start, end = threading.Barrier(8), threading.Barrier(8)
+
+    def work() -> None:
+        start.wait()
+        for _ in range(20):
+            source.words(3)
+        end.wait()  # all streams live at once, so that none takes another's place in memory
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(used) == 8
+    assert all(len(streams) == 1 for streams in used.values())
+    assert len(set().union(*used.values())) == 8
+    assert len(set(keys)) == len(keys) == 8
+
+
 def test_the_seeded_source_gives_each_word_once_under_threads() -> None:
     source, expected = SeededSource(seed=3), SeededSource(seed=3).words(8_000)
     found: list[int] = []

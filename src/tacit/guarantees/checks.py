@@ -15,6 +15,7 @@ from tacit.errors import InvalidParameter
 
 __all__ = [
     "flag",
+    "members",
     "non_negative",
     "order_above_one",
     "positive",
@@ -25,6 +26,7 @@ __all__ = [
     "whole",
 ]
 
+MOST_BITS = 1024
 _HINTS = {
     "epsilon": "epsilon is a privacy loss: 0 means no loss, 1 is a common budget",
     "delta": "delta is a probability: a guarantee that fails for one person in n needs delta well below 1/n",
@@ -99,7 +101,21 @@ def whole(parameter: str, value: object, *, least: int = 1) -> int:
     """An integer of at least `least`, as Python's own kind."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise InvalidParameter(parameter=parameter, value=value, must=f"be an integer of at least {least}")
+    if int(value).bit_length() > MOST_BITS:
+        raise InvalidParameter(parameter=parameter, value=value, must=f"have at most {MOST_BITS} bits")
     return int(value)
+
+
+def members(parameter: str, values: Any) -> tuple[Any, ...]:
+    """The members of a list, a tuple or an array; text and what has no members are refused."""
+    masked = hasattr(values, "mask")
+    if masked or not (isinstance(values, list | tuple) or bool(getattr(values, "ndim", False))):
+        raise InvalidParameter(
+            parameter=parameter,
+            value=type(values).__name__,
+            must="be a list, a tuple or an array without a mask",
+        )
+    return tuple(values)
 
 
 def flag(parameter: str, value: object) -> bool:

@@ -25,6 +25,9 @@ from tacit.noise.source import Source, default_source
 __all__ = ["AdditiveMechanism", "Mechanism", "confidence_level", "epsilon_parameter", "event_of", "one_value"]
 
 
+LEAST_LOSS = Fraction(1, 10**100)
+
+
 def epsilon_parameter(value: object, name: str = "epsilon") -> Fraction:
     """A finite epsilon above 0, exactly; no default, and 0 is refused because it allows no output at all."""
     exact = exact_parameter(name, value, positive=False)
@@ -35,6 +38,11 @@ def epsilon_parameter(value: object, name: str = "epsilon") -> Fraction:
             must="be a finite number above 0",
             hint="epsilon is the privacy loss; 0 would need infinite noise: then release nothing",
         )
+    if not LEAST_LOSS <= exact <= 1 / LEAST_LOSS:
+        raise InvalidParameter(
+            parameter=name, value=value, must="lie between 10^-100 and 10^100",
+            hint="a smaller one lets nothing through the noise, and a larger one has none",
+        )  # fmt: skip
     return exact
 
 

@@ -25,7 +25,7 @@ from tacit.noise import (
     real_array,
     total,
 )
-from tacit.noise.balls import Exact, exact_parameter
+from tacit.noise.balls import Exact, entries, exact_parameter
 from tacit.noise.enclosures import Enclosure, Reals
 from tacit.noise.matrices import Matrix
 
@@ -43,8 +43,8 @@ class Box(Body):
     high: Sequence[Exact]
 
     def __post_init__(self) -> None:
-        low = tuple(exact_parameter("low", v, positive=False) for v in self.low)
-        high = tuple(exact_parameter("high", v, positive=False) for v in self.high)
+        low = tuple(exact_parameter("low", v, positive=False) for v in entries("low", self.low))
+        high = tuple(exact_parameter("high", v, positive=False) for v in entries("high", self.high))
         if not low or len(low) != len(high):
             raise InvalidParameter(parameter="high", value=len(high), must=f"have {len(low)} >= 1 entries")
         if any(a >= 0 for a in low) or any(b <= 0 for b in high):
@@ -82,7 +82,8 @@ class Simplex(Body):
 
     def __post_init__(self) -> None:
         points = tuple(
-            tuple(exact_parameter("vertices", v, positive=False) for v in point) for point in self.vertices
+            tuple(exact_parameter("vertices", v, positive=False) for v in entries("vertices", point))
+            for point in entries("vertices", self.vertices)
         )
         d = len(points) - 1
         if d < 1 or any(len(p) != d for p in points):
@@ -221,6 +222,12 @@ def _box_tail(low: float, high: float) -> Callable[[Floats], Floats]:
 def gauge(body: Body, points: npt.ArrayLike) -> Floats:
     """inf {r > 0 : x in r K} of each row, in floats: for looking and testing, never for a proof."""
     x = np.atleast_2d(real_array(points, name="points"))
+    if not isinstance(body, Body) or x.ndim != 2 or x.shape[1] != body.dimension:
+        raise InvalidParameter(
+            parameter="points",
+            value=f"shape {x.shape}",
+            must="have a row of the body's dimension for each point",
+        )
     match body:
         case EuclideanBall():
             return np.asarray(np.sqrt((x**2).sum(axis=1)) / float(body.radius))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.events import Event
+from tacit.errors import InvalidParameter
 from tacit.guarantees import Gaussian as GaussianBound
 from tacit.guarantees.balls import ball, upper
 from tacit.mechanisms.base import epsilon_parameter, shown
@@ -29,6 +30,7 @@ __all__ = ["CumulativeGaussian"]
 Floats = npt.NDArray[np.float64]
 
 LEAST_BITS = 12
+MOST_BITS = 40
 NOISE_BITS = 16
 # A hair more noise, so that what is rounded up on the way to a bound stays within the target.
 SPARE = 1 + Fraction(1, 1 << 40)
@@ -112,6 +114,8 @@ class CumulativeGaussian(Cumulative):
         exact_parameter("noise_std", self.noise_std)
         settle(self, noise_std=self.noise_std)
         settle(self, bits=integer_parameter("bits", self.bits, least=LEAST_BITS))
+        if self.bits > MOST_BITS:
+            raise InvalidParameter(parameter="bits", value=self.bits, must=f"be at most {MOST_BITS}")
 
     @classmethod
     def for_rho(

@@ -126,7 +126,7 @@ def choose(
     of the L1 ball (up to six independent queries), and with `ordered` cells trees of several widths, plain and with
     optimised shares. Nothing is read from data. Source: Hall 2012, 2.4.2; Li et al. 2015; Hardt, Talwar 2010.
     """
-    if error not in ("squared", "absolute"):
+    if not isinstance(error, str) or error not in ("squared", "absolute"):
         raise UnknownName(what="error", name=str(error), known=("squared", "absolute"))
     if not isinstance(workload, Workload):
         raise InvalidParameter(parameter="workload", value=type(workload).__name__, must="be a Workload")

@@ -23,7 +23,7 @@ from tacit.mechanisms.sensitivity import L1
 from tacit.mechanisms.shapes import Gauge
 from tacit.mechanisms.strategies import variance_of
 from tacit.noise import LinfBall
-from tacit.noise.balls import Exact, flag_parameter, integer_parameter
+from tacit.noise.balls import Exact, entries, flag_parameter, integer_parameter
 
 __all__ = ["MarginPlan", "gaussian_wins_from", "margin_errors", "one_way_margins"]
 
@@ -89,8 +89,12 @@ def gaussian_wins_from(
     against="best": than the best pure noise; against="laplace": than Laplace noise. Gaussian errors grow like k^1.5,
     pure ones like k^2, so that there is one such number.
     """
-    if against not in ("best", "laplace"):
+    if not isinstance(against, str) or against not in ("best", "laplace"):
         raise InvalidParameter(parameter="against", value=against, must='be "best" or "laplace"')
+    if delta is None:
+        raise InvalidParameter(
+            parameter="delta", value=None, must="be given", hint="Gaussian noise needs one"
+        )
     budget = Budget.of(epsilon, delta)
     e, mu = float(budget.epsilon), float(budget.mu)
 
@@ -128,7 +132,7 @@ def margin_errors(
     `complete` says that every row has a key in every column: then one-way tables need the noise of fewer counts, the
     last key of a column being the number of rows less the others.
     """
-    shape = [integer_parameter("sizes", s, least=2) for s in sizes]
+    shape = [integer_parameter("sizes", s, least=2) for s in entries("sizes", sizes)]
     if not 1 <= integer_parameter("order", order, least=1) <= len(shape):
         raise InvalidParameter(parameter="order", value=order, must=f"lie between 1 and {len(shape)}")
     m, complete = integer_parameter("rows", rows, least=1), flag_parameter("complete", complete)

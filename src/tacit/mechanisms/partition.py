@@ -22,6 +22,7 @@ from tacit.noise.source import Source, default_source
 
 __all__ = ["Kept", "OptimalSelection", "PartitionSelection"]
 
+MOST_AT_ONCE = 1 << 20
 Mask = npt.NDArray[np.bool_]
 
 
@@ -44,6 +45,14 @@ def selection_delta(value: object) -> Fraction:
             hint="a key that one unit alone supports is named with probability delta at most; or declare the keys",
         )  # fmt: skip
     return exact
+
+
+def shape_parameter(name: str, value: object) -> int:
+    """How many keys or units at once: from 1 to 2^20."""
+    number = integer_parameter(name, value, least=1)
+    if number > MOST_AT_ONCE:
+        raise InvalidParameter(parameter=name, value=number, must=f"be at most {MOST_AT_ONCE:,}")
+    return number
 
 
 class PartitionSelection(Mechanism):
@@ -141,8 +150,7 @@ class OptimalSelection(PartitionSelection):
         settle(self, epsilon=self.epsilon)
         selection_delta(self.delta)
         settle(self, delta=self.delta)
-        settle(self, keys=integer_parameter("keys", self.keys, least=1))
-        settle(self, group=integer_parameter("group", self.group, least=1))
+        settle(self, keys=shape_parameter("keys", self.keys), group=shape_parameter("group", self.group))
         settle(self, replaced=flag_parameter("replaced", self.replaced))
         _ = self.law
 

@@ -18,7 +18,13 @@ from tacit.guarantees import Gaussian as GaussianBound
 from tacit.guarantees.balls import ball, lower, upper
 from tacit.guarantees.rounding import down, up
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, event_of, shown
-from tacit.mechanisms.partition import Mask, OptimalSelection, PartitionSelection, selection_delta
+from tacit.mechanisms.partition import (
+    Mask,
+    OptimalSelection,
+    PartitionSelection,
+    selection_delta,
+    shape_parameter,
+)
 from tacit.noise import GaussianVector, add_exact
 from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
 from tacit.noise.exact import Integers
@@ -64,8 +70,8 @@ class GaussianSelection(PartitionSelection):
         if self.epsilon is not None:
             epsilon_parameter(self.epsilon)
             settle(self, epsilon=self.epsilon)
-        for name in ("threshold", "keys", "group"):
-            settle(self, **{name: integer_parameter(name, getattr(self, name), least=1)})
+        settle(self, threshold=integer_parameter("threshold", self.threshold, least=1))
+        settle(self, keys=shape_parameter("keys", self.keys), group=shape_parameter("group", self.group))
         settle(self, replaced=flag_parameter("replaced", self.replaced))
 
     @classmethod
@@ -300,7 +306,7 @@ def partition_selection(
     if epsilon is None:
         raise InvalidParameter(parameter="epsilon", value=None, must="be given, or rho", hint="the price")
     replaced = flag_parameter("replaced", replaced)
-    moved = integer_parameter("keys", keys, least=1) * integer_parameter("group", group, least=1)
+    moved = shape_parameter("keys", keys) * shape_parameter("group", group)
     if moved * (2 if replaced else 1) > MOST_NEW:
         # So many keys one by one need a support of thousands, and a long law.
         return GaussianSelection.for_target(epsilon=epsilon, delta=delta, **shape)

@@ -79,8 +79,8 @@ class PolytopeNorm(ShapedMechanism):
     noise_scale: Exact
     times: int = 1
     spacing: Exact = 1
-    cones: tuple[tuple[Point, ...], ...] = field(default=(), repr=False, compare=False)
-    volumes: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    cones: tuple[tuple[Point, ...], ...] = field(init=False, repr=False, compare=False)
+    volumes: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         exact_parameter("noise_scale", self.noise_scale)

@@ -62,6 +62,7 @@ class QuantileSelection(Mechanism):
         share = exact_parameter("share", self.share, positive=False)
         if not 0 < share < 1:
             raise InvalidParameter(parameter="share", value=self.share, must="lie strictly between 0 and 1")
+        settle(self, share=self.share)
 
     @property
     def _choice(self) -> Exponential:

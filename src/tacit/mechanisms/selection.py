@@ -13,7 +13,7 @@ from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.exponential import Exponential, SelectionMechanism
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.sensitivity import Score
-from tacit.noise.balls import Exact
+from tacit.noise.balls import Exact, entries, settle
 from tacit.noise.source import Source
 
 __all__ = ["Selected", "Selection"]
@@ -47,13 +47,16 @@ class Selection(Mechanism):
     method: Literal["permute-and-flip", "exponential"] = "permute-and-flip"
 
     def __post_init__(self) -> None:
-        names = tuple(self.candidates)
+        settle(self, epsilon=self.epsilon)
+        names = entries("candidates", self.candidates)
         if not names:
             raise EmptyComposition(what="the list of candidates", hint="name at least one")
+        if not all(isinstance(name, str) for name in names):
+            raise InvalidParameter(parameter="candidates", value=names, must="be names")
         if len(set(names)) != len(names):
             raise InvalidParameter(parameter="candidates", value=names, must="have different names")
         object.__setattr__(self, "candidates", names)
-        if self.method not in METHODS:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise UnknownName(what="method of selection", name=str(self.method), known=METHODS)
         _ = self.mechanism
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from tacit.errors import InvalidParameter
 from tacit.noise import grid_spacing
-from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
+from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, plain, settle
 
 __all__ = ["L1", "L2", "Count", "Linf", "Score", "Sensitivity", "exact_sensitivity", "need", "rounding"]
 
@@ -203,15 +203,15 @@ class Count(Sensitivity):
     value: int = 1
 
     def __post_init__(self) -> None:
-        exact = exact_sensitivity(self.value)
-        if exact.denominator != 1:
+        exact_sensitivity(self.value)
+        if isinstance(plain(self.value), float):
             raise InvalidParameter(
                 parameter="sensitivity",
                 value=self.value,
                 must="be an integer",
                 hint="a count moves by integers",
             )
-        object.__setattr__(self, "value", int(exact))
+        settle(self, value=integer_parameter("sensitivity", self.value, least=1))
 
     @property
     def exact(self) -> Fraction:

@@ -14,7 +14,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.guarantees.balls import ball, upper
 from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, exact_sensitivity, rounding
 from tacit.noise import Body, Ellipsoid, EuclideanBall, L1Ball, LinfBall, SampledBody
-from tacit.noise.balls import Exact, exact_parameter, flag_parameter, settle
+from tacit.noise.balls import Exact, entries, exact_parameter, flag_parameter, settle
 
 __all__ = ["Contribution", "Gauge", "HullGauge", "Mahalanobis"]
 
@@ -32,19 +32,24 @@ class Mahalanobis(Sensitivity):
 
     value: Exact
     covariance: Rows
-    factor: tuple[tuple[Fraction, ...], ...] = field(default=(), repr=False)
-    factor_value: Fraction = field(default=Fraction(0), repr=False)
+    factor: tuple[tuple[Fraction, ...], ...] = field(init=False, repr=False)
+    factor_value: Fraction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         exact = exact_sensitivity(self.value)
         object.__setattr__(self, "value", exact)
         sigma = _square("covariance", self.covariance)
         object.__setattr__(self, "covariance", sigma)
-        if not self.factor:
-            factor, inflation = _factor(sigma)
-            object.__setattr__(self, "factor", factor)
-            raised = upper(lambda: ball(exact) * ball(inflation).sqrt())
-            object.__setattr__(self, "factor_value", Fraction(raised))
+        factor, inflation = _factor(sigma)
+        raised = upper(lambda: ball(exact) * ball(inflation).sqrt())
+        settle(self, factor=factor, factor_value=exact_sensitivity(raised))
+
+    def _with(self, **values: object) -> Mahalanobis:
+        """A norm of the same kind whose factor is known: it cannot be given from outside."""
+        made = object.__new__(Mahalanobis)
+        known = ("value", "covariance", "factor", "factor_value")
+        settle(made, **{name: values[name] if name in values else getattr(self, name) for name in known})
+        return made
 
     @classmethod
     def from_factor(cls, value: Exact, factor: Rows) -> Mahalanobis:
@@ -54,7 +59,8 @@ class Mahalanobis(Sensitivity):
         sigma = tuple(
             tuple(sum((a * b for a, b in zip(r, s, strict=True)), Fraction(0)) for s in rows) for r in rows
         )
-        return cls(exact, sigma, rows, exact)
+        bare: Mahalanobis = object.__new__(cls)
+        return bare._with(value=exact, covariance=sigma, factor=rows, factor_value=exact)
 
     @property
     def dimension(self) -> int:
@@ -76,13 +82,14 @@ class Mahalanobis(Sensitivity):
         total = sum((s * s for s in sums), Fraction(0))
         step = rounding(spacing, dimension, records)[0]
         added = Fraction(upper(lambda: ball(step) * ball(total).sqrt()))
-        return Mahalanobis(
-            Fraction(self.value) + added, self.covariance, self.factor, self.factor_value + added
-        )
+        return self._with(value=Fraction(self.value) + added, factor_value=self.factor_value + added)
 
 
 def _square(name: str, rows: Rows) -> tuple[tuple[Fraction, ...], ...]:
-    exact = tuple(tuple(exact_parameter(name, v, positive=False) for v in row) for row in rows)
+    exact = tuple(
+        tuple(exact_parameter(name, v, positive=False) for v in entries(name, row))
+        for row in entries(name, rows)
+    )
     if not exact or any(len(row) != len(exact) for row in exact):
         raise InvalidParameter(parameter=name, value=f"{len(exact)} rows", must="be a square matrix")
     return exact

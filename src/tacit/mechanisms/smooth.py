@@ -40,7 +40,7 @@ class SmoothBound(Sensitivity):
     beta: Exact
 
     def __post_init__(self) -> None:
-        exact = exact_parameter("value", 1 if _bad(self.value) else self.value, positive=False)
+        exact = exact_parameter("value", 1 if _bad(self.value) else self.value, positive=False, any_size=True)
         if _bad(self.value) or exact <= 0:
             raise InvalidParameter(
                 parameter="value", value="a smooth bound that is not above 0", must="be finite and above 0",

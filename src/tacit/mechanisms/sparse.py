@@ -26,7 +26,7 @@ from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.sparse_keys import Impossible, Keys, domain_size, draw_empty, key_integers, pack_keys
 from tacit.mechanisms.sparse_noise import count_passing, passing_noise, tail_ball
 from tacit.noise import add_exact, integer_array, narrowed
-from tacit.noise.balls import Exact, ball_of, integer_parameter, precision
+from tacit.noise.balls import Exact, ball_of, integer_parameter, precision, settle
 from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
@@ -126,14 +126,7 @@ class SparseHistogram(Mechanism):
                 )
             object.__setattr__(self, "impossible", self.impossible.listed(self.domain))
             self.impossible.within_reach(self.domain)
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | np.integer):
-            raise InvalidParameter(
-                parameter="threshold",
-                value=self.threshold,
-                must="be an integer",
-                hint="noisy counts are integers",
-            )
-        object.__setattr__(self, "threshold", int(self.threshold))
+        settle(self, threshold=integer_parameter("threshold", self.threshold, least=None))
         if self.cells < 1:
             raise InvalidParameter(
                 parameter="impossible",

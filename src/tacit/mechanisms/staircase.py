@@ -47,7 +47,7 @@ class Staircase(AdditiveMechanism):
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        settle(self, epsilon=self.epsilon, gamma=self.gamma)
         need("staircase", self.sensitivity, (L1, Count), "it is for one number: the size of its largest move")
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         _ = self.law

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells
 from tacit.guarantees import Neighbours
 from tacit.noise import unmasked
-from tacit.noise.balls import flag_parameter, integer_parameter, settle
+from tacit.noise.balls import entries, flag_parameter, integer_parameter, settle
 
 __all__ = [
     "Workload",
@@ -126,7 +126,7 @@ def integer_matrix(values: Any) -> Matrix:
 
 def margin_matrices(sizes: Sequence[int], order: int) -> list[Matrix]:
     """One matrix for each table of `order` of the columns; the cells are those of the full table, in C order."""
-    shape = tuple(integer_parameter("sizes", s, least=1) for s in sizes)
+    shape = tuple(integer_parameter("sizes", s, least=1) for s in entries("sizes", sizes))
     if not 1 <= integer_parameter("order", order, least=1) <= len(shape):
         raise InvalidParameter(parameter="order", value=order, must=f"lie between 1 and {len(shape)}")
     cells = math.prod(shape)
@@ -157,7 +157,10 @@ def range_matrix(cells: int) -> Matrix:
 
 def prefix_matrix(cells: int) -> Matrix:
     """The p cumulative counts."""
-    return np.tril(np.ones((integer_parameter("cells", cells, least=1),) * 2, dtype=np.int64))
+    p = integer_parameter("cells", cells, least=1)
+    if p * p > MOST_ENTRIES:
+        raise TooManyCells(cells=p, limit=round(MOST_ENTRIES ** (1 / 2)), hint="use CumulativeTree")
+    return np.tril(np.ones((p, p), dtype=np.int64))
 
 
 def tree_matrices(cells: int, branching: int) -> list[Matrix]:

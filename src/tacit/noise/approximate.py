@@ -45,6 +45,7 @@ class SampledBody:
         settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
         for name in ("absolute_error", "marginal_density_bound", "reach"):
             exact_parameter(name, getattr(self, name))
+            settle(self, **{name: getattr(self, name)})
         if not 0 <= exact_parameter("failure_probability", self.failure_probability, positive=False) <= 1:
             raise InvalidParameter(
                 parameter="failure_probability", value=self.failure_probability, must="lie between 0 and 1"

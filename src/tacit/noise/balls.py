@@ -25,6 +25,7 @@ __all__ = [
     "CertifiedReal",
     "Exact",
     "ball_of",
+    "entries",
     "exact_parameter",
     "flag_parameter",
     "integer_parameter",
@@ -40,6 +41,8 @@ Ball: TypeAlias = "flint.arb"
 Exact: TypeAlias = int | float | Fraction
 
 _LOCK = threading.RLock()
+# Parameters that a float can hold, and whose digits Python prints.
+LEAST, MOST, MOST_BITS = Fraction(1, 1 << 1022), 1 << 1023, 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +100,11 @@ def outward(ball: Ball) -> tuple[float, float]:
     return low, high
 
 
-def exact_parameter(name: str, value: object, *, positive: bool = True) -> Fraction:
-    """The exact rational that the caller typed; finite, and positive where asked."""
+def exact_parameter(name: str, value: object, *, positive: bool = True, any_size: bool = False) -> Fraction:
+    """The exact rational that the caller typed; finite, and positive where asked.
+
+    What is declared must be of ordinary size. `any_size` is for what follows from data: there no size is refused.
+    """
     must = "be a finite number above 0" if positive else "be a finite number"
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.integer | np.floating):
         raise InvalidParameter(parameter=name, value=value, must=must, hint="give an int, float or Fraction")
@@ -107,7 +113,14 @@ def exact_parameter(name: str, value: object, *, positive: bool = True) -> Fract
         raise InvalidParameter(parameter=name, value=value, must=must)
     if positive and number <= 0:
         raise InvalidParameter(parameter=name, value=value, must=must)
-    return Fraction(number)
+    exact = Fraction(number)
+    long = max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MOST_BITS
+    if not any_size and (long or (exact and not LEAST <= abs(exact) <= MOST)):
+        raise InvalidParameter(
+            parameter=name, value=value, must="be of ordinary size: between 2^-1022 and 2^1023, if not 0",
+            hint="rescale the statistic",
+        )  # fmt: skip
+    return exact
 
 
 def plain(value: Any) -> Any:
@@ -133,7 +146,21 @@ def integer_parameter(name: str, value: object, *, least: int | None) -> int:
     ):
         must = "be an integer" if least is None else f"be an integer that is at least {least}"
         raise InvalidParameter(parameter=name, value=value, must=must)
+    if abs(int(value)) > MOST:
+        raise InvalidParameter(parameter=name, value=value, must="be at most 2^1023 in size")
     return int(value)
+
+
+def entries(name: str, values: Any) -> tuple[Any, ...]:
+    """The members of a list, tuple or array; text, masked arrays and what has no members are refused."""
+    listed = isinstance(values, list | tuple) or (
+        isinstance(values, np.ndarray) and values.ndim > 0 and not isinstance(values, np.ma.MaskedArray)
+    )
+    if not listed:
+        raise InvalidParameter(
+            parameter=name, value=type(values).__name__, must="be a list, a tuple or an array without a mask"
+        )
+    return tuple(values)
 
 
 def flag_parameter(name: str, value: object) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter, settle
+from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
 from tacit.noise.enclosures import Enclosure, Reals, root, total
 from tacit.noise.grid import ContinuousLaw, Draws, Needs
 from tacit.noise.matrices import Matrix
@@ -50,6 +50,7 @@ class GaussianVector(ContinuousLaw):
 
     def __post_init__(self) -> None:
         d = integer_parameter("coordinates", self.coordinates, least=1)
+        settle(self, coordinates=d)
         exact_parameter("noise_std", self.noise_std)
         settle(self, noise_std=self.noise_std)
         matrix = None if self.factor is None else Matrix("factor", self.factor)
@@ -248,6 +249,7 @@ class FormulaBody(Body):
 
     def __post_init__(self) -> None:
         settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
+        settle(self, is_symmetric=flag_parameter("is_symmetric", self.is_symmetric))
 
     @property
     def dimension(self) -> int:
@@ -274,6 +276,8 @@ class KNorm(ContinuousLaw):
     def __post_init__(self) -> None:
         exact_parameter("noise_scale", self.noise_scale)
         settle(self, noise_scale=self.noise_scale)
+        if not isinstance(self.body, Body):
+            raise InvalidParameter(parameter="body", value=type(self.body).__name__, must="be a convex body")
 
     @property
     def dimension(self) -> int:

@@ -276,6 +276,8 @@ def rounding_delta(
     ):
         if exact_parameter(name, value, positive=False) < 0:
             raise InvalidParameter(parameter=name, value=value, must="be at least 0")
+    absolute_error, marginal_density_bound = float(absolute_error), float(marginal_density_bound)
+    failure_probability = float(failure_probability)
     if 2.0 * absolute_error >= g:
         raise NotCertified(
             what="a rounded draw",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.noise.balls import Exact, ball_of, exact_parameter
+from tacit.noise.balls import Exact, ball_of, entries, exact_parameter
 from tacit.noise.enclosures import Enclosure, Reals
 
 __all__ = ["Matrix"]
@@ -22,7 +22,10 @@ class Matrix:
     __slots__ = ("_exact", "_floats", "shape")
 
     def __init__(self, name: str, rows: Sequence[Sequence[Exact]] | npt.NDArray[np.float64]) -> None:
-        exact = [[exact_parameter(name, v, positive=False) for v in row] for row in rows]
+        exact = [
+            [exact_parameter(name, v, positive=False) for v in entries(name, row)]
+            for row in entries(name, rows)
+        ]
         if not exact or not exact[0] or len({len(row) for row in exact}) != 1:
             raise InvalidParameter(parameter=name, value=rows, must="be a matrix with at least one entry")
         self._exact = exact

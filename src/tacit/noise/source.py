@@ -152,9 +152,9 @@ class SeededSource(Source):
     __slots__ = ("_lock", "_stream", "seed")
 
     def __init__(self, *, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise InvalidParameter(parameter="seed", value=seed, must="be an integer")
-        self.seed = seed
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or int(seed).bit_length() > 4096:
+            raise InvalidParameter(parameter="seed", value=seed, must="be an integer of at most 4096 bits")
+        self.seed = seed = int(seed)
         self._lock = threading.Lock()
         key = hashlib.sha256(b"tacit seeded source\0" + str(seed).encode()).digest()
         self._stream = _Stream(key, bytes(16))

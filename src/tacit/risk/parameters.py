@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.mechanisms.base import epsilon_parameter
+from tacit.noise import unmasked
 from tacit.risk.kernel import Array
 
 __all__ = ["CRITERIA", "criterion_parameter", "epsilon_level", "prior_parameter", "range_parameter"]
@@ -28,15 +28,7 @@ def range_parameter(n: object) -> int:
 
 def epsilon_level(epsilon: object) -> float:
     """A finite epsilon above 0, as a float."""
-    number = isinstance(epsilon, int | float | Fraction | np.integer | np.floating)
-    if isinstance(epsilon, bool) or not number or not math.isfinite(float(epsilon)) or epsilon <= 0:  # type: ignore[arg-type, operator]
-        raise InvalidParameter(
-            parameter="epsilon",
-            value=epsilon,
-            must="be a finite number above 0",
-            hint="epsilon is the privacy loss; 0 would need infinite noise: then release nothing",
-        )
-    level = float(epsilon)  # type: ignore[arg-type]
+    level = float(epsilon_parameter(epsilon))
     if level > LARGEST_EPSILON:
         raise InvalidParameter(
             parameter="epsilon",
@@ -57,7 +49,7 @@ def criterion_parameter(criterion: str) -> str:
 def prior_parameter(prior: Any, states: int) -> Array:
     """Non-negative numbers that sum to 1 (to within rounding), one for each state."""
     try:
-        values = np.array(prior, dtype=np.float64)
+        values = np.array(unmasked(prior, name="prior"), dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidParameter(
             parameter="prior", value=type(prior).__name__, must="be a list of numbers"

@@ -11,9 +11,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, TooManyCells, WrongType
+from tacit.guarantees.checks import members, settle, text, whole
 from tacit.sources.schema import Category, Flag, Integer, Measured, Number, Schema
 
 __all__ = [
@@ -194,12 +196,21 @@ class Binned:
     column: str
     edges: int | tuple[Any, ...]
 
+    def __post_init__(self) -> None:
+        count = isinstance(self.edges, Integral | bool)
+        settle(
+            self,
+            column=text("column", self.column, empty=False),
+            edges=whole("edges", self.edges) if count else members("edges", self.edges),
+        )
+
 
 def bins(column: str, edges: int | Iterable[Any]) -> Binned:
     """Group by ranges of a number or date: a count of equal bins, or the edges, in order."""
     if isinstance(edges, bool) or (not isinstance(edges, int) and isinstance(edges, str)):
         raise InvalidParameter(parameter="edges", value=edges, must="be a number of bins or a list of edges")
-    return Binned(column=column, edges=edges if isinstance(edges, int) else tuple(edges))
+    listed = isinstance(edges, Iterable) and not isinstance(edges, bytes) and not hasattr(edges, "mask")
+    return Binned(column=column, edges=tuple(edges) if listed and getattr(edges, "ndim", 1) else edges)  # type: ignore[arg-type]
 
 
 def axis_of(by: str | Binned, schema: Schema) -> Axis:

@@ -86,6 +86,8 @@ def grid_spacing_of(given: Fraction | None, low: float, high: float) -> Fraction
         exponent = target.numerator.bit_length() - target.denominator.bit_length()
         power = Fraction(2) ** exponent
         given = power if power <= target else power / 2
+    if type(given) is not Fraction:
+        refuse("spacing", type(given).__name__, "be a Fraction", "or declare number(low, high, spacing=0.5)")
     numerator, denominator = given.numerator, given.denominator
     if given <= 0 or numerator & (numerator - 1) or denominator & (denominator - 1):
         refuse("spacing", str(given), "be a power of two", "for example 1, 0.5 or 2**-10")

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from tacit.errors import EmptyComposition, UnknownName
+from tacit.guarantees.checks import members
 from tacit.sources.checks import bounds_pair, day, finite, grid_spacing_of, inside, refuse, whole
 
 __all__ = ["Category", "Column", "Date", "Flag", "Integer", "Measured", "Number", "Outside"]
@@ -56,7 +57,7 @@ class Measured(Column):
     outside: Outside = "clamp"
 
     def __post_init__(self) -> None:
-        if self.outside not in ("clamp", "missing"):
+        if not isinstance(self.outside, str) or self.outside not in ("clamp", "missing"):
             raise UnknownName(
                 what="policy for values outside", name=str(self.outside), known=("clamp", "missing")
             )
@@ -332,7 +333,7 @@ class Category(Column):
             if self.missing is not None and not isinstance(self.missing, str):
                 refuse("missing", self.missing, "be a word", "an undeclared category holds words")
             return
-        values = tuple(self.values)
+        values = members("values", self.values)
         if not values:
             raise EmptyComposition(
                 what="the list of categories", hint="name them, or say category() for unknown keys"
@@ -352,7 +353,7 @@ class Category(Column):
         if len(set(values)) != len(values):
             refuse("values", values[:5], "be different from each other", "name each category once")
         object.__setattr__(self, "values", values)
-        if self.missing is not None and self.missing not in values:
+        if self.missing is not None and (type(self.missing) not in kinds or self.missing not in values):
             raise UnknownName(what="category for missing", name=str(self.missing), known=map(str, values))
 
     @property

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import EmptyComposition, MissingBounds, UnknownColumn, WrongType
-from tacit.sources.checks import refuse
+from tacit.sources.checks import finite, refuse
 from tacit.sources.columns import (
     Category,
     Column,
@@ -53,6 +53,7 @@ def number(
 
     spacing is a power of two; by default the largest one that leaves at least 2^20 steps between the bounds.
     """
+    finite("spacing", 1 if spacing is None else spacing)
     grid = None if spacing is None else Fraction(spacing)
     return Number(low=low, high=high, grid=grid, missing=missing, outside=outside)
 
@@ -70,7 +71,9 @@ def category(
     """One of these values; without a list, values that are not known in advance."""
     if isinstance(values, str):
         refuse("values", values, "be a list", 'for example category(["CA", "NY"])')
-    return Category(values=None if values is None else tuple(values), missing=missing)  # type: ignore[arg-type]
+    listed = isinstance(values, Iterable) and not isinstance(values, bytes) and not hasattr(values, "mask")
+    given = tuple(values) if listed and getattr(values, "ndim", 1) else values  # type: ignore[arg-type]
+    return Category(values=given, missing=missing)  # type: ignore[arg-type]
 
 
 def flag(*, missing: bool | None = None) -> Flag:

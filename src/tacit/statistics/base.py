@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnitMismatch
 from tacit.guarantees import GroupOf, People, Unit
+from tacit.guarantees.checks import flag, members, settle, text
 from tacit.sources.aggregates import MOST_ROWS_BITS, NARROW_BITS, Aggregate
 from tacit.sources.aggregates import People as CountPeople
 from tacit.sources.aggregates import Rows as CountRows
@@ -49,6 +50,9 @@ def by_columns(by: By) -> tuple[str | Binned, ...]:
     if not isinstance(by, str | Binned | Sequence | None):
         raise InvalidParameter(parameter="by", value=by, must="name columns", hint='by="state" or by=[...]')
     entries = () if by is None else (by,) if isinstance(by, str | Binned) else tuple(by)
+    for entry in entries:
+        if not isinstance(entry, str | Binned):
+            raise InvalidParameter(parameter="by", value=type(entry).__name__, must="name columns")
     names = list(map(column_of, entries))
     if len(set(map(str, names))) != len(names):
         raise InvalidParameter(parameter="by", value=names, must="name different columns")
@@ -167,6 +171,24 @@ class Statistic(ABC):
 
     by: tuple[str | Binned, ...] = ()
     where: Expression | None = None
+
+    def __post_init__(self) -> None:
+        self._check_words()
+
+    def _check_words(self) -> None:
+        """Columns are text, groups are columns, filters are trees, flags are flags; one with checks of its own asks."""
+        for name in ("by", "columns"):
+            if hasattr(self, name):
+                settle(self, **{name: by_columns(members(name, getattr(self, name)))})
+        for name in ("column", "numerator", "denominator"):
+            if hasattr(self, name):
+                settle(self, **{name: text(name, getattr(self, name), empty=False)})
+        if hasattr(self, "root"):
+            settle(self, root=flag("root", self.root))
+        share = getattr(self, "of", None) if self.kind == "proportion" else None
+        for where in (self.where, share):
+            if where is not None and not isinstance(where, Expression):
+                raise InvalidParameter(parameter="where", value=type(where).__name__, must="be a filter")
 
     @abstractmethod
     def on(self, schema: Schema, unit: Unit) -> Question:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.guarantees import Unit
+from tacit.guarantees.checks import members, settle, whole
 from tacit.sources.aggregates import People, Rows
 from tacit.sources.axes import Binned, Magnitudes, axis_of, bins
 from tacit.sources.expressions import Expression
@@ -57,9 +58,11 @@ class Count(Statistic):
     over: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.of not in ("rows", "people"):
+        self._check_words()
+        if not isinstance(self.of, str) or self.of not in ("rows", "people"):
             raise UnknownName(what="thing to count", name=str(self.of), known=("rows", "people"))
         named = list(map(column_of, self.by))
+        settle(self, over=members("over", self.over))
         for column in self.over:
             if column not in named:
                 raise UnknownName(what="column of the count", name=str(column), known=named)
@@ -113,13 +116,11 @@ class Margins(Statistic):
     order: int = 1
 
     def __post_init__(self) -> None:
+        self._check_words()
         if not self.columns:
             raise EmptyComposition(what="the list of columns", hint="name at least one")
-        if (
-            isinstance(self.order, bool)
-            or not isinstance(self.order, int)
-            or not 1 <= self.order <= len(self.columns)
-        ):
+        settle(self, order=whole("order", self.order))
+        if not 1 <= self.order <= len(self.columns):
             raise InvalidParameter(
                 parameter="order", value=self.order, must=f"lie between 1 and {len(self.columns)}",
                 hint="1 counts each column, 2 each pair of columns",

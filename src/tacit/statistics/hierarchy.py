@@ -12,6 +12,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.guarantees import People, Unit
+from tacit.guarantees.checks import members, settle
 from tacit.sources.aggregates import Rows
 from tacit.sources.axes import Axis, Binned, Listed, Open, axes_of
 from tacit.sources.expressions import Expression
@@ -44,13 +45,22 @@ class Hierarchy(Statistic):
     parents: Pairs = ()
 
     def __post_init__(self) -> None:
+        self._check_words()
         if not self.columns:
             raise EmptyComposition(what="the list of columns", hint="name at least one")
+        if not isinstance(self.parents, tuple | list):
+            raise InvalidParameter(parameter="parents", value=type(self.parents).__name__, must="be pairs")
         if self.parents and len(self.columns) != 1:
             raise InvalidParameter(
                 parameter="parents", value=len(self.columns), must="come with one column, that of the leaves",
                 hint="with several columns each one refines the one before it, and needs no map",
             )  # fmt: skip
+        settle(self, parents=members("parents", self.parents))
+        for pair in self.parents:
+            if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(map(_is_key, pair)):
+                raise InvalidParameter(
+                    parameter="parents", value="an entry", must="be a pair (child, parent)"
+                )
         if self.parents:
             Tree.of(self.parents)
 
@@ -160,8 +170,14 @@ def hierarchy(
     `parents` maps each key to what contains it, up to the top, which maps to None; pairs (child, parent) are
     taken too. Two parents, a cycle, a parent that is no node: errors, before anything is read.
     """
-    pairs = parents.items() if isinstance(parents, Mapping) else (parents or ())
-    return Hierarchy(columns=by_columns(columns), parents=tuple(pairs), where=filter_of(where))
+    pairs = list(parents.items()) if isinstance(parents, Mapping) else () if parents is None else parents
+    listed = isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes) and not hasattr(pairs, "mask")
+    given: Any = tuple(pairs) if listed and getattr(pairs, "ndim", True) else pairs
+    return Hierarchy(columns=by_columns(columns), parents=given, where=filter_of(where))
+
+
+def _is_key(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float | tuple)
 
 
 def _depths(tree: Tree) -> dict[Hashable, int]:

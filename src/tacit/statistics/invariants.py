@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Guarantee, Neighbours, Unit
+from tacit.guarantees.checks import settle, whole
 from tacit.ledger.canonical import canonical, sha256
 from tacit.statistics.base import Question
 from tacit.statistics.counts import Count, Margins
@@ -47,7 +48,11 @@ class PublicTotals:
 
     def __post_init__(self) -> None:
         if self.total is not None:
-            object.__setattr__(self, "total", int(_counts("total", self.total)))
+            settle(self, total=whole("total", self.total, least=0))
+        for name in ("tables", "nodes"):
+            if not isinstance(getattr(self, name), Mapping):
+                kind = type(getattr(self, name)).__name__
+                raise InvalidParameter(parameter=name, value=kind, must="be a mapping to counts")
         tables = {
             tuple(columns): _counts(f"tables[{columns}]", v) for columns, v in dict(self.tables).items()
         }
@@ -191,6 +196,9 @@ def public_totals(
 
     They must count what the question counts: all rows, and no others. Contradictions among them are an error.
     """
+    for name, given in (("tables", tables), ("nodes", nodes)):
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidParameter(parameter=name, value=type(given).__name__, must="be a mapping to counts")
     named = {(k,) if isinstance(k, str) else tuple(k): np.asarray(v) for k, v in (tables or {}).items()}
     return PublicTotals(total=total, tables=named, nodes=dict(nodes or {}))
 

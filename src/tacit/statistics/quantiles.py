@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.guarantees import Unit
+from tacit.guarantees.checks import members, settle, whole
 from tacit.sources.aggregates import Rows
 from tacit.sources.axes import Cut, cell_count
 from tacit.sources.expressions import Expression
@@ -43,6 +44,8 @@ class Quantiles(Statistic):
     resolution: int = RESOLUTION
 
     def __post_init__(self) -> None:
+        self._check_words()
+        settle(self, at=members("at", self.at))
         if not self.at:
             raise EmptyComposition(what="the list of shares", hint="for example at=[0.25, 0.5, 0.75]")
         for share in self.at:
@@ -50,12 +53,10 @@ class Quantiles(Statistic):
                 raise InvalidParameter(
                     parameter="at", value=share, must="lie strictly between 0 and 1", hint="0.5 is the median"
                 )
+        settle(self, at=tuple(float(s) if isinstance(s, float) else s for s in self.at))
         if list(self.at) != sorted(set(self.at)):
             raise InvalidParameter(parameter="at", value=self.at, must="increase")
-        if isinstance(self.resolution, bool) or not isinstance(self.resolution, int) or self.resolution < 2:
-            raise InvalidParameter(
-                parameter="resolution", value=self.resolution, must="be a whole number above 1"
-            )
+        settle(self, resolution=whole("resolution", self.resolution, least=2))
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         column = schema.measured(self.column)
@@ -120,7 +121,7 @@ def quantiles(
 ) -> Quantiles:
     """Several quantiles of a number or date at once, in each group."""
     return Quantiles(
-        column=column, at=tuple(at), by=by_columns(by), where=filter_of(where), resolution=resolution
+        column=column, at=members("at", at), by=by_columns(by), where=filter_of(where), resolution=resolution
     )
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.guarantees import GroupOf, Unit
+from tacit.guarantees.checks import members, settle
 from tacit.mechanisms import L1, L2, Impossible, KeysOfAUnit, SparseHistogram
 from tacit.mechanisms.sparse_keys import Keys
 from tacit.noise.balls import Exact
@@ -108,10 +109,12 @@ class SparseCount(Statistic):
     impossible: tuple[Pattern, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_words()
         if not self.columns:
             raise EmptyComposition(what="the list of columns", hint="name at least one")
-        if self.of not in ("rows", "people"):
+        if not isinstance(self.of, str) or self.of not in ("rows", "people"):
             raise UnknownName(what="thing to count", name=str(self.of), known=("rows", "people"))
+        settle(self, impossible=members("impossible", self.impossible))
         if len(self.impossible) > MOST_PATTERNS:
             raise InvalidParameter(
                 parameter="impossible", value=len(self.impossible), must=f"be at most {MOST_PATTERNS} patterns",
@@ -181,7 +184,7 @@ def sparse_histogram(
         columns=by_columns(columns),
         where=filter_of(where),
         of=of,
-        impossible=tuple(_pattern(p) for p in impossible),
+        impossible=tuple(_pattern(p) for p in members("impossible", impossible)),
     )
 
 

@@ -73,6 +73,7 @@ class Ratio(Statistic):
     denominator: str
 
     def __post_init__(self) -> None:
+        self._check_words()
         if self.numerator == self.denominator:
             raise InvalidParameter(parameter="denominator", value=self.denominator, must="be another column")
 

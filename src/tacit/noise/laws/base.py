@@ -162,7 +162,7 @@ class DiscreteLaw(ABC):
 
 
 def _level(name: str, p: float | Fraction) -> Fraction:
-    level = exact_parameter(name, p)
+    level = exact_parameter(name, p, any_size=True)
     if level >= 1:
         raise InvalidParameter(parameter=name, value=p, must="lie strictly between 0 and 1")
     return level

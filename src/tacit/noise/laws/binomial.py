@@ -19,6 +19,7 @@ from tacit.noise.balls import (
     integer_parameter,
     precision,
     scaled_floor,
+    settle,
     working_precision,
 )
 from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform, joined
@@ -121,6 +122,7 @@ class Binomial(DiscreteLaw):
 
     def __post_init__(self) -> None:
         n = integer_parameter("trials", self.trials, least=0)
+        settle(self, trials=n, probability_of_one=self.probability_of_one)
         p = probability_parameter("probability_of_one", self.probability_of_one)
         shape = None if n == 0 or p in (0, 1) else _Shape(n, p, _mode(n, p))
         object.__setattr__(self, "_shape", shape)

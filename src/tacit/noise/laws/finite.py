@@ -11,7 +11,7 @@ from math import lcm
 import flint
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.noise.balls import Ball, CertifiedReal, Exact, ball_of, exact_parameter
+from tacit.noise.balls import Ball, CertifiedReal, Exact, ball_of, entries, exact_parameter, plain, settle
 from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.series import Series
@@ -32,7 +32,7 @@ def probability_parameter(name: str, value: Exact | CertifiedReal) -> Fraction |
     """A probability in [0, 1], exact or certified."""
     if isinstance(value, CertifiedReal):
         return value
-    exact = exact_parameter(name, value, positive=False)
+    exact = exact_parameter(name, value, positive=False, any_size=True)
     if not 0 <= exact <= 1:
         raise InvalidParameter(parameter=name, value=value, must="lie between 0 and 1")
     return exact
@@ -47,12 +47,13 @@ class Bernoulli(DiscreteLaw):
 
     def __post_init__(self) -> None:
         p = probability_parameter("probability_of_one", self.probability_of_one)
+        settle(self, probability_of_one=self.probability_of_one)
         object.__setattr__(self, "_inverter", bernoulli(lambda: ball_of(p)))
 
     @classmethod
     def exponential(cls, exponent: Exact) -> Bernoulli:
         """1 with probability exp(-exponent), exactly; exponent >= 0."""
-        x = exact_parameter("exponent", exponent, positive=False)
+        x = exact_parameter("exponent", exponent, positive=False, any_size=True)
         if x < 0:
             raise InvalidParameter(parameter="exponent", value=exponent, must="be at least 0")
         real = CertifiedReal(evaluate=lambda: (-ball_of(x)).exp(), name=f"exp(-{x})")
@@ -119,7 +120,8 @@ class FiniteLaw(_Finite):
     _inverter: Inverter = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        exact = [exact_parameter("weights", w, positive=False) for w in self.weights]
+        given = entries("weights", self.weights)
+        exact = [exact_parameter("weights", w, positive=False, any_size=True) for w in given]
         if not exact:
             raise EmptyComposition(what="weights", hint="give at least one weight")
         if min(exact) < 0 or not any(exact):
@@ -129,7 +131,7 @@ class FiniteLaw(_Finite):
         common = lcm(*(w.denominator for w in exact))
         integers = [int(w * common) for w in exact]
         suffix = tuple(accumulate(reversed(integers)))[::-1]
-        object.__setattr__(self, "weights", tuple(self.weights))
+        object.__setattr__(self, "weights", tuple(plain(w) for w in given))
         object.__setattr__(self, "_inverter", Inverter(_Suffixes(suffix), limit=len(suffix)))
 
     def __len__(self) -> int:
@@ -165,7 +167,8 @@ class Categorical(_Finite):
     _inverter: Inverter = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        exact = [exact_parameter("log_weights", w, positive=False) for w in self.log_weights]
+        given = entries("log_weights", self.log_weights)
+        exact = [exact_parameter("log_weights", w, positive=False, any_size=True) for w in given]
         if not exact:
             raise EmptyComposition(what="log_weights", hint="give at least one log-weight")
         top = max(exact)
@@ -173,7 +176,7 @@ class Categorical(_Finite):
         def terms() -> tuple[list[Ball], Ball]:
             return [ball_of(w - top).exp() for w in exact], flint.arb(0)
 
-        object.__setattr__(self, "log_weights", tuple(self.log_weights))
+        object.__setattr__(self, "log_weights", tuple(plain(w) for w in given))
         object.__setattr__(self, "_inverter", Inverter(Series(terms), limit=len(exact)))
 
     def __len__(self) -> int:

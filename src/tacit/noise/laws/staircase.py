@@ -49,6 +49,7 @@ class Staircase(DiscreteLaw):
         settle(self, sensitivity=integer_parameter("sensitivity", self.sensitivity, least=1))
         if self.gamma is not None and not 0 < exact_parameter("gamma", self.gamma) <= 1:
             raise InvalidParameter(parameter="gamma", value=self.gamma, must="lie in (0, 1]")
+        settle(self, gamma=self.gamma)
         object.__setattr__(self, "plateau", self._chosen())
 
     def _chosen(self) -> int:

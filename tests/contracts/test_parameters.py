@@ -1,0 +1,83 @@
+"""Every parameter of everything public is taken as what it is, or refused: nothing is cut, wrapped or guessed.
+
+1.9, True, "3", "no", NaN, masked arrays, narrow and unsigned NumPy scalars, very large and very small numbers are fed
+to each parameter of each public class and constructor. What is public is found by looking; what has no example in
+`tests/support/parameter_examples.py` and is not named below fails.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+from typing import Any
+
+import pytest
+from tests.support import parameter_examples as examples
+from tests.support.parameters import problems
+
+ROOMS: dict[str, dict[str, dict[str, Any]]] = {
+    "tacit.mechanisms": examples.MECHANISMS,
+    "tacit.noise": examples.NOISE,
+    "tacit.accounting.events": examples.EVENTS,
+    "tacit.accounting": examples.ACCOUNTING,
+    "tacit.guarantees": {**examples.GUARANTEES, **examples.LAWS},
+    "tacit.statistics": examples.STATISTICS,
+    "tacit.sources": examples.SOURCES,
+    "tacit.curator": examples.CURATOR,
+}
+
+MADE_BY_TACIT: dict[str, str] = {
+    "tacit.mechanisms": """Answers Candidate Chosen Cumulated Kept MarginPlan NoisyQuantiles Released ResponseComparison
+        RoughBounds Selected SparseReleased SparseTable StableReleased Tested TreeCounts""",
+    "tacit.noise": """CertifiedReal ComputableLaw CryptographicSource Difference Draws FormulaBody GridVector Needs
+        SampledBody add_exact integer_array narrowed permutation real_array root total uniform_integer
+        unmasked""",
+    "tacit.accounting.events": "Event Simple",
+    "tacit.accounting": "Account Calibration Event",
+    "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem
+        Unit compose parallel theorem""",
+    "tacit.statistics": """CountTable Movement NoisyTable Part PublicTotals Question SparseQuestion Tree
+        consistent_margins consistent_tree fit_table integer_margins is_valid_histogram nearest_histogram read
+        read_cells synthetic_rows tables_of valid_counts whole_cells whole_table""",
+    "tacit.sources": """Aggregate Axis Cells Column Expression Files Measured Request Schema Table
+        files open_table parse run""",
+    "tacit.curator": "Curator Plan Planned Price Release Releases make_plan",
+}
+"""Results, base classes, enumerations, and functions of data: no constructors of a promise."""
+
+
+def public(room: str) -> dict[str, Any]:
+    """What a room exports that can be called with parameters."""
+    module = importlib.import_module(room)
+    found = {name: getattr(module, name) for name in module.__all__}
+    return {
+        name: value
+        for name, value in found.items()
+        if (inspect.isclass(value) or inspect.isfunction(value))
+        and not inspect.isabstract(value)
+        and not (inspect.isclass(value) and issubclass(value, BaseException))
+    }
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_everything_public_has_an_example_or_is_made_by_tacit(room: str) -> None:
+    made = set(MADE_BY_TACIT[room].split())
+    assert not made & set(ROOMS[room])
+    assert sorted(public(room)) == sorted(made & set(public(room)) | set(ROOMS[room]))
+    assert made <= set(public(room)), "names that are gone"
+
+
+CASES = [(room, name) for room, table in sorted(ROOMS.items()) for name in table]
+
+
+@pytest.mark.parametrize(("room", "name"), CASES, ids=[f"{r.removeprefix('tacit.')}.{n}" for r, n in CASES])
+def test_strange_parameters_are_taken_right_or_refused(room: str, name: str) -> None:
+    make, example = public(room)[name], ROOMS[room][name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(**example)
+        found = list(
+            problems(make, example, numbers_only=name in examples.LAWS, decimals=room == "tacit.curator")
+        )
+    assert not found, "\n".join(found)

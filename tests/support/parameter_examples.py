@@ -1,0 +1,244 @@
+"""One right call for everything public that takes parameters, and what is not called because only tacit makes it.
+
+A new class or function in a public room must be named here: the contract test finds out.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting import events
+from tacit.guarantees import Approximate, Concentrated, Gaussian, Pure, Rows
+from tacit.mechanisms import (
+    L1,
+    L2,
+    Contribution,
+    Count,
+    Gauge,
+    Laplace,
+    Score,
+    Workload,
+)
+from tacit.noise import LinfBall
+from tacit.sources import parse
+from tacit.statistics import count
+
+CUBE = LinfBall(coordinates=2)
+COUNT_NOISE = Laplace(sensitivity=L1(1), noise_scale=1)
+
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "Box": {"low": [-1, -2], "high": [1, 2]},
+    "Contribution": {"value": 1, "body": CUBE, "replace": True},
+    "Count": {"value": 1},
+    "CumulativeGaussian": {
+        "bins": 8, "l2_squared": 1, "noise_std": 100_000, "bits": 12, "total_is_public": False
+    },
+    "CumulativeTree": {"bins": 8, "l1": 1, "epsilon": 1, "total_is_public": False},
+    "Exponential": {"epsilon": 1, "sensitivity": Score(1)},
+    "Gamma": {"sensitivity": L2(1), "noise_scale": 1, "dimension": 2, "spacing": 1},
+    "Gauge": {"value": 1, "body": CUBE},
+    "Gaussian": {"sensitivity": L2(1), "noise_std": 3, "dimension": 2, "spacing": 1},
+    "GaussianSelection": {
+        "noise_std": 3, "threshold": 30, "keys": 2, "replaced": False, "group": 1, "epsilon": 1
+    },
+    "Geometric": {"epsilon": 1, "sensitivity": Count(1)},
+    "Grid": {"spacing": 1},
+    "HullGauge": {"value": 1, "body": CUBE},
+    "Impossible": {"test": lambda k: k > 5, "count": 3},
+    "InterquartileRangeByTest": {"proposed": L1(1), "test_epsilon": 1, "release_epsilon": 1, "delta": 1e-6},
+    "IntervalExponential": {"sensitivity": L1(1), "noise_scale": 1, "low": 0, "high": 8, "spacing": 1},
+    "KNorm": {"sensitivity": Gauge(1, CUBE), "noise_scale": 1, "spacing": 1},
+    "KNormDifference": {"sensitivity": Contribution(1, CUBE), "noise_scale": 1, "spacing": 1},
+    "KeysOfAUnit": {"keys": 2, "each": 2, "total": 3},
+    "L1": {"value": 1},
+    "L2": {"value": 1},
+    "Laplace": {"sensitivity": L1(1), "noise_scale": 1, "spacing": 1},
+    "Linf": {"value": 1},
+    "Mahalanobis": {"value": 1, "covariance": [[1, 0], [0, 1]]},
+    "MedianByTest": {"proposed": L1(1), "test_epsilon": 1, "release_epsilon": 1, "delta": 1e-6, "spacing": 1},
+    "OptimalSelection": {"epsilon": 1, "delta": 1e-4, "keys": 2, "replaced": False, "group": 1},
+    "PermuteAndFlip": {"epsilon": 1, "sensitivity": Score(1)},
+    "PolytopeNorm": {"points": [(1, 0), (0, 1)], "noise_scale": 1, "times": 1, "spacing": 1},
+    "QuantileSelection": {
+        "bins": 8, "share": 0.5, "rank_sensitivity": 0.5, "epsilon": 1, "confidence": 0.9
+    },
+    "RandomizedResponse": {"epsilon": 1, "categories": 3},
+    "RangeNorm": {"dimension": 2, "noise_scale": 1, "times": 1, "spacing": 1},
+    "RangeTree": {"cells": 2, "branching": 2, "mechanisms": (COUNT_NOISE, COUNT_NOISE)},
+    "RoundedGaussian": {"sensitivity": L2(1), "noise_std": 3, "dimension": 2, "spacing": 1},
+    "Score": {"value": 1, "monotone": False},
+    "Selection": {
+        "epsilon": 1, "sensitivity": Score(1), "candidates": ["a", "b"], "method": "permute-and-flip"
+    },
+    "Simplex": {"vertices": [[-1, -1], [2, 0], [0, 2]]},
+    "SmoothBound": {"value": 1, "beta": 1},
+    "SmoothLaplace": {"epsilon": 1, "noise_multiplier": 4, "beta": 0.05, "spacing": 1},
+    "SmoothStudent": {"noise_multiplier": 4, "beta": 0.1, "degrees": 3, "spacing": 1},
+    "SparseHistogram": {"noise": COUNT_NOISE, "domain": 100, "threshold": 5},
+    "StableHistogram": {"noise": COUNT_NOISE, "threshold": 20},
+    "Staircase": {"epsilon": 1, "sensitivity": Count(2), "spacing": 1, "gamma": 0.5},
+    "TruncatedGeometric": {"epsilon": 1, "low": 0, "high": 10, "sensitivity": Count(1)},
+    "Workload": {"matrix": [[1, 0], [1, 1]], "neighbours": "add-or-remove", "rows": 2, "absent": True},
+    "choose": {"workload": Workload(matrix=np.eye(2, dtype=int)), "epsilon": 1, "ordered": False},
+    "gauge": {"body": CUBE, "points": [[1.0, 2.0]]},
+    "gaussian_wins_from": {"epsilon": 1, "delta": 1e-6},
+    "hall_threshold": {"noise": COUNT_NOISE, "cells": 100, "occupied": 2},
+    "margin_errors": {"sizes": [2, 3], "order": 1, "epsilon": 1, "rows": 1, "complete": False},
+    "margin_matrices": {"sizes": [2, 3], "order": 1},
+    "median_rank": {"count": 5},
+    "noise_floor": {"noise": COUNT_NOISE, "cells": 1 << 30, "expected_false": 10},
+    "on_grid": {"values": [1.0, 2.5], "spacing": 1},
+    "one_way_margins": {"columns": 3, "epsilon": 1, "rows": 1},
+    "partition_selection": {"epsilon": 1, "delta": 1e-4, "keys": 2, "replaced": False, "group": 1},
+    "prefix_matrix": {"cells": 3},
+    "range_matrix": {"cells": 3},
+    "smooth_bound": {"values": [1, 2, 3], "beta": 1, "low": 0, "high": 10, "rank": 2, "spacing": 1},
+}  # fmt: skip
+
+NOISE: dict[str, dict[str, Any]] = {
+    "Bernoulli": {"probability_of_one": 0.5},
+    "Beta": {"a": 1, "b": 2},
+    "Binomial": {"trials": 5, "probability_of_one": 0.5},
+    "Categorical": {"log_weights": [0, -1]},
+    "DiscreteGaussian": {"noise_std": 3},
+    "DiscreteLaplace": {"noise_scale": 3},
+    "Ellipsoid": {"factor": [[1, 0], [0, 2]]},
+    "EuclideanBall": {"coordinates": 2, "radius": 1},
+    "FiniteLaw": {"weights": [1, 2]},
+    "Gamma": {"shape": 2, "noise_scale": 1},
+    "GaussianVector": {"coordinates": 2, "noise_std": 1},
+    "Geometric": {"noise_scale": 2},
+    "KNorm": {"body": CUBE, "noise_scale": 1},
+    "L1Ball": {"coordinates": 2, "radius": 1},
+    "LinfBall": {"coordinates": 2, "radius": 1},
+    "SeededSource": {"seed": 1},
+    "Sphere": {"coordinates": 2, "radius": 1},
+    "Staircase": {"epsilon": 1, "sensitivity": 2, "gamma": 0.5},
+    "grid_spacing": {"spacing": 1},
+    "rounding_delta": {
+        "coordinates": 2, "absolute_error": 1e-9, "spacing": 1, "marginal_density_bound": 1.0,
+        "failure_probability": 0.0,
+    },
+}  # fmt: skip
+
+EVENTS: dict[str, dict[str, Any]] = {
+    "Approximate": {"epsilon": 1, "delta": 1e-6},
+    "Composed": {"events": (events.Pure(epsilon=1),)},
+    "Concentrated": {"rho": 0.5},
+    "DiscreteGaussian": {"noise_multiplier": 2, "sensitivity": 2},
+    "DiscreteLaplace": {"epsilon": 1, "sensitivity": 2},
+    "Exponential": {"epsilon": 1},
+    "Gaussian": {"noise_multiplier": 2},
+    "Laplace": {"epsilon": 1},
+    "PermuteAndFlip": {"epsilon": 1},
+    "PoissonSampled": {"event": events.Gaussian(noise_multiplier=2), "sampling_rate": 0.1},
+    "Pure": {"epsilon": 1},
+    "RandomizedResponse": {"epsilon": 1, "categories": 3},
+    "Repeated": {"event": events.Pure(epsilon=1), "times": 3},
+    "Staircase": {"epsilon": 1, "gamma": 0.5},
+    "Tabulated": {"p": (0.5, 0.5), "q": (0.25, 0.75)},
+    "WithoutReplacement": {"event": events.Gaussian(noise_multiplier=2), "sampling_rate": 0.1},
+    "flatten": {"events": events.Pure(epsilon=1)},
+}
+
+ACCOUNTING: dict[str, dict[str, Any]] = {
+    "AdvancedFilter": {"budget": Approximate(epsilon=1, delta=1e-6), "share": 0.5},
+    "ApproximateFilter": {"budget": Approximate(epsilon=1, delta=1e-6)},
+    "ConcentratedFilter": {"budget": Concentrated(rho=1)},
+    "GaussianFilter": {"budget": Gaussian(mu=1)},
+    "PureFilter": {"budget": Pure(epsilon=1)},
+    "RenyiFilter": {"order": 2, "epsilon": 1},
+    "account": {"events": events.Pure(epsilon=1), "delta": 1e-6},
+    "bound_of": {"events": events.Pure(epsilon=1), "accountant": "pure"},
+    "calibrate": {
+        "plan": lambda noise: events.Gaussian(noise_multiplier=noise), "epsilon": 1, "delta": 1e-5, "more_noise": True
+    },
+    "filter_for": {"budget": Pure(epsilon=1)},
+    "profile_of": {"events": events.Pure(epsilon=1), "neighbours": "add-or-remove"},
+}  # fmt: skip
+
+GUARANTEES: dict[str, dict[str, Any]] = {
+    "Approximate": {"epsilon": 1, "delta": 1e-6},
+    "BoundedAdversary": {"assumption": "AES", "advantage": 1e-9},
+    "Concentrated": {"rho": 1},
+    "Coupled": {"priv": "the row", "alt": "the rest", "family": 3},
+    "Gaussian": {"mu": 1},
+    "GroupOf": {"of": Rows(), "size": 2},
+    "Guarantee": {"bound": Pure(epsilon=1), "unit": Rows()},
+    "People": {"column": "id", "at_most": 3, "groups": 2},
+    "Pointwise": {"epsilon": 1, "delta": 1e-6},
+    "Priors": {"family": "all", "unknown_rows": 3},
+    "Pure": {"epsilon": 1},
+    "RandomData": {"gamma": 0.01},
+    "Renyi": {"orders": (2.0, 3.0), "epsilons": (0.5, 0.7)},
+    "Rows": {},
+    "group_of": {"unit": Rows(), "size": 2},
+    "people": {"column": "id", "at_most": 3, "groups": 2},
+    "rows": {},
+}
+
+LAWS: dict[str, dict[str, Any]] = {
+    "concentrated_budget": {"epsilon": 1, "delta": 1e-6, "printed": False},
+    "convert": {"bound": Pure(epsilon=1), "to": Concentrated},
+    "gaussian_budget": {"epsilon": 1, "delta": 1e-6},
+    "group": {"what": Pure(epsilon=1), "size": 2},
+    "post_process": {"what": Pure(epsilon=1)},
+    "renyi_budget": {"epsilon": 1, "delta": 1e-6},
+    "repeat": {"part": Pure(epsilon=1), "times": 3},
+    "subsample": {"what": Pure(epsilon=1), "rate": 0.1, "scheme": "poisson"},
+}
+"""Functions of bounds; their numbers and flags are fed, what they say of bounds is tested with the laws."""
+
+STATISTICS: dict[str, dict[str, Any]] = {
+    "Bounds": {"column": "age"},
+    "Count": {"of": "rows"},
+    "Hierarchy": {"columns": ("state",)},
+    "Margins": {"columns": ("state", "sick"), "order": 1},
+    "Mean": {"column": "age"},
+    "Proportion": {"of": parse("sick")},
+    "Quantiles": {"column": "age", "at": (0.5,), "resolution": 16},
+    "Ratio": {"numerator": "age", "denominator": "income"},
+    "SparseCount": {"columns": ("state",)},
+    "Sum": {"column": "age"},
+    "Variance": {"column": "age", "root": False},
+    "bounds": {"column": "age"},
+    "contingency": {"columns": ["state", "sick"]},
+    "count": {"by": "state"},
+    "hierarchy": {"columns": ["state"]},
+    "histogram": {"column": "age", "bins": 4},
+    "margins": {"columns": ["state", "sick"], "order": 1},
+    "mean": {"column": "age"},
+    "median": {"column": "age", "resolution": 16},
+    "proportion": {"of": "sick"},
+    "public_totals": {"total": 100},
+    "quantile": {"column": "age", "at": 0.5, "resolution": 16},
+    "quantiles": {"column": "age", "at": [0.25, 0.5], "resolution": 16},
+    "ratio": {"numerator": "age", "denominator": "income"},
+    "sparse_histogram": {"columns": ["state"]},
+    "standard_deviation": {"column": "age"},
+    "sum": {"column": "age"},
+    "variance": {"column": "age"},
+}
+
+SOURCES: dict[str, dict[str, Any]] = {
+    "Category": {"values": ("a", "b")},
+    "Date": {"low": datetime.date(2020, 1, 1), "high": datetime.date(2021, 1, 1)},
+    "Flag": {"missing": False},
+    "Integer": {"low": 0, "high": 10, "missing": 1},
+    "Number": {"low": 0.0, "high": 10.0, "missing": 1.0},
+    "bins": {"column": "age", "edges": 4},
+    "category": {"values": ["a", "b"]},
+    "date": {"low": "2020-01-01", "high": "2021-01-01"},
+    "flag": {"missing": True},
+    "integer": {"low": 0, "high": 10, "missing": 1},
+    "number": {"low": 0, "high": 10, "spacing": 0.5, "missing": 1},
+}
+
+CURATOR: dict[str, dict[str, Any]] = {
+    "Ask": {"statistic": count()},
+    "ask": {"statistic": count(), "name": "n", "weight": 1, "interval": 0.9, "rows": 10, "epsilon": 1},
+    "price": {"epsilon": 0.5, "delta": 1e-6},
+}
