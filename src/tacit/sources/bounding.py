@@ -190,8 +190,13 @@ def _first_rows(table: Table, key: bytes, at_most: int) -> Any:
     import ibis
 
     assert table.person is not None
-    reader, source = reader_of(table, table.relation), table.relation
     columns = sorted(table.columns)
+    given = table.relation
+    # Bytes that are no text would stop the engine where it keeps them; without a text there is no person either.
+    source = given.mutate(
+        **{c: table.dialect.sound(given[c]) for c in columns if given[c].type().is_string()}
+    )
+    reader = Reader(source, table.schema, person=table.person, engine=table.dialect)
     declared = [reader.clean(c) if _is_list(table, c) else source[c] for c in columns]
     grids = [_grid(table, c) for c in columns]
     # The hash is a column of its own before the window orders by it.

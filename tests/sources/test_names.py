@@ -1,0 +1,83 @@
+"""Names of columns: ours cannot be taken, case does not make two of one, and quoting is total."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import tacit.statistics as ask
+from tacit.errors import BadData, InvalidParameter, TacitError
+from tacit.guarantees import people, rows
+from tacit.sources import Schema, category, flag, integer, open_table
+
+KEY = b"an ordinary secret of the tests."
+OURS = ["__tacit_rank", "__tacit_hash", "__tacit_k0", "__TACIT_RANK", "__Tacit", "__tacit"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_names_of_our_own_are_refused(name):
+    with pytest.raises(InvalidParameter, match="__tacit"):
+        Schema({"a": flag(), name: flag()})
+    with pytest.raises(InvalidParameter, match="__tacit"):
+        people(name, at_most=1)
+
+
+@pytest.mark.parametrize("pair", [("Age", "age"), ("STATE", "state"), ("Straße", "STRASSE")])
+def test_names_that_differ_in_case_only_are_refused(pair):
+    with pytest.raises(InvalidParameter, match="case"):
+        Schema(dict.fromkeys(pair, flag()))
+    table = pa.table({pair[0]: [1], "x": [1]})
+    with pytest.raises((InvalidParameter, BadData)):
+        open_table(table, schema={pair[0]: flag()}, unit=people(pair[1], at_most=1))
+    both = pa.table({pair[0]: [1], pair[1]: [0]})
+    with pytest.raises(TacitError):
+        open_table(both, schema={pair[0]: flag()}, unit=rows())
+
+
+def test_a_parquet_file_with_two_names_that_are_one_is_refused(tmp_path):
+    """DuckDB would call the second one `age_1`, and that name may be declared."""
+    import pyarrow.parquet
+
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(pa.table({"Age": [1], "age": [0], "age_1": [5]}), path)
+    for name in ("Age", "age"):
+        with pytest.raises(TacitError):
+            open_table(path, schema={name: integer(0, 9)}, unit=rows())
+
+
+ODD = [
+    "k0",
+    "v0",
+    "K1",
+    'a"b',
+    "a'b",
+    "a b",
+    "a;--",
+    "é",
+    "select",
+    "t0",
+    "x\\y",
+    "a.b",
+    "`",
+    "{}",
+    "%s",
+    "$1",
+    "?",
+]
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_any_other_name_and_any_word_is_only_a_name_and_a_word(portable):
+    """Columns named like our aliases, with quotes in their names and in their categories."""
+    words = ["'", "''", '"', "\\", "a'); drop table x; --", "%", "_", "\n", "", "ü", "NULL", "{}", ":x"]
+    unit = people('who "is" it', at_most=20, groups=15)
+    n = len(words)
+    table = pa.table({'who "is" it': list(range(n)), **{name: words for name in ODD}})
+    schema = Schema({name: category(words[:-1], missing=words[0]) for name in ODD})
+    with open_table(table, schema=schema, unit=unit, portable=portable) as opened:
+        questions = [ask.count(by=name).on(schema, unit) for name in ODD]
+        questions += [ask.count(where=f"`{name.replace('`', '``')}` = ''''").on(schema, unit) for name in ODD]
+        read = ask.read(opened, questions, key=KEY)
+    for parts in read[: len(ODD)]:
+        assert parts["count"].tolist() == [2] + [1] * (n - 2)
+    assert [int(parts["count"]) for parts in read[len(ODD) :]] == [2] * len(ODD)
