@@ -14,6 +14,7 @@ from tacit.errors import InvalidParameter
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, bounding, category, integer, open_table
 from tacit.sources.bounding import bounded_relation
+from tacit.sources.engines import DuckDB
 
 KEY = b"0123456789abcdef-secret"
 SCHEMA = Schema({"group": category(["a", "b", "c", "d"]), "x": integer(0, 9)})
@@ -25,8 +26,8 @@ def table_of(data):
     )
 
 
-def kept(data, unit, *, key=KEY, by=()):
-    with open_table(table_of(data), schema=SCHEMA, unit=unit) as table:
+def kept(data, unit, *, key=KEY, by=(), portable=False):
+    with open_table(table_of(data), schema=SCHEMA, unit=unit, portable=portable) as table:
         found = kept_rows(table, key, by)
     return Counter((r["id"], r["group"], r["x"]) for r in found)
 
@@ -77,9 +78,27 @@ def test_equal_rows_are_kept_up_to_the_limit():
     assert kept(same, people("id", at_most=4)) == Counter({("p", "a", 1): 4})
 
 
-def test_rows_without_a_person_are_not_used():
+@pytest.mark.parametrize("narrow", [0, 100])
+@pytest.mark.parametrize("portable", [False, True])
+@pytest.mark.parametrize("by", [(), ("group",)])
+def test_rows_without_a_person_are_not_used(portable, by, narrow, monkeypatch):
+    monkeypatch.setattr(bounding, "NARROW", narrow)
     data = [{"id": None, "group": "a", "x": 1}, {"id": "p", "group": "a", "x": 1}]
-    assert kept(data, people("id", at_most=4)) == Counter({("p", "a", 1): 1})
+    unit = people("id", at_most=4, groups=2)
+    assert kept(data, unit, by=by, portable=portable) == Counter({("p", "a", 1): 1})
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_equal_hashes_of_groups_let_no_further_group_in(portable, monkeypatch):
+    """With a hash that is the same for all groups, the first ones by their keys are kept, and no more than allowed."""
+    import ibis
+
+    monkeypatch.setattr(DuckDB, "row_hash", lambda *_: ibis.literal(7))
+    monkeypatch.setattr(DuckDB, "keyed_hash", lambda *_: ibis.literal("same"))
+    data = [{"id": "p", "group": g, "x": x} for g in "dcba" for x in range(3)]
+    found = kept(data, people("id", at_most=12, groups=2), by=("group",), portable=portable)
+    assert {g for _, g, _ in found} == {"a", "b"}
+    assert sum(found.values()) == 6
 
 
 def test_another_key_chooses_other_rows():

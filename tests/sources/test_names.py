@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import tacit.statistics as ask
-from tacit.errors import BadData, InvalidParameter, TacitError
+from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, flag, integer, open_table
 
@@ -27,7 +27,7 @@ def test_names_that_differ_in_case_only_are_refused(pair):
     with pytest.raises(InvalidParameter, match="case"):
         Schema(dict.fromkeys(pair, flag()))
     table = pa.table({pair[0]: [1], "x": [1]})
-    with pytest.raises((InvalidParameter, BadData)):
+    with pytest.raises(TacitError):
         open_table(table, schema={pair[0]: flag()}, unit=people(pair[1], at_most=1))
     both = pa.table({pair[0]: [1], pair[1]: [0]})
     with pytest.raises(TacitError):
@@ -36,11 +36,10 @@ def test_names_that_differ_in_case_only_are_refused(pair):
 
 def test_a_parquet_file_with_two_names_that_are_one_is_refused(tmp_path):
     """DuckDB would call the second one `age_1`, and that name may be declared."""
-    import pyarrow.parquet
 
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(pa.table({"Age": [1], "age": [0], "age_1": [5]}), path)
-    for name in ("Age", "age"):
+    for name in ("Age", "age", "age_1"):
         with pytest.raises(TacitError):
             open_table(path, schema={name: integer(0, 9)}, unit=rows())
 
@@ -72,7 +71,7 @@ def test_any_other_name_and_any_word_is_only_a_name_and_a_word(portable):
     words = ["'", "''", '"', "\\", "a'); drop table x; --", "%", "_", "\n", "", "ü", "NULL", "{}", ":x"]
     unit = people('who "is" it', at_most=20, groups=15)
     n = len(words)
-    table = pa.table({'who "is" it': list(range(n)), **{name: words for name in ODD}})
+    table = pa.table({'who "is" it': list(range(n)), **dict.fromkeys(ODD, words)})
     schema = Schema({name: category(words[:-1], missing=words[0]) for name in ODD})
     with open_table(table, schema=schema, unit=unit, portable=portable) as opened:
         questions = [ask.count(by=name).on(schema, unit) for name in ODD]

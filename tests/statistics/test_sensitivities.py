@@ -112,6 +112,56 @@ def test_moves_are_never_above_the_claim_and_attain_it(name, schema, unit):
     assert STATISTICS[name].sensitivity(unit, schema) == claimed
 
 
+BELOW = {
+    "lower end is the larger": {"age": (-7, 2), "cost": (-2, 1)},
+    "all below zero": {"age": (-7, -1), "cost": (-2, -1)},
+    "all above zero": {"age": (1, 6), "cost": (0.25, 1)},
+}
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
+@pytest.mark.parametrize("filled", [False, True], ids=["gaps", "full"])
+@pytest.mark.parametrize("ends", BELOW.values(), ids=BELOW.keys())
+def test_bounds_on_any_side_of_zero(ends, filled, unit):
+    """The claim is that of the end that is farther from zero, whichever that is."""
+    (a, b), (c, d) = ends["age"], ends["cost"]
+    schema = Schema(
+        {
+            **(FULL if filled else GAPS),
+            "age": integer(a, b, missing=a if filled else None),
+            "cost": number(c, d, spacing=0.25, missing=d if filled else None),
+        }
+    )
+    corners = [(x, y) for x in (a, b) for y in (c, d)]
+    domain = [{"state": s, "age": x, "cost": y, "sick": True} for s in ("a", "b") for x, y in corners]
+    domain += [{"state": None, "age": None, "cost": None, "sick": None}]
+    for name in ("sum", "sum by", "mean", "mean by", "variance", "variance by", "ratio", "ratio by"):
+        question = STATISTICS[name].on(schema, unit)
+        seen = moves(question, unit, domain)
+        claimed = question.movement
+        assert seen[""] == [claimed.l1, claimed.l2_squared, claimed.linf], name
+        for part in question.parts:
+            single = question.movements[part.name]
+            bound = [single.l1, single.l2_squared, single.linf]
+            # Products are largest in the middle, where this domain has no row.
+            assert seen[part.name] == bound or (part.name == "products" and seen[part.name] <= bound), name
+
+
+def test_a_question_counts_the_numbers_that_get_noise():
+    def coordinates(statistic, schema=GAPS, unit=UNITS["rows"]):
+        return statistic.on(schema, unit).coordinates
+
+    assert coordinates(ask.count()) == 1
+    assert coordinates(ask.count(by=["state", "sick"])) == 4
+    assert coordinates(ask.mean("age", by="state")) == 4
+    assert coordinates(ask.margins(["state", "sick", bins("age", 2)], order=2)) == 12
+    assert coordinates(ask.margins(["state", "sick"])) == 4
+    assert coordinates(ask.hierarchy(["state", "sick"])) == 1 + 2 + 4
+    assert coordinates(ask.sparse_histogram(["state", "age"])) == 8
+    assert coordinates(ask.count(), FULL, UNITS["rows replaced"]) == 0
+    assert coordinates(ask.count(by="town"), Schema({"town": category()})) is None
+
+
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace-one"])
 @pytest.mark.parametrize(("at_most", "groups"), [(1, None), (2, None), (2, 1), (3, 2)])
 @pytest.mark.parametrize("schema", [ONE, GAPS, THREE], ids=["one key", "two keys", "three keys"])

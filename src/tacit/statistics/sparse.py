@@ -46,6 +46,11 @@ class SparseQuestion(Question):
         """How many cells the columns span, the impossible ones included."""
         return self.domain
 
+    @property
+    def coordinates(self) -> int:
+        """As many as there are cells: every one of them gets noise, or is treated as if."""
+        return self.domain
+
     def occupied(self, cells: Sequence[Cells]) -> tuple[Keys, Integers]:
         """The occupied cells' keys and counts. PRIVATE: to be given to a mechanism only.
 
