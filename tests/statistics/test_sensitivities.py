@@ -188,10 +188,15 @@ def test_one_cell_that_every_row_is_in_is_public_when_rows_are_replaced():
 
 
 def test_groups_of_units_multiply():
-    two = group_of(rows(), size=2)
-    one = ask.mean("age", by="state").on(GAPS, rows()).movement
-    both = ask.mean("age", by="state").on(GAPS, two).movement
-    assert (both.l1, both.l2_squared, both.linf) == (2 * one.l1, 4 * one.l2_squared, 2 * one.linf)
+    """Two units at once may do the same: every norm doubles, for every statistic and every way it moves."""
+    person = people("id", at_most=2)
+    asked = [ask.count(of="people", by="state"), *STATISTICS.values(), ask.hierarchy(["state", "sick"])]
+    for base in (rows(), person, rows(neighbours="replace-one")):
+        for statistic in asked if base == person else asked[1:]:
+            one = statistic.on(GAPS, base).movement
+            both = statistic.on(GAPS, group_of(base, size=2)).movement
+            doubled = (2 * one.l1, 4 * one.l2_squared, 2 * one.linf)
+            assert (both.l1, both.l2_squared, both.linf) == doubled, statistic
 
 
 def test_rank_scores_move_as_claimed():
