@@ -221,11 +221,14 @@ def account(
             wanted = (wide and other != "renyi") or (by_rho and other == "concentrated")
             if many and not wanted:
                 continue
-            if other == "renyi" and at_delta:
-                folded: Bound | None = _renyi_below(parts, relation, level, found.high)
-            else:
-                folded = ACCOUNTANTS[other](parts, relation)
-            value = math.inf if folded is None else _read(folded, level, at_delta).high
+            try:
+                if other == "renyi" and at_delta:
+                    folded: Bound | None = _renyi_below(parts, relation, level, found.high)
+                else:
+                    folded = ACCOUNTANTS[other](parts, relation)
+                value = math.inf if folded is None else _read(folded, level, at_delta).high
+            except NotCertified:
+                continue  # what could not be computed is no better; what was found stands
             if value < found.high:
                 found, name = Interval(low=min(found.low, value), high=value), other
     return _made(found, level, at_delta, name, relation)
