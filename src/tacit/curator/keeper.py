@@ -99,10 +99,11 @@ class Keeper:
             place = self._named
         if place is None:
             return self._session(twin) if make else None
-        if not make and not Ledger.exists_at(place, wait_seconds=self._wait):
-            return None
-        if home is not None and not self._another and not Ledger.exists_at(place, wait_seconds=self._wait):
-            home.admits(os.fspath(place), None)
+        if not Ledger.exists_at(place, wait_seconds=self._wait):
+            if not make:
+                return None
+            if home is not None and not self._another:
+                home.admits(os.fspath(place), None)
         exact = exact_numbers(self._budget.bound)
         given: dict[str, Any] = {"budget": self._budget, "table": self.table, "wait_seconds": self._wait}
         if make:

@@ -22,7 +22,7 @@ from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
 from tacit.ledger.state import Share, State, share_body
-from tacit.ledger.store import ANSWERS, Store
+from tacit.ledger.store import ANSWERS, Store, is_there
 from tacit.ledger.verify import Progress, verify
 
 __all__ = ["Ledger"]
@@ -96,7 +96,7 @@ class Ledger(Book):
     @classmethod
     def exists_at(cls, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> bool:
         """Is there anything at this place? It may be no ledger."""
-        return Store(where, wait_seconds=wait_seconds).exists()
+        return is_there(where, wait_seconds=wait_seconds)
 
     @classmethod
     def at(

@@ -36,7 +36,7 @@ from tacit.ledger.places import without_credentials
 from tacit.ledger.queue import Late, queued
 from tacit.ledger.told import as_ledger_error, busy, passing
 
-__all__ = ["ANSWERS", "DATA", "ENTRIES", "HEADER", "INDEX", "Store"]
+__all__ = ["ANSWERS", "DATA", "ENTRIES", "HEADER", "INDEX", "Store", "is_there"]
 
 T = TypeVar("T")
 
@@ -367,6 +367,12 @@ def _place(where: str | os.PathLike[str]) -> tuple[Path | None, URL]:
     raise InvalidParameter(
         parameter="ledger", value=kind, must="be a path, or a URL of postgresql or sqlite with a file"
     )
+
+
+def is_there(where: str | os.PathLike[str], *, wait_seconds: float) -> bool:
+    """Is there anything at this place? A file is looked for without a database's help."""
+    path, _ = _place(where)
+    return Store(where, wait_seconds=wait_seconds).exists() if path is None else os.path.exists(path)
 
 
 def _shown(url: URL) -> str:
