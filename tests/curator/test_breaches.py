@@ -1,0 +1,179 @@
+"""Small breaches, each by itself: thresholds, roundings, intervals, cells of another question, tables without rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tacit
+from tacit.curator.blocks import Block
+from tacit.curator.plan import make_plan
+from tacit.curator.prices import price
+from tacit.curator.treatments import Noisy, Treatment
+from tacit.noise.source import SeededSource
+
+from .chain import ASKED, FIRST, NOTHING, SCHEMA, SECOND, UNITS
+from .draws import watched
+
+BUDGET = tacit.Approximate(epsilon=1e6, delta=0.9)
+
+
+def table(rows: list[dict[str, Any]], ids: list[Any]) -> pa.Table:
+    types: Any = {"b": pa.int64(), "n": pa.int64(), "f": pa.bool_()} | dict.fromkeys("vwu", pa.float64())
+    columns = {c: pa.array([r[c] for r in rows], types.get(c, pa.string())) for c in FIRST}
+    return pa.table({**columns, "id": pa.array(ids, pa.string())})
+
+
+# --- tables from which nothing can be read ------------------------------------------------------------------
+TABLES = {
+    "some": table([FIRST, SECOND] * 30, [str(i) for i in range(60)]),
+    "empty": table([], []),
+    "one row": table([FIRST], ["a"]),
+    "all missing": table([NOTHING] * 5, list("abcde")),
+    "nobody's": table([FIRST] * 5, [None] * 5),
+    "one person": table([FIRST] * 40, ["a"] * 40),
+    "without types": pa.table({c: pa.nulls(3) for c in [*FIRST, "id"]}),
+}
+
+
+def asked(delta: bool) -> list[tacit.Ask]:
+    """Every statistic that has such a price, finished and not."""
+    out = []
+    for name, one in ASKED.items():
+        if ("keys" in name and not delta) or (delta and (name == "bounds" or "sparse" in name)):
+            continue
+        paid = {"epsilon": 0.5, "delta": 1e-3} if delta else {"epsilon": 0.5}
+        out += [tacit.ask(one, name=f"{name} {flag}", consistent=flag, **paid) for flag in (False, True)]
+    return out
+
+
+def described(answer: Any) -> Any:
+    """What a reader sees beside the numbers: columns, types, how many, in which order."""
+    keys = answer.planned.question.known_keys and answer.planned.question.statistic.kind != "sparse_histogram"
+    parts = {
+        n: (np.asarray(v).dtype.str, np.shape(v) if keys else None) for n, v in answer.noisy.parts.items()
+    }
+    if not keys:
+        return answer.name, list(answer.columns), parts
+    shown = {n: (np.asarray(v).dtype.kind, len(v)) for n, v in answer.columns.items()}
+    labels = [list(answer.columns[n]) for n in answer.columns if n not in ("value", "low", "high")]
+    return answer.name, shown, labels, parts
+
+
+@pytest.mark.parametrize("delta", [False, True], ids=["epsilon", "epsilon and delta"])
+@pytest.mark.parametrize(
+    "unit", ["rows, replace-one", "few groups, add-or-remove", "two people, replace-one"]
+)
+def test_no_table_makes_a_paid_release_fail_or_look_otherwise(unit: str, delta: bool) -> None:
+    """Empty, all missing, one row, rows of nobody: every statistic is released, in one shape."""
+    people = "rows" not in unit
+    asks = [a for a in asked(delta) if people or getattr(a.statistic, "of", "rows") == "rows"]
+    plan = make_plan(asks, schema=SCHEMA, unit=UNITS[unit], budget=BUDGET)
+    seen = {}
+    for name, data in TABLES.items():
+        with tacit.Curator(
+            data, protect=UNITS[unit], schema=SCHEMA, budget=BUDGET, source=SeededSource(seed=4)
+        ) as held:
+            answers = held.release(plan)
+            for one in answers:
+                assert str(one)
+                assert one.to_csv()
+                assert one.to_json()
+                assert len(one.quality) == np.size(one.estimate.value)
+            seen[name] = [described(a) for a in answers]
+    for name in TABLES:
+        assert seen[name] == seen["some"], name
+
+
+# --- one plan, two sparse histograms ------------------------------------------------------------------------
+@pytest.mark.parametrize("paid", [{"epsilon": 2, "delta": 1e-2}, {"epsilon": 2}], ids=["delta", "pure"])
+def test_a_cell_that_another_question_occupies_is_not_occupied(paid: Any) -> None:
+    """Rows of the first in some cells, rows of the second in others: neither sees the other's cells."""
+    rows = [{**FIRST, "b": 1 + i % 3, "f": i % 3 == 0} for i in range(300)]
+    held = tacit.Curator(
+        table(rows, [str(i) for i in range(300)]), protect=tacit.rows(), schema=SCHEMA, budget=BUDGET,
+        source=SeededSource(seed=6),
+    )  # fmt: skip
+    asks = [
+        tacit.ask(tacit.sparse_histogram(["a", "b"], where=where), name=where, **paid)
+        for where in ("f", "not f")
+    ]
+    with held, watched() as draws:
+        answers = held.release(asks)
+    occupied = [d.true.tolist() for d in draws if d.true is not None]
+    assert occupied == [[100], [100, 100]]
+    assert answers[0].table["b"].tolist() == [1]
+    assert answers[1].table["b"].tolist() == [2, 3]
+
+
+# --- intervals of named counts -----------------------------------------------------------------------------
+@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(9, 10), Fraction(95, 100), Fraction(99, 100)])
+def test_intervals_of_named_counts_have_their_level_and_no_less(level: Fraction) -> None:
+    """A key with so many supporters that it is always named: the chance of each count is in the law, and is summed."""
+    with tacit.Curator(TABLES["some"], protect=tacit.rows(), schema=SCHEMA, budget=BUDGET) as held:
+        (planned,) = held.preview(tacit.count(by="t"), epsilon=1, delta=1e-6).releases
+    law, support = planned.treatment.selection.law, 10**6
+    reached = [0, *law.reached]
+    chance = [Fraction(b - a, law.reached[-1]) for a, b in zip(reached, reached[1:], strict=False)]
+    counts = np.array([support + law.center - j for j in range(1, len(reached))])
+    read = planned.treatment.read(planned.question, Noisy(parts={"count": counts}), level)
+    held_by = (read.low <= support) & (support <= read.high)
+    covered = sum((c for c, yes in zip(chance, held_by, strict=True) if yes), Fraction(0))
+    assert level <= covered
+    # Not wider than it has to be: two tails, each a whole count short at most.
+    short = sum(sorted(chance, reverse=True)[:2], Fraction(0))
+    assert covered <= level + short
+
+
+# --- exact levels -------------------------------------------------------------------------------------------
+def test_noise_is_never_rounded_down() -> None:
+    """noise_std >= l2 / mu as exact numbers; what is told of it is never better than it is."""
+    random = np.random.default_rng(2)
+    for _ in range(200):
+        square, mu_squared = int(random.integers(1, 10**6)), Fraction(int(random.integers(1, 10**6)), 10**5)
+        block = Block.gaussian(("x",), 1, square, mu_squared)
+        assert block.level**2 * mu_squared >= square
+        assert block.level**2 * mu_squared <= square * (1 + Fraction(1, 10**14))
+        assert Fraction(block.bound.mu) ** 2 >= square / block.level**2
+        assert Fraction(block.event.noise_multiplier) ** 2 <= block.level**2 / square
+        assert 2 * block.rho >= square / block.level**2
+    for epsilon in (Fraction(1, 3), Fraction(7, 10), Fraction(10**30 + 1, 10**30)):
+        block = Block.laplace(("x",), 7, 49, epsilon)
+        assert Fraction(block.bound.epsilon) >= epsilon
+        assert block.rho >= 0
+        with watched() as draws:
+            block.release({"x": np.arange(5)}, source=SeededSource(seed=1))
+        # Through a float the scale would be another number.
+        assert draws[0].law.noise_scale == 7 / epsilon
+        assert block.describe()["noise_scale"] == str(7 / epsilon)
+
+
+def test_every_block_has_noise_of_its_own() -> None:
+    """A ratio on two grids has two blocks: with one number each their noises differ, and each is drawn once."""
+    blocks = tuple(
+        Block.laplace((name,), l1, l1**2, Fraction(1, 2))
+        for name, l1 in (("one", 9), ("two", 9), ("three", 9))
+    )
+    cells = {b.parts[0]: np.zeros(20, dtype=np.int64) for b in blocks}
+
+    class Plain:
+        parts = ()
+
+        def integers(self, _: Any) -> Any:
+            return cells
+
+    planned: Any = Treatment(blocks=blocks, price=price(epsilon=1.5), reason="")
+    with watched() as draws:
+        noisy = planned.run(Plain(), (), source=SeededSource(seed=9)).parts
+    assert [np.size(d.values) for d in draws] == [20, 20, 20]
+    found = [tuple(noisy[n]) for n in cells]
+    assert len(set(found)) == 3
+    # And cell by cell: no two neighbours are tied to each other.
+    wide = replace(blocks[0], level=Fraction(1, 100))
+    drawn = wide.release({"one": np.zeros(400, dtype=np.int64)}, source=SeededSource(seed=9))["one"]
+    assert len(set(drawn.tolist())) > 250
