@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from tacit.curator.blocks import Block
 from tacit.curator.plan import make_plan
 from tacit.curator.prices import price
 from tacit.curator.treatments import Noisy, Treatment
+from tacit.mechanisms.partition import OptimalSelection
 from tacit.noise.source import SeededSource
 
 from .chain import ASKED, FIRST, NOTHING, SCHEMA, SECOND, UNITS
@@ -119,7 +123,7 @@ def test_intervals_of_named_counts_have_their_level_and_no_less(level: Fraction)
         (planned,) = held.preview(tacit.count(by="t"), epsilon=1, delta=1e-6).releases
     law, support = planned.treatment.selection.law, 10**6
     reached = [0, *law.reached]
-    chance = [Fraction(b - a, law.reached[-1]) for a, b in zip(reached, reached[1:], strict=False)]
+    chance = [Fraction(b - a, law.reached[-1]) for a, b in pairwise(reached)]
     counts = np.array([support + law.center - j for j in range(1, len(reached))])
     read = planned.treatment.read(planned.question, Noisy(parts={"count": counts}), level)
     held_by = (read.low <= support) & (support <= read.high)
@@ -177,3 +181,25 @@ def test_every_block_has_noise_of_its_own() -> None:
     wide = replace(blocks[0], level=Fraction(1, 100))
     drawn = wide.release({"one": np.zeros(400, dtype=np.int64)}, source=SeededSource(seed=9))["one"]
     assert len(set(drawn.tolist())) > 250
+
+
+# --- a price that is split ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("at_most", [1, 3, 40])
+def test_names_and_values_of_unknown_keys_share_epsilon_and_delta(at_most: int) -> None:
+    """Gaussian values: half of epsilon and what is left of delta beside the names; by the definition of its curve."""
+    unit = tacit.people("id", at_most=at_most)
+    with tacit.Curator(TABLES["some"], protect=unit, schema=SCHEMA, budget=BUDGET) as held:
+        (planned,) = held.preview(tacit.sum("v", by="t"), epsilon=0.2, delta=0.1).releases
+    selection, (block,) = planned.treatment.selection, planned.treatment.blocks
+    assert block.law == "gaussian"
+    with watched() as draws:
+        block.release({"sum": np.zeros(3, dtype=np.int64)}, source=SeededSource(seed=3))
+    # A person's rows, all in one key, all at the top of 0..8.
+    mu, epsilon = 8 * at_most / float(draws[0].scale), 0.1
+    values = NormalDist().cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * NormalDist().cdf(
+        -mu / 2 - epsilon / mu
+    )
+    named = Fraction(selection.delta) if isinstance(selection, OptimalSelection) else selection.delta(epsilon)
+    assert isinstance(selection, OptimalSelection) is False or selection.epsilon <= Fraction(1, 10)
+    assert values + float(named) <= 0.1 * (1 + 1e-9)
+    assert values + float(named) > 0.09

@@ -85,6 +85,14 @@ def test_flags_are_true_or_false_and_nothing_that_is_taken_for_one(word: Any) ->
         price(within=50, simultaneous=word)
     with pytest.raises(InvalidParameter, match="simultaneous"):
         Price(within=Fraction(50), simultaneous=word)
+    with pytest.raises(InvalidParameter, match="portable"):
+        tacit.Curator(
+            pa.table({"a": [1]}),
+            protect=tacit.rows(),
+            schema=SCHEMA,
+            budget=tacit.Pure(epsilon=1),
+            portable=word,
+        )
     with curator() as held:
         if word is not None:
             with pytest.raises(InvalidParameter, match="consistent"):

@@ -18,7 +18,7 @@ from tacit.curator.certificate import CIPHER, SEEDED, versions
 from tacit.curator.keeper import Keeper, Named
 from tacit.curator.made import ledger_part, read_release
 from tacit.curator.plan import Plan, make_plan
-from tacit.curator.prices import price
+from tacit.curator.prices import flag, price
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Releases
 from tacit.curator.treatments import Noisy
@@ -75,7 +75,7 @@ class Curator:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.analyst = analyst
         self._data = data
-        given = {"engine": engine, "memory": memory, "portable": portable or None}
+        given = {"engine": engine, "memory": memory, "portable": flag("portable", portable) or None}
         self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
         self._source = source
         self._table: Table | None = None
