@@ -264,3 +264,10 @@ def test_a_fixed_order() -> None:
         filter_for(tacit.Renyi(orders=(2.0, 4.0), epsilons=(1.0, 2.0)))
     with pytest.raises(tacit.NoLaw):
         filter_for(tacit.Pure(epsilon=1)).admit(tacit.Gaussian(mu=0.1))
+
+
+def test_gaussian_releases_fill_a_budget_by_their_squares() -> None:
+    chosen = filter_for(tacit.Gaussian(mu=1.0))
+    for _ in range(64):
+        chosen.admit(tacit.Gaussian(mu=0.125))
+    assert not chosen.fits(tacit.Gaussian(mu=0.125))

@@ -79,6 +79,8 @@ def test_the_condition_reaches_every_number() -> None:
     assert "92.3%" in whole.explain()
     assert "62.3%" not in whole.explain()
     assert whole.incentive().addend == pytest.approx((1 + math.exp(0.5)) * 0.3)
+    assert bounded(tacit.Pure(epsilon=0), 0.3, "ind").power(0.05) == pytest.approx(0.35)
+    assert bounded(tacit.Pure(epsilon=0), 0.3, "sim").power(0.05) == pytest.approx(0.65)
     assert bounded(tacit.Pure(epsilon=0.5), 0.3, "ind").incentive().addend == 0.3
 
 
