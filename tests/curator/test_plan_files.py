@@ -189,3 +189,13 @@ def test_the_copy_beside_the_values_has_no_password(tmp_path: Path, run: Runner)
         if path.is_file():
             assert b"hunter2" not in path.read_bytes(), path
     assert "db.example/budget" in (tmp_path / "out/plan.toml").read_text()
+
+
+@pytest.mark.parametrize("value", ["no", "true", 0, 1, None, [], 1.0])
+def test_a_flag_is_read_as_one_or_not_at_all(value: Any) -> None:
+    """By the reader itself: what comes after it may be as strict, and need not be."""
+    from tacit.curator.typed import typed
+
+    with pytest.raises(InvalidParameter, match="true or false"):
+        typed("release 1:", {"consistent": value})
+    assert typed("release 1:", {"consistent": False}) == {"consistent": False}
