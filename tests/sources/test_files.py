@@ -61,6 +61,10 @@ def test_a_pattern_is_asked_for_by_name(tmp_path, ending):
         total(files(tmp_path / f"b*.{ending}", pattern=True))
 
 
+def test_the_mark_follows_from_the_ending_of_the_file_alone(tmp_path):
+    assert total(write(tmp_path / "a.tsv" / "b.tsv.old.csv", x=[1, 2], y=[3, 4])) == 3
+
+
 def test_folders_tell_nothing_unless_asked_by_name(tmp_path):
     """A folder called person_id=3 would make one person of all."""
     unit, schema = people("person_id", at_most=1), Schema({"x": integer(0, 9)})

@@ -74,6 +74,20 @@ def test_moments_out_of_range(tmp_path, how, unit, zone, odd):
     ]
 
 
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize(("unit", "noon", "turn"), [("s", 1_577_880_000, 58), ("ms", 1_577_880_000_000, 61)])
+def test_a_moment_out_of_range_does_not_come_round_to_another_day(tmp_path, how, unit, noon, turn):
+    """In microseconds of 64 bits these two are the same number; only one of them is a day of this year."""
+    if how == "parquet" and unit == "s":
+        pytest.skip("Parquet has no seconds")
+    table = pa.table({"t": pa.array([noon, noon + 2**turn], pa.int64()).cast(pa.timestamp(unit))})
+    schema = {"t": date("2020-01-01", "2020-01-31", outside="missing")}
+    assert counts(HOW[how](table, tmp_path), schema, ask.count(where="t = '2020-01-01'"), ask.count()) == [
+        [1],
+        [2],
+    ]
+
+
 ODD = [
     object(),
     [1],

@@ -26,7 +26,7 @@ MULTILINE = "no quote is left open in the file, whose fields may hold line break
 def open_text(asked: Files, wish: Wish) -> Opened:
     """The files as one table, which is filled at the first question."""
     paths = asked.found()
-    mark = "\t" if ".tsv" in str(paths[0]).lower() else ","
+    mark = "\t" if paths[0].name.lower().endswith((".tsv", ".tsv.gz")) else ","
     names = _names(asked, paths, mark, wish)
     duck = started(wish.memory, asked.path)
     conditions = (MULTILINE,) if asked.multiline else ()
