@@ -141,11 +141,14 @@ def test_fifty_threads(tmp_path, kind):
         open_table(source, schema=SCHEMA, unit=UNIT) as one,
         open_table(source, schema=SCHEMA, unit=rows()) as two,
     ):
-        threads = [threading.Thread(target=work, args=(i, (one, one, two, two))) for i in range(50)]
+        threads = [
+            threading.Thread(target=work, args=(i, (one, one, two, two)), daemon=True) for i in range(50)
+        ]
         for thread in threads:
             thread.start()
+        until = time.monotonic() + 100
         for thread in threads:
-            thread.join(120)
+            thread.join(max(0.0, until - time.monotonic()))
     assert len(found) == 50
     assert all(got == ([500, 500] if odd else [1000]) for odd, got in found), found
 
