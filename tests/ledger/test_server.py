@@ -20,6 +20,12 @@ from tacit.ledger import Ledger, Ticket
 STRICT = "%20-cdefault_transaction_isolation%3Dserializable"
 
 
+def test_writers_do_not_inherit_an_isolation_level(postgres: str) -> None:
+    ledger = Ledger.create(new_schema(postgres) + STRICT, budget=promise(1.0))
+    with ledger._store.writing() as connection:
+        assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
+
+
 def test_a_strict_server_serves_everybody(postgres: str) -> None:
     place = new_schema(postgres) + STRICT
     Ledger.create(place, budget=promise(1.0)).close()

@@ -81,6 +81,8 @@ def test_writers_come_in_the_order_of_arrival(tmp_path: Path) -> None:
             thread.start()
             while number() < n + 2:
                 time.sleep(0.001)
+        time.sleep(0.05)
+        assert order == [], "nobody comes in while somebody is there"
     for thread in threads:
         thread.join()
     assert order == list(range(12))
