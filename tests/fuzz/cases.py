@@ -53,14 +53,17 @@ class Setting:
     asked: tuple[Asked, ...]
 
     @classmethod
-    def draw(cls, rng: random.Random, *, as_text: bool, most: int = 12) -> Setting | None:
-        """A world of which something can be asked."""
-        world = draw_world(rng, as_text=as_text, most=most)
+    def draw(
+        cls, rng: random.Random, *, as_text: bool, most: int = 12, without: tuple[str, ...] = ()
+    ) -> Setting | None:
+        """A world of which something can be asked; no column is stored as one of `without`."""
+        world = draw_world(rng, as_text=as_text, most=most, without=without)
         delta = rng.random() < 0.35
+        epsilon, spent = rng.choice([0.5, 2.0, 2.0, 20.0]), rng.choice([1e-6, 1e-3, 0.05, 0.05])
         found = []
         for statistic in world.asked:
-            pure: tuple[tuple[str, float], ...] = (("epsilon", 2.0),)
-            both = (*pure, ("delta", 1e-4))
+            pure: tuple[tuple[str, float], ...] = (("epsilon", epsilon),)
+            both = (*pure, ("delta", spent))
             first, second = (both, pure) if delta or rng.random() < 0.1 else (pure, both)
             made = asked(world, statistic, first) or asked(world, statistic, second)
             found += [made] if made else []
@@ -106,13 +109,14 @@ def run_case(case: Case) -> tuple[list[Finding], tuple[Seen, Seen] | None]:
                 with contextlib.suppress(Exception):
                     drop()
         _hide(seen, where)
-        found = compared(case.asked, seen[0], seen[1], view=case.form == "ibis view")
+        found = compared(case.asked, seen[0], seen[1], view=case.form.endswith("view"))
         found += _form(case, seen[1], right)
     return found, (seen[0], seen[1])
 
 
 def _short(case: Case, data: Any, alone: int) -> Seen:
-    speed = sped_up() if case.engine is None else contextlib.nullcontext()
+    local = case.engine is None and not case.form.startswith("spark")
+    speed = sped_up() if local else contextlib.nullcontext()
     with speed:
         return short_road(case.world, case.asked, data, seed=case.seed, alone=alone, engine=case.engine)
 

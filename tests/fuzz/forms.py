@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import tacit
 from fuzz import values
 from fuzz.pairs import RAW, Row, broken_line
 from fuzz.quick import connection
@@ -56,11 +57,14 @@ def draw_how(rng: random.Random, form: str, world: World) -> How:
             return {"folder": f"{one.name.replace('/', '')}={value}"}
         case "parquet name":
             return {"name": rng.choice(NAMES)}
-        case "ibis collation":
+        case "ibis collation" | "spark collation":
             texts = [c.name for c in columns if c.stored in values.TEXTS]
             chosen = [n for n in texts if rng.random() < 0.7]
-            return {"collation": rng.choice(["NOCASE", "NOCASE", "NOACCENT"]), "on": chosen}
-        case "ibis view":
+            known = (
+                ["NOCASE", "NOCASE", "NOACCENT"] if form.startswith("ibis") else ["UTF8_LCASE", "UNICODE_CI"]
+            )
+            return {"collation": rng.choice(known), "on": chosen}
+        case "ibis view" | "spark view":
             return {"cast": {c.name: rng.randrange(6) for c in columns}}
     return {}
 
@@ -84,14 +88,37 @@ def make(form: str, how: How, world: World, rows: list[Row], folder: Path) -> tu
             return polars.from_arrow(table), _nothing
         case "ibis table" | "ibis collation" | "ibis view":
             return _ibis(form, how, world, table)
+    if form.startswith("spark"):
+        return _spark(how, world, table), _nothing
     return _parquet(form, how, world, table, folder), _nothing
+
+
+def _spark(how: How, world: World, table: pa.Table) -> Any:
+    """A table of Spark's own: plain, with a collation, or behind a view."""
+    from support.spark import frame, session
+
+    plain = frame(table)
+    if not how:
+        return plain
+    plain.createOrReplaceTempView("rows_of_a_user")
+    told = []
+    for column in world.columns:
+        name = "`" + column.name.replace("`", "``") + "`"
+        way = how.get("cast", {}).get(column.name)
+        if column.name in how.get("on", ()):
+            told.append(f"{name} COLLATE {how['collation']} AS {name}")
+        elif way == 0 and column.stored in values.TEXTS and column.label in ("integer", "number"):
+            told.append(f"CAST({name} AS INT) AS {name}")
+        else:
+            told.append(name)
+    return session().sql(f"SELECT {', '.join(told)} FROM rows_of_a_user")
 
 
 def _nothing() -> None:
     """Files go with their folder."""
 
 
-def _parquet(form: str, how: How, world: World, table: pa.Table, folder: Path) -> str:
+def _parquet(form: str, how: How, world: World, table: pa.Table, folder: Path) -> Any:
     if form == "parquet path":
         folder = folder / how["folder"]
         folder.mkdir()
@@ -111,7 +138,8 @@ def _parquet(form: str, how: How, world: World, table: pa.Table, folder: Path) -
         if how["other"] is not None and i == how["files"] - 1:
             part = _as_text(world.column(how["other"]), part)
         pq.write_table(part, folder / f"part{i}.parquet")
-    return str(folder / "part*.parquet")
+    pattern = str(folder / "part*.parquet")
+    return tacit.files(pattern, pattern=True) if hasattr(tacit, "files") else pattern
 
 
 def _as_text(column: Column, part: pa.Table) -> pa.Table:

@@ -37,9 +37,23 @@ def _emptied(here: Any) -> None:
             quoted = '"' + name.replace('"', '""') + '"'
             with contextlib.suppress(Exception):
                 here.con.execute(f"DROP {kind} IF EXISTS {quoted}")
-    for name in ("__tacit_frame", "__tacit_rows"):
+    for name in ("__tacit_frame", "__tacit_rows", "__tacit_incoming"):
         with contextlib.suppress(Exception):
             here.con.unregister(name)
+
+
+def _connections(tables: Any) -> list[tuple[Any, str, Any]]:
+    """What makes and ends a connection, in the package, and what stands in for it."""
+    if hasattr(tables, "_connect"):
+        return [(tables, "_connect", lambda *_, **__: (connection(), lambda: _emptied(connection())))]
+    from tacit.sources.opening import duck
+
+    def made(self: Any, memory: str) -> None:
+        self.folder, self.backend = None, connection()
+        self.run = self.backend.con.execute
+        _emptied(self.backend)
+
+    return [(duck.Duck, "__init__", made), (duck.Duck, "close", lambda self: _emptied(self.backend))]
 
 
 _texts: dict[Any, str] = {}
@@ -70,14 +84,10 @@ def sped_up() -> Iterator[None]:
     def named(space: str) -> str:
         return f"ibis_{space}_{next(numbers)}"
 
-    def connected(*_: Any, **__: Any) -> tuple[Any, Any]:
-        here = connection()
-        return here, lambda: _emptied(here)
-
     hexed = SimpleNamespace(token_hex=lambda size=8: f"{next(numbers):016x}")
     changes: list[tuple[Any, str, Any]] = [(SQLBackend, "compile", compiled), (ibis.util, "gen_name", named)]
     changes += [(m, "secrets", hexed) for m in (bounding, tables) if hasattr(m, "secrets")]
-    changes += [(tables, "_connect", connected)] if hasattr(tables, "_connect") else []
+    changes += _connections(tables)
     kept = [(where, name, getattr(where, name)) for where, name, _ in changes]
     for where, name, new in changes:
         setattr(where, name, new)

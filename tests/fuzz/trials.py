@@ -33,7 +33,7 @@ from tacit.statistics import read_cells
 KEY = b"a secret of the tests, 32 bytes!"
 QUIET = (ResourceWarning, DeprecationWarning, RuntimeWarning)
 """The last one is said of noisy numbers: a ratio over noise of 0."""
-BUDGET = tacit.Approximate(epsilon=1000.0, delta=0.5)
+BUDGET = tacit.Approximate(epsilon=1000.0, delta=0.9)
 
 
 class Counting(Source):

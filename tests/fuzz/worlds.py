@@ -98,7 +98,7 @@ def column_name(rng: random.Random, number: int) -> str:
     return rng.choice(ODD_NAMES) if rng.random() < 0.04 else f"c{number}"
 
 
-def draw_column(rng: random.Random, name: str, label: str | None = None, *, plainly: bool = False) -> Column:
+def draw_column(rng: random.Random, name: str, without: tuple[str, ...] = ()) -> Column:
     """One declared column."""
     labels = (
         "words",
@@ -113,8 +113,8 @@ def draw_column(rng: random.Random, name: str, label: str | None = None, *, plai
         "date",
         "flag",
     )
-    label = label or rng.choice(labels)
-    stored = rng.choice(STORED[label])
+    label = rng.choice(labels)
+    stored = rng.choice([kind for kind in STORED[label] if kind not in without])
     words: tuple[Any, ...] = ()
     declared: Any = None
     outside: Any = rng.choice(["clamp", "missing"])
@@ -146,8 +146,8 @@ def draw_column(rng: random.Random, name: str, label: str | None = None, *, plai
             declared = date("2020-01-01", "2020-01-10", missing=missing, outside=outside)
         case "flag":
             declared = flag(missing=rng.choice([None, None, True]))
-    if not plainly and rng.random() < 0.03:
-        stored = rng.choice([*values.NESTED, "null", "bool", "int64"])
+    if rng.random() < 0.03:
+        stored = rng.choice([k for k in (*values.NESTED, "null", "bool", "int64") if k not in without])
     words = tuple(w.encode() if isinstance(w, str) else w for w in words)
     return Column(name=name, label=label, stored=stored, declared=declared, words=words)
 
@@ -159,15 +159,19 @@ def draw_person(rng: random.Random, name: str, *, as_text: bool) -> Column:
     return Column(name=name, label="id", stored=stored, words=words)
 
 
-def draw_world(rng: random.Random, *, as_text: bool = False, most: int = 12) -> World:
+def draw_world(
+    rng: random.Random, *, as_text: bool = False, most: int = 12, without: tuple[str, ...] = ()
+) -> World:
     """A world with statistics that its schema allows."""
     names = list(dict.fromkeys(column_name(rng, i) for i in range(rng.randrange(2, 6))))
-    columns = [draw_column(rng, n) for n in names]
+    columns = [draw_column(rng, n, without) for n in names]
     relation = rng.choice(["add-or-remove", "replace-one"])
     if rng.random() < 0.55:
         person = "person_id" if rng.random() < 0.9 else column_name(rng, 9)
         if person not in names:
-            columns.insert(rng.randrange(len(columns) + 1), draw_person(rng, person, as_text=as_text))
+            columns.insert(
+                rng.randrange(len(columns) + 1), draw_person(rng, person, as_text=as_text or bool(without))
+            )
         at_most = rng.choice([1, 2, 3, 12])
         groups = rng.choice([None, None, 1, 2])
         unit: Unit = people(person, at_most=at_most, groups=groups, neighbours=relation)
@@ -175,7 +179,7 @@ def draw_world(rng: random.Random, *, as_text: bool = False, most: int = 12) -> 
         unit = rows(neighbours=relation)
     if rng.random() < 0.1:
         unit = group_of(unit, size=2)
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and not without:
         columns.append(Column(name="beside", label="integer", stored=rng.choice([*values.NESTED, "int64"])))
     world = World(columns=tuple(columns), unit=unit, asked=())
     asked = draw_statistics(rng, world.schema, unit, most)
