@@ -57,6 +57,8 @@ def draw_how(rng: random.Random, form: str, world: World) -> How:
             return {"folder": f"{one.name.replace('/', '')}={value}"}
         case "parquet name":
             return {"name": rng.choice(NAMES)}
+        case "pandas objects":
+            return {"on": [c.name for c in columns if rng.random() < 0.5]}
         case "ibis collation" | "spark collation":
             texts = [c.name for c in columns if c.stored in values.TEXTS]
             chosen = [n for n in texts if rng.random() < 0.7]
@@ -75,7 +77,7 @@ def make(form: str, how: How, world: World, rows: list[Row], folder: Path) -> tu
     if form.startswith("csv"):
         return _csv(form, world, rows, folder), _nothing
     if form == "pandas objects":
-        return _objects(world, rows), _nothing
+        return _objects(how, world, rows), _nothing
     table = arrow_table(world, rows)
     match form:
         case "arrow":
@@ -190,30 +192,18 @@ def _pandas(table: pa.Table) -> Any:
         return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def _objects(world: World, rows: list[Row]) -> Any:
-    """Columns of Python objects, whatever they hold."""
+def _objects(how: How, world: World, rows: list[Row]) -> Any:
+    """Some columns as Python objects, whatever they hold; the others in their own types."""
     import pandas as pd
 
     out = {}
     for column in world.columns:
         cells = [r[column.name] for r in rows]
-        if any(isinstance(c, values.Thing) for c in cells) or column.stored in values.TEXTS:
-            plain = [_object(c) for c in cells]
-            out[column.name] = pd.Series(plain, dtype=object)
+        if column.name in how["on"] or column.stored in values.TEXTS:
+            out[column.name] = pd.Series([values.natural(column.stored, c) for c in cells], dtype=object)
         else:
             out[column.name] = _pandas(pa.table({"x": values.array(column.stored, cells)}))["x"]
     return pd.DataFrame(out)
-
-
-def _object(cell: Any) -> Any:
-    if isinstance(cell, values.Thing):
-        return cell.what
-    if isinstance(cell, bytes):
-        try:
-            return cell.decode()
-        except UnicodeDecodeError:
-            return cell
-    return cell
 
 
 # --- tables of an engine -----------------------------------------------------------------------------------------

@@ -51,12 +51,14 @@ class Pair:
                 return [*base[:middle], *rows, *base[middle:]]
 
 
-def draw_pair(rng: random.Random, world: World, *, form: str) -> Pair:
-    """Two neighbours."""
+def draw_pair(rng: random.Random, world: World, *, form: str, objects: tuple[str, ...] = ()) -> Pair:
+    """Two neighbours. Columns of `objects` may hold any Python object."""
     size = rng.choice([0, 1, 3, 5, 8, 12, 20, 40]) if rng.random() < 0.4 else rng.randint(4, 16)
     strange = rng.random() < 0.12
     odd: list[str] = []
-    base = [_row(rng, world, form, strange and rng.random() < 0.3, []) for _ in range(size)]
+    common: list[str] = []
+    base = [_row(rng, world, form, objects, strange and rng.random() < 0.3, common) for _ in range(size)]
+    odd += ["odd rows in both"] if common else []
     unit = world.unit
     units = rng.randint(1, unit.size) if isinstance(unit, GroupOf) else 1
     taken = [r[world.person.name] for r in base] if world.person else []
@@ -64,9 +66,9 @@ def draw_pair(rng: random.Random, world: World, *, form: str) -> Pair:
     right: list[Row] = []
     replaced = base_of(unit).neighbours is Neighbours.REPLACE_ONE
     for _ in range(units):
-        left += _unit(rng, world, form, taken, odd, most=0.85)
+        left += _unit(rng, world, form, objects, taken, odd, most=0.85)
         if replaced:
-            right += _unit(rng, world, form, taken, odd, most=0.3)
+            right += _unit(rng, world, form, objects, taken, odd, most=0.3)
     return Pair(
         base=tuple(base), left=tuple(left), right=tuple(right), odd=tuple(sorted(set(odd))),
         place=rng.choice(["first", "first", "last", "middle", "spread"]),
@@ -74,16 +76,23 @@ def draw_pair(rng: random.Random, world: World, *, form: str) -> Pair:
 
 
 def _unit(
-    rng: random.Random, world: World, form: str, taken: list[Any], odd: list[str], *, most: float
+    rng: random.Random,
+    world: World,
+    form: str,
+    objects: tuple[str, ...],
+    taken: list[Any],
+    odd: list[str],
+    *,
+    most: float,
 ) -> list[Row]:
     """What one unit has: one row, or any number of rows of an id that nobody else has."""
     base = base_of(world.unit)
     strange = rng.random() < most
     if not isinstance(base, People):
-        return [_row(rng, world, form, strange, odd)]
+        return [_row(rng, world, form, objects, strange, odd)]
     assert world.person is not None
     number = rng.choice([1, 1, base.at_most, base.at_most + 1, 2 * base.at_most, rng.randint(0, 8)])
-    mine = [_row(rng, world, form, strange and rng.random() < 0.6, odd) for _ in range(number)]
+    mine = [_row(rng, world, form, objects, strange and rng.random() < 0.6, odd) for _ in range(number)]
     me = _new_id(rng, world.person, taken, odd)
     taken.append(me)
     if rng.random() < 0.2 and mine:
@@ -117,7 +126,9 @@ def _same(cell: Any, taken: list[Any]) -> bool:
     return cell in taken
 
 
-def _row(rng: random.Random, world: World, form: str, strange: bool, odd: list[str]) -> Row:
+def _row(
+    rng: random.Random, world: World, form: str, objects: tuple[str, ...], strange: bool, odd: list[str]
+) -> Row:
     row = {c.name: values.plain(rng, c.label, c.stored, c.words) for c in world.columns}
     if not strange:
         return row
@@ -127,8 +138,10 @@ def _row(rng: random.Random, world: World, form: str, strange: bool, odd: list[s
         return {**row, RAW: mark}
     may = [c for c in world.columns if c.label != "id"]
     for column in rng.sample(may, min(len(may), rng.choice([1, 1, 1, 2, len(may)]))):
-        if form == "pandas objects" and rng.random() < 0.5:
+        if column.name in objects and rng.random() < 0.5:
             what, cell = values.odd_object(rng)
+        elif form.endswith("collation") and column.stored in values.TEXTS and rng.random() < 0.5:
+            what, cell = values.other_case(rng, column.words)
         else:
             what, cell = values.odd(rng, column.label, column.stored, column.words)
         odd.append(f"{column.label} in {column.stored}: {what}")

@@ -20,10 +20,11 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fuzz import forms
-from fuzz.cases import Case, Setting, draw_case, run_case, smaller
+from fuzz import forms, plans
+from fuzz.cases import Case, Setting, draw_case, folder, run_case, smaller
 from fuzz.oracles import Finding
 
+MUTATED = 20
 PAIRS = 10
 """Pairs a world: its questions, their noise and many SQL texts are made once."""
 
@@ -35,6 +36,7 @@ class Report:
     runs: int = 0
     pairs: int = 0
     unmade: int = 0
+    files: int = 0
     started: float = field(default_factory=time.monotonic)
     kinds: Counter[str] = field(default_factory=Counter)
     oracles: Counter[str] = field(default_factory=Counter)
@@ -89,6 +91,7 @@ def batch(seed: int, number: int, report: Report, args: Any) -> None:
         report.outcomes["released" if seen[0].error is None else seen[0].error[0]] += 1
         for finding in findings:
             report.oracles[finding.oracle] += 1
+            note(report, number, case, finding, args)
             kind = label(case, finding)
             if kind not in report.found:
                 report.found[kind] = []
@@ -96,6 +99,16 @@ def batch(seed: int, number: int, report: Report, args: Any) -> None:
                     case = smaller(case, finding, tries=args.shrink)
                 tell(report, number, pair, case, finding, args)
             report.found[kind].append((report.worked, number, case, finding))
+
+
+def note(report: Report, number: int, case: Case, finding: Finding, args: Any) -> None:
+    """One line for every finding, in the file of the report."""
+    if args.report:
+        when = f"{report.worked:.1f}\t{report.seconds:.0f}\t{report.runs}\t{number}"
+        names = " ".join(c.name for c in case.world.columns)
+        odd = ", ".join(case.pair.odd)
+        with Path(args.report).open("a") as file:
+            file.write(f"={when}\t{finding.oracle}\t{case.form}\t{names}\t{odd}\t{finding.what[:200]!r}\n")
 
 
 def tell(report: Report, number: int, pair: int, case: Case, finding: Finding, args: Any) -> None:
@@ -132,6 +145,7 @@ def summary(report: Report) -> str:
         "statistics: " + ", ".join(f"{k} {n}" for k, n in report.kinds.most_common()),
         "forms: " + ", ".join(f"{k} {n}" for k, n in report.forms.most_common()),
         "first tables: " + ", ".join(f"{k} {n}" for k, n in report.outcomes.most_common()),
+        f"mutated plan files: {report.files}; pairs that could not be made in their form: {report.unmade}",
         "findings: " + (", ".join(f"{k} {n}" for k, n in report.oracles.most_common()) or "none"),
     ]
     for kind, cases in sorted(report.found.items(), key=lambda x: x[1][0][0]):
@@ -153,6 +167,9 @@ def parsed(arguments: list[str] | None = None) -> Any:
     parser.add_argument("--forms", default="", help="only these, with commas between")
     parser.add_argument("--long", type=float, default=0.12, help="share of pairs with a curator and a ledger")
     parser.add_argument("--most", type=int, default=16, help="statistics a plan")
+    parser.add_argument(
+        "--plans", type=int, default=50, help="mutated plan files after so many batches; 0: none"
+    )
     parser.add_argument("--shrink", type=int, default=0, help="tries to make each finding smaller")
     parser.add_argument("--report", default="", help="a file to which findings are written in full")
     parser.add_argument("--verbose", action="store_true", help="findings in full")
@@ -179,8 +196,20 @@ def fuzz(args: Any) -> Report:
             report.oracles["fuzzer"] += 1
         if args.batch is not None:
             break
+        if args.plans and number % args.plans == 0:
+            plan_files(args.seed, number, report)
         number += 1
     return report
+
+
+def plan_files(seed: int, number: int, report: Report) -> None:
+    """Some mutated plan files."""
+    with folder() as where:
+        found = plans.mutated(where, seed=seed * 1_000_003 + number, count=MUTATED)
+    report.files += MUTATED
+    for text, finding in found:
+        report.oracles["plan"] += 1
+        print(f"--- plan file of batch {number}: {finding.what}\n{text}", flush=True)
 
 
 def main() -> int:

@@ -203,15 +203,24 @@ def _odd_day(rng: random.Random, stored: str) -> Odd:
     return "far time" if stored in STAMPS else "far day", rng.choice(far)
 
 
+def other_case(rng: random.Random, words: tuple[Any, ...]) -> Odd:
+    """A word that some engines do not tell from another."""
+    return "other case", rng.choice(_texts(words)).swapcase()
+
+
+def _texts(words: tuple[Any, ...]) -> list[bytes]:
+    return [w if isinstance(w, bytes) else str(w).encode() for w in words] or [b"a"]
+
+
 def _odd_text(rng: random.Random, words: tuple[Any, ...]) -> Odd:
-    known = [w if isinstance(w, bytes) else str(w).encode() for w in words] or [b"a"]
+    known = _texts(words)
     way = rng.randrange(12)
     if way < 3:
         return "bad bytes", rng.choice(
             [b"\xff\xfe", b"\xc3(", b"a\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
         )
     if way < 6:
-        return "other case", rng.choice(known).swapcase()
+        return other_case(rng, words)
     if way < 7:
         return "other blanks", rng.choice([b" ", b"\t", b""]) + rng.choice(known) + rng.choice([b" ", b"  "])
     if way < 9:
@@ -230,6 +239,26 @@ def odd_object(rng: random.Random) -> Odd:
     ]  # fmt: skip
     thing = rng.choice(things)
     return f"object {type(thing).__name__}", Thing(thing)
+
+
+def natural(stored: str, cell: Cell) -> Any:
+    """A cell as Python would hold it."""
+    if isinstance(cell, Thing):
+        return cell.what
+    if isinstance(cell, bytes):
+        try:
+            return cell.decode()
+        except UnicodeDecodeError:
+            return cell
+    if stored in DAYS and cell is not None:
+        day = cell // (
+            PER_DAY[STAMPS[stored][0]] if stored in STAMPS else PER_DAY["ms"] if stored == "date64" else 1
+        )
+        try:
+            return datetime.date(1970, 1, 1) + datetime.timedelta(days=day)
+        except OverflowError:
+            return cell
+    return cell
 
 
 # --- as text -------------------------------------------------------------------------------------------------

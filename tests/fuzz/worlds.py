@@ -132,7 +132,7 @@ def draw_column(rng: random.Random, name: str, without: tuple[str, ...] = ()) ->
             declared = category()
         case "integer":
             low = rng.choice([0, 0, 1, -5, 3])
-            high = low + rng.choice([1, 5, 9, 1000])
+            high = low + rng.choice([1, 5, 9, 1000, 10**12])
             declared = integer(low, high, missing=rng.choice([None, None, low]), outside=outside)
         case "number":
             low, high = rng.choice([(0.0, 10.0), (-4.0, 4.0), (-8.0, 2.0), (1.0, 9.0)])

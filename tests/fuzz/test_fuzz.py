@@ -1,0 +1,87 @@
+"""A fixed share of the fuzzer: neighbours behave alike outside of the noise. `make fuzz` goes on from here.
+
+The share is small and the same every time. That it can fail is shown below by breaches that are planted, and in the
+list of mutants.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from fuzz.run import Report, fuzz, parsed, summary
+from support.spark import needs_spark
+from tacit.sources import query
+from tacit.statistics import movement
+
+FAMILIES = {
+    "frames": "arrow,pandas,pandas objects,polars",
+    "files": "parquet,parquet pattern,parquet path,parquet name",
+    "text": "csv,csv.gz,csv.tsv",
+    "engine": "ibis table,ibis collation,ibis view",
+}
+
+
+def ran(*arguments: str) -> Report:
+    """The fuzzer with these arguments, and no limit on time."""
+    return fuzz(parsed(["--seconds", "1e9", *arguments]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_neighbours_behave_alike(family: str) -> None:
+    report = ran("--runs", "700", "--seed", "2026", "--forms", FAMILIES[family])
+    assert report.runs >= 700
+    assert len(report.kinds) >= 8
+    assert report.outcomes["released"] >= report.pairs / 3
+    assert not report.oracles, summary(report)
+
+
+@needs_spark
+@pytest.mark.slow
+def test_neighbours_behave_alike_on_spark() -> None:
+    report = ran(
+        "--runs", "24", "--seed", "2026", "--engine", "spark", "--most", "6", "--long", "0", "--plans", "0"
+    )
+    assert report.runs >= 24
+    assert not report.oracles, summary(report)
+
+
+def test_a_claim_that_is_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several rows of a person only one is allowed for."""
+    monkeypatch.setattr(movement, "row_limit", lambda unit: 1)
+    report = ran("--runs", "300", "--seed", "5", "--forms", "arrow", "--long", "0", "--plans", "0")
+    assert report.oracles["moved"] >= 1
+
+
+def test_an_error_that_one_row_decides_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The collector stumbles over a key that is not declared."""
+    plain = query._Collector.add
+
+    def stumbling(self: Any, batch: Any) -> None:
+        if any(column.null_count for column in batch.columns):
+            raise ValueError("a key that is null")
+        plain(self, batch)
+
+    monkeypatch.setattr(query._Collector, "add", stumbling)
+    report = ran("--runs", "300", "--seed", "5", "--forms", "arrow", "--long", "0", "--plans", "0")
+    assert report.oracles["error"] >= 1
+
+
+def test_a_type_that_one_row_decides_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noisy numbers are let out in a type that depends on the true ones."""
+    from tacit.curator.treatments import Treatment
+
+    plain = Treatment.run
+
+    def typed(self: Any, question: Any, cells: Any, *, source: Any) -> Any:
+        noisy = plain(self, question, cells, source=source)
+        large = any(int(abs(v).max(initial=0)) > 9 for v in question.integers(cells).values())
+        parts = {n: v.astype(object if large else "int64") for n, v in noisy.parts.items()}
+        return dataclasses.replace(noisy, parts=parts)
+
+    monkeypatch.setattr(Treatment, "run", typed)
+    report = ran("--runs", "300", "--seed", "5", "--forms", "arrow", "--long", "0", "--plans", "0")
+    assert report.oracles["shapes"] >= 1
