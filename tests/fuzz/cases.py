@@ -16,6 +16,7 @@ from fuzz.pairs import Pair
 from fuzz.quick import sped_up
 from fuzz.trials import Asked, Seen, asked, long_road, short_road
 from fuzz.worlds import World, base_of, draw_world
+from tacit.errors import TacitError
 from tacit.guarantees import People
 
 
@@ -57,7 +58,10 @@ class Setting:
         cls, rng: random.Random, *, as_text: bool, most: int = 12, without: tuple[str, ...] = ()
     ) -> Setting | None:
         """A world of which something can be asked; no column is stored as one of `without`."""
-        world = draw_world(rng, as_text=as_text, most=most, without=without)
+        try:
+            world = draw_world(rng, as_text=as_text, most=most, without=without)
+        except TacitError:  # a name that is not to be had
+            return None
         delta = rng.random() < 0.35
         epsilon, spent = rng.choice([0.5, 2.0, 2.0, 20.0]), rng.choice([1e-6, 1e-3, 0.05, 0.05])
         found = []

@@ -161,7 +161,8 @@ def _csv(form: str, world: World, rows: list[Row], folder: Path) -> str:
     for row in rows:
         plain = [values.text(c.stored, row[c.name]) for c in world.columns]
         if RAW in row:
-            lines.append(broken_line([_quoted(f, mark) for f in plain], row[RAW], mark))
+            at = next(i for i, c in enumerate(world.columns) if c is not world.person)
+            lines.append(broken_line([_quoted(f, mark) for f in plain], row[RAW], mark, at))
         else:
             lines.append(mark.join(_quoted(f, mark) for f in plain))
     content = b"\n".join(lines) + b"\n"
@@ -182,14 +183,12 @@ def _pandas(table: pa.Table) -> Any:
     import pandas as pd
 
     def typed(kind: Any) -> Any:
-        # With nulls pandas would turn whole numbers into doubles: what a column holds would decide its type.
-        whole = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-        return pd.ArrowDtype(kind) if whole or pa.types.is_null(kind) else None
+        # With nulls pandas would turn whole numbers into doubles, and far days into objects: what a column holds would
+        # decide its type.
+        own = pa.types.is_floating(kind) or pa.types.is_string(kind) or pa.types.is_dictionary(kind)
+        return None if own else pd.ArrowDtype(kind)
 
-    try:
-        return table.to_pandas(types_mapper=typed)
-    except (pa.ArrowException, ValueError, OverflowError):
-        return table.to_pandas(types_mapper=pd.ArrowDtype)
+    return table.to_pandas(types_mapper=typed)
 
 
 def _objects(how: How, world: World, rows: list[Row]) -> Any:

@@ -156,8 +156,15 @@ BROKEN = (
 )  # fmt: skip
 
 
-def broken_line(fields: list[bytes], how: str, mark: bytes = b",") -> bytes:
-    """A line of a CSV file that is not what it should be; never a line break inside."""
+def broken_line(fields: list[bytes], how: str, mark: bytes, at: int) -> bytes:
+    """A line of a CSV file that is not what it should be; never a line break inside.
+
+    What is changed is field `at`, which is not the one that says whose row it is: a line has one owner, or none.
+    """
+
+    def with_field(text: bytes) -> bytes:
+        return mark.join([*fields[:at], text, *fields[at + 1 :]])
+
     whole = mark.join(fields)
     match how:
         case "more":
@@ -165,22 +172,22 @@ def broken_line(fields: list[bytes], how: str, mark: bytes = b",") -> bytes:
         case "less":
             return mark.join(fields[:-1])
         case "open":
-            return mark.join([*fields[:-1], b'"' + fields[-1]])
+            return with_field(b'"' + fields[at])
         case "inside":
-            return mark.join([fields[0] + b'"x', *fields[1:]])
+            return with_field(fields[at] + b'"x')
         case "after":
-            return mark.join([b'"' + fields[0] + b'"x', *fields[1:]])
+            return with_field(b'"' + fields[at] + b'"x')
         case "zero":
-            return whole + b"\x00"
+            return with_field(fields[at] + b"\x00")
         case "bytes":
-            return mark.join([*fields[:-1], b"\xff\xfe"])
+            return with_field(b"\xff\xfe")
         case "empty":
             return b""
         case "long":
-            return mark.join([*fields[:-1], b"y" * 3_000_000])
+            return with_field(b"y" * 3_000_000)
         case "marks":
             return mark * (len(fields) - 1)
-    return mark.join([b'"' + fields[0] + b'"', *fields[1:]])
+    return with_field(b'"' + fields[at].strip(b'"') + b'"')
 
 
 def shrunk(pair: Pair) -> list[Pair]:
