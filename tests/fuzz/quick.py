@@ -25,6 +25,8 @@ def connection() -> Any:
 
     made = ibis.duckdb.connect(":memory:", autoinstall_known_extensions=False, preserve_insertion_order=False)
     made.con.execute("SET threads = 1")
+    made.con.execute("SET enable_external_file_cache = false")
+    made.disconnect = lambda: None
     return made
 
 
@@ -43,22 +45,13 @@ def _emptied(here: Any) -> None:
             here.con.unregister(name)
 
 
-def _connections(tables: Any) -> list[tuple[Any, str, Any]]:
-    """What makes and ends a connection, in the package, and what stands in for it."""
-    if hasattr(tables, "_connect"):
-        return [(tables, "_connect", lambda *_, **__: (connection(), lambda: _emptied(connection())))]
-    from tacit.sources.opening import duck
-
-    def made(self: Any, memory: str) -> None:
-        self.folder, self.backend = None, connection()
-        self.run = self.backend.con.execute
-        _emptied(self.backend)
-
-    return [(duck.Duck, "__init__", made), (duck.Duck, "close", lambda self: _emptied(self.backend))]
-
-
 _texts: dict[Any, str] = {}
 _functions: dict[Any, Any] = {}
+
+
+def _held(where: Any, name: str) -> Any:
+    """What is there now, as it is kept: a method of a class unbound."""
+    return inspect.getattr_static(where, name) if isinstance(where, type) else getattr(where, name)
 
 
 @contextlib.contextmanager
@@ -86,6 +79,12 @@ def sped_up() -> Iterator[None]:
     def named(space: str) -> str:
         return f"ibis_{space}_{next(numbers)}"
 
+    here = connection()
+
+    def connected(*_: Any, **__: Any) -> Any:
+        _emptied(here)
+        return here
+
     builtin = ibis.udf.scalar.builtin
 
     def declared(function: Any, **rest: Any) -> Any:
@@ -100,8 +99,8 @@ def sped_up() -> Iterator[None]:
     hexed = SimpleNamespace(token_hex=lambda size=8: f"{next(numbers):016x}")
     changes: list[tuple[Any, str, Any]] = [(SQLBackend, "compile", compiled), (ibis.util, "gen_name", named)]
     changes += [(m, "secrets", hexed) for m in (bounding, tables) if hasattr(m, "secrets")]
-    changes += [*_connections(tables), (ibis.udf.scalar, "builtin", declared)]
-    kept = [(where, name, inspect.getattr_static(where, name)) for where, name, _ in changes]
+    changes += [(ibis.duckdb, "connect", connected), (ibis.udf.scalar, "builtin", declared)]
+    kept = [(where, name, _held(where, name)) for where, name, _ in changes]
     for where, name, new in changes:
         setattr(where, name, new)
     try:

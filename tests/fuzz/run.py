@@ -170,6 +170,7 @@ def parsed(arguments: list[str] | None = None) -> Any:
     parser.add_argument(
         "--plans", type=int, default=50, help="mutated plan files after so many batches; 0: none"
     )
+    parser.add_argument("--pairs", type=int, default=0, help="pairs a world")
     parser.add_argument("--shrink", type=int, default=0, help="tries to make each finding smaller")
     parser.add_argument("--report", default="", help="a file to which findings are written in full")
     parser.add_argument("--verbose", action="store_true", help="findings in full")
@@ -178,7 +179,7 @@ def parsed(arguments: list[str] | None = None) -> Any:
     args.forms = tuple(args.forms.split(",")) if args.forms else forms.SPARK if spark else forms.FORMS
     # Spark takes no Arrow column of these.
     args.without = ("uint64", "float16", "duration", "time", "dictionary", "null") if spark else ()
-    args.pairs = 2 if spark else PAIRS
+    args.pairs = args.pairs or (2 if spark else PAIRS)
     args.verbose = args.verbose or args.batch is not None
     args.engine_name = "spark" if spark else None
     return args

@@ -24,16 +24,20 @@ FAMILIES = {
 }
 
 
+RUNS = 400
+"""For each family: together about a minute of one processor."""
+
+
 def ran(*arguments: str) -> Report:
     """The fuzzer with these arguments, and no limit on time."""
-    return fuzz(parsed(["--seconds", "1e9", *arguments]))
+    return fuzz(parsed(["--seconds", "1e9", "--pairs", "3", *arguments]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_neighbours_behave_alike(family: str) -> None:
-    report = ran("--runs", "700", "--seed", "2026", "--forms", FAMILIES[family])
-    assert report.runs >= 700
+    report = ran("--runs", str(RUNS), "--seed", "2026", "--forms", FAMILIES[family])
+    assert report.runs >= RUNS
     assert len(report.kinds) >= 8
     assert report.outcomes["released"] >= report.pairs / 3
     assert not report.oracles, summary(report)
@@ -52,7 +56,7 @@ def test_neighbours_behave_alike_on_spark() -> None:
 def test_a_claim_that_is_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several rows of a person only one is allowed for."""
     monkeypatch.setattr(movement, "row_limit", lambda unit: 1)
-    report = ran("--runs", "300", "--seed", "5", "--forms", "arrow", "--long", "0", "--plans", "0")
+    report = ran("--runs", "400", "--seed", "6", "--forms", "arrow", "--long", "0", "--plans", "0")
     assert report.oracles["moved"] >= 1
 
 
@@ -66,7 +70,7 @@ def test_an_error_that_one_row_decides_is_found(monkeypatch: pytest.MonkeyPatch)
         plain(self, batch)
 
     monkeypatch.setattr(query._Collector, "add", stumbling)
-    report = ran("--runs", "300", "--seed", "5", "--forms", "arrow", "--long", "0", "--plans", "0")
+    report = ran("--runs", "400", "--seed", "6", "--forms", "arrow", "--long", "0", "--plans", "0")
     assert report.oracles["error"] >= 1
 
 
@@ -83,5 +87,5 @@ def test_a_type_that_one_row_decides_is_found(monkeypatch: pytest.MonkeyPatch) -
         return dataclasses.replace(noisy, parts=parts)
 
     monkeypatch.setattr(Treatment, "run", typed)
-    report = ran("--runs", "300", "--seed", "5", "--forms", "arrow", "--long", "0", "--plans", "0")
+    report = ran("--runs", "400", "--seed", "6", "--forms", "arrow", "--long", "0", "--plans", "0")
     assert report.oracles["shapes"] >= 1

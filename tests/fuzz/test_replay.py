@@ -30,7 +30,7 @@ COLUMNS = (
 )  # fmt: skip
 KNOWN = (
     st.count(), st.count(by="ward"), st.count(by=["ward", "age"], where="sick"), st.count(of="people"),
-    st.sum("age"), st.mean("pay", by="ward"), st.mean("day"), st.mean("far"),
+    st.sum("age"), st.sum("far", by="ward"), st.mean("pay", by="ward"), st.mean("day"), st.mean("far"),
     st.variance("age"), st.standard_deviation("pay", by="ward"), st.ratio("pay", "age"), st.proportion("sick"),
     st.quantiles("pay", resolution=32), st.median("age", where="ward = 'a'"), st.histogram("pay", 4, by="ward"),
     st.contingency(["ward", "sick"]), st.margins(["ward", "age", "sick"], order=2), st.hierarchy(["ward", "sick"]),
