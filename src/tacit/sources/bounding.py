@@ -12,6 +12,7 @@ small numbers, which makes the sort narrow and later questions fast.
 
 from __future__ import annotations
 
+import datetime
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -281,6 +282,9 @@ def _text(table: Table, x: Any, grid: float) -> Any:
         return x.cast("int32").cast("string")
     if dtype.is_date() or dtype.is_timestamp():
         day = x if dtype.is_date() else table.dialect.day_of(x)
+        # Spark counts days by way of moments, which end before its days do.
+        first, last = ibis.literal(datetime.date.min), ibis.literal(datetime.date.max)
+        day = ibis.cases((day < first, first), (day > last, last), else_=day)
         return table.dialect.days(day).cast("int64").cast("string")
     if dtype.is_floating():
         steps = x.cast("float64") * grid
