@@ -180,8 +180,9 @@ def odd(rng: random.Random, label: str, stored: str, words: tuple[Any, ...]) -> 
         return "odd float", rng.choice(strange)
     if stored in DECIMALS:
         kind = DECIMALS[stored]
-        most = Decimal(10) ** (kind.precision - kind.scale) - 1
-        return "far decimal", rng.choice([most, -most, Decimal(10) ** (kind.precision - kind.scale - 1)])
+        digits = kind.precision - kind.scale
+        most = Decimal("9" * digits)
+        return "far decimal", rng.choice([most, most.copy_negate(), Decimal("1" + "0" * (digits - 1))])
     if stored in DAYS:
         return _odd_day(rng, stored)
     if stored in TEXTS or stored == "binary":

@@ -24,6 +24,7 @@ PROBLEM = "is not a readable Parquet file"
 HINT = "is it another kind of file, or was it cut off? write it again as Parquet"
 TAIL = 8
 BATCH = 1 << 16
+ENDLESS = (1 << 63) - 1
 
 
 def open_parquet(asked: Files, wish: Wish) -> Opened:
@@ -148,7 +149,46 @@ def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) ->
 def _plain(schema: Any) -> Any:
     import pyarrow as pa
 
-    return pa.schema([(f.name, plain_type(f.type)) for f in schema])
+    return pa.schema([(f.name, plain_type(_stored_type(f.type))) for f in schema])
+
+
+def _stored_type(kind: Any) -> Any:
+    """The type as which DuckDB reads a column from Parquet, where Arrow remembers another one of its own."""
+    import pyarrow as pa
+
+    if pa.types.is_duration(kind):
+        return pa.int64()
+    return pa.timestamp("us", kind.tz) if _zoned_nanoseconds(kind) else kind
+
+
+def _zoned_nanoseconds(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns" and kind.tz is not None)
+
+
+def _as_stored(table: Any) -> Any:
+    """The columns with the very values that DuckDB reads: one row that is no text must not change another one."""
+    import pyarrow as pa
+
+    made = {name: [_same_value(chunk) for chunk in table.column(name).chunks] for name in table.column_names}
+    types = {name: _stored_type(table.column(name).type) for name in table.column_names}
+    return pa.table({name: pa.chunked_array(chunks, types[name]) for name, chunks in made.items()})
+
+
+def _same_value(array: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    if pa.types.is_duration(array.type):
+        return array.view(pa.int64())
+    if not _zoned_nanoseconds(array.type):
+        return array
+    numbers = np.asarray(array.view(pa.int64()).fill_null(0))
+    # The two ends stand for moments without end, in every unit; what is left of a microsecond is cut off.
+    made = np.where(np.abs(numbers) == ENDLESS, numbers, (numbers - np.fmod(numbers, 1000)) // 1000)
+    mask = ~np.asarray(array.is_valid())
+    return pa.array(made, pa.int64(), mask=mask).view(_stored_type(array.type))
 
 
 def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> Iterator[Any]:
@@ -161,7 +201,7 @@ def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> 
         said = asked.values(path)
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=BATCH, columns=stored):
-                table = careful_table(pa.Table.from_batches([batch]).select(stored))
+                table = careful_table(_as_stored(pa.Table.from_batches([batch]).select(stored)))
                 for name, value in said.items():
                     if name in wish.columns:
                         table = table.append_column(name, pa.array([value] * len(table), pa.string()))
