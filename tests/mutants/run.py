@@ -75,7 +75,7 @@ def breach(mutant: Mutant, package: Path) -> None:
     path.write_text(text.replace(mutant.old, mutant.new))
 
 
-def tested(notice: Sequence[str], sources: Path, *, seconds: int = SECONDS) -> tuple[int, str]:
+def outcome(notice: Sequence[str], sources: Path, *, seconds: int = SECONDS) -> tuple[int, str]:
     """The tests' exit code with these sources: 0 all passed, 1 some failed, other numbers: not run."""
     environment = {**os.environ, "PYTHONPATH": str(sources), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *notice]
@@ -94,7 +94,7 @@ def verdict(mutant: Mutant) -> tuple[str, str]:
         sources = Path(folder) / "src"
         shutil.copytree(PACKAGE, sources / "tacit", ignore=shutil.ignore_patterns("__pycache__"))
         breach(mutant, sources / "tacit")
-        code, said = tested(mutant.notice, sources)
+        code, said = outcome(mutant.notice, sources)
     return {0: "SURVIVED", 1: "noticed"}.get(code, "BROKEN"), said
 
 
@@ -107,7 +107,7 @@ def main() -> int:
     given = parser.parse_args()
     chosen = [m for m in mutants(given.rooms) if given.k in f"{m.file} {m.old} {m.new} {m.why}"]
     # What fails without a change would notice anything.
-    code, said = tested(
+    code, said = outcome(
         sorted({name for m in chosen for name in m.notice}), PACKAGE.parent, seconds=15 * SECONDS
     )
     if code != 0:
