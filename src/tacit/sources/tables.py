@@ -32,6 +32,7 @@ __all__ = ["Table", "open_table"]
 MEMORY = "1GB"
 ENGINES = ("duckdb", "spark")
 VIEW = "the view or query behind the table gives a value or null for every row, and fails for none"
+ENGINES_WITH_WINDOWS = ("duckdb", "pyspark")
 T = TypeVar("T")
 Stamp = tuple[tuple[int, ...], ...]
 
@@ -73,11 +74,25 @@ class Table:
         self.relation = selected(
             relation, self.columns, schema=schema, person=self.person, engine=self.dialect, source=self.source
         )
+        if self.person is not None and self.engine not in ENGINES_WITH_WINDOWS:
+            door.metadata(
+                self._windows,
+                source=self.source,
+                problem=f"lives in {self.engine}, which cannot put a person's rows in order",
+                hint="give people a table in DuckDB or Spark, or a file",
+            )
         self._stack = contextlib.ExitStack()
         self._passing = contextlib.ExitStack()
         if opened.close:
             self._stack.callback(opened.close)
         self._finalize = weakref.finalize(self, _close, self._stack, self._passing)
+
+    def _windows(self) -> None:
+        """Whether people can be bounded is known from the engine, before anything is paid: it must say windows."""
+        import ibis
+
+        rank = ibis.row_number().over(group_by=self.person, order_by=self.person)
+        self.relation.get_backend().compile(self.relation.mutate(__tacit_rank=rank))
 
     def stamp(self) -> Stamp:
         """What tells one state of the files that are read in place from another."""
