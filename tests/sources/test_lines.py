@@ -25,8 +25,6 @@ SPLIT = re.compile(rb'("(?:[^"]|"")*"|[^",]*)(,|\Z)', re.S)
 def one_record(line, fields):
     """From the definition: fields between commas, each without a quote or all in quotes."""
     line = line.removesuffix(b"\r")
-    if not line:
-        return []
     found, at = [], 0
     while True:
         match = SPLIT.match(line, at)

@@ -3,8 +3,8 @@
 A record that is not what the header promises (another number of fields, a quote where none may stand, more than
 16 MiB) is missing in all its columns, and so is a field that is not UTF-8; no other line is touched by it. Line breaks
 inside quotes are read only if that was declared: otherwise a quote that is never closed would swallow the lines of
-others. Quotes stand around a whole field, and double inside of it. An empty field is missing; an empty line is no
-record.
+others. Quotes stand around a whole field, and double inside of it. An empty field is missing, and an empty line is a
+record that misses everything: where the number of records is public, no line may hide or add one.
 
 Whole blocks are taken apart by comparisons of bytes, without a loop over lines: a field is bounded by two places, and
 Arrow gathers what lies between them.
@@ -163,8 +163,4 @@ def _fields(data: Any, mark: int, multiline: bool) -> tuple[Any, Any, Any, Any, 
     if quotes.any():
         quoted = (ends > starts) & (data[np.minimum(starts, len(data) - 1)] == QUOTE) & (ends - starts >= 2)
         starts, ends = starts + quoted, ends - quoted
-        empty = (count == 1) & (ends[first] == starts[first]) & ~quoted[first]
-    else:
-        empty = (count == 1) & (ends[first] == starts[first])
-    kept = ~empty
-    return starts, ends, first[kept], count[kept], (~wrong & ~longest)[kept]
+    return starts, ends, first, count, ~wrong & ~longest
