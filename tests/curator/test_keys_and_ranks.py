@@ -195,3 +195,15 @@ def test_a_part_that_nobody_can_move_is_published_for_named_keys_too(make: Any) 
         answer = curator.release(tacit.variance("sick", by="town"), epsilon=5.0, delta=1e-4)
     assert list(answer.table["town"]) == ["a", "b"]
     assert np.allclose(answer.table["value"], 0.25, atol=0.01)
+
+
+def test_unknown_keys_beside_a_wide_range_need_no_room_for_all_of_it() -> None:
+    """A million million values are possible beside each town; only those that occur are ever made."""
+    data = pa.table({"town": ["a"] * 500, "number": [3] * 250 + [10**12] * 250})
+    schema = {"town": tacit.category(), "number": tacit.integer(0, 10**12)}
+    with tacit.Curator(
+        data, protect=tacit.rows(), schema=schema, budget=tacit.Approximate(epsilon=10.0, delta=1e-3),
+        source=SeededSource(seed=4),
+    ) as curator:  # fmt: skip
+        answer = curator.release(tacit.count(by=["town", "number"]), epsilon=5.0, delta=1e-4)
+    assert sorted(answer.table["number"]) == [3, 10**12]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import resource
 import sys
 import time
 import traceback
@@ -25,6 +26,7 @@ from fuzz.cases import Case, Setting, draw_case, folder, run_case, smaller
 from fuzz.oracles import Finding
 
 MUTATED = 20
+MEMORY = 10 << 30
 PAIRS = 10
 """Pairs a world: its questions, their noise and many SQL texts are made once."""
 
@@ -216,6 +218,9 @@ def plan_files(seed: int, number: int, report: Report) -> None:
 def main() -> int:
     """Runs, tells, and fails if something was found."""
     args = parsed()
+    if args.engine == "duckdb":
+        # What asks for more is a finding, and must not take the machine with it.
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     report = fuzz(args)
     text = summary(report)
     print(text)

@@ -22,7 +22,7 @@ from tacit.sources.compiling import Reader
 if TYPE_CHECKING:
     from tacit.sources.aggregates import Aggregate
 
-__all__ = ["Occupied", "codes_of", "domain_of", "encode", "key_limbs", "labels_of"]
+__all__ = ["Occupied", "codes_of", "domain_of", "encode", "key_limbs", "labels_at", "labels_of"]
 
 LIMB_BITS = 62
 MOST_BRANCHES = 128
@@ -165,10 +165,13 @@ def _digits(keys: Keys, axes: Sequence[Axis]) -> Iterator[Integers]:
 
 def labels_of(keys: Keys, axes: Sequence[Axis]) -> dict[str, Integers]:
     """What the keys stand for, column by column, in the words of the declaration."""
-    return {axis.column: _labels(axis, codes) for axis, codes in zip(axes, codes_of(keys, axes), strict=True)}
+    return {
+        axis.column: labels_at(axis, codes) for axis, codes in zip(axes, codes_of(keys, axes), strict=True)
+    }
 
 
-def _labels(axis: Axis, codes: Integers) -> Integers:
+def labels_at(axis: Axis, codes: Integers) -> Integers:
+    """What places on an axis stand for; of a wide one only these are made, since all of them would fill the memory."""
     out = np.empty(codes.size, dtype=object)
     if isinstance(axis, Cut) and axis.count == axis.levels and axis.levels > TABLED:
         out[:] = [axis.values.label(axis.values.lowest + int(k)) for k in codes]

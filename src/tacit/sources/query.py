@@ -24,7 +24,7 @@ from tacit.sources import door
 from tacit.sources.aggregates import Aggregate, People, is_wide
 from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
-from tacit.sources.occupied import Occupied, domain_of, key_limbs, limb_key
+from tacit.sources.occupied import Occupied, domain_of, key_limbs, labels_at, limb_key
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table
 
@@ -288,9 +288,7 @@ class _Collector:
             if isinstance(axis, Open):
                 keys.append(here[order])
                 continue
-            labels = np.empty(len(axis.labels), dtype=object)
-            labels[:] = list(axis.labels)
-            keys.append(labels[here[order].astype(np.int64)])
+            keys.append(labels_at(axis, here[order].astype(np.int64)))
         return Cells(request=self.request, values={a: v[order] for a, v in values.items()}, keys=tuple(keys))
 
 
