@@ -88,11 +88,21 @@ class Duck:
         """The rows are these Arrow batches, in the types that were there before."""
         import pyarrow as pa
 
-        types = {str(r[0]): str(r[1]) for r in self.run(f"DESCRIBE {ROWS}").fetchall()}
+        types = self.types(ROWS)
         self.offer(pa.RecordBatchReader.from_batches(schema, batches))
         listed = ", ".join(f"TRY_CAST({name_of(n)} AS {t}) AS {name_of(n)}" for n, t in types.items())
         self.fill(f"SELECT {listed} FROM {INCOMING}")
         self.backend.con.unregister(INCOMING)
+
+    def copy(self, table: Any) -> Any:
+        """The rows are those of an Arrow table."""
+        self.offer(table)
+        self.fill(f"SELECT * FROM {INCOMING}")
+        return self.backend.table(ROWS)
+
+    def types(self, name: str) -> dict[str, str]:
+        """The columns of a table or view, and what DuckDB calls their types."""
+        return {str(r[0]): str(r[1]) for r in self.run(f"DESCRIBE {name}").fetchall()}
 
     def drop(self) -> None:
         """Forgets the rows."""

@@ -3,6 +3,9 @@
 Before anything is paid the footers are looked at: that there is one, that every part they name lies within the file,
 and that all files of a pattern have the same types. DuckDB's reader stops at bytes that are not UTF-8 and at moments
 that it cannot hold. Then the same rows are read with Arrow, which does not, and such values become missing.
+
+All other values must be the same by both ways, or one row would change those of others. Where the types that the two
+readers see leave that open (decimals of more than 38 digits among them), Arrow reads from the start.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from tacit.errors import BadData
 from tacit.sources import door, spark
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful_table, plain_type
-from tacit.sources.opening.duck import literal, name_of, started, text_of
+from tacit.sources.opening.duck import INCOMING, ROWS, Duck, literal, name_of, started, text_of
 from tacit.sources.opening.files import Files
 
 __all__ = ["open_parquet"]
@@ -25,6 +28,12 @@ HINT = "is it another kind of file, or was it cut off? write it again as Parquet
 TAIL = 8
 BATCH = 1 << 16
 ENDLESS = (1 << 63) - 1
+DIGITS = 38
+"""Of a decimal; DuckDB reads longer ones as doubles, and wrongly."""
+MOMENTS = "us"
+"""The unit of moments of 96 bits in the engines; nanoseconds would wrap around outside of 1678 to 2262."""
+SAME = {("UUID", "BLOB")}
+"""What DuckDB makes of a type that it sees, and of Arrow's: different, but cast exactly."""
 
 
 def open_parquet(asked: Files, wish: Wish) -> Opened:
@@ -65,12 +74,19 @@ def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> Any:
 
 
 def _footer(path: Path, stored: list[str], source: str) -> Any:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    metadata = pq.read_metadata(path)
-    schema = metadata.schema.to_arrow_schema()
+    with pq.ParquetFile(path, coerce_int96_timestamp_unit=MOMENTS) as file:
+        metadata, schema = file.metadata, file.schema_arrow
+    leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    # The words of an enumeration are text to the engines, and bytes to Arrow.
+    words = {leaf.path for leaf in leaves if leaf.converted_type == "ENUM"}
+    for i, field in enumerate(schema):
+        if pa.types.is_binary(field.type) and field.name in words:
+            schema = schema.set(i, pa.field(field.name, pa.string()))
     end = path.stat().st_size - TAIL - metadata.serialized_size
-    parts = {i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in stored}
+    parts = {i for i, leaf in enumerate(leaves) if leaf.path in stored or leaf.path.split(".")[0] in stored}
     for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)):
         for part in (group.column(i) for i in parts):
             first = part.dictionary_page_offset if part.has_dictionary_page else None
@@ -104,19 +120,47 @@ def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -
             + ")"
         )
 
+    def brought() -> None:
+        duck.fill_from(_batches(asked, paths, wish, schema), _plain(schema))
+
+    def shown() -> tuple[bool, Any]:
+        relation = duck.view(query())
+        empty = _plain(schema).empty_table()
+        if same := _same_in_duckdb(duck, schema, empty):
+            return same, relation
+        duck.drop()
+        return same, duck.copy(empty)
+
     try:
-        relation = door.metadata(lambda: duck.view(query()), source=asked.path, problem=PROBLEM, hint=HINT)
+        same, relation = door.metadata(shown, source=asked.path, problem=PROBLEM, hint=HINT)
     except BaseException:
         duck.close()
         raise
+    if not same:
+        return Opened(
+            relation=relation, source=asked.path, files=paths, close=duck.close, load=brought, refresh=brought
+        )
     return Opened(
         relation=relation,
         source=asked.path,
         files=paths,
         close=duck.close,
-        rescue=lambda: duck.fill_from(_batches(asked, paths, wish, schema), _plain(schema)),
+        rescue=brought,
         refresh=lambda: duck.view(query()),
     )
+
+
+def _same_in_duckdb(duck: Duck, schema: Any, empty: Any) -> bool:
+    """Has every value the same type by both ways, or one that holds the same values?"""
+    import pyarrow as pa
+
+    direct = duck.types(ROWS)
+    duck.offer(empty)
+    by_arrow = duck.types(INCOMING)
+    long = [f for f in schema if pa.types.is_decimal(f.type) and f.type.precision > DIGITS]
+    void = {f.name for f in schema if pa.types.is_null(f.type)}
+    pairs = {n: (t, by_arrow[n]) for n, t in direct.items() if n not in void}
+    return not long and all(a == b or (a, b) in SAME for a, b in pairs.values())
 
 
 def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> Opened:
@@ -131,18 +175,32 @@ def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) ->
         spark.forget(session, [p for p, _ in said])
         read()
 
+    def brought() -> None:
+        place.fill(_batches(asked, paths, wish, schema), _plain(schema))
+
+    def shown() -> tuple[bool, Any]:
+        place.fill([], _plain(schema))
+        by_arrow = dict(session.table(place.view).dtypes)
+        relation = read()
+        same = by_arrow == dict(session.table(place.view).dtypes)
+        return same, relation if same else place.fill([], _plain(schema))
+
     try:
-        relation = door.metadata(read, source=asked.path, problem=PROBLEM, hint=HINT)
+        same, relation = door.metadata(shown, source=asked.path, problem=PROBLEM, hint=HINT)
     except BaseException:
         place.close()
         raise
+    if not same:
+        return Opened(
+            relation=relation,
+            source=asked.path,
+            files=paths,
+            close=place.close,
+            load=brought,
+            refresh=brought,
+        )
     return Opened(
-        relation=relation,
-        source=asked.path,
-        files=paths,
-        close=place.close,
-        rescue=lambda: place.fill(_batches(asked, paths, wish, schema), _plain(schema)),
-        refresh=again,
+        relation=relation, source=asked.path, files=paths, close=place.close, rescue=brought, refresh=again
     )
 
 
@@ -199,10 +257,18 @@ def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> 
     stored = [name for name in wish.columns if name not in asked.partitions]
     for path in paths:
         said = asked.values(path)
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, coerce_int96_timestamp_unit=MOMENTS) as file:
             for batch in file.iter_batches(batch_size=BATCH, columns=stored):
-                table = careful_table(_as_stored(pa.Table.from_batches([batch]).select(stored)))
+                given = {n: _viewed(batch.column(n), schema.field(n).type) for n in stored}
+                table = careful_table(_as_stored(pa.table(given)))
                 for name, value in said.items():
                     if name in wish.columns:
                         table = table.append_column(name, pa.array([value] * len(table), pa.string()))
                 yield from table.select(schema.names).cast(_plain(schema)).to_batches()
+
+
+def _viewed(column: Any, kind: Any) -> Any:
+    """Bytes that the file calls words, as text; whether they are is looked at afterwards."""
+    import pyarrow as pa
+
+    return column.view(kind) if pa.types.is_binary(column.type) and pa.types.is_string(kind) else column
