@@ -133,9 +133,7 @@ def _row(
     if not strange:
         return row
     if form.startswith("csv") and rng.random() < 0.35:
-        # An empty line is no record: under replace-one there would be a row less.
-        fewer = base_of(world.unit).neighbours is Neighbours.REPLACE_ONE and world.person is None
-        what, mark = rng.choice([b for b in BROKEN if not fewer or b[1] != "empty"])
+        what, mark = rng.choice(BROKEN)
         odd.append(f"line: {what}")
         return {**row, RAW: mark}
     may = [c for c in world.columns if c.label != "id"]
