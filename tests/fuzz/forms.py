@@ -27,6 +27,8 @@ FORMS = (
     "parquet name", "csv", "csv", "csv.gz", "csv.tsv", "ibis table", "ibis table", "ibis collation", "ibis view",
     "ibis view",
 )  # fmt: skip
+SPARK = ("parquet", "arrow", "csv", "spark frame", "spark frame", "spark collation", "spark view")
+"""The forms that are asked of Spark: files and frames that it is handed, and tables of its own."""
 NAMES = (
     "a[1].parquet",
     "a*.parquet",
