@@ -133,7 +133,7 @@ def test_marks_endings_and_beginnings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "head", [b"", b"\n", b"a,a\n", b"a,\n", b'a,"b\n', b"\xff\xfe\n", b"a\0,b\n", b"a,b\r1,2\r3,4"]
+    "head", [b"", b"\n", b"a,a\n", b"a,\n", b'a,"b\n', b"\xff\xfe\n", b"a\0,b\n", b"a,b\r1,2\r3,4", b"a,b\r"]
 )
 def test_headers_that_are_none(tmp_path, head):
     path = tmp_path / "t.csv"

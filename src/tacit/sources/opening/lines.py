@@ -40,7 +40,8 @@ def header(path: str, mark: str) -> list[str]:
     """The column names: the first line of the file, and nothing behind it."""
     with _opened(path) as file:
         line = file.readline(HEADER)
-    text = line.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    # A return alone ends no line, not even the only one: the first row would decide whether there is a header.
+    text = line.decode("utf-8-sig").removesuffix("\r\n").removesuffix("\n")
     names = next(csv.reader([text], delimiter=mark, strict=True))
     if not names or len(set(names)) != len(names) or not all(names) or any(c in text for c in "\r\0"):
         raise ValueError
