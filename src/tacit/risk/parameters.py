@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.mechanisms.base import epsilon_parameter
-from tacit.noise import unmasked
 from tacit.risk.kernel import Array
 
 __all__ = ["CRITERIA", "criterion_parameter", "epsilon_level", "prior_parameter", "range_parameter"]
 
 CRITERIA = ("bayes", "minimax")
 LARGEST_EPSILON = 600.0
+SMALLEST_EPSILON = 2.0**-1000
 
 
 def range_parameter(n: object) -> int:
@@ -28,7 +29,23 @@ def range_parameter(n: object) -> int:
 
 def epsilon_level(epsilon: object) -> float:
     """A finite epsilon above 0, as a float."""
-    level = float(epsilon_parameter(epsilon))
+    number = isinstance(epsilon, int | float | Fraction | np.integer | np.floating)
+    if isinstance(epsilon, bool) or not number or not 0 < epsilon < math.inf:  # type: ignore[operator]
+        raise InvalidParameter(
+            parameter="epsilon",
+            value=epsilon,
+            must="be a finite number above 0",
+            hint="epsilon is the privacy loss; 0 would need infinite noise: then release nothing",
+        )
+    # Compared before it is converted: a float holds neither 10^400 nor a fraction of 10^-400.
+    level = float(epsilon) if epsilon <= 2 * LARGEST_EPSILON else math.inf  # type: ignore[arg-type, operator]
+    if level < SMALLEST_EPSILON:
+        raise InvalidParameter(
+            parameter="epsilon",
+            value=epsilon,
+            must=f"be at least {SMALLEST_EPSILON:g}",
+            hint="release nothing",
+        )
     if level > LARGEST_EPSILON:
         raise InvalidParameter(
             parameter="epsilon",
@@ -48,6 +65,8 @@ def criterion_parameter(criterion: str) -> str:
 
 def prior_parameter(prior: Any, states: int) -> Array:
     """Non-negative numbers that sum to 1 (to within rounding), one for each state."""
+    from tacit.noise import unmasked
+
     try:
         values = np.array(unmasked(prior, name="prior"), dtype=np.float64)
     except (TypeError, ValueError):
