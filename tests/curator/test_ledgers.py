@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import tacit
 from support.ledgers import new_schema, postgres_server
 from tacit.cli import main
 from tacit.curator.files import read_plan
+from tacit.curator.ledgers import BESIDE, Home
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.ledger import Ledger
 from tacit.sources.twins import is_twin
@@ -283,3 +286,32 @@ def test_a_twin_is_known_in_whatever_form(folder: Path, twin: Path) -> None:
     (folder / "broken.parquet").write_bytes(b"PAR1")
     assert not is_twin(folder / "broken.parquet")
     assert not is_twin(17)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_two_who_make_the_first_ledger_at_once_make_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    """Each makes its own, under another name, after both have seen that there is none: one budget, not two."""
+    remember = Home.remember
+
+    def slowly(self: Home, ledger: Ledger) -> None:
+        time.sleep(0.3)
+        remember(self, ledger)
+
+    monkeypatch.setattr(Home, "remember", slowly)
+
+    def pay(name: str) -> str:
+        place = {"ledger": folder / f"{name}.ledger"} if named else {"ledger": BESIDE, "table": name}
+        curator = tacit.Curator(
+            folder / "visits.parquet", protect=tacit.rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=1.0), **place
+        )  # fmt: skip
+        try:
+            with curator:
+                curator.release(tacit.count(), epsilon=1.0)
+        except (LedgerError, InvalidParameter):
+            return "refused"
+        return "paid"
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sorted(pool.map(pay, ["one", "two", "three"])) == ["paid", "refused", "refused"]

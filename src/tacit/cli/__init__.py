@@ -1,13 +1,16 @@
 """The command line: thin, the same calls as the library.
 
-Every command has --json and exits 0, 1 (refused: no law, over budget) or 2 (bad input), with one clear
-sentence on standard error and no traceback.
+Every command has --json and exits 0, 1 (refused: no law, over budget), 2 (bad input) or 130 (interrupted), with one
+clear sentence on standard error and no traceback.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from tacit.errors import TacitError
 
@@ -16,26 +19,62 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `tacit` on the shell."""
+    try:
+        _encodable()
+        code = _run(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        _say("interrupted; nothing was left half-written")
+        code = 130
+    except BrokenPipeError:
+        code = _silent(0)
+    except OSError as problem:  # most often a full disk behind standard output
+        _say(f"the system refused: {(problem.strerror or type(problem).__name__).lower()}")
+        code = _silent(1)
+    if arguments is None:
+        sys.exit(code)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     import typer
 
     from tacit.cli.app import app
 
     try:
         result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-        code = result if isinstance(result, int) else 0
+        return result if isinstance(result, int) else 0
     except TacitError as problem:
-        print(f"tacit: {problem}", file=sys.stderr)
-        code = problem.exit_code
+        _say(str(problem))
+        return problem.exit_code
     except typer.TyperException as problem:
-        print(f"tacit: {_sentence(problem)}", file=sys.stderr)
-        code = 2
-    except (typer.Abort, KeyboardInterrupt):
-        print("tacit: interrupted; nothing was left half-written", file=sys.stderr)
-        code = 130
-    except BrokenPipeError:
-        code = 0
-    if arguments is None:
-        sys.exit(code)
+        _say(_sentence(problem))
+        return 2
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except SystemExit:  # the parser's own way to say that nobody reads any more
+        raise BrokenPipeError from None
+
+
+def _say(sentence: str) -> None:
+    with suppress(OSError):
+        print(f"tacit: {sentence}", file=sys.stderr)
+
+
+def _encodable() -> None:
+    """What a stream's encoding does not have is spelled out, and never an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silent(code: int) -> int:
+    """Nothing more is printed: what is left over would fail again when the interpreter ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
     return code
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import print_json, write_whole
+from tacit.cli.output import print_json, write_picture
 from tacit.errors import EmptyComposition, InvalidParameter
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _draw(plan: list[Event], neighbours: str, path: Path) -> None:
     from tacit.report.figures import draw_curve
 
     curve = profile_of(plan, neighbours=neighbours)
-    write_whole(path, lambda partial: draw_curve(curve, partial))
+    write_picture(path, lambda partial: draw_curve(curve, partial))
 
 
 def _up(value: float) -> str:

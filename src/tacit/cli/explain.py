@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import print_json, write_whole
+from tacit.cli.output import print_json, write_picture
 from tacit.errors import InvalidParameter, NoLaw, visible
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def explain(
     if plot is not None:
         from tacit.report.figures import draw_meaning
 
-        drawn = write_whole(plot, lambda path: draw_meaning(guarantee, path))
+        drawn = write_picture(plot, lambda path: draw_meaning(guarantee, path))
     if json:
         print_json(
             {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import print_json, write_whole
+from tacit.cli.output import print_json, write_picture, write_whole
 from tacit.cli.plain import PlainCommand, PlainGroup
 from tacit.errors import InvalidParameter
 
@@ -98,7 +98,7 @@ def count(
     if plot is not None:
         from tacit.report.prices import draw_prices
 
-        write_whole(plot, lambda path: draw_prices("count", path, n=n))
+        write_picture(plot, lambda path: draw_prices("count", path, n=n))
         told["plot"] = str(plot)
     if json:
         print_json(told)

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, UnknownName
 
-__all__ = ["print_json", "write_whole"]
+__all__ = ["print_json", "write_picture", "write_whole"]
+
+PICTURES = (".pdf", ".png", ".svg")
 
 
 def print_json(data: Mapping[str, Any]) -> None:
@@ -44,6 +46,15 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+def write_picture(path: Path, draw: Callable[[Path], None]) -> Path:
+    """The same for a picture, whose kind is that of its ending; without one it would be written beside the file."""
+    if path.suffix.lower() not in PICTURES:
+        raise UnknownName(
+            what="kind of picture", name=path.suffix or path.name, known=PICTURES, hint="end the name in .png"
+        )
+    return write_whole(path, draw)
 
 
 def _umask() -> int:

@@ -153,7 +153,8 @@ def write_release(
             for one in releases:
                 stem = file_stem(one.name)
                 (folder / "values" / f"{stem}.csv").write_text(one.to_csv(), encoding="utf-8")
-                pyarrow.parquet.write_table(one.to_arrow(), folder / "values" / f"{stem}.parquet")
+                with (folder / "values" / f"{stem}.parquet").open("wb") as file_of_values:
+                    pyarrow.parquet.write_table(one.to_arrow(), file_of_values)
                 said = json_text(signed(one.certificate, key))
                 (folder / "certificates" / f"{stem}.json").write_text(said + "\n", encoding="utf-8")
             (folder / "plan.toml").write_text(file.published(), encoding="utf-8")

@@ -62,6 +62,8 @@ class Ask:
             value = getattr(self, name)
             if (value is not None or name != "target") and not (isinstance(value, Fraction) and value > 0):
                 raise InvalidParameter(parameter=name, value=value, must="be a fraction above 0")
+        if self.confidence >= 1:
+            raise InvalidParameter(parameter="confidence", value=str(self.confidence), must="be below 1")
 
     def describe(self) -> dict[str, Any]:
         """Plain values: what the digest of a plan covers. Every field; the price is the one that was found for it."""

@@ -77,7 +77,7 @@ class Curator:
         self._data = data
         given = {"engine": engine, "memory": memory, "portable": flag("portable", portable) or None}
         self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
-        self._source = source
+        self._source = _source(source)
         self._table: Table | None = None
         self.budget = self._guarantee(budget)
         self.version = text("version", version, empty=True)
@@ -270,6 +270,16 @@ class Curator:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a curator is not copied or pickled: its budget would be there twice")
+
+
+def _source(source: Source | None) -> Source | None:
+    """A source of noise, before anything is charged that it could not draw for."""
+    if source is not None and not isinstance(source, Source):
+        raise InvalidParameter(
+            parameter="source", value=type(source).__name__, must="be a source of noise, or be left out",
+            hint="tacit.noise.SeededSource(1) for tests",
+        )  # fmt: skip
+    return source
 
 
 def _digest(table: Table, key: bytes) -> str:

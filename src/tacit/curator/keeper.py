@@ -43,6 +43,12 @@ class Keeper:
     ) -> None:
         if not isinstance(another, bool):
             raise InvalidParameter(parameter="another_ledger", value=another, must="be True or False")
+        if not isinstance(named, str | os.PathLike | Ledger | Beside | None):
+            raise InvalidParameter(
+                parameter="ledger",
+                value=type(named).__name__,
+                must="be a path, a URL or a Ledger, or be left out",
+            )
         self.table = text("table", table, empty=True)
         self._data, self._named, self._budget, self._another = data, named, budget, another
         self._wait = wait_seconds
@@ -88,6 +94,12 @@ class Keeper:
         twin = is_twin(self._data)
         # A twin is not the table that a plan declares, and gets no place under its name.
         home = home_of(self._data, "" if twin else self.table)
+        if home is None:
+            return self._looked(None, twin, make=make)
+        with home.alone(self._wait):
+            return self._looked(home, twin, make=make)
+
+    def _looked(self, home: Home | None, twin: bool, *, make: bool) -> Ledger | None:
         if isinstance(self._named, Ledger):
             return self._settled(self._named, home)
         place: str | os.PathLike[str] | None

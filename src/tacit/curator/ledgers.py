@@ -15,13 +15,20 @@ from __future__ import annotations
 
 import glob
 import os
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import LedgerError
 from tacit.ledger import Ledger
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not a Unix
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["BESIDE", "Beside", "Home", "home_of"]
 
@@ -110,6 +117,22 @@ class Home:
                 hint="name that one, or ask for another one: another_ledger=True, in a plan `another = true`",
             )
 
+    @contextmanager
+    def alone(self, wait_seconds: float) -> Iterator[None]:
+        """One at a time looks for the ledger of a table here and makes it: two at once would make two budgets.
+
+        The lock is on the folders themselves, and ends with its process. Where folders have no locks there is none.
+        """
+        until = time.monotonic() + wait_seconds
+        with ExitStack() as held:
+            for folder in sorted({place.parent for place in self.places}):
+                if not _locked(folder, held, until):
+                    raise LedgerError(
+                        ledger=str(self.default), reason="is being looked for by another process",
+                        hint="wait until that has ended, and try again",
+                    )  # fmt: skip
+            yield
+
     def remember(self, ledger: Ledger) -> None:
         """Leave a note beside the data, under every name for which the ledger does not lie there."""
         line = f"{ledger.id}  {ledger.place}\n"
@@ -148,6 +171,29 @@ def home_of(data: Any, table: str) -> Home | None:
     return Home(
         places=tuple(dict.fromkeys([*([own[0].with_name(f"{named}{ENDING}")] if named else []), *own]))
     )
+
+
+def _locked(folder: Path, held: ExitStack, until: float) -> bool:
+    """Is the folder ours until `held` ends? False if somebody else's time was too long."""
+    if fcntl is None:
+        return True
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # a folder that is not there, or is closed to us: opening the table says so
+        return True
+    held.callback(os.close, handle)
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.002)
+            continue
+        except OSError:  # a file system without locks
+            return True
+        held.callback(fcntl.flock, handle, fcntl.LOCK_UN)
+        return True
 
 
 def _real(path: Path) -> Path:

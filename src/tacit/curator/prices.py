@@ -32,6 +32,9 @@ LIMITS: dict[str, tuple[Fraction, Fraction]] = {
 ANY = (Fraction(1, 10**12), Fraction(10**9))
 """Epsilons, rhos, mus, errors and weights: what lies outside means nothing, and has no noise that could be drawn."""
 
+SMALLEST = Fraction(1, 10**30)
+"""The least part of a price: what weights may leave of it."""
+
 
 def decimal(parameter: str, value: object) -> Fraction:
     """The number that was typed, exactly: a float stands for its shortest decimal."""
@@ -120,6 +123,21 @@ class Price:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, Fraction) and value > 0):
                 raise InvalidParameter(parameter=name, value=_shown(value), must="be a fraction above 0")
+        for name in ("delta", "confidence"):
+            if (getattr(self, name) or 0) >= 1:
+                raise InvalidParameter(parameter=name, value=_shown(getattr(self, name)), must="be below 1")
+        given = {n: v for n in ("epsilon", "rho", "mu", "within") if (v := getattr(self, n)) is not None}
+        if len(given) != 1 or (self.delta is not None and not {"epsilon", "within"} & set(given)):
+            raise InvalidParameter(
+                parameter="price", value=sorted(given), must="be one of epsilon, rho, mu and within",
+                hint="a delta goes with epsilon or within",
+            )  # fmt: skip
+        for name, value in given.items():
+            if not SMALLEST <= value <= ANY[1]:
+                raise InvalidParameter(
+                    parameter=name, value=f"{float(value):.3g}", must="be at least 1e-30 and at most 1e+09",
+                    hint="a share of a price that is smaller has no noise that could be drawn",
+                )  # fmt: skip
 
     @property
     def kind(self) -> str:

@@ -6,7 +6,7 @@ not be checked is said, and does not count as holding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,6 +20,7 @@ from tacit.curator.reading import read_certificate, read_json
 from tacit.curator.signing import PublicKey
 from tacit.curator.spreadsheet import csv_text
 from tacit.errors import InvalidParameter, TacitError
+from tacit.guarantees import Guarantee
 from tacit.ledger.canonical import sha256
 
 __all__ = ["Finding", "Verified", "verify_release"]
@@ -28,7 +29,9 @@ __all__ = ["Finding", "Verified", "verify_release"]
 CLAIMS = (
     "statistic", "guarantee", "unit", "neighbours", "condition", "event", "price", "mechanism", "sensitivity", "grid",
     "numerical_delta", "asked", "consistent", "schema", "theorems", "plan", "publishable", "computational",
+    "public_totals",
 )  # fmt: skip
+SENTENCES = ("meaning", "intervals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,7 @@ def verify_release(
     found += _agreement(listed, certificates)
     found += _plan(place, certificates)
     found += _ledger(place, ledger, certificates)
+    found += _report(files, key)
     found += _signatures({"manifest.json": listed, **certificates}, key)
     return Verified(findings=tuple(found))
 
@@ -129,9 +133,12 @@ def _csv(path: Path) -> bytes:
 
 
 def _parquet(path: Path) -> str:
+    import pyarrow
     import pyarrow.parquet
 
-    return csv_text(pyarrow.parquet.read_table(path, partitioning=None).to_pydict())
+    # From bytes: a folder may have a name that Arrow cannot write.
+    held = pyarrow.BufferReader(path.read_bytes())
+    return csv_text(pyarrow.parquet.read_table(held, partitioning=None).to_pydict())
 
 
 def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
@@ -166,7 +173,8 @@ def _claims(plan: Plan, name: str, said: dict[str, Any], source: str) -> Finding
     except KeyError:
         return Finding(what=what, holds=False, why="the plan has no release of that name")
     again = certify(plan, planned, ledger=said["ledger"], made=_made(said), values="")
-    other = [n for n in CLAIMS if again.get(n) != said.get(n)]
+    words = (*CLAIMS, *SENTENCES) if made_by == tacit.__version__ else CLAIMS
+    other = [n for n in words if again.get(n) != said.get(n)]
     if other and made_by != tacit.__version__:
         return Finding(what=what, holds=None, why=f"it says to be made by version {made_by}")
     return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
@@ -192,7 +200,7 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
     )
     with Ledger.open(where) as ledger:
         chain = ledger.entries_with_answers() if walked.ok else []
-        name_of = ledger.id
+        name_of, budget = ledger.id, ledger.budget
     for name, said in certificates.items():
         part = said["ledger"]
         paid = next((e for e, _ in chain if e.sequence == part.get("sequence") and e.kind == "reserve"), None)
@@ -203,6 +211,7 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
             "charge"
         )
         yield Finding(what=f"the ledger was charged what {name} says", holds=same)
+        yield _asked(place, name, paid.body, budget)
         answer = next((a for e, a in chain if e.closes == paid.sequence and e.kind == "commit"), None)
         if not isinstance(answer, bytes) or sha256(answer) != part.get("answer"):
             yield Finding(
@@ -210,6 +219,23 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
             )
             continue
         yield _again(place, name, said, decode(answer), answer, name_of)
+
+
+def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> Finding:
+    """What plan.toml says beside the question: whose budget it was, how large, of which table and version."""
+    what = f"plan.toml has the budget, analyst, table and version of the charge of {name}"
+    try:
+        file = read_plan(place / "plan.toml")
+    except TacitError as problem:
+        return Finding(what=what, holds=False, why=problem.message)
+    told = {
+        "budget": budget == Guarantee(bound=file.budget, unit=file.unit),
+        "analyst": paid["analyst"] == file.analyst,
+        "table": file.table in ("", paid["table"]),
+        "version": paid["version"] == file.version,
+    }
+    other = [n for n, same in told.items() if not same]
+    return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
 
 
 def _again(
@@ -235,8 +261,17 @@ def _again(
         again = release.certificate
     except (TacitError, ValueError, IndexError) as problem:
         return Finding(what=what, holds=False, why=f"they cannot be made again: {type(problem).__name__}")
-    other = [n for n in again if n != "digest" and again[n] != said.get(n)]
+    # Word by word in both directions: a word that was added is a claim as well.
+    outside = ("digest", "signature")
+    other = sorted(n for n in {*again, *said} if n not in outside and again.get(n) != said.get(n))
     return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
+
+
+def _report(files: dict[str, Any], key: PublicKey | None) -> Iterator[Finding]:
+    """A page is made for readers, and not made again here: only a signed manifest vouches for it."""
+    if key is None and "report.html" in files:
+        why = "only a signature under the manifest says so: give the key by --key"
+        yield Finding(what="report.html tells what the certificates say", holds=None, why=why)
 
 
 def _signatures(files: dict[str, dict[str, Any]], key: PublicKey | None) -> Iterator[Finding]:

@@ -278,7 +278,7 @@ class Store:
             ) from None
 
     def _open_file(self) -> sqlite3.Connection:
-        with suppress(PermissionError):  # SQLite will say that it cannot open it
+        with suppress(OSError):  # not ours, or a name too long: SQLite will say that it cannot open it
             if self.path is not None and not self.path.exists():
                 raise LedgerError(
                     ledger=self.name, reason="does not exist", hint="check its name, or create it"

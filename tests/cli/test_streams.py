@@ -1,0 +1,75 @@
+"""Standard output that is full, closed, read by nobody, or in another encoding; Ctrl-C at any moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacit.cli import main
+
+RUN = [sys.executable, "-c", "from tacit.cli import main; main()"]
+SHOW = ["explain", "--epsilon", "1"]
+
+
+def run(
+    arguments: list[str], *, out: int = subprocess.DEVNULL, **variables: str
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*RUN, *arguments], stdout=out, stderr=subprocess.PIPE, env={**os.environ, **variables}, check=False
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_a_full_disk_is_one_sentence() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = run(SHOW, out=full.fileno())
+    assert done.returncode == 1
+    assert done.stderr.decode() == "tacit: the system refused: no space left on device\n"
+
+
+def test_a_reader_who_left_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = run(SHOW, out=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_what_an_encoding_does_not_have_is_spelled_out(tmp_path: Path) -> None:
+    done = run(["plan", "\u2603"], out=subprocess.PIPE, PYTHONIOENCODING="ascii:strict")
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert b"\\u2603" in done.stderr
+
+
+def test_an_interrupt_while_modules_load() -> None:
+    code = (
+        "import builtins, tacit.cli\nreal = builtins.__import__\n"
+        "def load(name, *a, **k):\n    if name == 'tacit.cli.app': raise KeyboardInterrupt\n"
+        "    return real(name, *a, **k)\nbuiltins.__import__ = load\ntacit.cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *SHOW], capture_output=True, check=False)
+    assert done.returncode == 128 + signal.SIGINT
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["ledger", "show"], ["ledger", "verify"], ["ledger", "export"]])
+def test_a_name_too_long_is_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "a" * 300]) == 2
+    assert capsys.readouterr().err.startswith("tacit: ")
+
+
+@pytest.mark.parametrize("ending", ["xyz", "", "raw\u2603"])
+def test_a_picture_of_no_kind_is_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    assert main([*SHOW, "--plot", str(tmp_path / f"x.{ending}")]) == 2
+    assert "kind of picture" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
