@@ -68,7 +68,9 @@ class Setting:
         for statistic in world.asked:
             pure: tuple[tuple[str, float], ...] = (("epsilon", epsilon),)
             both = (*pure, ("delta", spent))
-            first, second = (both, pure) if delta or rng.random() < 0.1 else (pure, both)
+            # With a delta a sparse histogram has another mechanism, which is chosen for large domains only.
+            often = 0.6 if statistic.kind == "sparse_histogram" else 0.1
+            first, second = (both, pure) if delta or rng.random() < often else (pure, both)
             made = asked(world, statistic, first) or asked(world, statistic, second)
             found += [made] if made else []
         return cls(world=world, asked=tuple(found)) if found else None

@@ -144,7 +144,7 @@ class Engine:
 MACROS = {
     "__tacit_bytewise": 'CAST(x AS VARCHAR) COLLATE "binary"',
     "__tacit_sound": 'TRY(decode(encode(CAST(x AS VARCHAR)))) COLLATE "binary"',
-    "__tacit_day": "TRY(CAST(x AS DATE))",
+    "__tacit_day": "TRY(CAST(TRY(CAST(x AS TIMESTAMP)) AS DATE))",
     "__tacit_utc": "TRY(CAST(make_timestamp(epoch_us(x)) AS DATE))",
 }
 """What Ibis cannot say to DuckDB: collations, and TRY, which is total where TRY_CAST is not."""
