@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,10 @@ ODD_FILES = {
 @pytest.mark.parametrize("name", ODD_FILES)
 def test_odd_files_are_refused_at_once(tmp_path: Path, run: Runner, name: str) -> None:
     (tmp_path / "plan.toml").write_bytes(ODD_FILES[name])
-    started = time.monotonic()
+    started = time.process_time()
     assert run("plan", tmp_path / "plan.toml") == 2
-    assert time.monotonic() - started < 5
+    # What is read in more than linear time takes minutes: the limit is far from either.
+    assert time.process_time() - started < 20
     run.one_sentence()
 
 
@@ -162,6 +164,14 @@ def test_a_copied_plan_has_no_password(url: str) -> None:
     assert told["ledger"]["path"].endswith("/budget")
     assert "db.example" in told["ledger"]["path"]
     assert told["ledger"]["again"] == told["ledger"]["path"]
+
+
+@pytest.mark.parametrize("comment", ["# host=h password=hunter2", "# PWD: hunter2", "# api token hunter2"])
+def test_a_comment_that_names_a_secret_is_not_copied(comment: str) -> None:
+    copied = without_secrets(f'x = 1 {comment}\ny = "kept" # and this comment\n')
+    assert "hunter2" not in copied
+    assert tomllib.loads(copied) == {"x": 1, "y": "kept"}
+    assert "# and this comment" in copied
 
 
 def test_a_plan_without_a_password_is_copied_letter_by_letter(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import tacit.statistics as ask
+from tacit.errors import InvalidParameter
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, date, digests, flag, integer, number, open_table, query
 
@@ -163,3 +164,10 @@ def test_bins_between_edges_are_closed_below_and_the_last_one_above():
     assert list(counts) == [4, 1, 4]
     assert question.axes[0].labels == ((0, 2.25), (2.25, 5), (5, 10))
     assert np.shape(counts) == (3,)
+
+
+@pytest.mark.parametrize("memory", [-1, 1.5, True, "", "-1GB", "0GB", "lots", "1e9", "9" * 400 + "GB"])
+def test_memory_is_a_size_or_refused_at_once(memory):
+    frame = pa.table({"x": [1]})
+    with pytest.raises(InvalidParameter, match="memory"):
+        open_table(frame, schema={"x": integer(0, 9)}, unit=rows(), memory=memory)

@@ -94,13 +94,20 @@ def _odd(value: Any, depth: int = 0) -> str:
     return ""
 
 
+_SECRET = re.compile(r"pass(?:word|wd|phrase)|\bpwd\b|secret|token|credential", re.IGNORECASE)
+
+
 def without_secrets(text: str) -> str:
-    """The same text with every URL in its strings and comments stripped of names and passwords."""
+    """The same text with every URL in its strings and comments stripped of names and passwords.
+
+    Comments that name a secret are left out whole, since they need not be URLs.
+    """
 
     def strip(match: re.Match[str]) -> str:
         token = match[0]
         if token.startswith("#"):
-            return without_credentials(token)
+            # Of a comment nothing depends: a line that speaks of a secret is not copied at all.
+            return "#" if _SECRET.search(token) else without_credentials(token)
         try:
             value = tomllib.loads(f"x = {token}")["x"]
         except tomllib.TOMLDecodeError:

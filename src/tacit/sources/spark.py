@@ -39,8 +39,9 @@ def java_command() -> str | None:
 def memory_in_mib(memory: str) -> int:
     """A limit such as "1GB" or "512MiB", in MiB, and at least what Spark needs to start."""
     units = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2}
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt])i?b?\s*", memory.lower())
-    if found is None:
+    pattern = r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmgt])i?b?\s*"
+    found = re.fullmatch(pattern, memory.lower()) if isinstance(memory, str) else None
+    if found is None or float(found[1]) == 0:
         raise InvalidParameter(parameter="memory", value=memory, must='be a size such as "4GB"')
     return max(LEAST_MIB, int(float(found[1]) * units[found[2]]))
 

@@ -198,6 +198,7 @@ def open_table(
         raise UnknownName(what="engine", name=str(engine), known=ENGINES)
     whose = people_of(unit)
     columns = tuple(dict.fromkeys([*schema, *([whose.column] if whose else [])]))
+    spark.memory_in_mib(memory)  # a size, or an error that says so
     wish = Wish(columns=columns, memory=memory, spark=engine == "spark", schema=schema)
     opened = _opened(data, wish, engine)
     try:
