@@ -70,6 +70,9 @@ def test_folders_tell_nothing_unless_asked_by_name(tmp_path):
     unit, schema = people("person_id", at_most=1), Schema({"x": integer(0, 9)})
     path = write(tmp_path / "person_id=3" / "t.parquet", person_id=["a", "b", "c"], x=[1, 1, 1])
     assert total(path, schema, ask.count(of="people"), unit) == 3
+    # Numbers too, which a reader would take the folder's name for without a change of type.
+    numbered = write(tmp_path / "person_id=3" / "n.parquet", person_id=[1, 2, 3], x=[1, 1, 1])
+    assert total(numbered, schema, ask.count(of="people"), unit) == 3
     assert (
         total(
             files(tmp_path / "person_id=*" / "t.parquet", pattern=True), schema, ask.count(of="people"), unit
