@@ -14,7 +14,7 @@ import tacit.statistics as ask
 from support.spark import needs_spark
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, bins, category, date, flag, integer, number, open_table
-from tacit.sources.query import run
+from tacit.sources.query import integers, run
 from tacit.statistics.base import integer_map
 
 KEY = b"an ordinary secret of the tests."
@@ -230,3 +230,13 @@ def test_types_of_integers_come_from_the_declaration(value):
     assert all(isinstance(np.asarray(parts[p]).item(), int) for parts in read for p in parts)
     assert integer_map(np.zeros(2, dtype=np.int64), 1 << 30).dtype == object
     assert integer_map(np.zeros(2, dtype=np.int64), 1 << 20).dtype == np.int64
+
+
+def test_wide_integers_are_pythons_own_whatever_they_are():
+    """By the declaration alone: small values in a wide column, and values beyond 64 bits."""
+    small = integers(pa.array([1, None, -3], pa.int64()), wide=True)
+    assert small.dtype == object
+    assert small.tolist() == [1, 0, -3]
+    large = integers(pa.array([2**64, -(2**70)], pa.decimal128(38, 0)), wide=True)
+    assert large.tolist() == [2**64, -(2**70)]
+    assert integers(pa.array([5], pa.int32()), wide=False).dtype == np.int64
