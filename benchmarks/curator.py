@@ -36,7 +36,7 @@ SUM = "select state, sum(least(greatest(income, 0), 100000)) from '{}' group by 
 def curator(path: Path, folder: Path, protect: Any = None) -> tacit.Curator:
     return tacit.Curator(
         path, protect=protect or tacit.rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=1e6),
-        ledger=folder / f"{next(KEYS)}.ledger",
+        ledger=folder / f"{next(KEYS)}.ledger", another_ledger=True,
     )  # fmt: skip
 
 
