@@ -140,10 +140,12 @@ def test_on_grid_is_exact() -> None:
     assert on_grid([0.1], spacing=2.0**-60).tolist() == [round(Fraction(0.1) * 2**60)]
     assert on_grid([2.0**80], spacing=2.0**-10).tolist() == [2**90]
     assert on_grid([Fraction(1, 3)], spacing=Fraction(1, 1024)).tolist() == [341]
-    assert on_grid([1e-310, 5e-324], spacing=Fraction(1, 2**1074)).tolist() == [
-        round(Fraction(1e-310) * 2**1074),
+    assert on_grid([1e-300, 2.0**-1022], spacing=Fraction(1, 2**1022)).tolist() == [
+        round(Fraction(1e-300) * 2**1022),
         1,
     ]
+    with pytest.raises(InvalidParameter, match="ordinary size"):
+        on_grid([1e-310], spacing=Fraction(1, 2**1074))
     assert on_grid([], spacing=1).shape == (0,)
     assert on_grid(np.zeros((0, 3)), spacing=1).shape == (0, 3)
     grid = Grid(spacing=0.25)

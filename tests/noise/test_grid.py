@@ -371,10 +371,12 @@ def test_bad_matrices_and_grids() -> None:
 
 
 def test_extreme_scales_are_right_or_refused() -> None:
-    huge = GaussianVector(coordinates=1, noise_std=10**400).sample(
-        spacing=1, size=3, source=SeededSource(seed=1)
-    )
-    assert all(abs(int(v)) > 10**380 for v in huge.values.ravel())
-    tiny = GaussianVector(coordinates=1, noise_std=Fraction(1, 10**400)).sample(spacing=1, size=3)
+    for size in (10**400, Fraction(1, 10**400)):
+        with pytest.raises(InvalidParameter, match="ordinary size"):
+            GaussianVector(coordinates=1, noise_std=size)
+    source = SeededSource(seed=1)
+    huge = GaussianVector(coordinates=1, noise_std=10**300).sample(spacing=1, size=3, source=source)
+    assert all(abs(int(v)) > 10**280 for v in huge.values.ravel())
+    tiny = GaussianVector(coordinates=1, noise_std=Fraction(1, 10**300)).sample(spacing=1, size=3)
     assert tiny.values.ravel().tolist() == [0, 0, 0]
     assert default_source().publishable
