@@ -310,3 +310,23 @@ def test_whether_the_data_changed_is_told_to_the_custodian_alone(tmp_path: Path)
     assert len(marks) == 5
     assert not [m for row in marks for m in row if m in shown]
     assert "CHANGED" not in shown
+
+
+def test_what_was_not_committed_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One book's charge comes to nothing; another's takes its place in the chain: the first sees that one."""
+    path = tmp_path / "a"
+    one = Ledger.create(path, budget=promise(1.0))
+    other = Ledger.open(path)
+    one.run(ask("a", 0.25), lambda: 1)
+
+    def broken(*_: Any) -> None:
+        raise InvalidParameter(parameter="disk", value="full", must="have room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(one._store, "_commit", broken)
+        with pytest.raises(InvalidParameter):
+            one.reserve(ask("lost", 0.0))
+    assert isinstance(other.reserve(ask("b", 0.5)), Ticket)
+    assert one.spent() == Pure(epsilon=0.75)
+    with pytest.raises(BudgetExceeded):
+        one.reserve(ask("c", 0.5))

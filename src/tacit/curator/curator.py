@@ -173,8 +173,10 @@ class Curator:
             table=self._keeper.table,
             version=self.version,
         )
-        known = self._keeper.existing()
-        outcome: Ticket | Recorded | None = None if known is None else known.recorded(request)
+        outcome: Ticket | Recorded | None = None
+        if self._table is None and (known := self._keeper.existing()) is not None:
+            # A record is looked up before a table is opened for it; where one is open, with the reservation.
+            outcome = known.recorded(request)
         if not isinstance(outcome, Recorded):
             # The table first: a broken file leaves no new ledger behind.
             table = self._open()

@@ -34,6 +34,7 @@ class Book:
 
     def __init__(self, store: Store) -> None:
         self._store, self._unsound = store, ""
+        self._written: tuple[str, int, str, State] | None = None
         store.read(self._open)
 
     def _open(self, connection: Connection) -> None:
@@ -99,6 +100,11 @@ class Book:
         if (top or 0) != head["sequence"]:
             self._corrupt("ends elsewhere than its head says")
         if (self._sequence, self._digest) == (head["sequence"], head["digest"]):
+            return
+        written = self._written
+        if written is not None and written[:3] == (self._digest, head["sequence"], head["digest"]):
+            # What this book wrote itself, right after what it knew: the keyed head says that it stands.
+            _, self._sequence, self._digest, self._state = written
             return
         last = self._linked(connection, int(head["sequence"]))
         if (last.digest if last else self._start) != head["digest"]:
@@ -167,6 +173,7 @@ class Book:
         keyed = head_mac(self._secret, self._start, entry.sequence, entry.digest)
         changed = {} if state is self._state else {"state": state.text}
         connection.execute(sa.update(HEADER).values(mac=keyed, **changed, **row))
+        self._written = (self._digest, entry.sequence, entry.digest, state)
 
     # --- looking up ----------------------------------------------------------------------------------
     def _entry_at(self, connection: Connection, sequence: int, digest: str) -> Entry:

@@ -8,6 +8,7 @@ forge either. They keep people from showing the truth of a real table by mistake
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +36,19 @@ def is_made_up(data: Any) -> bool:
         return True
     try:
         if isinstance(data, str | os.PathLike):
-            found = pyarrow.parquet.read_metadata(Path(data)).metadata
-        else:
-            found = data.schema.metadata if isinstance(data, pyarrow.Table) else None
+            state = Path(data).stat()
+            stamp = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev)
+            return _bears_the_mark(Path(data), stamp)
+        found = data.schema.metadata if isinstance(data, pyarrow.Table) else None
     except (OSError, ValueError, TypeError, pyarrow.ArrowException):
         return False
-    return bool(found) and found.get(KEY) == WORDS
+    return found is not None and found.get(KEY) == WORDS
+
+
+@lru_cache(maxsize=256)
+def _bears_the_mark(path: Path, stamp: tuple[int, ...]) -> bool:
+    """Looked up once for each state of the file."""
+    import pyarrow.parquet
+
+    found = pyarrow.parquet.read_metadata(path).metadata
+    return found is not None and found.get(KEY) == WORDS

@@ -11,6 +11,7 @@ import glob
 import gzip
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +66,23 @@ def _files(text: str) -> list[Path]:
 
 
 def _columns(path: Path) -> Iterable[str]:
+    found = path.stat()
+    return _first_line(
+        path, (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
+    )
+
+
+@lru_cache(maxsize=256)
+def _first_line(path: Path, stamp: tuple[int, ...]) -> Iterable[str]:
+    """The names of the columns, looked up once for each state of the file."""
     lower = path.name.lower()
     if lower.endswith(PARQUET):
         import pyarrow.parquet
 
-        return list(pyarrow.parquet.read_schema(path).names)
+        return tuple(pyarrow.parquet.read_schema(path).names)
     if not lower.endswith(TEXT):
         return ()
     opened: Any = gzip.open if lower.endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         line = file.readline(LONGEST_LINE)
-    return next(csv.reader([line], delimiter="\t" if ".tsv" in lower else ","), ())
+    return tuple(next(csv.reader([line], delimiter="\t" if ".tsv" in lower else ","), ()))
