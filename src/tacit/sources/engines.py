@@ -192,11 +192,11 @@ class DuckDB(Engine):
         text = backend.compile(query)
 
         def start() -> Iterator[Any]:
-            # As Ibis does, but through DuckDB's lasting name for it.
+            # As Ibis does, but through DuckDB's lasting name for it; a relation would be bound twice.
+            if not hasattr(backend.con, "to_arrow_reader"):
+                return iter(query.to_pyarrow_batches())
             backend._run_pre_execute_hooks(query)
-            relation = backend.con.sql(text)
-            newer = hasattr(relation, "to_arrow_reader")
-            return iter(relation.to_arrow_reader(BATCH) if newer else query.to_pyarrow_batches())
+            return iter(backend.con.execute(text).to_arrow_reader(BATCH))
 
         return start
 
