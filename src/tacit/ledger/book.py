@@ -29,6 +29,14 @@ T = TypeVar("T")
 PAGE = 500
 
 
+# Built once: a release puts some twenty of these to the database.
+_HEAD = sa.select(HEADER.c.header, HEADER.c.sequence, HEADER.c.digest, HEADER.c.mac, HEADER.c.state)
+_TOP = sa.select(sa.func.max(ENTRIES.c.sequence))
+_ENTRY = sa.select(ENTRIES.c.digest, ENTRIES.c.content).where(ENTRIES.c.sequence == sa.bindparam("at"))
+_NAMED = sa.select(INDEX).where(INDEX.c.name == sa.bindparam("wanted"))
+_NEW_ENTRY, _NEW_HEAD, _NEW_NAME = sa.insert(ENTRIES), sa.update(HEADER), sa.insert(INDEX)
+
+
 class Book:
     """A store whose header was read and whose end is followed as it grows."""
 
@@ -87,8 +95,7 @@ class Book:
 
     def _catch_up(self, connection: Connection) -> None:
         """The keyed head, the entry that it names and the state that this one names; and every new link to there."""
-        columns = (HEADER.c.header, HEADER.c.sequence, HEADER.c.digest, HEADER.c.mac, HEADER.c.state)
-        head = connection.execute(sa.select(*columns)).mappings().one_or_none()
+        head = connection.execute(_HEAD).mappings().one_or_none()
         if head is None or head["header"] != self._header:
             self._corrupt("is not the one that was opened: its header is another")
         keyed = head_mac(self._secret, self._start, head["sequence"], head["digest"])
@@ -96,7 +103,7 @@ class Book:
             self._corrupt("has a head that was not written by tacit")
         if head["sequence"] < self._sequence:
             self._corrupt("has lost entries since it was opened")
-        top = connection.execute(sa.select(sa.func.max(ENTRIES.c.sequence))).scalar()
+        top = connection.execute(_TOP).scalar()
         if (top or 0) != head["sequence"]:
             self._corrupt("ends elsewhere than its head says")
         if (self._sequence, self._digest) == (head["sequence"], head["digest"]):
@@ -169,17 +176,16 @@ class Book:
 
     def _append(self, connection: Connection, entry: Entry, state: State) -> None:
         row = {"sequence": entry.sequence, "digest": entry.digest}
-        connection.execute(sa.insert(ENTRIES).values(content=entry.content, **row))
+        connection.execute(_NEW_ENTRY, {"content": entry.content, **row})
         keyed = head_mac(self._secret, self._start, entry.sequence, entry.digest)
         changed = {} if state is self._state else {"state": state.text}
-        connection.execute(sa.update(HEADER).values(mac=keyed, **changed, **row))
+        connection.execute(_NEW_HEAD, {"mac": keyed, **changed, **row})
         self._written = (self._digest, entry.sequence, entry.digest, state)
 
     # --- looking up ----------------------------------------------------------------------------------
     def _entry_at(self, connection: Connection, sequence: int, digest: str) -> Entry:
         """One entry, which must have this digest."""
-        query = sa.select(ENTRIES.c.digest, ENTRIES.c.content).where(ENTRIES.c.sequence == sequence)
-        row = connection.execute(query).one_or_none()
+        row = connection.execute(_ENTRY, {"at": sequence}).one_or_none()
         entry, wrong = (None, "is missing")
         if row is not None:
             entry, wrong = read_entry(sequence=sequence, digest=row.digest, content=row.content)
@@ -191,7 +197,7 @@ class Book:
 
     def _find(self, connection: Connection, name: str) -> Entry | None:
         """The entry that the index names."""
-        row = connection.execute(sa.select(INDEX).where(INDEX.c.name == name)).mappings().one_or_none()
+        row = connection.execute(_NAMED, {"wanted": name}).mappings().one_or_none()
         if row is None:
             return None
         keyed = index_mac(self._secret, self._start, name, row["sequence"], row["digest"])
@@ -202,7 +208,7 @@ class Book:
     def _note(self, connection: Connection, name: str, entry: Entry) -> None:
         keyed = index_mac(self._secret, self._start, name, entry.sequence, entry.digest)
         row = {"name": name, "sequence": entry.sequence, "digest": entry.digest, "mac": keyed}
-        connection.execute(sa.insert(INDEX).values(**row))
+        connection.execute(_NEW_NAME, row)
 
     def _body(self, connection: Connection, known: Committed) -> Any:
         query = sa.select(ANSWERS.c.body).where(ANSWERS.c.sequence == known.sequence)

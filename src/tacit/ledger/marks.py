@@ -21,6 +21,13 @@ from tacit.ledger.store import DATA
 
 __all__ = ["note_data", "write_line"]
 
+_LAST = (
+    sa.select(DATA.c.mark)
+    .where(DATA.c.version == sa.bindparam("wanted"))
+    .order_by(DATA.c.sequence.desc())
+    .limit(1)
+)
+_NEW = sa.insert(DATA)
 FIRST, SAME, OTHER = "seen first", "as before ", "CHANGED   "
 
 
@@ -28,12 +35,10 @@ def note_data(connection: Connection, secret: bytes, entry: Entry, charge: Charg
     """Keep the mark of what an answer was made from; returns the custodian's line."""
     version = mac(secret, "version", canonical([charge.table, charge.version]))
     mark = mac(secret, "data", digest)
-    query = sa.select(DATA.c.mark).where(DATA.c.version == version).order_by(DATA.c.sequence.desc()).limit(1)
-    last = connection.execute(query).scalar_one_or_none()
+    last = connection.execute(_LAST, {"wanted": version}).scalar_one_or_none()
     said = FIRST if last is None else SAME if hmac.compare_digest(str(last), mark) else OTHER
-    connection.execute(
-        sa.insert(DATA).values(sequence=entry.sequence, version=version, mark=mark, said=said.strip())
-    )
+    row = {"sequence": entry.sequence, "version": version, "mark": mark, "said": said.strip()}
+    connection.execute(_NEW, row)
     return f"{entry.body['time']}  entry {entry.sequence}  data {said}  version {charge.version!r}\n"
 
 
