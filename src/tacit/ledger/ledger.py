@@ -8,7 +8,6 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tacit.errors import InvalidParameter, LedgerError, TacitError
@@ -22,7 +21,7 @@ from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
 from tacit.ledger.state import Share, State, share_body
-from tacit.ledger.store import ANSWERS, Store, is_there
+from tacit.ledger.store import NEW_ANSWER, Store, is_there
 from tacit.ledger.verify import Progress, verify
 
 __all__ = ["Ledger"]
@@ -244,7 +243,7 @@ class Ledger(Book):
     ) -> tuple[Entry, str]:
         said = {"kind": kind, "sha256": sha256(body), "size": len(body)}
         entry, charge = self._close(connection, ticket, "commit", answer=said)
-        connection.execute(sa.insert(ANSWERS).values(sequence=entry.sequence, body=body))
+        connection.execute(NEW_ANSWER, {"sequence": entry.sequence, "body": body})
         name = answer_name(self._secret, charge.key, charge.table, charge.version)
         # The first answer to a request is the answer; a second one was paid for by somebody in parallel.
         if self._find(connection, name) is None:

@@ -70,6 +70,7 @@ ANSWERS = sa.Table(
     sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
+NEW_ANSWER = sa.insert(ANSWERS)
 INDEX = sa.Table(
     "tacit_index",
     _METADATA,
