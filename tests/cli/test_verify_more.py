@@ -129,3 +129,16 @@ def test_a_folder_whose_name_is_no_text(made: Path, capsys: pytest.CaptureFixtur
     odd.mkdir()
     assert main(["release", str(made / "plan.toml"), "--out", str(odd / "out")]) == 0
     assert findings(capsys, odd / "out", "--ledger", made / "visits.ledger")[0] == 0
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_that_is_no_release_is_named(
+    there: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "elsewhere"
+    if there:
+        place.mkdir()
+    assert main(["verify", str(place)]) == 2
+    said = capsys.readouterr().err
+    assert "DIR must be a folder with a manifest.json" in said
+    assert "text file" not in said

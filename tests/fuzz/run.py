@@ -7,13 +7,16 @@ is repeated by `--seed S --batch B`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import re
 import resource
+import signal
 import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,27 @@ class Report:
         return time.process_time()
 
 
+class TooLong(BaseException):
+    """A pair took longer than anybody would wait; not an `Exception`, so that nothing that is tried catches it."""
+
+
+@contextlib.contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """Ends what takes more than so many seconds of a processor; 0: waits for ever."""
+
+    def stop(*_: Any) -> None:
+        raise TooLong
+
+    kept = signal.signal(signal.SIGPROF, stop) if seconds else None
+    try:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        if seconds:
+            signal.signal(signal.SIGPROF, kept)
+
+
 def label(case: Case, finding: Finding) -> tuple[str, ...]:
     """Findings of one kind are reported once: the oracle, the form, and what is said, without numbers."""
     told = finding.what.split(";")[0] if finding.oracle != "moved" else finding.what.split(" ")[0]
@@ -82,15 +106,19 @@ def batch(seed: int, number: int, report: Report, args: Any) -> None:
             road=road,
             engine=None if form.startswith("spark") else args.engine_name,
         )
-        findings, seen = run_case(case)
+        try:
+            with patience(args.patience):
+                findings, seen = run_case(case)
+        except TooLong:
+            findings, seen = [Finding("time", f"more than {args.patience:.0f} s of a processor", 0)], None
         report.pairs += 1
         if seen is None:
             report.unmade += 1
-            continue
-        report.runs += len(case.asked)
-        report.forms[form] += len(case.asked)
-        report.kinds.update(a.statistic.kind for a in case.asked)
-        report.outcomes["released" if seen[0].error is None else seen[0].error[0]] += 1
+        else:
+            report.runs += len(case.asked)
+            report.forms[form] += len(case.asked)
+            report.kinds.update(a.statistic.kind for a in case.asked)
+            report.outcomes["released" if seen[0].error is None else seen[0].error[0]] += 1
         for finding in findings:
             report.oracles[finding.oracle] += 1
             note(report, number, case, finding, args)
@@ -173,6 +201,9 @@ def parsed(arguments: list[str] | None = None) -> Any:
         "--plans", type=int, default=50, help="mutated plan files after so many batches; 0: none"
     )
     parser.add_argument("--pairs", type=int, default=0, help="pairs a world")
+    parser.add_argument(
+        "--patience", type=float, default=0, help="a pair that takes more seconds of a processor is a finding"
+    )
     parser.add_argument("--shrink", type=int, default=0, help="tries to make each finding smaller")
     parser.add_argument("--report", default="", help="a file to which findings are written in full")
     parser.add_argument("--verbose", action="store_true", help="findings in full")

@@ -64,6 +64,11 @@ def verify_release(
 ) -> Verified:
     """What holds of a release: against its own files, its plan and, where they are given, its ledger and its key."""
     place = Path(folder)
+    if not (place / "manifest.json").is_file():
+        raise InvalidParameter(
+            parameter="DIR", value=str(folder), must="be a folder with a manifest.json",
+            hint="give the folder that tacit release wrote",
+        )  # fmt: skip
     listed = read_json(place / "manifest.json", parameter="DIR")
     files = listed.get("files")
     if listed.get("format") != MANIFEST or not isinstance(files, dict) or not all(map(_inside, files)):
