@@ -43,10 +43,15 @@ def test_a_reader_who_left_is_no_error() -> None:
 
 
 def test_what_an_encoding_does_not_have_is_spelled_out(tmp_path: Path) -> None:
-    done = run(["plan", "\u2603"], out=subprocess.PIPE, PYTHONIOENCODING="ascii:strict")
-    assert done.returncode == 2
+    strict = {"PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0"}
+    done = run(["plan", "\u2603"], out=subprocess.PIPE, **strict)
+    assert (done.returncode, done.stdout) == (2, b"")
     assert b"Traceback" not in done.stderr
     assert b"\\u2603" in done.stderr
+    # Python spells out by itself what goes to standard error, and only there.
+    done = run(["key", "make", str(tmp_path / "\u2603")], out=subprocess.PIPE, **strict)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\\u2603" in done.stdout
 
 
 def test_an_interrupt_while_modules_load() -> None:
