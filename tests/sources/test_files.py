@@ -34,7 +34,8 @@ def total(data, schema=SCHEMA, statistic=None, unit=None):
 def write(path, **columns):
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".csv":
-        lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+        header = ('"' + name.replace('"', '""') + '"' if '"' in name else name for name in columns)
+        lines = [",".join(header), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
         path.write_text("\n".join(lines) + "\n")
     else:
         pq.write_table(pa.table(columns), path)
@@ -43,12 +44,24 @@ def write(path, **columns):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_path_is_the_name_of_one_file(tmp_path, ending):
-    for value, name in enumerate(["a[1]", "a1", "b*", "bx", "c?", "cx", "{d,e}", "d"], start=1):
+    names = ["a[1]", "a1", "b*", "bx", "c?", "cx", "{d,e}", "d", "o'clock", "'; --", 'f"g', "h;"]
+    for value, name in enumerate(names, start=1):
         write(tmp_path / f"{name}.{ending}", x=[value])
-    for value, name in enumerate(["a[1]", "a1", "b*", "bx", "c?", "cx", "{d,e}", "d"], start=1):
-        assert total(tmp_path / f"{name}.{ending}") == value
+    for value, name in enumerate(names, start=1):
+        assert total(tmp_path / f"{name}.{ending}", Schema({"x": integer(0, 99)})) == value
     with pytest.raises(BadData, match="pattern=True"):
         open_table(tmp_path / f"?1.{ending}", schema=SCHEMA, unit=rows())
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_columns_name_is_only_a_name(tmp_path, ending):
+    """Quotes, and what would end a statement."""
+    for name in ('a "b" c', '"', "x; drop table y", "it's"):
+        path = write(tmp_path / f"named.{ending}", **{name: [1, 2, 4], "other": [8, 8, 8]})
+        schema = Schema({name: integer(0, 9)})
+        with open_table(path, schema=schema, unit=rows()) as table:
+            (read,) = ask.read(table, [ask.sum(name).on(schema, rows())])
+        assert int(read["sum"]) == 7
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

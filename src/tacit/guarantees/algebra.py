@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnitMismatch
-from tacit.guarantees.bounds import Bound
+from tacit.guarantees.bounds import Bound, Profile
 from tacit.guarantees.checks import flag
 from tacit.guarantees.conditions import Always, Condition
 from tacit.guarantees.declarations import (
@@ -122,10 +122,22 @@ def _compose_guarantees(
     condition, theorems = condition_laws.compose_conditions(parts, adaptive=adaptive)
     if theorems and not adaptive:
         declared.append(FIXED_MECHANISMS)
-    bound, used = compose_bounds([(g.bound, n) for g, n in parts], law=law, slack=slack)
+    bound, used = compose_bounds([(_either_order(g), n) for g, n in parts], law=law, slack=slack)
     if used in _IN_ADVANCE:
         declared.append(FIXED_PARAMETERS)
     return replace(first, bound=bound, condition=condition, declared=tuple(declared))
+
+
+def _either_order(part: Guarantee) -> Bound:
+    """Where a unit is replaced, neither of two neighbours comes first: releases may turn opposite ways.
+
+    A profile in two directions is then the larger of both. Where a unit is added or removed, the directions of all
+    releases are the same two.
+    """
+    bound = part.bound
+    if part.unit.neighbours is Neighbours.REPLACE_ONE and isinstance(bound, Profile):
+        return bound if len(bound.directions) == 1 else Profile.worst([bound])
+    return bound
 
 
 _IN_ADVANCE = {"compose-approximate-advanced", "compose-approximate-optimal", "compose-profile"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import ClassVar
 
 from tacit.accounting.events.base import Simple, both_orders
@@ -241,7 +243,11 @@ class Concentrated(Simple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tabulated(Simple):
-    """A mechanism whose worst neighbours have these two distributions of outcomes, in both orders."""
+    """A mechanism whose worst neighbours have these two distributions of outcomes.
+
+    Where a unit is added or removed, `p` is the law of the outcomes with it and `q` without it. Where one is replaced
+    neither comes first: another release may turn the other way, so that the worse order is taken at every epsilon.
+    """
 
     kind: ClassVar[str] = "tabulated"
     p: tuple[float, ...]
@@ -253,5 +259,45 @@ class Tabulated(Simple):
         object.__setattr__(self, "_pair", FinitePair(p=self.p, q=self.q))
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
-        """The table itself, and its swap."""
-        return None if self._pair.p == self._pair.q else both_orders(self._pair)
+        """The table and its swap for removals and additions; one table above both for replacements."""
+        if self._pair.p == self._pair.q:
+            return None
+        if neighbours is Neighbours.REPLACE_ONE:
+            return both_orders(_above_both_orders(self._pair))
+        return both_orders(self._pair)
+
+
+def _above_both_orders(pair: FinitePair) -> FinitePair:
+    """The pair of the larger of h(t) = sup_S P(S) - t Q(S) and its swap at each t, in exact fractions.
+
+    Both are convex and straight between the likelihood ratios, so that the larger is: its corners t carry the
+    Q-masses by which the slope changes there, and t times as much of P.
+    """
+    if pair.symmetric:
+        return pair
+    finite = [
+        a / b for a, b in zip(pair.p, pair.q, strict=True) if b
+    ]  # they rise; only the last may be missing
+    above = [list(accumulate(reversed(side), initial=Fraction(0)))[::-1] for side in (pair.p, pair.q)]
+
+    def forward(t: Fraction) -> Fraction:
+        at = bisect_right(finite, t)
+        return above[0][at] - t * above[1][at]
+
+    def ends(t: Fraction) -> tuple[Fraction, Fraction]:
+        return forward(t), 1 - t + t * forward(1 / t) if t else Fraction(1)
+
+    ratios = {*finite, *(1 / r for r in finite if r)}
+    corners = sorted({Fraction(0), *ratios, max(ratios) + 1})
+    met = []
+    for left, right in pairwise(corners):
+        (a, b), (c, d) = ends(left), ends(right)
+        if (a - b) * (c - d) < 0:
+            met.append(left + (right - left) * (a - b) / (a - b - c + d))
+    corners = sorted({*corners, *met})
+    values = [max(ends(t)) for t in corners]
+    slopes = [(v - u) / (t - s) for (s, u), (t, v) in pairwise(zip(corners, values, strict=True))]
+    # Beyond the last ratio the curve is flat: what is left there Q never gives. At 0 lies what P never gives.
+    q = [1 + slopes[0], *(after - before for before, after in pairwise(slopes)), Fraction(0)]
+    p = [t * mass for t, mass in zip(corners[:-1], q[:-1], strict=True)] + [values[-1]]
+    return FinitePair(p=p, q=q)

@@ -121,7 +121,11 @@ class Profile(Bound):
 
     @classmethod
     def from_pair(cls, p: Sequence[float], q: Sequence[float]) -> Profile:
-        """The exact profile of two tabulated distributions over the same outcomes."""
+        """The exact profile of two tabulated distributions over the same outcomes.
+
+        `p` is that of the data with the unit, `q` without it, in every profile of a composition. Guarantees for
+        units that are replaced know no such order, and take the larger of both before they compose.
+        """
         from tacit.guarantees.losses import FinitePair
 
         return cls.of_pair(FinitePair(p=listed("p", p), q=listed("q", q)))
