@@ -11,8 +11,9 @@ ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "tacit"
 
 # What each room may import of tacit. A room that is not named here may not exist.
-BASE = {"errors"}
-ACCOUNTING = BASE | {"noise", "guarantees"}
+BASE = {"errors", "exact"}
+PLD = BASE | {"guarantees"}
+ACCOUNTING = PLD | {"noise", "pld"}
 MECHANISMS = ACCOUNTING | {"accounting"}
 LEDGER = MECHANISMS | {"mechanisms"}
 SOURCES = LEDGER | {"risk", "ledger"}
@@ -20,13 +21,15 @@ STATISTICS = SOURCES | {"sources"}
 CURATOR = STATISTICS | {"statistics", "functions", "random_data", "coupled", "anonymity"}
 REPORT = CURATOR | {"curator"}
 SURFACE = REPORT | {"parties", "report", "reproduce", "audit", "attacks"}
-BLACK_BOX = {"errors", "guarantees", "accounting", "curator"}
+BLACK_BOX = {"errors", "exact", "guarantees", "pld", "accounting", "curator"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "noise": {"errors"},
+    "exact": {"errors"},
+    "noise": BASE,
     "guarantees": BASE,
-    "accounting": {"errors", "guarantees"},
+    "pld": PLD,
+    "accounting": PLD | {"pld"},
     "mechanisms": MECHANISMS,
     "risk": LEDGER,
     "ledger": LEDGER,

@@ -31,8 +31,7 @@ MADE_BY_TACIT: dict[str, str] = {
     "tacit.mechanisms": """Answers Candidate Chosen Cumulated Kept MarginPlan NoisyQuantiles Released ResponseComparison
         RoughBounds Selected SparseReleased SparseTable StableReleased Tested TreeCounts""",
     "tacit.noise": """CertifiedReal ComputableLaw CryptographicSource Difference Draws FormulaBody GridVector Needs
-        SampledBody add_exact integer_array narrowed permutation real_array root total uniform_integer
-        unmasked""",
+        SampledBody permutation root total uniform_integer""",
     "tacit.accounting.events": "Event Simple",
     "tacit.accounting": "Account Calibration Event",
     "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem

@@ -1,8 +1,8 @@
 """A replay audit of the road from true numbers to noisy ones: the same noise words, neighbouring tables, the same road.
 
 The words that one table draws are recorded and given to its neighbour. Then every line that is run in the rooms that
-see true numbers (mechanisms, noise, curator) must be the same line, in the same order, for both; so must be the number
-of words and the types of what comes out. What differs would tell of a person in time, in a type or in an error.
+see true numbers (mechanisms, noise, exact, curator) must be the same line, in the same order, for both; so must be the
+number of words and the types of what comes out. What differs would tell of a person in time, in a type or in an error.
 
 Unknown keys and sparse histograms draw noise for occupied cells alone, so that their road depends on how many these
 are (it is why they spend a delta, or visit empty cells by a law of its own): they are compared where the neighbours
@@ -23,11 +23,11 @@ import numpy as np
 
 import tacit
 from fuzz.trials import signature
-from tacit.noise import exact
+from tacit.noise import inversion
 from tacit.noise.source import SeededSource, Source, Words
 
 PACKAGE = Path(tacit.__file__).parent
-ROOMS = tuple(str(PACKAGE / room) + "/" for room in ("mechanisms", "curator", "noise"))
+ROOMS = tuple(str(PACKAGE / room) + "/" for room in ("mechanisms", "curator", "noise", "exact"))
 
 
 class Tape(Source):
@@ -105,7 +105,7 @@ def roads_of(one: Any, tables: Sequence[Any], tape: Tape) -> list[Road]:
 
     Tables of laws are made after some draws, and kept: here at once, in a first run, so that history does not count.
     """
-    kept, exact.SMALL = exact.SMALL, 0
+    kept, inversion.SMALL = inversion.SMALL, 0
     try:
         for cells in tables:
             tape.rewind()
@@ -113,7 +113,7 @@ def roads_of(one: Any, tables: Sequence[Any], tape: Tape) -> list[Road]:
                 one.treatment.run(one.question, cells, source=tape)
         return [road_of(one.treatment, one.question, cells, tape) for cells in tables]
     finally:
-        exact.SMALL = kept
+        inversion.SMALL = kept
 
 
 def parted(left: Road, right: Road) -> str:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import tacit
 from support import independent as second
 from support.strategies import any_closed, deltas, epsilons
+from tacit.exact.rounding import sum_up
 from tacit.guarantees import Bound
-from tacit.guarantees.rounding import sum_up
 
 AT = (0.0, 0.1, 0.5, 1.0, 2.0)
 

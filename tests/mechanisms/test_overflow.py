@@ -10,6 +10,7 @@ import flint
 import numpy as np
 import pytest
 
+from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.mechanisms import (
     L1,
     InterquartileRangeByTest,
@@ -21,7 +22,7 @@ from tacit.mechanisms import (
     smooth_bound,
 )
 from tacit.mechanisms.propose_test_release import distance_to_instability
-from tacit.noise import SeededSource, add_exact, integer_array, narrowed
+from tacit.noise import SeededSource
 
 HUGE = 1 << 70
 

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacit.exact.balls import ball
 from tacit.noise import Categorical, FiniteLaw, SeededSource
-from tacit.noise.balls import ball_of
-from tacit.noise.exact import Inverter, Uniform, bernoulli
+from tacit.noise.inversion import Inverter, Uniform, bernoulli
 from tacit.noise.laws.binomial import Binomial
 from tacit.noise.laws.gaussian import _direct
 from tacit.noise.laws.geometric import _side, geometric_digits, truncated_digit
@@ -80,7 +80,7 @@ def test_dyadic_weights_need_one_word(scripted, exhausted) -> None:
 
 def test_exponential_coin(scripted, exhausted) -> None:
     p = dec(Decimal(-1).exp())
-    coin = bernoulli(lambda: (-ball_of(1)).exp(), bits=WIDTH, step=WIDTH)
+    coin = bernoulli(lambda: (-ball(1)).exp(), bits=WIDTH, step=WIDTH)
     settled, unsettled = leaves(coin, scripted, exhausted)
     assert abs(settled[1] - p) <= unsettled + Fraction(1, 10**55)
     assert unsettled < Fraction(1, 1 << 64)
@@ -156,12 +156,12 @@ LAWS = {
     "laplace low": lambda: geometric_digits(Fraction(1, 10**9)).inverters[0],
     "gaussian": lambda: _direct(Fraction(100)),
     "gaussian blocks": lambda: Inverter(
-        Series(gaussian_terms(lambda: ball_of(Fraction(1, 3000)), double=False)), bits=63
+        Series(gaussian_terms(lambda: ball(Fraction(1, 3000)), double=False)), bits=63
     ),
     "finite": lambda: FiniteLaw(weights=[3, 1, 0, 0, 7, 1e-9, 2])._inverter,
     "skewed": lambda: Categorical(log_weights=[0, -45, -45, -45, -45, 1, -60, -44])._inverter,
     "binomial": lambda: Binomial(trials=1000, probability_of_one=Fraction(1, 3))._sampler,
-    "coin": lambda: bernoulli(lambda: (-ball_of(Fraction(1, 3))).exp()),
+    "coin": lambda: bernoulli(lambda: (-ball(Fraction(1, 3))).exp()),
 }
 
 

@@ -11,7 +11,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector, SeededSource, Staircase, add_exact
+from tacit.exact.integers import add_exact
+from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector, SeededSource, Staircase
 from tacit.noise.laws.gaussian import _direct
 from tacit.noise.laws.geometric import _side, geometric_digits
 

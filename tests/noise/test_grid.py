@@ -11,6 +11,8 @@ import pytest
 from scipy.special import betainc, gammainc, ndtr
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.balls import precision
+from tacit.exact.enclosures import Enclosure
 from tacit.noise import (
     Beta,
     Difference,
@@ -32,9 +34,7 @@ from tacit.noise import (
     default_source,
     rounding_delta,
 )
-from tacit.noise.balls import precision
-from tacit.noise.enclosures import Enclosure
-from tacit.noise.exact import Uniform
+from tacit.noise.inversion import Uniform
 from tacit.noise.laws.blocks import exp_minus
 from tacit.noise.reals import Exponentials, Normals, Uniforms, _settle
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
+from tacit.exact.integers import add_exact, integer_array
 from tacit.noise import (
     Bernoulli,
     Binomial,
@@ -23,8 +24,6 @@ from tacit.noise import (
     Geometric,
     SeededSource,
     Staircase,
-    add_exact,
-    integer_array,
     permutation,
     uniform_integer,
 )

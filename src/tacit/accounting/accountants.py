@@ -26,15 +26,15 @@ from tacit.accounting.events import (
     flatten,
 )
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import non_negative, probability, text
+from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees import Bound, Profile, Renyi, convert
 from tacit.guarantees import Concentrated as ConcentratedBound
 from tacit.guarantees import Gaussian as GaussianBound
 from tacit.guarantees import Pure as PureBound
-from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
-from tacit.guarantees.checks import non_negative, probability, text
 from tacit.guarantees.losses import Pair, Product
-from tacit.guarantees.rounding import Interval, sum_up
 from tacit.guarantees.units import Neighbours
 
 __all__ = ["ACCOUNTANTS", "Account", "account", "bound_of", "profile_of"]

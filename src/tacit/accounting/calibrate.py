@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tacit.accounting.accountants import TOLERANCE, Account, account
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.guarantees.checks import flag, non_negative, probability
+from tacit.exact.checks import flag, non_negative, probability
 from tacit.guarantees.units import Neighbours
 
 __all__ = ["Calibration", "calibrate"]

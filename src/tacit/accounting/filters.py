@@ -19,12 +19,12 @@ from threading import Lock
 from typing import Any
 
 from tacit.errors import BudgetExceeded, InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import non_negative, order_above_one, probability
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Pure, Renyi, convert
-from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds.base import no_renyi
-from tacit.guarantees.checks import non_negative, order_above_one, probability
 from tacit.guarantees.given import instance
-from tacit.guarantees.rounding import up
 
 __all__ = [
     "AdvancedFilter",

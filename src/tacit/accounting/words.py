@@ -14,7 +14,7 @@ from typing import Any
 from tacit.accounting import events as e
 from tacit.accounting.events import Event, Repeated, Simple
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.guarantees import checks
+from tacit.exact import checks
 
 __all__ = ["WORDS", "Described", "describe", "parse"]
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from tacit.accounting.events import Event
 from tacit.accounting.events import Gaussian as GaussianEvent
+from tacit.exact.balls import ball, lower, upper
+from tacit.exact.rounding import up
 from tacit.guarantees import Bound, Pure
 from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.balls import ball, lower, upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian
 from tacit.noise.source import Source
 from tacit.statistics.base import Integers

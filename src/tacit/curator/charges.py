@@ -22,9 +22,9 @@ from tacit.accounting import account, events
 from tacit.accounting.events import Event
 from tacit.curator.treatments import Treatment
 from tacit.errors import NoLaw
+from tacit.exact.balls import ball, upper
+from tacit.exact.rounding import down, sum_up, up
 from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Neighbours, Pure, Renyi, convert
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import down, sum_up, up
 
 __all__ = ["Charged", "Shared", "charge"]
 

@@ -19,8 +19,8 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, treat
 from tacit.errors import InvalidParameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.partition import OptimalSelection, PartitionSelection
 from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
 from tacit.noise.source import Source

@@ -28,9 +28,9 @@ from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment, groups_of
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.rounding import down
 from tacit.guarantees import Bound, Guarantee, Unit, gaussian_budget
 from tacit.guarantees.declarations import FIXED_PARAMETERS
-from tacit.guarantees.rounding import down
 from tacit.ledger.canonical import canonical, sha256
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question

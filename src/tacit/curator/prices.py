@@ -165,7 +165,7 @@ class Price:
 
     def part(self, share: Fraction) -> Price:
         """This share of the price: epsilons, deltas and rhos add up, and the squares of mus do."""
-        from tacit.guarantees.balls import ball, lower
+        from tacit.exact.balls import ball, lower
 
         def times(value: Fraction | None) -> Fraction | None:
             return None if value is None else value * share

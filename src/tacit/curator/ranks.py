@@ -18,8 +18,8 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import InvalidParameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound, Concentrated
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeTree, cumulative
 from tacit.mechanisms.quantiles import quantiles
 from tacit.noise.source import Source

@@ -20,8 +20,8 @@ from tacit.curator.keys import conditional_intervals, not_loud
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import InvalidParameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound
-from tacit.guarantees.rounding import up
 from tacit.mechanisms import Gaussian, Laplace, SparseHistogram, StableHistogram
 from tacit.mechanisms.sparse import hall_threshold
 from tacit.noise.source import Source

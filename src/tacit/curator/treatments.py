@@ -20,10 +20,10 @@ from tacit.curator.blocks import Block, normal_quantile
 from tacit.curator.intervals import Estimate, estimate
 from tacit.curator.prices import CONFIDENCE, Price
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, lower
+from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, Bound, Concentrated, Pure, Renyi, compose, gaussian_budget
 from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.balls import ball, lower
-from tacit.guarantees.rounding import down, up
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, overload
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnitMismatch
+from tacit.exact.checks import flag
 from tacit.guarantees.bounds import Bound, Profile
-from tacit.guarantees.checks import flag
 from tacit.guarantees.conditions import Always, Condition
 from tacit.guarantees.declarations import (
     DISJOINT_ROWS,

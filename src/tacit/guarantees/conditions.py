@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tacit.errors import NoLaw, UnknownName
-from tacit.guarantees.checks import probability, settle, text
+from tacit.exact.checks import probability, settle, text
+from tacit.exact.rounding import sum_up
 from tacit.guarantees.given import how_many
-from tacit.guarantees.rounding import sum_up
 
 __all__ = ["Always", "BoundedAdversary", "Condition", "Indistinguishability", "Priors", "RandomData"]
 

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, TypeVar
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees.checks import whole
+from tacit.exact.checks import whole
 
 __all__ = ["LARGEST", "a_kind", "how_many", "instance", "listed", "real"]
 

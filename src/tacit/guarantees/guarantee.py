@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
+from tacit.exact.checks import text
 from tacit.guarantees import readings
 from tacit.guarantees.bounds import Bound
-from tacit.guarantees.checks import text
 from tacit.guarantees.conditions import (
     Always,
     BoundedAdversary,

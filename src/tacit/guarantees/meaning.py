@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import positive, probability
 from tacit.guarantees.bounds import Approximate, Bound, Gaussian, Pure
 from tacit.guarantees.bounds.gaussian import normal_cdf
-from tacit.guarantees.checks import positive, probability
 from tacit.guarantees.given import instance
 from tacit.guarantees.laws.registry import law
 

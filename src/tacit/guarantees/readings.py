@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 
 from tacit.errors import NoLaw
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import probability
+from tacit.exact.rounding import sum_up
 from tacit.guarantees import meaning
-from tacit.guarantees.balls import ball, upper
 from tacit.guarantees.bounds import Bound
-from tacit.guarantees.checks import probability
 from tacit.guarantees.conditions import (
     BoundedAdversary,
     Condition,
@@ -27,7 +28,6 @@ from tacit.guarantees.conditions import (
 )
 from tacit.guarantees.laws.registry import law
 from tacit.guarantees.meaning import Incentive
-from tacit.guarantees.rounding import sum_up
 from tacit.guarantees.units import Coupled, Unit
 
 __all__ = ["about_neighbours", "best_guess", "incentive", "posterior_shift", "power"]

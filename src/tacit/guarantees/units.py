@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
-from tacit.guarantees.checks import settle, text
+from tacit.exact.checks import settle, text
 from tacit.guarantees.given import how_many, instance
 
 __all__ = [

@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, UnitMismatch
+from tacit.exact.rounding import down, up
 from tacit.guarantees import (
     Always,
     Approximate,
@@ -31,7 +32,6 @@ from tacit.guarantees import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.rounding import down, up
 from tacit.ledger.entries import Charge
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import NullPool, QueuePool
 
 from tacit.errors import InvalidParameter, LedgerError
-from tacit.guarantees.checks import positive
+from tacit.exact.checks import positive
 from tacit.ledger.places import without_credentials
 from tacit.ledger.queue import Late, queued
 from tacit.ledger.told import as_ledger_error, busy, passing

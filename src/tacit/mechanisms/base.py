@@ -12,14 +12,14 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.balls import ball, lower
+from tacit.exact.checks import whole
+from tacit.exact.integers import Integers, add_exact, integer_array
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound, Concentrated, Pure
 from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.balls import ball, lower
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.grid import Released
-from tacit.noise import add_exact, integer_array
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
-from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
 __all__ = ["AdditiveMechanism", "Mechanism", "confidence_level", "epsilon_parameter", "event_of", "one_value"]
@@ -158,7 +158,7 @@ def in_units(steps: int | Fraction, spacing: Fraction) -> float:
 
 def dimension_parameter(value: object) -> int:
     """A dimension of at least 1."""
-    return integer_parameter("dimension", value, least=1)
+    return whole("dimension", value, least=1)
 
 
 def shown(value: Fraction) -> str:

@@ -13,21 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.noise import (
-    Body,
-    Draws,
-    Ellipsoid,
-    EuclideanBall,
-    L1Ball,
-    LinfBall,
-    Needs,
-    SampledBody,
-    real_array,
-    total,
-)
-from tacit.noise.balls import Exact, entries, exact_parameter
-from tacit.noise.enclosures import Enclosure, Reals
-from tacit.noise.matrices import Matrix
+from tacit.exact.checks import members
+from tacit.exact.enclosures import Enclosure, Reals
+from tacit.exact.integers import real_array
+from tacit.exact.matrices import Matrix
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise import Body, Draws, Ellipsoid, EuclideanBall, L1Ball, LinfBall, Needs, SampledBody, total
 
 __all__ = ["Box", "Moments", "Simplex", "gauge", "moments"]
 
@@ -43,8 +34,8 @@ class Box(Body):
     high: Sequence[Exact]
 
     def __post_init__(self) -> None:
-        low = tuple(exact_parameter("low", v, positive=False) for v in entries("low", self.low))
-        high = tuple(exact_parameter("high", v, positive=False) for v in entries("high", self.high))
+        low = tuple(exact_parameter("low", v, positive=False) for v in members("low", self.low))
+        high = tuple(exact_parameter("high", v, positive=False) for v in members("high", self.high))
         if not low or len(low) != len(high):
             raise InvalidParameter(parameter="high", value=len(high), must=f"have {len(low)} >= 1 entries")
         if any(a >= 0 for a in low) or any(b <= 0 for b in high):
@@ -82,8 +73,8 @@ class Simplex(Body):
 
     def __post_init__(self) -> None:
         points = tuple(
-            tuple(exact_parameter("vertices", v, positive=False) for v in entries("vertices", point))
-            for point in entries("vertices", self.vertices)
+            tuple(exact_parameter("vertices", v, positive=False) for v in members("vertices", point))
+            for point in members("vertices", self.vertices)
         )
         d = len(points) - 1
         if d < 1 or any(len(p) != d for p in points):

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tacit.exact.balls import ball, upper
+from tacit.exact.rationals import Exact
+from tacit.exact.rounding import sum_up, up
 from tacit.guarantees import Bound, Pure
 from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import sum_up, up
 from tacit.mechanisms.base import Mechanism, epsilon_parameter
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.sensitivity import L1, L2
-from tacit.noise.balls import Exact
 
 __all__ = ["Budget", "block_mechanism", "composed_bound"]
 

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import flag, settle, whole
+from tacit.exact.integers import Integers, integer_array
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.laplace_sums import GRID_STEPS, Sums, chernoff, squared_weights, sum_quantiles
-from tacit.noise import DiscreteLaplace, integer_array
-from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
-from tacit.noise.exact import Integers
+from tacit.noise import DiscreteLaplace
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Cumulative(Mechanism):
 
 def checked_bins(value: object) -> int:
     """A number of bins from 1 to 65536."""
-    bins = integer_parameter("bins", value, least=1)
+    bins = whole("bins", value, least=1)
     if bins > MOST_BINS:
         raise InvalidParameter(
             parameter="bins",
@@ -209,7 +210,7 @@ class CumulativeTree(Cumulative):
 
     def __post_init__(self) -> None:
         settle(self, bins=checked_bins(self.bins))
-        settle(self, total_is_public=flag_parameter("total_is_public", self.total_is_public))
+        settle(self, total_is_public=flag("total_is_public", self.total_is_public))
         exact_parameter("l1", self.l1)
         settle(self, l1=self.l1)
         epsilon_parameter(self.epsilon)

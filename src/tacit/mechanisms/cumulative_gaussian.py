@@ -14,15 +14,16 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import flag, settle, whole
+from tacit.exact.integers import Integers, add_exact
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.balls import ball, upper
 from tacit.mechanisms.base import epsilon_parameter, shown
 from tacit.mechanisms.cumulative import Cumulated, Cumulative, checked_bins
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.sensitivity import L2
-from tacit.noise import GaussianVector, add_exact
-from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
-from tacit.noise.exact import Integers
+from tacit.noise import GaussianVector
 from tacit.noise.source import Source, default_source
 
 __all__ = ["CumulativeGaussian"]
@@ -108,12 +109,12 @@ class CumulativeGaussian(Cumulative):
 
     def __post_init__(self) -> None:
         settle(self, bins=checked_bins(self.bins))
-        settle(self, total_is_public=flag_parameter("total_is_public", self.total_is_public))
+        settle(self, total_is_public=flag("total_is_public", self.total_is_public))
         exact_parameter("l2_squared", self.l2_squared)
         settle(self, l2_squared=self.l2_squared)
         exact_parameter("noise_std", self.noise_std)
         settle(self, noise_std=self.noise_std)
-        settle(self, bits=integer_parameter("bits", self.bits, least=LEAST_BITS))
+        settle(self, bits=whole("bits", self.bits, least=LEAST_BITS))
         if self.bits > MOST_BITS:
             raise InvalidParameter(parameter="bits", value=self.bits, must=f"be at most {MOST_BITS}")
 

@@ -14,12 +14,14 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.balls import precision
+from tacit.exact.checks import plain, settle, whole
+from tacit.exact.rationals import Exact
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.sensitivity import Score, need
 from tacit.noise import Categorical
-from tacit.noise.balls import Exact, integer_parameter, plain, precision, settle
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:
@@ -111,9 +113,7 @@ class SelectionMechanism(Mechanism):
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int, candidates: int) -> float:
         """For `dimension` independent choices at once."""
-        level = float(confidence_level(confidence)) ** (
-            1 / integer_parameter("dimension", dimension, least=1)
-        )
+        level = float(confidence_level(confidence)) ** (1 / whole("dimension", dimension, least=1))
         return self.error_quantile(level, candidates=candidates)
 
 
@@ -169,12 +169,12 @@ class Exponential(SelectionMechanism):
         """W((k - 1)/e) / rate, Lambert's W: reached when all but one candidate are equally bad."""
         from scipy.special import lambertw
 
-        k = integer_parameter("candidates", candidates, least=1)
+        k = whole("candidates", candidates, least=1)
         return float(lambertw((k - 1) / math.e).real / float(self.rate))
 
     def error_quantile(self, confidence: Exact = 0.95, *, candidates: int) -> float:
         """ln((k - 1) c / (1 - c)) / rate at confidence c: exact for the worst scores."""
-        k = integer_parameter("candidates", candidates, least=1)
+        k = whole("candidates", candidates, least=1)
         level = float(confidence_level(confidence))
         if k == 1:
             return 0.0

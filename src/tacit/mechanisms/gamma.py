@@ -7,15 +7,16 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import settle
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import dimension_parameter, epsilon_parameter, shown
 from tacit.mechanisms.sensitivity import L2, need
 from tacit.mechanisms.shaped import Radial
 from tacit.mechanisms.shapes import Mahalanobis
 from tacit.noise import Body, EuclideanBall, grid_spacing
-from tacit.noise.balls import Exact, exact_parameter, settle
 
 __all__ = ["Gamma", "euclidean_dimension", "euclidean_size"]
 

@@ -14,9 +14,12 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.balls import Ball, ball, precision, upper
+from tacit.exact.checks import settle
+from tacit.exact.integers import Integers, integer_array
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Bound, Concentrated
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import (
     AdditiveMechanism,
     confidence_level,
@@ -26,9 +29,7 @@ from tacit.mechanisms.base import (
     shown,
 )
 from tacit.mechanisms.sensitivity import L2, need
-from tacit.noise import DiscreteGaussian, grid_spacing, integer_array
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, precision, settle
-from tacit.noise.exact import Integers
+from tacit.noise import DiscreteGaussian, grid_spacing
 from tacit.noise.source import Source
 
 if TYPE_CHECKING:
@@ -268,6 +269,6 @@ def scalar_delta(law: DiscreteGaussian, shift: int, epsilon: Fraction) -> float:
     cut = math.ceil(law.parameter * epsilon / shift - Fraction(shift, 2))
 
     def formula() -> Ball:
-        return law.survival_ball(cut) - ball_of(epsilon).exp() * law.survival_ball(cut + shift)
+        return law.survival_ball(cut) - ball(epsilon).exp() * law.survival_ball(cut + shift)
 
     return min(1.0, max(0.0, upper(formula)))

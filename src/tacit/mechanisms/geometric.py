@@ -12,9 +12,12 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import Integers, add_exact
+from tacit.exact.rationals import Exact
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import (
     AdditiveMechanism,
     Mechanism,
@@ -27,9 +30,7 @@ from tacit.mechanisms.base import (
 )
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import Count, need
-from tacit.noise import DiscreteLaplace, add_exact
-from tacit.noise.balls import Exact, integer_parameter, settle
-from tacit.noise.exact import Integers
+from tacit.noise import DiscreteLaplace
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:
@@ -136,8 +137,8 @@ class TruncatedGeometric(Mechanism):
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
         need("truncated geometric", self.sensitivity, (Count,), _HINT)
-        settle(self, low=integer_parameter("low", self.low, least=None))
-        settle(self, high=integer_parameter("high", self.high, least=None))
+        settle(self, low=whole("low", self.low, least=None))
+        settle(self, high=whole("high", self.high, least=None))
         if self.low >= self.high:
             raise InvalidParameter(
                 parameter="high",

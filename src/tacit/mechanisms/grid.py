@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.noise import grid_spacing, unmasked
-from tacit.noise.balls import Exact
-from tacit.noise.exact import Integers
+from tacit.exact.integers import Integers, unmasked
+from tacit.exact.rationals import Exact
+from tacit.noise import grid_spacing
 
 __all__ = ["Grid", "Released", "on_grid"]
 

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import Ball, ball, upper
+from tacit.exact.checks import settle
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import Pure
-from tacit.guarantees.balls import ball, upper
 from tacit.mechanisms.base import (
     Mechanism,
     confidence_level,
@@ -24,7 +26,6 @@ from tacit.mechanisms.calibrate import least
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.noise import ComputableLaw, grid_spacing
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, settle
 from tacit.noise.source import Source, default_source
 
 __all__ = ["IntervalExponential"]
@@ -103,7 +104,7 @@ class IntervalExponential(Mechanism):
 
     def _mass(self, centre: int) -> Ball:
         """(1 - q) Z(centre) = 1 + q - q^(c+1) - q^(W-c+1), as a sum of positive terms."""
-        a = ball_of(self.rate)
+        a = ball(self.rate)
         left, right = (-a * (centre + 1)).expm1(), (-a * (self._width - centre)).expm1()
         return -left - (-a).exp() * right
 
@@ -133,10 +134,10 @@ class IntervalExponential(Mechanism):
 
         def cumulative(k: int) -> Ball:
             if k < 0:
-                return ball_of(0)
+                return ball(0)
             if k >= width:
-                return ball_of(1)
-            a = ball_of(rate)
+                return ball(1)
+            a = ball(rate)
             if k < c:
                 return -(-a * (c - k)).exp() * (-a * (k + 1)).expm1() / self._mass(c)
             return 1 + (-a * (k + 1 - c)).exp() * (-a * (width - k)).expm1() / self._mass(c)

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import settle
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound, Pure
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.sensitivity import need
 from tacit.mechanisms.shaped import Radial, ShapedMechanism
 from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge
 from tacit.noise import Body, Difference, GridVector, SampledBody, SeededSource, grid_spacing
 from tacit.noise import KNorm as KNormLaw
-from tacit.noise.balls import Exact, exact_parameter, settle
 from tacit.noise.source import Source
 
 __all__ = ["KNorm", "KNormDifference"]

@@ -11,9 +11,12 @@ import numpy as np
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import settle
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import (
     AdditiveMechanism,
     confidence_level,
@@ -24,8 +27,6 @@ from tacit.mechanisms.base import (
 )
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.noise import DiscreteLaplace, grid_spacing
-from tacit.noise.balls import Exact, exact_parameter, settle
-from tacit.noise.exact import Integers
 from tacit.noise.source import Source
 
 if TYPE_CHECKING:

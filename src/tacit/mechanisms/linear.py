@@ -17,6 +17,9 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, UnknownName
+from tacit.exact.checks import flag
+from tacit.exact.integers import integer_array
+from tacit.exact.rationals import Exact
 from tacit.guarantees import Bound, Neighbours
 from tacit.mechanisms.budgets import Budget, block_mechanism, composed_bound
 from tacit.mechanisms.grid import Released
@@ -34,8 +37,7 @@ from tacit.mechanisms.workloads import (
     shares_of,
     tree_matrices,
 )
-from tacit.noise import LinfBall, integer_array
-from tacit.noise.balls import Exact, flag_parameter
+from tacit.noise import LinfBall
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Answers", "Candidate", "choose"]
@@ -130,7 +132,7 @@ def choose(
         raise UnknownName(what="error", name=str(error), known=("squared", "absolute"))
     if not isinstance(workload, Workload):
         raise InvalidParameter(parameter="workload", value=type(workload).__name__, must="be a Workload")
-    ordered = flag_parameter("ordered", ordered)
+    ordered = flag("ordered", ordered)
     if workload.cells > MOST_CELLS:
         raise NotCertified(
             what="the choice of a strategy", reason=f"{workload.cells:,} cells are too many for dense matrices",

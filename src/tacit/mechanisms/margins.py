@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import flag, members, whole
+from tacit.exact.rationals import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.budgets import Budget, block_mechanism
 from tacit.mechanisms.knorm import KNorm
@@ -23,7 +25,6 @@ from tacit.mechanisms.sensitivity import L1
 from tacit.mechanisms.shapes import Gauge
 from tacit.mechanisms.strategies import variance_of
 from tacit.noise import LinfBall
-from tacit.noise.balls import Exact, entries, flag_parameter, integer_parameter
 
 __all__ = ["MarginPlan", "gaussian_wins_from", "margin_errors", "one_way_margins"]
 
@@ -59,7 +60,7 @@ def one_way_margins(
     cube noise (k+1)/2 b (replace-one), shaped by what one row can really do; with a delta Gaussian noise, sqrt(2 k /
     pi) rows / mu. All have pure rate k^2 / epsilon, which is minimax, or sqrt(k) k with a delta.
     """
-    k, m = integer_parameter("columns", columns, least=1), integer_parameter("rows", rows, least=1)
+    k, m = whole("columns", columns, least=1), whole("rows", rows, least=1)
     if k > MOST_COLUMNS:
         raise InvalidParameter(parameter="columns", value=k, must=f"be at most {MOST_COLUMNS:,}")
     budget = Budget.of(epsilon, delta)
@@ -132,10 +133,10 @@ def margin_errors(
     `complete` says that every row has a key in every column: then one-way tables need the noise of fewer counts, the
     last key of a column being the number of rows less the others.
     """
-    shape = [integer_parameter("sizes", s, least=2) for s in entries("sizes", sizes)]
-    if not 1 <= integer_parameter("order", order, least=1) <= len(shape):
+    shape = [whole("sizes", s, least=2) for s in members("sizes", sizes)]
+    if not 1 <= whole("order", order, least=1) <= len(shape):
         raise InvalidParameter(parameter="order", value=order, must=f"lie between 1 and {len(shape)}")
-    m, complete = integer_parameter("rows", rows, least=1), flag_parameter("complete", complete)
+    m, complete = whole("rows", rows, least=1), flag("complete", complete)
     twice = 2 if Neighbours.parse(neighbours) is Neighbours.REPLACE_ONE else 1
     tables = [math.prod(c) for c in itertools.combinations(shape, order)]
     counts, full = sum(tables), math.prod(shape)

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import flag, settle, whole
+from tacit.exact.integers import Integers, add_exact, integer_array, narrowed
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate
-from tacit.guarantees.rounding import down, up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.partition_law import KeyLaw, delta_of_group, key_law, split
-from tacit.noise import add_exact, integer_array, narrowed
-from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
-from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Kept", "OptimalSelection", "PartitionSelection"]
@@ -49,7 +49,7 @@ def selection_delta(value: object) -> Fraction:
 
 def shape_parameter(name: str, value: object) -> int:
     """How many keys or units at once: from 1 to 2^20."""
-    number = integer_parameter(name, value, least=1)
+    number = whole(name, value, least=1)
     if number > MOST_AT_ONCE:
         raise InvalidParameter(parameter=name, value=number, must=f"be at most {MOST_AT_ONCE:,}")
     return number
@@ -151,7 +151,7 @@ class OptimalSelection(PartitionSelection):
         selection_delta(self.delta)
         settle(self, delta=self.delta)
         settle(self, keys=shape_parameter("keys", self.keys), group=shape_parameter("group", self.group))
-        settle(self, replaced=flag_parameter("replaced", self.replaced))
+        settle(self, replaced=flag("replaced", self.replaced))
         _ = self.law
 
     @property
@@ -192,7 +192,7 @@ class OptimalSelection(PartitionSelection):
         }
 
     def keep_probability(self, support: int) -> float:
-        n = integer_parameter("support", support, least=0)
+        n = whole("support", support, least=0)
         return down(self.law.kept(n)) if n else 0.0
 
     def support_for(self, probability: Exact) -> int:

@@ -13,10 +13,13 @@ import numpy as np
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.balls import ball, lower, upper
+from tacit.exact.checks import flag, settle, whole
+from tacit.exact.integers import Integers, add_exact
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate
 from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.balls import ball, lower, upper
-from tacit.guarantees.rounding import down, up
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, event_of, shown
 from tacit.mechanisms.partition import (
     Mask,
@@ -25,9 +28,7 @@ from tacit.mechanisms.partition import (
     selection_delta,
     shape_parameter,
 )
-from tacit.noise import GaussianVector, add_exact
-from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
-from tacit.noise.exact import Integers
+from tacit.noise import GaussianVector
 from tacit.noise.source import Source
 
 __all__ = ["GaussianSelection", "partition_selection"]
@@ -70,9 +71,9 @@ class GaussianSelection(PartitionSelection):
         if self.epsilon is not None:
             epsilon_parameter(self.epsilon)
             settle(self, epsilon=self.epsilon)
-        settle(self, threshold=integer_parameter("threshold", self.threshold, least=1))
+        settle(self, threshold=whole("threshold", self.threshold, least=1))
         settle(self, keys=shape_parameter("keys", self.keys), group=shape_parameter("group", self.group))
-        settle(self, replaced=flag_parameter("replaced", self.replaced))
+        settle(self, replaced=flag("replaced", self.replaced))
 
     @classmethod
     def for_target(
@@ -245,7 +246,7 @@ class GaussianSelection(PartitionSelection):
         }
 
     def keep_probability(self, support: int) -> float:
-        n = integer_parameter("support", support, least=0)
+        n = whole("support", support, least=0)
         return down(ball(lower(lambda: self._passes(n)))) if n else 0.0
 
     def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
@@ -305,7 +306,7 @@ def partition_selection(
         return GaussianSelection.for_rho(rho=rho, delta=delta, **shape)
     if epsilon is None:
         raise InvalidParameter(parameter="epsilon", value=None, must="be given, or rho", hint="the price")
-    replaced = flag_parameter("replaced", replaced)
+    replaced = flag("replaced", replaced)
     moved = shape_parameter("keys", keys) * shape_parameter("group", group)
     if moved * (2 if replaced else 1) > MOST_NEW:
         # So many keys one by one need a support of thousands, and a long law.

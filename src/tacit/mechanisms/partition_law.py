@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.guarantees.balls import ball, lower, upper
-from tacit.guarantees.rounding import down
-from tacit.noise.balls import Ball, ball_of, precision
-from tacit.noise.exact import Integers
+from tacit.exact.balls import Ball, ball, lower, precision, upper
+from tacit.exact.integers import Integers
+from tacit.exact.rounding import down
 from tacit.noise.source import Source
 
 __all__ = ["KeyLaw", "delta_of_group", "key_law", "split"]
@@ -87,8 +86,8 @@ def _factors(epsilon: Fraction) -> tuple[int, int]:
     """floor(2^192 e^epsilon) and ceil(2^192 e^-epsilon), certified to a unit."""
     bits = FACTOR_BITS + 64 + 2 * math.ceil(abs(float(epsilon)))
     with precision(bits):
-        grow = ball_of(epsilon).exp() * flint.arb(1 << FACTOR_BITS)
-        fall = (-ball_of(epsilon)).exp() * flint.arb(1 << FACTOR_BITS)
+        grow = ball(epsilon).exp() * flint.arb(1 << FACTOR_BITS)
+        fall = (-ball(epsilon)).exp() * flint.arb(1 << FACTOR_BITS)
         return int(grow.lower().floor().unique_fmpz()) - 1, int(fall.upper().ceil().unique_fmpz()) + 1
 
 

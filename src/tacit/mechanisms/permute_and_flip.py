@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
+from tacit.exact.balls import ball, precision
+from tacit.exact.checks import settle, whole
+from tacit.exact.rationals import Exact
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.exponential import HINT, SelectionMechanism, exact_scores
 from tacit.mechanisms.sensitivity import Score, need
 from tacit.noise import Bernoulli, permutation
-from tacit.noise.balls import Exact, ball_of, integer_parameter, precision, settle
 from tacit.noise.source import Source
 
 __all__ = ["PermuteAndFlip"]
@@ -67,7 +69,7 @@ class PermuteAndFlip(SelectionMechanism):
         best = max(exact)
         # Coefficients of the product alternate and may grow like 2^k: as many more bits are kept.
         with precision(128 + 2 * len(exact)):
-            chances = [(-ball_of((best - s) * self.rate)).exp() for s in exact]
+            chances = [(-ball((best - s) * self.rate)).exp() for s in exact]
             out = []
             for i, y in enumerate(chances):
                 product = flint.arb_poly([1])
@@ -86,7 +88,7 @@ class PermuteAndFlip(SelectionMechanism):
 
     def expected_error(self, *, candidates: int) -> float:
         """max over gaps g of g Pr[not the best] with all others g below it: the worst scores."""
-        k = integer_parameter("candidates", candidates, least=1)
+        k = whole("candidates", candidates, least=1)
         if k == 1:
             return 0.0
         gaps = np.linspace(0.0, 2 * math.log(k) + 8, 4001)
@@ -96,7 +98,7 @@ class PermuteAndFlip(SelectionMechanism):
 
     def error_quantile(self, confidence: Exact = 0.95, *, candidates: int) -> float:
         """The gap g with Pr[not the best] = 1 - confidence if all others are g below: exact for the worst scores."""
-        k = integer_parameter("candidates", candidates, least=1)
+        k = whole("candidates", candidates, least=1)
         allowed = float(1 - confidence_level(confidence))
         if self._miss(0.0, k) <= allowed:
             return 0.0

@@ -17,15 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import settle, whole
+from tacit.exact.enclosures import Reals
+from tacit.exact.integers import unmasked
+from tacit.exact.matrices import Matrix
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.hulls import Point, facets
 from tacit.mechanisms.shaped import ShapedMechanism
-from tacit.noise import ContinuousLaw, Draws, FiniteLaw, GridVector, Needs, grid_spacing, total, unmasked
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter, settle
-from tacit.noise.enclosures import Reals
-from tacit.noise.matrices import Matrix
+from tacit.noise import ContinuousLaw, Draws, FiniteLaw, GridVector, Needs, grid_spacing, total
 from tacit.noise.source import Source
 
 __all__ = ["PolytopeNorm", "RangeNorm"]
@@ -44,7 +46,7 @@ def corner_points(points: object) -> tuple[Point, ...]:
         raise InvalidParameter(
             parameter="points", value=type(points).__name__, must="be points of one dimension, at least one"
         )
-    return tuple(tuple(integer_parameter("points", x, least=None) for x in p) for p in rows)
+    return tuple(tuple(whole("points", x, least=None) for x in p) for p in rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,7 @@ class PolytopeNorm(ShapedMechanism):
     def __post_init__(self) -> None:
         exact_parameter("noise_scale", self.noise_scale)
         settle(self, noise_scale=self.noise_scale)
-        settle(self, times=integer_parameter("times", self.times, least=1))
+        settle(self, times=whole("times", self.times, least=1))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "points", corner_points(self.points))
         cones, volumes = facets(self.points)
@@ -97,7 +99,7 @@ class PolytopeNorm(ShapedMechanism):
         cls, *, epsilon: Exact, points: Sequence[Point], times: int = 1, spacing: Exact = 1
     ) -> PolytopeNorm:
         """The smallest noise with this epsilon."""
-        scale = integer_parameter("times", times, least=1) / epsilon_parameter(epsilon)
+        scale = whole("times", times, least=1) / epsilon_parameter(epsilon)
         return cls(points=corner_points(points), noise_scale=scale, times=times, spacing=spacing)
 
     @property
@@ -210,8 +212,8 @@ class RangeNorm(ShapedMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, dimension=integer_parameter("dimension", self.dimension, least=1))
-        settle(self, times=integer_parameter("times", self.times, least=1))
+        settle(self, dimension=whole("dimension", self.dimension, least=1))
+        settle(self, times=whole("times", self.times, least=1))
         exact_parameter("noise_scale", self.noise_scale)
         settle(self, noise_scale=self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
@@ -219,7 +221,7 @@ class RangeNorm(ShapedMechanism):
     @classmethod
     def for_epsilon(cls, *, epsilon: Exact, dimension: int, times: int = 1, spacing: Exact = 1) -> RangeNorm:
         """The smallest noise with this epsilon."""
-        scale = integer_parameter("times", times, least=1) / epsilon_parameter(epsilon)
+        scale = whole("times", times, least=1) / epsilon_parameter(epsilon)
         return cls(dimension=dimension, noise_scale=scale, times=times, spacing=spacing)
 
     @property

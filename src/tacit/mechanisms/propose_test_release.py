@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import Integers, add_exact, integer_array
+from tacit.exact.rationals import Exact
+from tacit.exact.rounding import sum_up
 from tacit.guarantees import Approximate
-from tacit.guarantees.rounding import sum_up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, in_units, shown
 from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.mechanisms.smooth import local_sensitivity_at, median_rank
-from tacit.noise import DiscreteLaplace, add_exact, grid_spacing, integer_array
-from tacit.noise.balls import Exact, integer_parameter, settle
-from tacit.noise.exact import Integers
+from tacit.noise import DiscreteLaplace, grid_spacing
 from tacit.noise.source import Source, default_source
 
 __all__ = ["InterquartileRangeByTest", "MedianByTest", "Tested", "distance_to_instability"]
@@ -46,7 +47,7 @@ def distance_to_instability(values: npt.ArrayLike, *, rank: int, steps: int) -> 
         raise EmptyComposition(
             what="the data", hint="the number of rows is public here and must be at least 1"
         )
-    m, steps = integer_parameter("rank", rank, least=1), integer_parameter("steps", steps, least=0)
+    m, steps = whole("rank", rank, least=1), whole("steps", steps, least=0)
     if m > array.size:
         raise InvalidParameter(
             parameter="rank", value=rank, must=f"be at most the number of rows, {array.size}"
@@ -154,7 +155,7 @@ class _ByTest(Mechanism):
 
     def expected_error(self) -> float:
         """E |noise| of a release, if the test passes: noise_scale = bound / release_epsilon."""
-        from tacit.guarantees.balls import ball, upper
+        from tacit.exact.balls import ball, upper
 
         rate, step = self._release_law.rate, self.step
         return upper(lambda: ball(step) / ball(rate).sinh())
@@ -166,7 +167,7 @@ class _ByTest(Mechanism):
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
         """For `dimension` such releases at once."""
         level = confidence_level(confidence)
-        d = integer_parameter("dimension", dimension, least=1)
+        d = whole("dimension", dimension, least=1)
         return in_units(self._release_law.error_bound(confidence=level, coordinates=d), self.step)
 
 

@@ -14,16 +14,19 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import Ball, ball
+from tacit.exact.checks import settle
+from tacit.exact.integers import integer_array
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.cumulative import checked_bins
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.quantiles import NoisyQuantiles, increasing_edges
 from tacit.mechanisms.sensitivity import Score
-from tacit.noise import integer_array, uniform_integer
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, settle
-from tacit.noise.exact import Uniform
+from tacit.noise import uniform_integer
+from tacit.noise.inversion import Uniform
 from tacit.noise.source import Source, default_source
 
 __all__ = ["QuantileSelection"]
@@ -132,7 +135,7 @@ class QuantileSelection(Mechanism):
         def exactly(k: int) -> Ball:
             before = int(ranks[k]) - rank if k else Fraction(0)
             after = rank - int(ranks[k + 1]) if k < self.bins - 1 else Fraction(0)
-            return (-ball_of(rate * max(before, after, Fraction(0)))).exp()
+            return (-ball(rate * max(before, after, Fraction(0)))).exp()
 
         while True:
             tried = uniform_integer(self.bins, size=16 * self.bins, source=source)

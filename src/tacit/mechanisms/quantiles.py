@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.integers import real_array
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.cumulative import Cumulated
-from tacit.noise import real_array
-from tacit.noise.balls import Exact, exact_parameter
 
 __all__ = ["NoisyQuantiles", "quantiles"]
 

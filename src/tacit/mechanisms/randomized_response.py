@@ -14,13 +14,15 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import integer_array
+from tacit.exact.rationals import Exact
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.grid import Released
-from tacit.noise import Bernoulli, CertifiedReal, integer_array, uniform_integer
-from tacit.noise.balls import Exact, ball_of, integer_parameter, settle
+from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ __all__ = ["RandomizedResponse", "ResponseComparison"]
 def _lie(epsilon: Fraction, categories: int) -> Bernoulli:
     """The coin of a lie: (k - 1) / (e^epsilon + k - 1)."""
     k = categories - 1
-    chance = CertifiedReal(evaluate=lambda: k / (ball_of(epsilon).exp() + k), name="the chance of a lie")
+    chance = CertifiedReal(evaluate=lambda: k / (ball(epsilon).exp() + k), name="the chance of a lie")
     return Bernoulli(probability_of_one=chance)
 
 
@@ -68,7 +70,7 @@ class RandomizedResponse(Mechanism):
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
-        settle(self, categories=integer_parameter("categories", self.categories, least=2))
+        settle(self, categories=whole("categories", self.categories, least=2))
 
     @property
     def bound(self) -> Pure:
@@ -146,9 +148,9 @@ class RandomizedResponse(Mechanism):
 
         For a bit this is n e^epsilon / (e^epsilon - 1)^2 whatever the count; else without a count, the worst one.
         """
-        n = integer_parameter("people", people, least=0)
+        n = whole("people", people, least=0)
         exact, k = epsilon_parameter(self.epsilon), self.categories
-        inside = n if count is None else integer_parameter("count", count, least=0)
+        inside = n if count is None else whole("count", count, least=0)
         if inside > n:
             raise InvalidParameter(parameter="count", value=count, must=f"be at most people = {n}")
 
@@ -172,7 +174,7 @@ class RandomizedResponse(Mechanism):
     def count_error(self, *, people: int, confidence: Exact = 0.95) -> float:
         """What the estimated count of one category stays within: the better of Chebyshev and Hoeffding."""
         miss = float(1 - confidence_level(confidence))
-        n = integer_parameter("people", people, least=0)
+        n = whole("people", people, least=0)
         chebyshev = math.sqrt(self.variance(people=n) / miss)
         hoeffding = math.sqrt(n * math.log(2 / miss) / 2) / self._chances()[2]
         return min(chebyshev, hoeffding)
@@ -183,7 +185,7 @@ class RandomizedResponse(Mechanism):
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None, people: int = 1) -> float:
         """For all categories (or `dimension` of them) at once, by the union of their misses."""
-        d = self.categories if dimension is None else integer_parameter("dimension", dimension, least=1)
+        d = self.categories if dimension is None else whole("dimension", dimension, least=1)
         return self.count_error(people=people, confidence=1 - (1 - confidence_level(confidence)) / d)
 
     def compared_with_laplace(self, *, people: int, confidence: Exact = 0.95) -> ResponseComparison:
@@ -191,7 +193,7 @@ class RandomizedResponse(Mechanism):
 
         Laplace noise of scale 1 / (n epsilon) for the share, replace-one neighbours, error b ln(1/miss).
         """
-        n = integer_parameter("people", people, least=1)
+        n = whole("people", people, least=1)
         e, miss = float(epsilon_parameter(self.epsilon)), float(1 - confidence_level(confidence))
         return ResponseComparison(
             response_std=math.sqrt(self.variance(people=n)) / n,

@@ -15,6 +15,9 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, TooManyCells
+from tacit.exact.checks import flag, settle, whole
+from tacit.exact.integers import integer_array
+from tacit.exact.rationals import Exact
 from tacit.guarantees import Bound, Neighbours
 from tacit.mechanisms.budgets import Budget, block_mechanism, composed_bound
 from tacit.mechanisms.grid import Released
@@ -22,8 +25,6 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.strategies import variance_of
 from tacit.mechanisms.workloads import shares_of
-from tacit.noise import integer_array
-from tacit.noise.balls import Exact, flag_parameter, integer_parameter, settle
 from tacit.noise.source import Source, default_source
 
 __all__ = ["RangeTree", "TreeCounts"]
@@ -65,8 +66,8 @@ class RangeTree:
     def __post_init__(self) -> None:
         settle(
             self,
-            cells=integer_parameter("cells", self.cells, least=1),
-            branching=integer_parameter("branching", self.branching, least=2),
+            cells=whole("cells", self.cells, least=1),
+            branching=whole("branching", self.branching, least=2),
             mechanisms=_noises(self.mechanisms),
         )
         if len(self.mechanisms) != len(_widths(self.cells, self.branching)):
@@ -83,14 +84,14 @@ class RangeTree:
 
         `absent` as in Workload: False only where every row surely lies in a cell.
         """
-        p = integer_parameter("cells", cells, least=2)
+        p = whole("cells", cells, least=2)
         if p > MOST_CELLS:
             raise TooManyCells(cells=p, limit=MOST_CELLS, hint="add up adjacent cells first")
-        m, absent = integer_parameter("rows", rows, least=1), flag_parameter("absent", absent)
+        m, absent = whole("rows", rows, least=1), flag("absent", absent)
         replaced = Neighbours.parse(neighbours) is Neighbours.REPLACE_ONE
         budget = Budget.of(epsilon, delta)
         found: list[tuple[float, RangeTree]] = []
-        widths = BRANCHINGS if branching is None else (integer_parameter("branching", branching, least=2),)
+        widths = BRANCHINGS if branching is None else (whole("branching", branching, least=2),)
         for b in widths:
             for gaussian in (False, True) if budget.delta is not None else (False,):
                 tree = cls._made(p, b, budget, gaussian, replaced, m, absent or m > 1)

@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import whole
+from tacit.exact.integers import integer_array, real_array
+from tacit.exact.rationals import Exact
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.geometric import Geometric
 from tacit.mechanisms.laplace import Laplace
-from tacit.noise import DiscreteLaw, integer_array, real_array
-from tacit.noise.balls import Exact, integer_parameter
+from tacit.noise import DiscreteLaw
 
 __all__ = ["RoughBounds", "rough_bounds", "rough_threshold"]
 
@@ -59,7 +61,7 @@ def rough_threshold(
             must="have spacing 1",
             hint="counts are whole",
         )
-    level, count = confidence_level(confidence), integer_parameter("ranges", ranges, least=1)
+    level, count = confidence_level(confidence), whole("ranges", ranges, least=1)
     each = Fraction(upper(lambda: (ball(level).log() / count).exp()))
     if each >= 1:
         raise InvalidParameter(

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.exact.checks import settle
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Gaussian as GaussianBound
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import confidence_level, dimension_parameter, epsilon_parameter, shown
 from tacit.mechanisms.calibrate import least
 from tacit.mechanisms.gamma import euclidean_dimension, euclidean_size
@@ -17,7 +19,6 @@ from tacit.mechanisms.sensitivity import L2, need
 from tacit.mechanisms.shaped import ShapedMechanism
 from tacit.mechanisms.shapes import Mahalanobis
 from tacit.noise import GaussianVector, GridVector, grid_spacing
-from tacit.noise.balls import Exact, exact_parameter, settle
 from tacit.noise.source import Source
 
 __all__ = ["RoundedGaussian"]

@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.checks import members, settle
+from tacit.exact.rationals import Exact
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.exponential import Exponential, SelectionMechanism
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.sensitivity import Score
-from tacit.noise.balls import Exact, entries, settle
 from tacit.noise.source import Source
 
 __all__ = ["Selected", "Selection"]
@@ -48,7 +49,7 @@ class Selection(Mechanism):
 
     def __post_init__(self) -> None:
         settle(self, epsilon=self.epsilon)
-        names = entries("candidates", self.candidates)
+        names = members("candidates", self.candidates)
         if not names:
             raise EmptyComposition(what="the list of candidates", hint="name at least one")
         if not all(isinstance(name, str) for name in names):

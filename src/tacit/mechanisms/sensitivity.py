@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import TypeVar
 
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import flag, plain, settle, whole
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise import grid_spacing
-from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, plain, settle
 
 __all__ = ["L1", "L2", "Count", "Linf", "Score", "Sensitivity", "exact_sensitivity", "need", "rounding"]
 
@@ -72,8 +73,8 @@ def need(mechanism: str, sensitivity: object, kinds: tuple[type[S], ...], hint: 
 def rounding(spacing: Exact, dimension: int, records: int) -> tuple[Fraction, int]:
     """How far rounding moves one coordinate, records * spacing, and the checked dimension."""
     d, m = (
-        integer_parameter("dimension", dimension, least=1),
-        integer_parameter("records", records, least=1),
+        whole("dimension", dimension, least=1),
+        whole("records", records, least=1),
     )
     return m * grid_spacing(spacing), d
 
@@ -141,7 +142,7 @@ class L2(Sensitivity):
     @classmethod
     def root(cls, square: Exact) -> L2:
         """The square root of an exact number."""
-        from tacit.guarantees.balls import ball, upper
+        from tacit.exact.balls import ball, upper
 
         exact = exact_sensitivity(square)
         return cls(Fraction(upper(lambda: ball(exact).sqrt())), exact)
@@ -160,7 +161,7 @@ class L2(Sensitivity):
 
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> L2:
         """|v + u|_2 <= |v|_2 + sqrt(d) * records * spacing."""
-        from tacit.guarantees.balls import ball, upper
+        from tacit.exact.balls import ball, upper
 
         moved, d = rounding(spacing, dimension, records)
         return L2(self.exact + moved * Fraction(upper(lambda: ball(d).sqrt())))
@@ -189,11 +190,11 @@ class Linf(Sensitivity):
 
     def to_l1(self, *, dimension: int) -> L1:
         """|v|_1 <= d |v|_inf."""
-        return L1(self.exact * integer_parameter("dimension", dimension, least=1))
+        return L1(self.exact * whole("dimension", dimension, least=1))
 
     def to_l2(self, *, dimension: int) -> L2:
         """|v|_2 <= sqrt(d) |v|_inf."""
-        return L2.root(self.exact**2 * integer_parameter("dimension", dimension, least=1))
+        return L2.root(self.exact**2 * whole("dimension", dimension, least=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ class Count(Sensitivity):
                 must="be an integer",
                 hint="a count moves by integers",
             )
-        settle(self, value=integer_parameter("sensitivity", self.value, least=1))
+        settle(self, value=whole("sensitivity", self.value, least=1))
 
     @property
     def exact(self) -> Fraction:
@@ -240,7 +241,7 @@ class Score(Sensitivity):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", exact_sensitivity(self.value))
-        settle(self, monotone=flag_parameter("monotone", self.monotone))
+        settle(self, monotone=flag("monotone", self.monotone))
 
     @property
     def exact(self) -> Fraction:

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.integers import add_exact, integer_array
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter
 from tacit.mechanisms.bodies import Moments, moments
 from tacit.mechanisms.grid import Released
-from tacit.noise import Body, GridVector, SampledBody, add_exact, integer_array
+from tacit.noise import Body, GridVector, SampledBody
 from tacit.noise import KNorm as KNormLaw
-from tacit.noise.balls import Exact, exact_parameter
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Radial", "ShapedMechanism"]

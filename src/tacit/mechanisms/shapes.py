@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import flag, members, settle
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, exact_sensitivity, rounding
 from tacit.noise import Body, Ellipsoid, EuclideanBall, L1Ball, LinfBall, SampledBody
-from tacit.noise.balls import Exact, entries, exact_parameter, flag_parameter, settle
 
 __all__ = ["Contribution", "Gauge", "HullGauge", "Mahalanobis"]
 
@@ -87,8 +88,8 @@ class Mahalanobis(Sensitivity):
 
 def _square(name: str, rows: Rows) -> tuple[tuple[Fraction, ...], ...]:
     exact = tuple(
-        tuple(exact_parameter(name, v, positive=False) for v in entries(name, row))
-        for row in entries(name, rows)
+        tuple(exact_parameter(name, v, positive=False) for v in members(name, row))
+        for row in members(name, rows)
     )
     if not exact or any(len(row) != len(exact) for row in exact):
         raise InvalidParameter(parameter=name, value=f"{len(exact)} rows", must="be a square matrix")
@@ -176,7 +177,7 @@ class Contribution(Sensitivity):
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", exact_sensitivity(self.value))
         _need_body(self.body)
-        settle(self, replace=flag_parameter("replace", self.replace))
+        settle(self, replace=flag("replace", self.replace))
 
     @property
     def exact(self) -> Fraction:

@@ -16,9 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.balls import precision
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import integer_array
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.sensitivity import Sensitivity, rounding
-from tacit.noise import grid_spacing, integer_array
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter, precision, settle
+from tacit.noise import grid_spacing
 
 __all__ = ["SmoothBound", "local_sensitivity_at", "median_rank", "smooth_bound"]
 
@@ -67,11 +70,11 @@ def _bad(value: object) -> bool:
 
 def median_rank(count: int) -> int:
     """The rank (from 1) of the lower median."""
-    return (integer_parameter("count", count, least=1) + 1) // 2
+    return (whole("count", count, least=1) + 1) // 2
 
 
 def _padded(values: npt.ArrayLike, low: int, high: int) -> npt.NDArray[Any]:
-    low, high = integer_parameter("low", low, least=None), integer_parameter("high", high, least=None)
+    low, high = whole("low", low, least=None), whole("high", high, least=None)
     array = integer_array(values).ravel()
     if array.size == 0:
         raise EmptyComposition(
@@ -121,7 +124,7 @@ def smooth_bound(
     padded = _padded(values, low, high)
     low, high = int(low), int(high)
     n = padded.size - 2
-    m = median_rank(n) if rank is None else integer_parameter("rank", rank, least=1)
+    m = median_rank(n) if rank is None else whole("rank", rank, least=1)
     if m > n:
         raise InvalidParameter(parameter="rank", value=rank, must=f"be at most the number of rows, {n}")
     inner = exact_beta - 2 * SLACK

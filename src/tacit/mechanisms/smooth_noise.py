@@ -10,17 +10,19 @@ from typing import Any
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, lower, upper
+from tacit.exact.checks import settle, whole
+from tacit.exact.enclosures import Reals
+from tacit.exact.integers import add_exact
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Pure
-from tacit.guarantees.balls import ball, lower, upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, one_value, shown
 from tacit.mechanisms.calibrate import greatest
 from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.smooth import SmoothBound
-from tacit.noise import ContinuousLaw, Draws, Needs, add_exact, grid_spacing, root, total
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter, settle
-from tacit.noise.enclosures import Reals
+from tacit.noise import ContinuousLaw, Draws, Needs, grid_spacing, root, total
 from tacit.noise.source import Source, default_source
 
 __all__ = ["SmoothLaplace", "SmoothStudent"]
@@ -129,7 +131,7 @@ class SmoothMechanism(Mechanism):
 
     def max_error(self, smooth: SmoothBound, *, confidence: Exact = 0.95, dimension: int) -> float:
         """For `dimension` such releases at once."""
-        d = integer_parameter("dimension", dimension, least=1)
+        d = whole("dimension", dimension, least=1)
         return self.error_quantile(smooth, float(confidence_level(confidence)) ** (1 / d))
 
     def _mean(self) -> float:
@@ -262,7 +264,7 @@ class SmoothStudent(SmoothMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, degrees=integer_parameter("degrees", self.degrees, least=1))
+        settle(self, degrees=whole("degrees", self.degrees, least=1))
         self._check()
 
     @classmethod
@@ -275,7 +277,7 @@ class SmoothStudent(SmoothMechanism):
         a larger S and a smaller multiplier; which is better depends on the data, and must be chosen without them.
         """
         target = epsilon_parameter(epsilon)
-        k = integer_parameter("degrees", degrees, least=1)
+        k = whole("degrees", degrees, least=1)
         chosen = target / (2 * k) if beta is None else exact_parameter("beta", beta)
 
         def fits(inverse: Fraction) -> bool:

@@ -16,18 +16,18 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, TooManyCells
+from tacit.exact.balls import ball, precision, upper
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import Integers, add_exact, integer_array, narrowed
+from tacit.exact.rationals import Exact
+from tacit.exact.rounding import up
 from tacit.guarantees import Bound
-from tacit.guarantees.balls import upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.sparse_keys import Impossible, Keys, domain_size, draw_empty, key_integers, pack_keys
 from tacit.mechanisms.sparse_noise import count_passing, passing_noise, tail_ball
-from tacit.noise import add_exact, integer_array, narrowed
-from tacit.noise.balls import Exact, ball_of, integer_parameter, precision, settle
-from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def hall_threshold(noise: Laplace | Gaussian, *, cells: int, occupied: int = 1) 
     With continuous Laplace noise this leaves p Pr[noise > t] = q/2 empty cells; for Gaussian noise it is the least
     integer t with that property.
     """
-    law, q = _noise(noise).law, integer_parameter("occupied", occupied, least=1)
+    law, q = _noise(noise).law, whole("occupied", occupied, least=1)
     p = domain_size(cells, "cells")
     if q > p:
         raise InvalidParameter(
@@ -78,7 +78,7 @@ def hall_threshold(noise: Laplace | Gaussian, *, cells: int, occupied: int = 1) 
         scale = Fraction(noise.noise_scale)
         with precision(1024):
             # e is transcendental: the product is an integer for p = q only, and then the ball is exact.
-            found = (ball_of(scale) * ball_of(Fraction(p, q)).log()).floor().unique_fmpz()
+            found = (ball(scale) * ball(Fraction(p, q)).log()).floor().unique_fmpz()
         if found is None:
             raise NotCertified(
                 what="a threshold", reason="noise_scale ln(p/q) cannot be told from an integer"
@@ -90,7 +90,7 @@ def hall_threshold(noise: Laplace | Gaussian, *, cells: int, occupied: int = 1) 
 def noise_floor(noise: Laplace | Gaussian, *, cells: int, expected_false: int = MOST_FALSE) -> int:
     """The least t >= 0 that at most `expected_false` of p empty cells pass on average: p Pr[noise > t] <= that."""
     p = domain_size(cells, "cells")
-    most = integer_parameter("expected_false", expected_false, least=1)
+    most = whole("expected_false", expected_false, least=1)
     return 0 if p <= 2 * most else _least_with(_noise(noise).law, Fraction(most, p))
 
 
@@ -126,7 +126,7 @@ class SparseHistogram(Mechanism):
                 )
             object.__setattr__(self, "impossible", self.impossible.listed(self.domain))
             self.impossible.within_reach(self.domain)
-        settle(self, threshold=integer_parameter("threshold", self.threshold, least=None))
+        settle(self, threshold=whole("threshold", self.threshold, least=None))
         if self.cells < 1:
             raise InvalidParameter(
                 parameter="impossible",
@@ -295,7 +295,7 @@ class SparseHistogram(Mechanism):
         """E |released - true| of a cell with this true count, where a cell that is not released counts as 0."""
         from tacit.mechanisms.sparse_risk import threshold_risk
 
-        true = integer_parameter("count", count, least=0)
+        true = whole("count", count, least=0)
         return float(threshold_risk(self.noise, self.threshold, np.array([true]))[0])
 
     def expected_error(self, *, occupied: int) -> float:
@@ -306,7 +306,7 @@ class SparseHistogram(Mechanism):
         """
         from tacit.mechanisms.sparse_risk import worst_cell
 
-        q = integer_parameter("occupied", occupied, least=0)
+        q = whole("occupied", occupied, least=0)
         if q > self.cells:
             raise InvalidParameter(parameter="occupied", value=q, must=f"be at most {self.cells:,}")
         empty, worst = self.cell_error(0), worst_cell(self.noise, self.threshold)

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sparse_keys import Keys, key_integers
 from tacit.mechanisms.sparse_risk import Tails, tails
-from tacit.noise.balls import Exact, exact_parameter
 
 if TYPE_CHECKING:
     from tacit.mechanisms.sparse import SparseReleased

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, TooManyCells
-from tacit.noise import unmasked
-from tacit.noise.balls import integer_parameter, settle
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import unmasked
 from tacit.noise.source import SeededSource, Source
 
 __all__ = [
@@ -45,7 +45,7 @@ SAMPLE = 1 << 16
 
 def domain_size(value: object, name: str = "domain") -> int:
     """How many cells there are: from 1 to 2^200."""
-    size = integer_parameter(name, value, least=1)
+    size = whole(name, value, least=1)
     if size > 1 << MOST_BITS:
         raise TooManyCells(
             cells=size,
@@ -172,7 +172,7 @@ class Impossible:
                 must="be given by keys or by a test and its count",
             )
         if self.count is not None or self.test is not None:
-            settle(self, count=integer_parameter("count", self.count, least=0))
+            settle(self, count=whole("count", self.count, least=0))
         if self.test is not None and not callable(self.test):
             raise InvalidParameter(
                 parameter="test", value=type(self.test).__name__, must="be a function of keys"

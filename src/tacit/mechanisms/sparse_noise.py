@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.balls import Ball, ball
+from tacit.exact.integers import Integers
 from tacit.noise import Binomial, DiscreteGaussian, DiscreteLaplace, Geometric
-from tacit.noise.balls import Ball, ball_of
-from tacit.noise.exact import CHUNK, Integers, Uniform, joined
+from tacit.noise.inversion import CHUNK, Uniform, joined
 from tacit.noise.source import Source
 
 __all__ = ["count_passing", "passing_noise", "tail_ball"]
@@ -82,6 +83,6 @@ def _exactly(x: int, word: int, variance: Fraction, source: Source) -> bool:
     exponent = Fraction(x * x) / (2 * variance)
 
     def chance() -> Any:
-        return (-ball_of(exponent)).exp()
+        return (-ball(exponent)).exp()
 
     return Uniform(value=word, bits=64, source=source).below(chance)

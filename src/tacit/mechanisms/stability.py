@@ -19,16 +19,16 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.balls import Ball, upper
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import Integers, add_exact, integer_array, narrowed
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate
-from tacit.guarantees.balls import upper
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, epsilon_parameter
 from tacit.mechanisms.gaussian import Gaussian, delta_parameter
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
-from tacit.noise import add_exact, integer_array, narrowed
-from tacit.noise.balls import Ball, Exact, exact_parameter, integer_parameter, settle
-from tacit.noise.exact import Integers
 from tacit.noise.source import Source, default_source
 
 __all__ = ["KeysOfAUnit", "StableHistogram", "StableReleased"]
@@ -49,10 +49,10 @@ class KeysOfAUnit:
     total: int | None = None
 
     def __post_init__(self) -> None:
-        settle(self, keys=integer_parameter("keys", self.keys, least=1))
-        settle(self, each=integer_parameter("each", self.each, least=1))
+        settle(self, keys=whole("keys", self.keys, least=1))
+        settle(self, each=whole("each", self.each, least=1))
         most = self.keys * self.each
-        total = most if self.total is None else integer_parameter("total", self.total, least=1)
+        total = most if self.total is None else whole("total", self.total, least=1)
         object.__setattr__(self, "total", min(total, most))
         object.__setattr__(self, "keys", min(self.keys, int(self.total or 1)))
         if self.keys > MOST_KEYS:
@@ -101,7 +101,7 @@ class StableHistogram(Mechanism):
             )
         if not isinstance(self.unit, KeysOfAUnit):
             raise InvalidParameter(parameter="unit", value=self.unit, must="be KeysOfAUnit(...)")
-        settle(self, threshold=integer_parameter("threshold", self.threshold, least=self.unit.each))
+        settle(self, threshold=whole("threshold", self.threshold, least=self.unit.each))
         if isinstance(self.noise, Gaussian) == (self.epsilon is None):
             raise InvalidParameter(
                 parameter="epsilon", value=self.epsilon, must="be given for Gaussian noise, and only for it",
@@ -222,19 +222,19 @@ class StableHistogram(Mechanism):
         """The largest E sum |released - true| over histograms with this many occupied cells: q sup_c r(c)."""
         from tacit.mechanisms.sparse_risk import worst_cell
 
-        q = integer_parameter("occupied", occupied, least=0)
+        q = whole("occupied", occupied, least=0)
         return up(Fraction(q) * Fraction(worst_cell(self.noise, self.threshold)))
 
     def cell_error(self, count: int) -> float:
         """E |released - true| of a cell with this true count."""
         from tacit.mechanisms.sparse_risk import threshold_risk
 
-        true = integer_parameter("count", count, least=1)
+        true = whole("count", count, least=1)
         return float(threshold_risk(self.noise, self.threshold, np.array([true]))[0])
 
     def showing(self, count: int) -> float:
         """The chance that a cell with this true count is released, rounded up."""
-        true = integer_parameter("count", count, least=1)
+        true = whole("count", count, least=1)
         return float(self.noise.law.survival(self.threshold + 1 - true)[1])
 
 

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from tacit.exact.checks import settle
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import (
     AdditiveMechanism,
     confidence_level,
@@ -22,8 +25,6 @@ from tacit.mechanisms.base import (
 from tacit.mechanisms.sensitivity import L1, Count, need
 from tacit.noise import Staircase as StaircaseLaw
 from tacit.noise import grid_spacing
-from tacit.noise.balls import Exact, settle
-from tacit.noise.exact import Integers
 from tacit.noise.source import Source
 
 __all__ = ["Staircase"]

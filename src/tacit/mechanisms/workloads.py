@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells
+from tacit.exact.checks import flag, members, settle, whole
+from tacit.exact.integers import unmasked
 from tacit.guarantees import Neighbours
-from tacit.noise import unmasked
-from tacit.noise.balls import entries, flag_parameter, integer_parameter, settle
 
 __all__ = [
     "Workload",
@@ -49,8 +49,8 @@ class Workload:
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", integer_matrix(self.matrix))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        settle(self, rows=integer_parameter("rows", self.rows, least=1))
-        settle(self, absent=flag_parameter("absent", self.absent))
+        settle(self, rows=whole("rows", self.rows, least=1))
+        settle(self, absent=flag("absent", self.absent))
 
     @property
     def cells(self) -> int:
@@ -126,8 +126,8 @@ def integer_matrix(values: Any) -> Matrix:
 
 def margin_matrices(sizes: Sequence[int], order: int) -> list[Matrix]:
     """One matrix for each table of `order` of the columns; the cells are those of the full table, in C order."""
-    shape = tuple(integer_parameter("sizes", s, least=1) for s in entries("sizes", sizes))
-    if not 1 <= integer_parameter("order", order, least=1) <= len(shape):
+    shape = tuple(whole("sizes", s, least=1) for s in members("sizes", sizes))
+    if not 1 <= whole("order", order, least=1) <= len(shape):
         raise InvalidParameter(parameter="order", value=order, must=f"lie between 1 and {len(shape)}")
     cells = math.prod(shape)
     out = []
@@ -147,7 +147,7 @@ def margin_matrices(sizes: Sequence[int], order: int) -> list[Matrix]:
 
 def range_matrix(cells: int) -> Matrix:
     """All p (p + 1) / 2 ranges of neighbouring cells."""
-    p = integer_parameter("cells", cells, least=1)
+    p = whole("cells", cells, least=1)
     if p * p * (p + 1) // 2 > MOST_ENTRIES:
         raise TooManyCells(cells=p, limit=round(MOST_ENTRIES ** (1 / 3)), hint="use RangeTree")
     first, last = np.triu_indices(p)
@@ -157,7 +157,7 @@ def range_matrix(cells: int) -> Matrix:
 
 def prefix_matrix(cells: int) -> Matrix:
     """The p cumulative counts."""
-    p = integer_parameter("cells", cells, least=1)
+    p = whole("cells", cells, least=1)
     if p * p > MOST_ENTRIES:
         raise TooManyCells(cells=p, limit=round(MOST_ENTRIES ** (1 / 2)), hint="use CumulativeTree")
     return np.tril(np.ones((p, p), dtype=np.int64))
@@ -165,7 +165,7 @@ def prefix_matrix(cells: int) -> Matrix:
 
 def tree_matrices(cells: int, branching: int) -> list[Matrix]:
     """The levels of a tree over the cells, root first: each node adds up `branching` nodes below it."""
-    p, b = integer_parameter("cells", cells, least=1), integer_parameter("branching", branching, least=2)
+    p, b = whole("cells", cells, least=1), whole("branching", branching, least=2)
     levels = []
     width = 1
     while True:
@@ -182,14 +182,14 @@ def disjoint_blocks(matrix: Matrix) -> list[Matrix]:
     """The rows, in order, grouped so that no cell is asked twice in a group: tables, levels, partitions."""
     groups: list[tuple[npt.NDArray[np.bool_], list[int]]] = []
     for i, row in enumerate(matrix != 0):
-        for used, members in groups:
+        for used, places in groups:
             if not (used & row).any():
                 used |= row
-                members.append(i)
+                places.append(i)
                 break
         else:
             groups.append((row.copy(), [i]))
-    return [matrix[members] for _, members in groups]
+    return [matrix[places] for _, places in groups]
 
 
 def independent_rows(matrix: Matrix) -> npt.NDArray[np.int64]:

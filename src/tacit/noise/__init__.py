@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tacit.exact.balls import CertifiedReal
+from tacit.exact.enclosures import root, total
 from tacit.noise.approximate import SampledBody
-from tacit.noise.balls import CertifiedReal
 from tacit.noise.bodies import (
     Body,
     Difference,
@@ -16,9 +17,7 @@ from tacit.noise.bodies import (
     LinfBall,
     Sphere,
 )
-from tacit.noise.enclosures import root, total
 from tacit.noise.grid import ContinuousLaw, Draws, GridVector, Needs, grid_spacing, rounding_delta
-from tacit.noise.integers import add_exact, integer_array, narrowed, real_array, unmasked
 from tacit.noise.laws import (
     Bernoulli,
     Binomial,
@@ -68,16 +67,11 @@ __all__ = [
     "Source",
     "Sphere",
     "Staircase",
-    "add_exact",
     "default_source",
     "grid_spacing",
-    "integer_array",
-    "narrowed",
     "permutation",
-    "real_array",
     "root",
     "rounding_delta",
     "total",
     "uniform_integer",
-    "unmasked",
 ]

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter, settle
+from tacit.exact.checks import settle, whole
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.grid import GridVector, grid_spacing, rounding_delta
 from tacit.noise.reals import Exponentials
 from tacit.noise.source import Source, default_source
@@ -42,7 +43,7 @@ class SampledBody:
     failure_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
+        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
         for name in ("absolute_error", "marginal_density_bound", "reach"):
             exact_parameter(name, getattr(self, name))
             settle(self, **{name: getattr(self, name)})
@@ -69,7 +70,7 @@ class SampledBody:
         self, noise_scale: Fraction | None, spacing: Exact, size: int | None, source: Source | None
     ) -> GridVector:
         step = grid_spacing(spacing)
-        rows = 1 if size is None else integer_parameter("size", size, least=0)
+        rows = 1 if size is None else whole("size", size, least=0)
         source = source if source is not None else default_source()
         vectors = np.asarray(self.sampler(rows, source), dtype=np.float64).reshape(rows, self.coordinates)
         error, density, failure = self.absolute_error, self.marginal_density_bound, self.failure_probability

@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.noise.balls import Exact, exact_parameter, flag_parameter, integer_parameter, settle
-from tacit.noise.enclosures import Enclosure, Reals, root, total
+from tacit.exact.checks import flag, settle, whole
+from tacit.exact.enclosures import Enclosure, Reals, root, total
+from tacit.exact.matrices import Matrix
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.grid import ContinuousLaw, Draws, Needs
-from tacit.noise.matrices import Matrix
 
 __all__ = [
     "Body",
@@ -49,7 +50,7 @@ class GaussianVector(ContinuousLaw):
     _matrix: Matrix | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        d = integer_parameter("coordinates", self.coordinates, least=1)
+        d = whole("coordinates", self.coordinates, least=1)
         settle(self, coordinates=d)
         exact_parameter("noise_std", self.noise_std)
         settle(self, noise_std=self.noise_std)
@@ -79,7 +80,7 @@ class Sphere(ContinuousLaw):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
+        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
         exact_parameter("radius", self.radius)
         settle(self, radius=self.radius)
 
@@ -114,7 +115,7 @@ class EuclideanBall(Body):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
+        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
         exact_parameter("radius", self.radius)
         settle(self, radius=self.radius)
 
@@ -173,7 +174,7 @@ class L1Ball(Body):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
+        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
         exact_parameter("radius", self.radius)
         settle(self, radius=self.radius)
 
@@ -213,7 +214,7 @@ class LinfBall(Body):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
+        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
         exact_parameter("radius", self.radius)
         settle(self, radius=self.radius)
 
@@ -248,8 +249,8 @@ class FormulaBody(Body):
     is_symmetric: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=integer_parameter("coordinates", self.coordinates, least=1))
-        settle(self, is_symmetric=flag_parameter("is_symmetric", self.is_symmetric))
+        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
+        settle(self, is_symmetric=flag("is_symmetric", self.is_symmetric))
 
     @property
     def dimension(self) -> int:

@@ -19,17 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.noise.balls import (
-    Ball,
-    CertifiedReal,
-    Exact,
-    ball_of,
-    exact_parameter,
-    integer_parameter,
-    precision,
-)
-from tacit.noise.enclosures import Enclosure, Reals, constant
-from tacit.noise.exact import Integers
+from tacit.exact.balls import Ball, CertifiedReal, ball, precision
+from tacit.exact.checks import whole
+from tacit.exact.enclosures import Enclosure, Reals, constant
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
 from tacit.noise.source import Source, default_source
 
@@ -145,7 +139,7 @@ class ContinuousLaw(ABC):
     def sample(self, *, spacing: Exact, size: int | None = None, source: Source | None = None) -> GridVector:
         """One vector (values of shape (d,)), or `size` independent ones (shape (size, d)), on the grid."""
         step = grid_spacing(spacing)
-        rows = 1 if size is None else integer_parameter("size", size, least=0)
+        rows = 1 if size is None else whole("size", size, least=0)
         source = source if source is not None else default_source()
         parts = [self._rows(min(ROWS, rows - start), step, source) for start in range(0, rows, ROWS)]
         values = np.concatenate(parts) if parts else np.empty((0, self.dimension), dtype=np.int64)
@@ -185,7 +179,7 @@ class ContinuousLaw(ABC):
             with precision(bits):
                 columns = {kind: _ball_row([x.ball() for x in row]) for kind, row in lazies.items()}
                 reals = self.formula(Draws(columns, _ball_real)).ravel()
-                floors = [(x / ball_of(step) + flint.arb("0.5")).floor().unique_fmpz() for x in reals]
+                floors = [(x / ball(step) + flint.arb("0.5")).floor().unique_fmpz() for x in reals]
             if all(f is not None for f in floors):
                 return [int(f) for f in floors]
             for row in lazies.values():
@@ -212,21 +206,21 @@ def _lazies(
 
 def _ball_row(balls: list[Ball]) -> npt.NDArray[np.object_]:
     row = np.empty((1, len(balls)), dtype=object)
-    for i, ball in enumerate(balls):
-        row[0, i] = ball
+    for i, value in enumerate(balls):
+        row[0, i] = value
     return row
 
 
 def _ball_real(value: Fraction | CertifiedReal) -> Reals:
-    return ball_of(value)
+    return ball(value)
 
 
 def _float_real(value: Fraction | CertifiedReal) -> Enclosure:
     if isinstance(value, CertifiedReal):
         with precision(128):
-            ball = ball_of(value)
-            middle = float(ball.mid())
-            return constant(middle, float(abs(ball - flint.arb(middle)).upper()) * (1 + 2.0**-50) + 1e-300)
+            around = ball(value)
+            middle = float(around.mid())
+            return constant(middle, float(abs(around - flint.arb(middle)).upper()) * (1 + 2.0**-50) + 1e-300)
     try:
         middle = float(value)
     except OverflowError:
@@ -267,7 +261,7 @@ def rounding_delta(
     d * 2 eta (1 / (g - 2 eta) + 2 M) + p. Uniform laws on convex bodies have log-concave, hence unimodal,
     marginals.
     """
-    d = integer_parameter("coordinates", coordinates, least=1)
+    d = whole("coordinates", coordinates, least=1)
     g = float(grid_spacing(spacing))
     for name, value in (
         ("absolute_error", absolute_error),

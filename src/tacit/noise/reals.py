@@ -16,9 +16,9 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-from tacit.noise.balls import Ball, ball_of, precision
-from tacit.noise.enclosures import Enclosure
-from tacit.noise.exact import CHUNK, GUARD, Inverter, Uniform
+from tacit.exact.balls import Ball, ball, precision
+from tacit.exact.enclosures import Enclosure
+from tacit.noise.inversion import CHUNK, GUARD, Inverter, Uniform
 from tacit.noise.laws.blocks import MARGIN, exp_minus, quick_table
 from tacit.noise.laws.geometric import geometric_digits, truncated_digit
 from tacit.noise.laws.series import Series, gaussian_terms
@@ -140,7 +140,7 @@ class Exponentials:
 @lru_cache(maxsize=1)
 def _blocks() -> tuple[Inverter, Words]:
     a = Fraction(1, 2 << (2 * BLOCK_BITS))
-    series = Series(gaussian_terms(lambda: ball_of(a), double=False))
+    series = Series(gaussian_terms(lambda: ball(a), double=False))
     return Inverter(series, bits=63), quick_table([a * (2 * h + 1) for h in range(10 << BLOCK_BITS)])
 
 

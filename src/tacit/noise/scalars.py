@@ -12,10 +12,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter, settle
-from tacit.noise.enclosures import Reals, total
-from tacit.noise.exact import Inverter
+from tacit.exact.balls import Ball, ball
+from tacit.exact.checks import settle, whole
+from tacit.exact.enclosures import Reals, total
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.grid import ContinuousLaw, Draws, GridVector, Needs, grid_spacing
+from tacit.noise.inversion import Inverter
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Beta", "Gamma"]
@@ -67,7 +69,7 @@ def _invert(
     beyond: Callable[[Fraction], Ball], spacing: Exact, size: int | None, source: Source | None
 ) -> GridVector:
     step = grid_spacing(spacing)
-    rows = 1 if size is None else integer_parameter("size", size, least=0)
+    rows = 1 if size is None else whole("size", size, least=0)
     source = source if source is not None else default_source()
     inverter = Inverter(_Cells(step, beyond))
     drawn = [inverter.resolve(int(word), source) for word in source.words(rows)]
@@ -111,7 +113,7 @@ class Gamma(ContinuousLaw):
         shape, scale = exact_parameter("shape", self.shape), exact_parameter("noise_scale", self.noise_scale)
 
         def beyond(x: Fraction) -> Ball:
-            return ball_of(x / scale).gamma_upper(ball_of(shape), regularized=1)
+            return ball(x / scale).gamma_upper(ball(shape), regularized=1)
 
         return _invert(beyond, spacing, size, source)
 
@@ -147,6 +149,6 @@ class Beta(ContinuousLaw):
 
         def beyond(x: Fraction) -> Ball:
             # 1 - X is Beta(b, a): the upper tail without a subtraction.
-            return ball_of(max(1 - x, Fraction(0))).beta_lower(ball_of(b), ball_of(a), regularized=1)
+            return ball(max(1 - x, Fraction(0))).beta_lower(ball(b), ball(a), regularized=1)
 
         return _invert(beyond, spacing, size, source)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import whole
+from tacit.exact.rationals import Exact
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.noise.balls import Exact, integer_parameter
 from tacit.risk.count import path
 from tacit.risk.kernel import Array
 from tacit.risk.losses import Loss, as_loss
@@ -59,7 +60,7 @@ def equalizer(*, n: int, epsilon: Exact, loss: Any = "absolute") -> Equalizer:
 
     Floats from the solver: for reading, not for a release.
     """
-    n = integer_parameter("n", n, least=1)
+    n = whole("n", n, least=1)
     if n > LONGEST:
         raise InvalidParameter(
             parameter="n", value=n, must=f"be at most {LONGEST} for the full linear program"

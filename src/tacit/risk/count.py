@@ -13,13 +13,14 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import whole
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Pure
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, one_value
 from tacit.mechanisms.geometric import TruncatedGeometric
 from tacit.mechanisms.grid import Released
 from tacit.noise import FiniteLaw
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
 from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate, height_risks
 from tacit.risk.finite import OptimalFinite, optimal_finite
@@ -134,7 +135,7 @@ class OptimalCount(Mechanism):
         risks = self.risks()
         if count is None:
             return float(risks.max())
-        return float(risks[min(max(integer_parameter("count", count, least=0), 0), self.n)])
+        return float(risks[min(max(whole("count", count, least=0), 0), self.n)])
 
     def risks(self) -> Array:
         """The expected loss at every count, rounded up."""

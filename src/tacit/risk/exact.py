@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.errors import NotCertified
-from tacit.guarantees.balls import ball, lower
+from tacit.exact.balls import ball, lower
 from tacit.risk.kernel import Array
 
 __all__ = ["Edges", "Rows", "factor_below", "private_matrix"]

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import whole
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Pure
-from tacit.guarantees.rounding import up
 from tacit.mechanisms.base import Mechanism, epsilon_parameter, one_value, shown
 from tacit.mechanisms.grid import Released
 from tacit.noise import FiniteLaw
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
 from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate
 from tacit.risk.exact import Edges, Rows, private_matrix
@@ -89,7 +90,7 @@ class OptimalFinite(Mechanism):
     def expected_error(self, *, count: int | None = None) -> float:
         """The expected loss at a state, rounded up; without one, the largest."""
         table = self.loss.matrix(self.states - 1)
-        chosen = range(self.states) if count is None else [integer_parameter("count", count, least=0)]
+        chosen = range(self.states) if count is None else [whole("count", count, least=0)]
         total = sum(self.rows[0])
         return max(
             up(
@@ -198,7 +199,7 @@ def _edges(neighbours: Edges, states: int) -> list[tuple[int, int]]:
     """The pairs, checked and each once."""
     found: dict[tuple[int, int], None] = {}
     for pair in neighbours:
-        a, b = (integer_parameter("neighbours", v, least=0) for v in pair)
+        a, b = (whole("neighbours", v, least=0) for v in pair)
         if a >= states or b >= states or a == b:
             raise InvalidParameter(
                 parameter="neighbours", value=(a, b), must=f"be two different states below {states}"

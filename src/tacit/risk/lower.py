@@ -13,9 +13,10 @@ from functools import lru_cache
 from typing import Required, TypedDict, Unpack
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.checks import whole
+from tacit.exact.rationals import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.noise.balls import Exact, integer_parameter
 from tacit.risk.triples import triples
 
 __all__ = ["PROBLEMS", "LowerBound", "Size", "bound", "bounds", "uniform_count"]
@@ -74,7 +75,7 @@ def uniform_count(*, n: int, epsilon: Exact, worst_error: float, delta: float = 
     max over t <= ceil(n/2) of (t/2) [e^(-epsilon t) (1 - 2 worst/t) - delta (1 - e^(-epsilon t))/(e^epsilon - 1)].
     Theorem `uniform-count`. Source: Hall 2012, Prop. 2.3.2; Hall, Rinaldo, Wasserman, Prop. 3.2 and its remark.
     """
-    n = integer_parameter("n", n, least=1)
+    n = whole("n", n, least=1)
     e = _level(epsilon)
     if not (math.isfinite(worst_error) and worst_error >= 0):
         raise InvalidParameter(
@@ -200,7 +201,7 @@ def bounds(
     """
     if problem not in PROBLEMS:
         raise UnknownName(what="problem", name=str(problem), known=PROBLEMS)
-    n = integer_parameter("n", n, least=1)
+    n = whole("n", n, least=1)
     e = _level(epsilon)
     found: dict[str, float] = {}
     if problem == "count":
@@ -210,7 +211,7 @@ def bounds(
             "count-rate": hall_count(n, e),
         }
     elif problem == "histogram":
-        p = integer_parameter("cells", cells, least=2)
+        p = whole("cells", cells, least=2)
         found = {
             "histogram-pairs": histogram_pairs(p, n, e, neighbours),
             "histogram-assouad": histogram_assouad(p, n, e),
@@ -218,8 +219,8 @@ def bounds(
         if neighbours is Neighbours.REPLACE_ONE:
             found["histogram-triples"] = triples(p, n, e)
     elif problem == "sparse-histogram":
-        p = integer_parameter("cells", cells, least=2)
-        q = integer_parameter("occupied", occupied, least=1)
+        p = whole("cells", cells, least=2)
+        q = whole("occupied", occupied, least=1)
         if q > p:
             raise InvalidParameter(parameter="occupied", value=q, must=f"be at most cells = {p}")
         found = {
@@ -228,7 +229,7 @@ def bounds(
             "histogram-pairs": histogram_pairs(q, n, e, neighbours) if q >= 2 else 0.0,
         }
     else:
-        k = integer_parameter("attributes", attributes, least=1)
+        k = whole("attributes", attributes, least=1)
         found = {"margins-counts": margins_counts(k, n, e), "margins-cube": margins_cube(k, n, e)}
     ranked = sorted(found.items(), key=lambda item: -item[1])
     said = f"pure epsilon, {neighbours.value} neighbours, worst case over the data"

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import whole
+from tacit.exact.rationals import Exact
 from tacit.guarantees import Neighbours
-from tacit.guarantees.balls import ball, upper
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.noise.balls import Exact, integer_parameter
 from tacit.risk.lower import PROBLEMS, LowerBound, Size, bound
 
 __all__ = ["Decomposition", "Price", "curve", "decompose", "expected_errors", "price", "sampling_error"]
@@ -36,7 +37,7 @@ def expected_errors(
     if problem not in PROBLEMS:
         raise UnknownName(what="problem", name=str(problem), known=PROBLEMS)
     e = epsilon_parameter(epsilon)
-    n = integer_parameter("n", n, least=1)
+    n = whole("n", n, least=1)
     touched = 2 if neighbours is Neighbours.REPLACE_ONE else 1
 
     def noise(coordinates: int, share: Any) -> float:
@@ -51,9 +52,9 @@ def expected_errors(
             "truncated geometric": TruncatedGeometric(epsilon=e, low=0, high=n).expected_error(),
         }
     if problem == "margins":
-        k = integer_parameter("attributes", attributes, least=1)
+        k = whole("attributes", attributes, least=1)
         return {"geometric": noise(k, e / k), "laplace": upper(lambda: k * k / ball(e))}
-    p = integer_parameter("cells", cells, least=2)
+    p = whole("cells", cells, least=2)
     found = {
         "geometric": noise(p, e / touched),
         "laplace": upper(lambda: p * touched / ball(e)),
@@ -64,7 +65,7 @@ def expected_errors(
         # n is public, so that the second cell is n minus the first, a count of its own.
         found["one cell counted"] = noise(2, e)
     if problem == "sparse-histogram":
-        q = integer_parameter("occupied", occupied, least=1)
+        q = whole("occupied", occupied, least=1)
         found["threshold"] = upper(lambda: (2 * q + 1) / ball(e) * (ball(p).log() + 1))
     return found
 
@@ -159,7 +160,7 @@ def sampling_error(*, n: int, share: float | None = None) -> float:
 
     E |X - np| = 2 m C(n, m) p^m (1-p)^(n-m+1) with m = floor(np) + 1.
     """
-    n = integer_parameter("n", n, least=1)
+    n = whole("n", n, least=1)
     if share is None:
         return 0.5 / math.sqrt(n)
     if not 0 <= share <= 1:

@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.checks import whole
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.noise.balls import Exact, exact_parameter, integer_parameter
 from tacit.risk.lower import LARGEST, SAFE
 from tacit.risk.triples import triples
 
@@ -124,10 +125,10 @@ def release_price(
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidParameter(parameter="low", value=low, must=f"be finite and below high = {high}")
     level = float(epsilon_parameter(epsilon))
-    cells = integer_parameter("cells", cells, least=1)
-    attributes = integer_parameter("attributes", attributes, least=1)
-    rows = integer_parameter("at_most", at_most, least=1)
-    known = None if n is None else integer_parameter("n", n, least=1)
+    cells = whole("cells", cells, least=1)
+    attributes = whole("attributes", attributes, least=1)
+    rows = whole("at_most", at_most, least=1)
+    known = None if n is None else whole("n", n, least=1)
     if exact_parameter("delta", delta, positive=False) != 0:
         reason: str | None = "the bounds are for pure epsilon; a mechanism with a delta may go below them"
     elif level > LARGEST:

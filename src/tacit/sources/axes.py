@@ -15,7 +15,7 @@ from numbers import Integral
 from typing import Any
 
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, TooManyCells, WrongType
-from tacit.guarantees.checks import members, settle, text, whole
+from tacit.exact.checks import members, settle, text, whole
 from tacit.sources.schema import Category, Flag, Integer, Measured, Number, Schema
 
 __all__ = [

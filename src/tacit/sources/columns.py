@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from tacit.errors import EmptyComposition, UnknownName
-from tacit.guarantees.checks import members
+from tacit.exact.checks import members
 from tacit.sources.checks import bounds_pair, day, finite, grid_spacing_of, inside, refuse, whole
 
 __all__ = ["Category", "Column", "Date", "Flag", "Integer", "Measured", "Number", "Outside"]

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnitMismatch
+from tacit.exact.checks import flag, members, settle, text
 from tacit.guarantees import GroupOf, People, Unit
-from tacit.guarantees.checks import flag, members, settle, text
 from tacit.sources.aggregates import MOST_ROWS_BITS, NARROW_BITS, Aggregate
 from tacit.sources.aggregates import People as CountPeople
 from tacit.sources.aggregates import Rows as CountRows

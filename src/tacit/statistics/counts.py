@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
-from tacit.guarantees.checks import members, settle, whole
 from tacit.sources.aggregates import People, Rows
 from tacit.sources.axes import Binned, Magnitudes, axis_of, bins
 from tacit.sources.expressions import Expression

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.checks import members, settle
 from tacit.guarantees import People, Unit
-from tacit.guarantees.checks import members, settle
 from tacit.sources.aggregates import Rows
 from tacit.sources.axes import Axis, Binned, Listed, Open, axes_of
 from tacit.sources.expressions import Expression

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import settle, whole
 from tacit.guarantees import Guarantee, Neighbours, Unit
-from tacit.guarantees.checks import settle, whole
 from tacit.ledger.canonical import canonical, sha256
 from tacit.statistics.base import Question
 from tacit.statistics.counts import Count, Margins

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
-from tacit.guarantees.checks import members, settle, whole
 from tacit.sources.aggregates import Rows
 from tacit.sources.axes import Cut, cell_count
 from tacit.sources.expressions import Expression

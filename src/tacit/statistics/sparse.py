@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.checks import members, settle
+from tacit.exact.rationals import Exact
 from tacit.guarantees import GroupOf, Unit
-from tacit.guarantees.checks import members, settle
 from tacit.mechanisms import L1, L2, Impossible, KeysOfAUnit, SparseHistogram
 from tacit.mechanisms.sparse_keys import Keys
-from tacit.noise.balls import Exact
 from tacit.sources.aggregates import People, Rows
 from tacit.sources.axes import Axis, Binned, axis_of
 from tacit.sources.expressions import Expression

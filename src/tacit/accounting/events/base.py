@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.guarantees.checks import settle
+from tacit.exact.checks import settle
 from tacit.guarantees.given import how_many, listed
 from tacit.guarantees.losses import Pair
 from tacit.guarantees.units import Neighbours

@@ -9,8 +9,9 @@ from itertools import accumulate, pairwise
 from typing import ClassVar
 
 from tacit.accounting.events.base import Simple, both_orders
-from tacit.guarantees.balls import ball, upper
-from tacit.guarantees.checks import non_negative, positive, probability, settle
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import non_negative, positive, probability, settle
+from tacit.exact.rounding import down, up
 from tacit.guarantees.given import how_many, listed
 from tacit.guarantees.losses import (
     ApproximatePair,
@@ -25,7 +26,6 @@ from tacit.guarantees.losses import (
     RandomizedResponsePair,
     StaircasePair,
 )
-from tacit.guarantees.rounding import down, up
 from tacit.guarantees.units import Neighbours
 
 __all__ = [

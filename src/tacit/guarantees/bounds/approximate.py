@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import non_negative, probability
 from tacit.guarantees.bounds.base import Bound, Level, no_renyi
 from tacit.guarantees.bounds.pure import Pure
-from tacit.guarantees.checks import non_negative, probability
 
 if TYPE_CHECKING:
     from flint import arb

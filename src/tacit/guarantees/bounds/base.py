@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from tacit.errors import NoLaw
-from tacit.guarantees.checks import non_negative, order_above_one, probability
+from tacit.exact.checks import non_negative, order_above_one, probability
 
 __all__ = ["Bound", "Level", "rebuild", "solve_epsilon"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import non_negative
 from tacit.guarantees.bounds.base import Bound
-from tacit.guarantees.checks import non_negative
 
 if TYPE_CHECKING:
     from flint import arb

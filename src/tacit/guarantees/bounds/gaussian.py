@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import non_negative
 from tacit.guarantees.bounds.base import Bound, solve_epsilon
-from tacit.guarantees.checks import non_negative
 
 if TYPE_CHECKING:
     from flint import arb

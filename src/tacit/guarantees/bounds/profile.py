@@ -15,16 +15,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.guarantees.balls import ball, lower, upper
+from tacit.exact.balls import ball, lower, upper
+from tacit.exact.checks import positive, probability
+from tacit.exact.rounding import Interval
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated
 from tacit.guarantees.bounds.gaussian import Gaussian
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import Renyi
-from tacit.guarantees.checks import positive, probability
 from tacit.guarantees.given import how_many, instance, listed, real
-from tacit.guarantees.rounding import Interval
 
 if TYPE_CHECKING:
     from tacit.guarantees.losses import Pair, Product

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import non_negative, order_above_one
+from tacit.exact.rounding import up
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.pure import Pure
-from tacit.guarantees.checks import non_negative, order_above_one
 from tacit.guarantees.given import listed
-from tacit.guarantees.rounding import up
 
 if TYPE_CHECKING:
     from flint import arb

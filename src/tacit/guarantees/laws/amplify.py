@@ -14,7 +14,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnknownName
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import rate as sampling_rate
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,
@@ -25,7 +26,6 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.checks import rate as sampling_rate
 from tacit.guarantees.laws.registry import LAWS, law
 from tacit.guarantees.units import Neighbours
 

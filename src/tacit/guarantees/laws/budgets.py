@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.guarantees.balls import ball, lower, upper
+from tacit.exact.balls import ball, lower, upper
+from tacit.exact.checks import flag, positive
 from tacit.guarantees.bounds import Concentrated, Renyi
-from tacit.guarantees.checks import flag, positive
 from tacit.guarantees.laws.convert import open_probability
 
 if TYPE_CHECKING:

@@ -19,7 +19,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnknownName
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import probability, text
+from tacit.exact.rounding import sum_up, up
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,
@@ -30,11 +32,9 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.checks import probability, text
 from tacit.guarantees.given import how_many
 from tacit.guarantees.laws.convert import convert
 from tacit.guarantees.laws.registry import LAWS, law
-from tacit.guarantees.rounding import sum_up, up
 
 if TYPE_CHECKING:
     from flint import arb

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnitMismatch, UnknownName
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import text
+from tacit.exact.rounding import sum_up
 from tacit.guarantees.bounds import Approximate, Bound, Pure
-from tacit.guarantees.checks import text
 from tacit.guarantees.conditions import (
     Always,
     BoundedAdversary,
@@ -23,7 +24,6 @@ from tacit.guarantees.conditions import (
     RandomData,
 )
 from tacit.guarantees.laws.registry import law
-from tacit.guarantees.rounding import sum_up
 
 if TYPE_CHECKING:
     from flint import arb

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import non_negative, order_above_one, probability
 from tacit.guarantees.bounds import (
     COMMON_ORDERS,
     Approximate,
@@ -27,7 +28,6 @@ from tacit.guarantees.bounds import (
 )
 from tacit.guarantees.bounds.base import no_renyi
 from tacit.guarantees.bounds.gaussian import normal_cdf
-from tacit.guarantees.checks import non_negative, order_above_one, probability
 from tacit.guarantees.given import a_kind, instance, listed
 from tacit.guarantees.laws.registry import LAWS, Law, find
 from tacit.guarantees.laws.registry import law as registered

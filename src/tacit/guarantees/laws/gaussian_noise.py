@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import positive, probability, whole
 from tacit.guarantees.bounds import Gaussian
-from tacit.guarantees.checks import positive, probability, whole
 from tacit.guarantees.laws.registry import law
 
 if TYPE_CHECKING:

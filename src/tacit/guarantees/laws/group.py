@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw
-from tacit.guarantees.balls import ball, upper
+from tacit.exact.balls import ball, upper
+from tacit.exact.rounding import up
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,
@@ -21,7 +22,6 @@ from tacit.guarantees.bounds import (
 )
 from tacit.guarantees.given import how_many
 from tacit.guarantees.laws.registry import LAWS, law
-from tacit.guarantees.rounding import up
 
 if TYPE_CHECKING:
     from flint import arb

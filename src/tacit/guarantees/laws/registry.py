@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.guarantees.checks import text
+from tacit.exact.checks import text
 from tacit.guarantees.theorems import Theorem, theorem
 
 __all__ = ["LAWS", "Law", "find", "law"]

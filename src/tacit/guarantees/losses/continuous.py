@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.exact.balls import ball, bracket, positive_ball
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, up
 from tacit.guarantees.losses.laws import UNIT, Cells, Column, LossLaw, TailLaw, Tails
 from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
-from tacit.guarantees.rounding import Interval, up
 
 __all__ = [
     "ExponentialPair",
@@ -29,7 +30,7 @@ _TINY = 1e-307
 
 def normal_cdf(x: Any) -> Any:
     """The ball of the standard normal distribution function."""
-    return (-x / exact_ball(2).sqrt()).erfc() / 2
+    return (-x / ball(2).sqrt()).erfc() / 2
 
 
 def check_order(order: float) -> None:
@@ -177,7 +178,7 @@ class GaussianPair(Pair):
         near = math.sqrt(self.squared) if self.squared < Fraction(10) ** 300 else math.inf
         if math.isfinite(near) and Fraction(near) ** 2 == self.squared:
             return near
-        return bracket(lambda: exact_ball(self.squared).sqrt(), what="mu").high
+        return bracket(lambda: ball(self.squared).sqrt(), what="mu").high
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
@@ -186,7 +187,7 @@ class GaussianPair(Pair):
 
     def ball(self) -> Any:
         """The ball of mu."""
-        return exact_ball(self.squared).sqrt()
+        return ball(self.squared).sqrt()
 
     @property
     def largest_loss(self) -> Interval:
@@ -230,7 +231,7 @@ class LaplacePair(Pair):
         return 0.5
 
     def curve(self, t: Any) -> Any:
-        middle = -((t.log() - exact_ball(self.epsilon)) / 2).expm1()
+        middle = -((t.log() - ball(self.epsilon)) / 2).expm1()
         return positive_ball(middle.max(1 - t))
 
     def law(self) -> LossLaw:
@@ -243,7 +244,7 @@ class LaplacePair(Pair):
             return self.epsilon
 
         def value() -> Any:
-            a, e = exact_ball(order), exact_ball(self.epsilon)
+            a, e = ball(order), ball(self.epsilon)
             inner = (a * ((a - 1) * e).expm1() + (a - 1) * (-a * e).expm1()) / (2 * a - 1)
             return inner.log1p() / (a - 1)
 
@@ -273,7 +274,7 @@ class ExponentialPair(Pair):
         return Interval(low=self.epsilon, high=self.epsilon)
 
     def curve(self, t: Any) -> Any:
-        e = exact_ball(self.epsilon)
+        e = ball(self.epsilon)
         bottom = (-e).exp()
         root = positive_ball(-((t.log() - e) / 2).expm1())
         middle = root**2 / -(-e).expm1()
@@ -292,10 +293,10 @@ class ExponentialPair(Pair):
             return self.epsilon
 
         def value() -> Any:
-            a, e = exact_ball(order), exact_ball(self.epsilon)
-            half = ((a - exact_ball(1) / 2) * e).exp() - (-(a - exact_ball(1) / 2) * e).exp()
+            a, e = ball(order), ball(self.epsilon)
+            half = ((a - ball(1) / 2) * e).exp() - (-(a - ball(1) / 2) * e).exp()
             whole = (a * e).exp() - (-a * e).exp()
-            tail = (a / (a - exact_ball(1) / 2) * (-e / 2).exp() * half - (-e).exp() * whole) / -(-e).expm1()
+            tail = (a / (a - ball(1) / 2) * (-e / 2).exp() * half - (-e).exp() * whole) / -(-e).expm1()
             return ((-a * e).exp() + tail).log() / (a - 1)
 
         return min(bracket(value, what="a Rényi divergence").high, self.epsilon)

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.exact.balls import ball, bracket, positive_ball
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.discrete import ApproximatePair
 from tacit.guarantees.losses.laws import UNIT, Column, LossLaw, unsampled_loss
 from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
-from tacit.guarantees.rounding import Interval
 
 __all__ = ["ConcentratedPair", "CurveLaw", "RenyiPair"]
 
@@ -108,21 +109,21 @@ class _Curve(Pair):
 
     def curve(self, t: Any) -> Any:
         if bool(t < 1):
-            return (1 - t + t * self._from_order(1 / t)).min(exact_ball(1))
-        return self._from_order(t).min(exact_ball(1))
+            return (1 - t + t * self._from_order(1 / t)).min(ball(1))
+        return self._from_order(t).min(ball(1))
 
     def _from_order(self, t: Any) -> Any:
         epsilon = t.log()
         order, divergence = self.order_for(float(epsilon.mid()))
         if math.isinf(divergence):
-            return exact_ball(1)
-        a = exact_ball(order)
+            return ball(1)
+        a = ball(order)
         bound = ((a - 1) * (self.ball_at(order, divergence) - epsilon) + a * (-1 / a).log1p()).exp() / (a - 1)
         return positive_ball(bound)
 
     def ball_at(self, order: float, divergence: float) -> Any:
         """The divergence bound at an order, as a ball."""
-        return exact_ball(divergence)
+        return ball(divergence)
 
 
 _KNOTS = np.geomspace(1e-12, 1e9, 512)
@@ -157,7 +158,7 @@ class ConcentratedPair(_Curve):
         return order, order * self.rho
 
     def ball_at(self, order: float, divergence: float) -> Any:
-        return exact_ball(order) * exact_ball(self.rho)
+        return ball(order) * ball(self.rho)
 
     def _excess(self, epsilons: FloatArray) -> FloatArray:
         """a - 1 near the root of (2a - 1) rho - e + ln(1 - 1/a), by Newton's steps in its logarithm.
@@ -185,7 +186,7 @@ class ConcentratedPair(_Curve):
         check_order(order)
         if order == math.inf:
             return math.inf
-        return bracket(lambda: exact_ball(order) * exact_ball(self.rho), what="a Rényi divergence").high
+        return bracket(lambda: ball(order) * ball(self.rho), what="a Rényi divergence").high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.guarantees.losses.balls import bracket, exact_ball, require
+from tacit.exact.balls import ball, bracket
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, down, up
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.curves import CurveLaw
 from tacit.guarantees.losses.grid import law_curve
@@ -17,7 +19,6 @@ from tacit.guarantees.losses.laws import AtomicLaw, LossLaw, TailLaw, unsampled_
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.product import Product
 from tacit.guarantees.losses.tabulated import FinitePair
-from tacit.guarantees.rounding import Interval, down, up
 
 __all__ = ["GroupPair", "MaximumPair", "ProductPair", "WithoutReplacementPair"]
 
@@ -32,7 +33,7 @@ def _log_ends(t: Any) -> tuple[float, float]:
 
 
 def _as_ball(value: Interval) -> Any:
-    return exact_ball(value.low).union(exact_ball(value.high))
+    return ball(value.low).union(ball(value.high))
 
 
 class _Measured(Pair):
@@ -285,7 +286,7 @@ class WithoutReplacementPair(_Worst):
         if top < 1 and (grown := self.rate * math.expm1(top)) < 0.5:
             # expm1, the product and log1p are right to a few units, and none of them amplifies those here.
             return math.log1p(grown) * (1 + 2.0**-48)
-        return bracket(lambda: (exact_ball(self.rate) * exact_ball(top).expm1()).log1p(), what="a loss").high
+        return bracket(lambda: (ball(self.rate) * ball(top).expm1()).log1p(), what="a loss").high
 
     def _inner(self, epsilon: FloatArray) -> FloatArray:
         return np.maximum(unsampled_loss(epsilon, self.rate) * (1 - 3e-15), 0.0)

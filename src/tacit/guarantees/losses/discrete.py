@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.exact.balls import ball, bracket, positive_ball, precision
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, down, up
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw
 from tacit.guarantees.losses.pair import Pair
-from tacit.guarantees.rounding import Interval, down, up
 
 __all__ = [
     "ApproximatePair",
@@ -43,34 +44,26 @@ class ListedPair(Pair):
 
     @property
     def top_mass(self) -> float:
-        from flint import ctx
-
-        with ctx.workprec(96):
+        with precision(96):
             return max(0.0, down(self.atoms()[-1][1]))
 
     def curve(self, t: Any) -> Any:
-        total, log = exact_ball(Fraction(self.infinite_mass.low)), t.log()
+        total, log = ball(Fraction(self.infinite_mass.low)), t.log()
         for loss, p in self.atoms():
             total += p * positive_ball(-(log - loss).expm1())
         return total
 
     @property
     def atom_count(self) -> int:
-        from flint import ctx
-
-        with ctx.workprec(64):
+        with precision(64):
             return len(self.atoms())
 
     def kinks(self) -> list[float] | None:
-        from flint import ctx
-
-        with ctx.workprec(120):
+        with precision(120):
             return [float(loss.mid()) for loss, _ in self.atoms()]
 
     def law(self) -> LossLaw:
-        from flint import ctx
-
-        with ctx.workprec(120):
+        with precision(120):
             rows = [(float(x.mid()), float(p.mid()), float((p * (-x).exp()).mid())) for x, p in self.atoms()]
         losses, p, q = np.array(rows).T
         return AtomicLaw.single(
@@ -91,9 +84,9 @@ class ListedPair(Pair):
             return self.largest_loss.high
 
         def value() -> Any:
-            a = exact_ball(order)
+            a = ball(order)
             # Around 1 rather than 0, so that losses of 1e-12 keep their digits.
-            inner = exact_ball(0)
+            inner = ball(0)
             for loss, p in self.atoms():
                 inner += p * ((a - 1) * loss).expm1()
             return inner.log1p() / (a - 1)
@@ -124,11 +117,11 @@ class RandomizedResponsePair(ListedPair):
         return 2 if self.categories == 2 else 3
 
     def atoms(self) -> list[tuple[Any, Any]]:
-        e = exact_ball(self.epsilon)
+        e = ball(self.epsilon)
         norm = e.exp() + (self.categories - 1)
         out = [(-e, 1 / norm), (e, e.exp() / norm)]
         if self.categories > 2:
-            out.insert(1, (exact_ball(0), (self.categories - 2) / norm))
+            out.insert(1, (ball(0), (self.categories - 2) / norm))
         return out
 
 
@@ -159,7 +152,7 @@ class ApproximatePair(ListedPair):
         return 2
 
     def atoms(self) -> list[tuple[Any, Any]]:
-        e, rest = exact_ball(self.epsilon), 1 - exact_ball(self.delta)
+        e, rest = ball(self.epsilon), 1 - ball(self.delta)
         norm = e.exp() + 1
         return [(-e, rest / norm), (e, rest * e.exp() / norm)]
 
@@ -194,14 +187,14 @@ class StaircasePair(ListedPair):
         return 3
 
     def atoms(self) -> list[tuple[Any, Any]]:
-        e, g = exact_ball(self.epsilon), exact_ball(self.gamma)
+        e, g = ball(self.epsilon), ball(self.gamma)
         decay = (-e).exp()
         height = 1 / (2 * (g + decay * (1 - g)))
-        inside = exact_ball(1) if self.gamma >= 0.5 else 2 * (g + (exact_ball(1) / 2 - g) * decay)
+        inside = ball(1) if self.gamma >= 0.5 else 2 * (g + (ball(1) / 2 - g) * decay)
         top = height * inside
         out = [(-e, top * decay), (e, top)]
         middle = 1 - top - top * decay
-        out.insert(1, (exact_ball(0), positive_ball(middle)))
+        out.insert(1, (ball(0), positive_ball(middle)))
         return out
 
 
@@ -240,7 +233,7 @@ class DiscreteLaplacePair(ListedPair):
         return self.sensitivity + 1
 
     def atoms(self) -> list[tuple[Any, Any]]:
-        a, s = exact_ball(self.rate), self.sensitivity
+        a, s = ball(self.rate), self.sensitivity
         norm = 1 + (-a).exp()
         inner = [(a * (s - 2 * x), -(-a).expm1() / norm * (-a * x).exp()) for x in range(s - 1, 0, -1)]
         return [(-a * s, (-a * s).exp() / norm), *inner, (a * s, 1 / norm)]
@@ -265,7 +258,7 @@ class DiscreteLaplacePair(ListedPair):
 
     def curve(self, t: Any) -> Any:
         """max over thresholds m of F(m) - t F(m - s): the best is next to x* = (s - ln t / a)/2."""
-        a, s = exact_ball(self.rate), self.sensitivity
+        a, s = ball(self.rate), self.sensitivity
         norm = 1 + (-a).exp()
         best = positive_ball(1 - t)
         log = t.log()

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import NotCertified
-from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.exact.balls import ball, bracket, positive_ball, working_precision
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval
 from tacit.guarantees.losses.continuous import check_order
 from tacit.guarantees.losses.laws import UNIT, AtomicLaw, LossLaw
 from tacit.guarantees.losses.pair import UNBOUNDED, Pair
-from tacit.guarantees.rounding import Interval
 
 __all__ = ["DiscreteGaussianPair"]
 
@@ -25,15 +26,15 @@ _BALL_TERMS = 40_000
 @lru_cache(maxsize=64)
 def _weights(noise_std: float, bits: int) -> tuple[list[Any], Any]:
     """Balls of e^(-x^2/2 noise_std^2) for x = 0..R, and of their two-sided sum with its tail."""
-    rate = -1 / (2 * exact_ball(noise_std) ** 2)
+    rate = -1 / (2 * ball(noise_std) ** 2)
     reach = math.ceil(noise_std * math.sqrt(2 * math.log(2) * (bits + 40))) + 2
     weights = [(rate * (x * x)).exp() for x in range(reach + 1)]
     edge = (rate * (reach + 1) ** 2).exp()
     # Beyond the edge the terms fall at least geometrically with the ratio of the next two.
     ratio = (rate * (2 * reach + 3)).exp()
     tail = edge / (1 - ratio)
-    total = weights[0] + 2 * sum(weights[1:], exact_ball(0))
-    return weights, total + (exact_ball(0)).union(2 * tail)
+    total = weights[0] + 2 * sum(weights[1:], ball(0))
+    return weights, total + (ball(0)).union(2 * tail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,18 +66,18 @@ class DiscreteGaussianPair(Pair):
         return math.ceil(2 * 40 * self.noise_std + self.sensitivity + 10)
 
     def curve(self, t: Any) -> Any:
-        from flint import ctx
-
         if self.noise_std > _BALL_TERMS / 40:
             raise NotCertified(
                 what="the profile of a discrete Gaussian",
                 reason=f"its noise_std of {self.noise_std:g} needs too many terms in ball arithmetic",
                 hint="use a coarser grid, or the concentrated bound rho = sensitivity^2/(2 noise_std^2)",
             )
-        s, variance = self.sensitivity, exact_ball(self.noise_std) ** 2
-        middle = float((exact_ball(s) / 2 - variance * t.log() / s).mid())
+        s, variance = self.sensitivity, ball(self.noise_std) ** 2
+        middle = float((ball(s) / 2 - variance * t.log() / s).mid())
         # Far out the threshold moves by more than a term's bits can show: more of them are summed there.
-        bits = ctx.prec + min(int(middle * middle / (2 * self.noise_std**2) / math.log(2)) + 64, 1 << 14)
+        bits = working_precision() + min(
+            int(middle * middle / (2 * self.noise_std**2) / math.log(2)) + 64, 1 << 14
+        )
         weights, total = _weights(self.noise_std, bits)
         if abs(middle) > len(weights) + s + 2:
             return self._far(t, middle, weights, total)
@@ -91,14 +92,14 @@ class DiscreteGaussianPair(Pair):
 
     @staticmethod
     def _weight(x: int, weights: list[Any]) -> Any:
-        return weights[abs(x)] if abs(x) < len(weights) else exact_ball(0).union(weights[-1])
+        return weights[abs(x)] if abs(x) < len(weights) else ball(0).union(weights[-1])
 
     def _cdf(self, m: int, weights: list[Any]) -> Any:
         """Sum of the weights at x <= m, with the two-sided tail inside the ball."""
         reach = len(weights) - 1
-        rate = -1 / (2 * exact_ball(self.noise_std) ** 2)
+        rate = -1 / (2 * ball(self.noise_std) ** 2)
         tail = (rate * (reach + 1) ** 2).exp() / (1 - (rate * (2 * reach + 3)).exp())
-        tail = exact_ball(0).union(tail)
+        tail = ball(0).union(tail)
         if m < -reach:
             return tail
         out = tail
@@ -110,10 +111,10 @@ class DiscreteGaussianPair(Pair):
         """Beyond all summed terms: P below m is at most its first term over (1 - ratio)."""
         if middle > 0:
             return positive_ball(1 - t)
-        rate = -1 / (2 * exact_ball(self.noise_std) ** 2)
+        rate = -1 / (2 * ball(self.noise_std) ** 2)
         m = -int(-middle) + 1
         bound = (rate * (m * m)).exp() / (1 - (rate * (2 * abs(m) + 1)).exp()) / total
-        return exact_ball(0).union(bound)
+        return ball(0).union(bound)
 
     def law(self) -> LossLaw:
         s, std = self.sensitivity, self.noise_std
@@ -151,6 +152,4 @@ class DiscreteGaussianPair(Pair):
         if order == math.inf:
             return math.inf
         s = self.sensitivity
-        return bracket(
-            lambda: exact_ball(order) * s * s / (2 * exact_ball(self.noise_std) ** 2), what="a Rényi"
-        ).high
+        return bracket(lambda: ball(order) * s * s / (2 * ball(self.noise_std) ** 2), what="a Rényi").high

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from tacit.errors import NotCertified
+from tacit.exact.rounding import Interval
 from tacit.guarantees.losses.batch import batch_law, envelope, grouped
 from tacit.guarantees.losses.crowd import Crowd
 from tacit.guarantees.losses.grid import gridded
@@ -21,7 +22,6 @@ from tacit.guarantees.losses.runs import shortened
 from tacit.guarantees.losses.sketch import doubt, sketch, window
 from tacit.guarantees.losses.solved import Solved, inverted, read
 from tacit.guarantees.losses.transform import Piece, compose, dead_beyond
-from tacit.guarantees.rounding import Interval
 
 __all__ = ["Engine"]
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.guarantees.losses.balls import exact_ball
+from tacit.exact.balls import ball, precision
+from tacit.exact.rounding import Interval
 from tacit.guarantees.losses.discrete import atomic
 from tacit.guarantees.losses.pair import FloatArray, Pair
 from tacit.guarantees.losses.product import Product
-from tacit.guarantees.rounding import Interval
 
 __all__ = ["Enumerated", "enumerated"]
 
@@ -91,10 +91,8 @@ def enumerated(product: Product) -> Enumerated | None:
         size *= math.comb(count + kinds - 1, kinds - 1)
         if size > _MOST_ATOMS:
             return None
-    from flint import ctx
-
-    with ctx.workprec(160):
-        sums: list[tuple[Any, Any]] = [(exact_ball(0), exact_ball(1))]
+    with precision(160):
+        sums: list[tuple[Any, Any]] = [(ball(0), ball(1))]
         for pair, count in product.pairs:
             own = list(_repeated(pair, count))
             sums = [(loss + more, mass * share) for loss, mass in sums for more, share in own]
@@ -111,7 +109,7 @@ def _repeated(pair: Pair, count: int) -> Iterator[tuple[Any, Any]]:
     atoms = pair.atoms()  # type: ignore[attr-defined]
     for shares in _shares(count, len(atoms)):
         ways = math.factorial(count)
-        loss, mass = exact_ball(0), exact_ball(1)
+        loss, mass = ball(0), ball(1)
         for index, share in shares:
             own, weight = atoms[index]
             ways //= math.factorial(share)

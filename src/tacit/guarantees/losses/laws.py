@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tacit.exact.rounding import Interval
 from tacit.guarantees.losses.pair import FloatArray
-from tacit.guarantees.rounding import Interval
 
 __all__ = [
     "UNIT",

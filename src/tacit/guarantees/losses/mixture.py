@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.exact.balls import ball, bracket, positive_ball
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval
 from tacit.guarantees.losses.continuous import float_normal_cdf, normal_cdf
 from tacit.guarantees.losses.laws import UNIT, LossLaw, TailLaw, Tails
 from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
 from tacit.guarantees.losses.roots import rising_root
-from tacit.guarantees.rounding import Interval
 
 __all__ = ["MixturePair"]
 
@@ -61,7 +62,7 @@ class MixturePair(Pair):
         still = [w for w, s in zip(self._weights(), self.shifts, strict=True) if s == 0]
         if not still:
             return Interval(low=-math.inf, high=-math.inf)
-        return bracket(lambda: exact_ball(sum(still, Fraction(0))).log(), what="a loss")
+        return bracket(lambda: ball(sum(still, Fraction(0))).log(), what="a loss")
 
     def _weights(self) -> list[Fraction]:
         exact = [Fraction(w) for w in self.weights]
@@ -69,16 +70,16 @@ class MixturePair(Pair):
         return [w / total for w in exact]
 
     def _loss(self, x: Any) -> Any:
-        ratio = exact_ball(0)
+        ratio = ball(0)
         for w, s in zip(self._weights(), self.shifts, strict=True):
-            ratio += exact_ball(w) * (exact_ball(s) * x - exact_ball(s) ** 2 / 2).exp()
+            ratio += ball(w) * (ball(s) * x - ball(s) ** 2 / 2).exp()
         return ratio
 
     def curve(self, t: Any) -> Any:
         """sup over thresholds x of P(X > x) - t Q(X > x): any x bounds below, the root above too."""
         still = sum((w for w, s in zip(self._weights(), self.shifts, strict=True) if s == 0), Fraction(0))
-        if not bool(t > exact_ball(still)):
-            return 1 - t if bool(t <= exact_ball(still)) else positive_ball(1 - t)
+        if not bool(t > ball(still)):
+            return 1 - t if bool(t <= ball(still)) else positive_ball(1 - t)
         ends = rising_root(self._loss, t)
         if ends is None:
             return positive_ball(1 - t)
@@ -87,7 +88,7 @@ class MixturePair(Pair):
         middle = ((low + high) / 2).mid()
         value = -t * normal_cdf(-middle)
         for w, s in zip(self._weights(), self.shifts, strict=True):
-            value += exact_ball(w) * normal_cdf(exact_ball(s) - middle)
+            value += ball(w) * normal_cdf(ball(s) - middle)
         excess = (self._loss(high) - self._loss(low)) * (normal_cdf(high) - normal_cdf(low))
         return positive_ball(value.union(value + positive_ball(excess)))
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
-from tacit.guarantees.rounding import Interval
+from tacit.exact.balls import ball, bracket, positive_ball
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval
 
 if TYPE_CHECKING:
     from tacit.guarantees.losses.laws import LossLaw
@@ -111,7 +112,7 @@ class Pair:
         if epsilon >= top.high or epsilon == math.inf:
             value = infinite
         else:
-            value = bracket(lambda: self.curve(exact_ball(epsilon).exp()), what="a hockey-stick divergence")
+            value = bracket(lambda: self.curve(ball(epsilon).exp()), what="a hockey-stick divergence")
         low = min(max(value.low, 0.0), 1.0) if self.exact else 0.0
         return Interval(low=low, high=min(max(value.high, low), 1.0))
 

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.errors import EmptyComposition
-from tacit.guarantees.losses.balls import require
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees.losses.continuous import GaussianPair
 from tacit.guarantees.losses.pair import NOTHING, UNBOUNDED, Pair
 from tacit.guarantees.losses.sampled import PoissonSampledPair
-from tacit.guarantees.rounding import Interval, sum_up
 
 if TYPE_CHECKING:
     from tacit.guarantees.losses.enumerated import Enumerated

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tacit.guarantees.losses.balls import bracket, exact_ball
+from tacit.exact.balls import ball, bracket, working_precision
 from tacit.guarantees.losses.continuous import GaussianPair, check_order
 from tacit.guarantees.losses.mixture import MixturePair
 from tacit.guarantees.losses.pair import Pair
@@ -42,22 +42,22 @@ def sampled_renyi(pair: Pair, rate: float, order: float) -> float:
     if order == math.inf:
         if math.isinf(whole):
             return whole
-        return bracket(lambda: (exact_ball(rate) * exact_ball(whole).expm1()).log1p(), what="a loss").high
+        return bracket(lambda: (ball(rate) * ball(whole).expm1()).log1p(), what="a loss").high
     # With hardly any noise the integrand is too steep to integrate; convexity in the order serves instead.
     if isinstance(pair, GaussianPair) and order != int(order) and pair.mu <= 40:
         q = Fraction(rate)
-        return min(whole, _mixture(lambda: [exact_ball(0), pair.ball()], (1 - q, q), order, False))
+        return min(whole, _mixture(lambda: [ball(0), pair.ball()], (1 - q, q), order, False))
     low, high = math.floor(order), math.ceil(order)
     if high > _MOST_TERMS:
         return whole
     if low == high:
         return min(whole, _integer_order(pair, rate, low))
-    share = exact_ball(order) - low
+    share = ball(order) - low
 
     def value() -> Any:
-        bottom = exact_ball(_integer_order(pair, rate, low)) * (low - 1) if low > 1 else exact_ball(0)
-        top = exact_ball(_integer_order(pair, rate, high)) * (high - 1)
-        return (bottom * (1 - share) + top * share) / (exact_ball(order) - 1)
+        bottom = ball(_integer_order(pair, rate, low)) * (low - 1) if low > 1 else ball(0)
+        top = ball(_integer_order(pair, rate, high)) * (high - 1)
+        return (bottom * (1 - share) + top * share) / (ball(order) - 1)
 
     return min(whole, bracket(value, what="a Rényi divergence").high)
 
@@ -69,12 +69,12 @@ def _integer_order(pair: Pair, rate: float, order: int) -> float:
         return math.inf
 
     def value() -> Any:
-        q = exact_ball(rate)
-        odds, term, total = q / (1 - q), (1 - q) ** order, exact_ball(0)
+        q = ball(rate)
+        odds, term, total = q / (1 - q), (1 - q) ** order, ball(0)
         for j in range(1, order + 1):
             term = term * odds * (order - j + 1) / j
             if j >= 2:
-                total += term * ((j - 1) * exact_ball(divergences[j - 2])).expm1()
+                total += term * ((j - 1) * ball(divergences[j - 2])).expm1()
         return total.log1p() / (order - 1)
 
     return bracket(value, what="a Rényi divergence").high
@@ -85,21 +85,21 @@ def mixture_renyi(pair: MixturePair, order: float, *, reverse: bool = False) -> 
     check_order(order)
     if order == math.inf:
         return -pair.smallest_loss.low if reverse else math.inf
-    return _mixture(lambda: [exact_ball(s) for s in pair.shifts], tuple(pair._weights()), order, reverse)
+    return _mixture(lambda: [ball(s) for s in pair.shifts], tuple(pair._weights()), order, reverse)
 
 
 def _mixture(shifts: Any, weights: Sequence[Fraction], order: float, reverse: bool) -> float:
     """ln of the integral of phi(x) g(x)^power, over order - 1, with both tails bounded inside the ball."""
-    from flint import acb, arb, ctx
+    from flint import acb, arb
 
     power = 1 - Fraction(order) if reverse else Fraction(order)
 
     def value() -> Any:
-        points = [(s, exact_ball(w)) for s, w in zip(shifts(), weights, strict=True) if w > 0]
-        exponent = exact_ball(power)
+        points = [(s, ball(w)) for s, w in zip(shifts(), weights, strict=True) if w > 0]
+        exponent = ball(power)
         top = max((s for s, _ in points), key=lambda s: float(s.mid()))
         bottom, weight = min(points, key=lambda point: float(point[0].mid()))
-        bits = ctx.prec + 20
+        bits, small = working_precision() + 20, arb(2) ** -working_precision()
         lightest = min(w for w in weights if w > 0)
         steep = abs(float(power)) * max(-math.log(float(lightest)), 0.0)
         margin = math.sqrt(2 * (bits * math.log(2) + steep)) + 2
@@ -109,7 +109,7 @@ def _mixture(shifts: Any, weights: Sequence[Fraction], order: float, reverse: bo
             left, right = float(shift.mid()) - margin, margin
             scale = weight**exponent * ((exponent * exponent - exponent) * bottom**2 / 2).exp()
             lower_tail = scale * _tail(shift - arb(left))
-            at_zero = exact_ball(0)
+            at_zero = ball(0)
             for s, w in points:
                 at_zero += w * (-(s**2) / 2).exp()
             upper_tail = at_zero**exponent * _tail(arb(right))
@@ -132,17 +132,17 @@ def _mixture(shifts: Any, weights: Sequence[Fraction], order: float, reverse: bo
         edges = [left + (right - left) * k / pieces for k in range(pieces + 1)]
         total = acb(0)
         for a, b in pairwise(edges):
-            total += acb.integral(integrand, a, b, rel_tol=arb(2) ** -ctx.prec, abs_tol=arb(2) ** -(ctx.prec))
+            total += acb.integral(integrand, a, b, rel_tol=small, abs_tol=small)
         inside = total.real / (2 * arb.pi()).sqrt()
-        whole = inside + exact_ball(0).union(lower_tail) + exact_ball(0).union(upper_tail)
-        return whole.log() / (exact_ball(order) - 1)
+        whole = inside + ball(0).union(lower_tail) + ball(0).union(upper_tail)
+        return whole.log() / (ball(order) - 1)
 
     return max(0.0, bracket(value, bits=40, limit=1024, what="a Rényi divergence").high)
 
 
 def _tail(x: Any) -> Any:
     """P(N(0,1) > x)."""
-    return (x / exact_ball(2).sqrt()).erfc() / 2
+    return (x / ball(2).sqrt()).erfc() / 2
 
 
 def reverse_renyi(pair: Pair, order: float) -> float:
@@ -162,8 +162,8 @@ def reverse_renyi(pair: Pair, order: float) -> float:
 
         def value() -> Any:
             # x^(1-a) is convex: E_mix (Q/mix)^a <= 1 - q + q e^((a-1) D_a(Q||P)).
-            a = exact_ball(order)
-            return (exact_ball(pair.rate) * ((a - 1) * exact_ball(inner)).expm1()).log1p() / (a - 1)
+            a = ball(order)
+            return (ball(pair.rate) * ((a - 1) * ball(inner)).expm1()).log1p() / (a - 1)
 
         return bracket(value, what="a Rényi divergence").high
     return math.inf
@@ -188,7 +188,7 @@ def without_replacement_renyi(products: tuple[Product, ...], rate: float, order:
     if order == math.inf:
         if math.isinf(top):
             return top
-        return bracket(lambda: (exact_ball(rate) * exact_ball(top).expm1()).log1p(), what="a loss").high
+        return bracket(lambda: (ball(rate) * ball(top).expm1()).log1p(), what="a loss").high
     low, high = math.floor(order), math.ceil(order)
     if high > _MOST_TERMS:
         return whole
@@ -203,14 +203,14 @@ def without_replacement_renyi(products: tuple[Product, ...], rate: float, order:
             return math.inf
 
         def value() -> Any:
-            q, total, binomial = exact_ball(rate), exact_ball(0), exact_ball(a)
-            cap = exact_ball(top).expm1() if math.isfinite(top) else None
+            q, total, binomial = ball(rate), ball(0), ball(a)
+            cap = ball(top).expm1() if math.isfinite(top) else None
             for j in range(2, a + 1):
                 binomial = binomial * (a - j + 1) / j
-                grown = ((j - 1) * exact_ball(known[j - 2])).exp()
-                term = grown * (exact_ball(2) if cap is None else (cap**j).min(exact_ball(2)))
+                grown = ((j - 1) * ball(known[j - 2])).exp()
+                term = grown * (ball(2) if cap is None else (cap**j).min(ball(2)))
                 if j == 2:
-                    term = term.min(4 * exact_ball(known[0]).expm1())
+                    term = term.min(4 * ball(known[0]).expm1())
                 total += q**j * binomial * term
             return total.log1p()
 
@@ -220,8 +220,8 @@ def without_replacement_renyi(products: tuple[Product, ...], rate: float, order:
         return whole
 
     def value() -> Any:
-        share = exact_ball(order) - low
-        mixed = exact_ball(moment(low)) * (1 - share) + exact_ball(moment(high)) * share
-        return mixed / (exact_ball(order) - 1)
+        share = ball(order) - low
+        mixed = ball(moment(low)) * (1 - share) + ball(moment(high)) * share
+        return mixed / (ball(order) - 1)
 
     return min(whole, bracket(value, what="a Rényi divergence").high)

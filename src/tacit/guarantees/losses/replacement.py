@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.guarantees.losses.balls import exact_ball, positive_ball, require
+from tacit.exact.balls import ball, positive_ball
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, up
 from tacit.guarantees.losses.continuous import check_order, float_normal_cdf, normal_cdf
 from tacit.guarantees.losses.laws import UNIT, LossLaw, TailLaw, Tails
 from tacit.guarantees.losses.pair import UNBOUNDED, FloatArray, Pair
 from tacit.guarantees.losses.roots import rising_root
-from tacit.guarantees.rounding import Interval, up
 
 __all__ = ["SampledReplacementPair"]
 
@@ -43,20 +44,20 @@ class SampledReplacementPair(Pair):
         return UNBOUNDED
 
     def _ratio(self, x: Any) -> Any:
-        q, mu = exact_ball(self.rate), exact_ball(self.mu)
+        q, mu = ball(self.rate), ball(self.mu)
         top = 1 - q + q * (mu * x - mu**2 / 2).exp()
         return top / (1 - q + q * (-mu * x - mu**2 / 2).exp())
 
     def _gain(self, x: Any, t: Any) -> Any:
         """P(X > x) - t Q(X > x)."""
-        q, mu = exact_ball(self.rate), exact_ball(self.mu)
+        q, mu = ball(self.rate), ball(self.mu)
         still = (1 - q) * normal_cdf(-x)
         return still + q * normal_cdf(mu - x) - t * (still + q * normal_cdf(-mu - x))
 
     def curve(self, t: Any) -> Any:
         ends = rising_root(self._ratio, t)
         if ends is None:
-            return positive_ball(1 - t).union(exact_ball(1))
+            return positive_ball(1 - t).union(ball(1))
         low, high = ends
         # The gain is flat at the root: over [low, high] it varies by at most (the ratio's change) Q(X in it).
         value = self._gain(((low + high) / 2).mid(), t)

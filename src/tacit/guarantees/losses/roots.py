@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tacit.guarantees.losses.balls import exact_ball
+from tacit.exact.balls import ball, working_precision
 
 __all__ = ["rising_root"]
 
@@ -18,9 +18,7 @@ def rising_root(
     Three points split the bracket in four; where a comparison is undecided (the point may be the root itself)
     the neighbouring points still narrow it. None where the function stays on one side up to `reach`.
     """
-    from flint import ctx
-
-    low, high = exact_ball(-1), exact_ball(1)
+    low, high = ball(-1), ball(1)
     while not bool(function(low) < level):
         low = low * 2
         if low < -reach:
@@ -29,7 +27,7 @@ def rising_root(
         high = high * 2
         if high > reach:
             return None
-    for _ in range(2 * ctx.prec):
+    for _ in range(2 * working_precision()):
         before = (low, high)
         width = high - low
         for share in (1, 2, 3):

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from tacit.exact.balls import precision
 from tacit.guarantees.losses.continuous import ExponentialPair, GaussianPair, LaplacePair
 from tacit.guarantees.losses.discrete import (
     ApproximatePair,
@@ -308,9 +309,9 @@ def _integers(std: FloatArray, s: float, rates: FloatArray, reach: Reach) -> Rul
 @lru_cache(maxsize=128)
 def legendre(count: int) -> tuple[FloatArray, FloatArray]:
     """Gauss's nodes and weights to the last bit: numpy's weights lose up to five digits at 128 nodes."""
-    from flint import arb, ctx
+    from flint import arb
 
-    with ctx.workprec(128):
+    with precision(128):
         rows = [arb.legendre_p_root(count, k, weight=True) for k in range(count)]
         return np.array([float(x.mid()) for x, _ in rows]), np.array([float(w.mid()) for _, w in rows])
 

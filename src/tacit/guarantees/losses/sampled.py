@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.exact.balls import ball, bracket, positive_ball
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, product
 from tacit.guarantees.losses.laws import LossLaw
 from tacit.guarantees.losses.pair import NOTHING, UNBOUNDED, Pair
-from tacit.guarantees.rounding import Interval, product
 
 __all__ = ["PoissonSampledPair"]
 
@@ -55,7 +56,7 @@ class PoissonSampledPair(Pair):
         return self if self.symmetric else Pair.swapped(self)
 
     def curve(self, t: Any) -> Any:
-        rate = exact_ball(self.rate)
+        rate = ball(self.rate)
         inner = (t - 1 + rate) / rate
         if bool(inner <= 0):
             return 1 - t
@@ -78,15 +79,15 @@ class PoissonSampledPair(Pair):
                     near = math.log1p(-self.rate)
                     return Interval(low=near - abs(near) * 2.0**-48, high=near + abs(near) * 2.0**-48)
                 exact = 1 - Fraction(self.rate)
-                return bracket(lambda: exact_ball(exact).log(), what="a loss")
+                return bracket(lambda: ball(exact).log(), what="a loss")
             grown = self.rate * math.expm1(value) if value < 700 else math.inf
             if -0.5 < grown < math.inf:
                 # expm1, the product and log1p are right to a few units, and none of them amplifies those here
                 # (log1p nowhere above 0).
                 near = math.log1p(grown)
                 return Interval(low=near - abs(near) * 2.0**-48, high=near + abs(near) * 2.0**-48)
-            rate = exact_ball(self.rate)
-            return bracket(lambda: (rate * exact_ball(value).expm1()).log1p(), what="a loss")
+            rate = ball(self.rate)
+            return bracket(lambda: (rate * ball(value).expm1()).log1p(), what="a loss")
 
         low = image(loss.low)
         return low if loss.low == loss.high else Interval(low=low.low, high=image(loss.high).high)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tacit.exact.rounding import Interval
 from tacit.guarantees.losses.transform import Composed
-from tacit.guarantees.rounding import Interval
 
 __all__ = ["Solved", "chord", "inverted", "read"]
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.guarantees.losses.balls import bracket, exact_ball, positive_ball, require
+from tacit.exact.balls import ball, bracket, positive_ball
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, down, up
 from tacit.guarantees.losses.discrete import ListedPair
 from tacit.guarantees.losses.laws import AtomicLaw, LossLaw
 from tacit.guarantees.losses.pair import Pair
-from tacit.guarantees.rounding import Interval, down, up
 
 __all__ = ["FinitePair"]
 
@@ -121,7 +122,7 @@ class FinitePair(ListedPair):
         return list(zip(self.p[self.held], self.q[self.held], strict=True))
 
     def atoms(self) -> list[tuple[Any, Any]]:
-        return [(exact_ball(a / b).log(), exact_ball(a)) for a, b in self._finite()]
+        return [(ball(a / b).log(), ball(a)) for a, b in self._finite()]
 
     @property
     def top_mass(self) -> float:
@@ -129,9 +130,9 @@ class FinitePair(ListedPair):
         return down(rows[-1][0]) if rows else 0.0
 
     def curve(self, t: Any) -> Any:
-        total = exact_ball(0)
+        total = ball(0)
         for a, b in zip(self.p, self.q, strict=True):
-            total += positive_ball(exact_ball(a) - t * exact_ball(b))
+            total += positive_ball(ball(a) - t * ball(b))
         return total
 
     def law(self) -> LossLaw:
@@ -165,7 +166,7 @@ class FinitePair(ListedPair):
         if abs(grown) < 0.5:
             near = math.log1p(grown)
             return Interval(low=near - abs(near) * 2.0**-48, high=near + abs(near) * 2.0**-48)
-        return bracket(lambda: exact_ball(Fraction(a * v, b * u)).log(), what="a loss")
+        return bracket(lambda: ball(Fraction(a * v, b * u)).log(), what="a loss")
 
     @property
     def largest_loss(self) -> Interval:

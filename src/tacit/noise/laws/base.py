@@ -11,8 +11,10 @@ import flint
 import numpy as np
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.noise.balls import Ball, CertifiedReal, exact_parameter, integer_parameter, outward, precision
-from tacit.noise.exact import Integers
+from tacit.exact.balls import Ball, CertifiedReal, outward, precision
+from tacit.exact.checks import whole
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import exact_parameter
 from tacit.noise.source import Source, default_source
 
 __all__ = ["DiscreteLaw", "Shape", "certify", "shape_of"]
@@ -28,8 +30,8 @@ def shape_of(size: Shape) -> tuple[int, ...]:
     if size is None:
         return ()
     if isinstance(size, tuple):
-        return tuple(integer_parameter("size", s, least=0) for s in size)
-    return (integer_parameter("size", size, least=0),)
+        return tuple(whole("size", s, least=0) for s in size)
+    return (whole("size", size, least=0),)
 
 
 def certify(evaluate: Callable[[], Ball], decided: Callable[[Ball], bool], *, what: str) -> Ball:
@@ -148,7 +150,7 @@ class DiscreteLaw(ABC):
         Pr[max_i |X_i| <= t] = (1 - Pr[|X| > t])^d, so no union bound is lost.
         """
         level = _level("confidence", confidence)
-        d = integer_parameter("coordinates", coordinates, least=1)
+        d = whole("coordinates", coordinates, least=1)
 
         def miss(t: int) -> Ball:
             inside = flint.arb(1) - self.tail_ball(t + 1)

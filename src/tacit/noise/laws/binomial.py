@@ -11,18 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import NotCertified
-from tacit.noise.balls import (
-    Ball,
-    CertifiedReal,
-    Exact,
-    ball_of,
-    integer_parameter,
-    precision,
-    scaled_floor,
-    settle,
-    working_precision,
-)
-from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform, joined
+from tacit.exact.balls import Ball, CertifiedReal, ball, precision, scaled_floor, working_precision
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact
+from tacit.noise.inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.blocks import BlockSampler
 from tacit.noise.laws.finite import probability_parameter
@@ -53,7 +46,7 @@ class _Shape:
         if k == to:
             return flint.arb(0)
         with precision(working_precision() + 2 * self.n.bit_length() + 32):
-            p, n = ball_of(self.p), self.n
+            p, n = ball(self.p), self.n
             return (
                 flint.arb(to + 1).lgamma() + flint.arb(n - to + 1).lgamma()
                 - flint.arb(k + 1).lgamma() - flint.arb(n - k + 1).lgamma()
@@ -62,7 +55,7 @@ class _Shape:
 
     def neighbours(self) -> tuple[list[Ball], Ball]:
         """Weights Pr[k]/Pr[m] around the mode by exact ratios; the rest by a geometric series."""
-        p, n, m = ball_of(self.p), self.n, self.mode
+        p, n, m = ball(self.p), self.n, self.mode
         odds = p / (1 - p)
         cut = flint.arb(2) ** -(working_precision() + 8)
         right, k, weight, rest = [flint.arb(1)], m, flint.arb(1), flint.arb(0)
@@ -121,7 +114,7 @@ class Binomial(DiscreteLaw):
     _sampler: Inverter | BlockSampler | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        n = integer_parameter("trials", self.trials, least=0)
+        n = whole("trials", self.trials, least=0)
         settle(self, trials=n, probability_of_one=self.probability_of_one)
         p = probability_parameter("probability_of_one", self.probability_of_one)
         shape = None if n == 0 or p in (0, 1) else _Shape(n, p, _mode(n, p))
@@ -131,7 +124,7 @@ class Binomial(DiscreteLaw):
     def _spread(self, p: Fraction | CertifiedReal) -> int:
         """The variance, to within one."""
         with precision(128 + self.trials.bit_length()):
-            q = ball_of(p)
+            q = ball(p)
             return scaled_floor(self.trials * q * (1 - q), 0)[1]
 
     def _draw(self, count: int, source: Source) -> Integers:
@@ -149,7 +142,7 @@ class Binomial(DiscreteLaw):
         return joined(parts)
 
     def _p(self) -> Ball:
-        return ball_of(probability_parameter("probability_of_one", self.probability_of_one))
+        return ball(probability_parameter("probability_of_one", self.probability_of_one))
 
     def probability_ball(self, k: int) -> Ball:
         if not 0 <= k <= self.trials:
@@ -187,7 +180,7 @@ def _mode(n: int, p: Fraction | CertifiedReal) -> int:
         return min(n, int((n + 1) * p))
     for bits in (128, 512, 2048):
         with precision(bits + n.bit_length()):
-            q = ball_of(p)
+            q = ball(p)
             if not (q > 0 and q < 1):
                 continue
             low, high = scaled_floor((n + 1) * q, 0)

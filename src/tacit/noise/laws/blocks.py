@@ -16,8 +16,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from tacit.noise.balls import ball_of, precision, scaled_floor
-from tacit.noise.exact import CHUNK, Integers, Inverter, Uniform, joined
+from tacit.exact.balls import ball, precision, scaled_floor
+from tacit.exact.integers import Integers
+from tacit.noise.inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source, Words
 
 __all__ = ["BlockSampler", "exp_minus", "exponential_settle", "quick_table", "random_bits"]
@@ -101,7 +102,7 @@ def exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def quick_table(exponents: Sequence[Fraction]) -> Words:
     """floor(2^64 exp(-x)) for each exponent, rounded down; 0 after the last, which settles nothing."""
     with precision(160):
-        found = [scaled_floor((-ball_of(x)).exp(), 64)[0] for x in exponents]
+        found = [scaled_floor((-ball(x)).exp(), 64)[0] for x in exponents]
     return np.array([*(min(f, (1 << 64) - 1) for f in found), 0], dtype=np.uint64)
 
 
@@ -112,7 +113,7 @@ def exponential_settle(coefficient: Fraction, bits: int, *, quadratic: bool) -> 
     def exactly(h: int, place: int, word: int, source: Source) -> bool:
         y = Fraction(place, 1 << bits)
         exponent = coefficient * y * (2 * h + y) if quadratic else coefficient * y
-        return Uniform(value=word, bits=64, source=source).below(lambda: (-ball_of(exponent)).exp())
+        return Uniform(value=word, bits=64, source=source).below(lambda: (-ball(exponent)).exp())
 
     def settle(block: Integers, place: Integers, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
         leading = min(bits, 52)

@@ -9,8 +9,10 @@ from itertools import count as count_from
 import flint
 
 from tacit.errors import NotCertified
-from tacit.noise.balls import Ball, integer_parameter, settle
-from tacit.noise.exact import Integers, Inverter
+from tacit.exact.balls import Ball
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import Integers
+from tacit.noise.inversion import Inverter
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.finite import draw_inverted
 from tacit.noise.source import Source
@@ -47,7 +49,7 @@ class ComputableLaw(DiscreteLaw):
     _inverter: Inverter = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        settle(self, start=integer_parameter("start", self.start, least=-(1 << 62)))
+        settle(self, start=whole("start", self.start, least=-(1 << 62)))
         law = _FromCumulative(self.cumulative_ball, self.start)
         object.__setattr__(self, "_inverter", Inverter(law))
 

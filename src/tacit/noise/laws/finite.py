@@ -11,8 +11,11 @@ from math import lcm
 import flint
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.noise.balls import Ball, CertifiedReal, Exact, ball_of, entries, exact_parameter, plain, settle
-from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
+from tacit.exact.balls import Ball, CertifiedReal, ball
+from tacit.exact.checks import members, plain, settle
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.series import Series
 from tacit.noise.source import Source
@@ -48,7 +51,7 @@ class Bernoulli(DiscreteLaw):
     def __post_init__(self) -> None:
         p = probability_parameter("probability_of_one", self.probability_of_one)
         settle(self, probability_of_one=self.probability_of_one)
-        object.__setattr__(self, "_inverter", bernoulli(lambda: ball_of(p)))
+        object.__setattr__(self, "_inverter", bernoulli(lambda: ball(p)))
 
     @classmethod
     def exponential(cls, exponent: Exact) -> Bernoulli:
@@ -56,7 +59,7 @@ class Bernoulli(DiscreteLaw):
         x = exact_parameter("exponent", exponent, positive=False, any_size=True)
         if x < 0:
             raise InvalidParameter(parameter="exponent", value=exponent, must="be at least 0")
-        real = CertifiedReal(evaluate=lambda: (-ball_of(x)).exp(), name=f"exp(-{x})")
+        real = CertifiedReal(evaluate=lambda: (-ball(x)).exp(), name=f"exp(-{x})")
         return cls(probability_of_one=1 if x == 0 else real)
 
     def _p(self) -> Ball:
@@ -120,7 +123,7 @@ class FiniteLaw(_Finite):
     _inverter: Inverter = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        given = entries("weights", self.weights)
+        given = members("weights", self.weights)
         exact = [exact_parameter("weights", w, positive=False, any_size=True) for w in given]
         if not exact:
             raise EmptyComposition(what="weights", hint="give at least one weight")
@@ -167,14 +170,14 @@ class Categorical(_Finite):
     _inverter: Inverter = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        given = entries("log_weights", self.log_weights)
+        given = members("log_weights", self.log_weights)
         exact = [exact_parameter("log_weights", w, positive=False, any_size=True) for w in given]
         if not exact:
             raise EmptyComposition(what="log_weights", hint="give at least one log-weight")
         top = max(exact)
 
         def terms() -> tuple[list[Ball], Ball]:
-            return [ball_of(w - top).exp() for w in exact], flint.arb(0)
+            return [ball(w - top).exp() for w in exact], flint.arb(0)
 
         object.__setattr__(self, "log_weights", tuple(plain(w) for w in given))
         object.__setattr__(self, "_inverter", Inverter(Series(terms), limit=len(exact)))

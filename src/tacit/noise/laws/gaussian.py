@@ -11,8 +11,11 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, settle, working_precision
-from tacit.noise.exact import CHUNK, Integers, Inverter, joined
+from tacit.exact.balls import Ball, ball, working_precision
+from tacit.exact.checks import settle
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.inversion import CHUNK, Inverter, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
 from tacit.noise.laws.series import Series, between_zero_and, gaussian_terms
@@ -38,7 +41,7 @@ def _fold(bits: int) -> Callable[..., tuple[Integers, npt.NDArray[np.bool_]]]:
 @lru_cache(maxsize=64)
 def _direct(variance: Fraction) -> Inverter:
     """|X| for a small scale, by one table."""
-    return Inverter(Series(gaussian_terms(lambda: ball_of(1 / (2 * variance)), double=True)), bits=63)
+    return Inverter(Series(gaussian_terms(lambda: ball(1 / (2 * variance)), double=True)), bits=63)
 
 
 @lru_cache(maxsize=64)
@@ -48,7 +51,7 @@ def _blocks(variance: Fraction) -> BlockSampler:
     while variance > (DIRECT_STD << bits) ** 2:
         bits += 1
     coefficient = Fraction(1 << (2 * bits), 1) / (2 * variance)
-    series = Series(gaussian_terms(lambda: ball_of(coefficient), double=False))
+    series = Series(gaussian_terms(lambda: ball(coefficient), double=False))
     return BlockSampler(
         blocks=Inverter(series, bits=63),
         width_bits=bits,
@@ -91,7 +94,7 @@ class DiscreteGaussian(DiscreteLaw):
         return joined(parts)
 
     def probability_ball(self, k: int) -> Ball:
-        return (-ball_of(Fraction(k * k) / (2 * self.parameter))).exp() / normaliser(self.parameter)
+        return (-ball(Fraction(k * k) / (2 * self.parameter))).exp() / normaliser(self.parameter)
 
     def survival_ball(self, k: int) -> Ball:
         if k <= 0:
@@ -112,16 +115,16 @@ class DiscreteGaussian(DiscreteLaw):
         if v < 1:
             return 2 * _square_sum(v) / normaliser(v)
         theta, slope = _dual(v)
-        return ball_of(v) * (1 + slope / theta)
+        return ball(v) * (1 + slope / theta)
 
 
 def normaliser(variance: Fraction) -> Ball:
     """Z = sum over all integers of exp(-k^2 / (2 v)), directly or by Poisson summation."""
     if variance < 1:
-        weights, rest = gaussian_terms(lambda: ball_of(1 / (2 * variance)), double=True)()
+        weights, rest = gaussian_terms(lambda: ball(1 / (2 * variance)), double=True)()
         return sum(weights, rest)
     theta, _ = _dual(variance)
-    return (2 * flint.arb.pi() * ball_of(variance)).sqrt() * theta
+    return (2 * flint.arb.pi() * ball(variance)).sqrt() * theta
 
 
 def _square_sum(variance: Fraction) -> Ball:
@@ -130,7 +133,7 @@ def _square_sum(variance: Fraction) -> Ball:
     cut = flint.arb(2) ** -(working_precision() + 8)
     while True:
         k += 1
-        term = k * k * (-ball_of(Fraction(k * k) / (2 * variance))).exp()
+        term = k * k * (-ball(Fraction(k * k) / (2 * variance))).exp()
         if k >= 3 and term < cut * (total + cut):
             return total + between_zero_and(2 * term)
         total = total + term
@@ -138,7 +141,7 @@ def _square_sum(variance: Fraction) -> Ball:
 
 def _dual(variance: Fraction) -> tuple[Ball, Ball]:
     """theta = 1 + 2 sum exp(-2 pi^2 v j^2), and sigma times its derivative in sigma, for v >= 1."""
-    a = 2 * flint.arb.pi() ** 2 * ball_of(variance)
+    a = 2 * flint.arb.pi() ** 2 * ball(variance)
     theta, slope, j = flint.arb(1), flint.arb(0), 0
     cut = flint.arb(2) ** -(working_precision() + 8)
     while True:
@@ -158,7 +161,7 @@ def tail_sum(variance: Fraction, k: int) -> Ball:
     p terms is at most 2 zeta(2p) / (2 pi)^(2p) times the integral of |f^(2p)|, and Cramer's inequality
     |He_n(x)| <= 1.0865 sqrt(n!) exp(x^2/4) bounds that by 1.0865 sqrt((2p)!) sigma^(1-2p) 2 sqrt(pi).
     """
-    sigma = ball_of(variance).sqrt()
+    sigma = ball(variance).sqrt()
     x = flint.arb(k) / sigma
     density = (-x * x / 2).exp()
     total = sigma * (flint.arb.pi() / 2).sqrt() * (x / flint.arb(2).sqrt()).erfc() + density / 2

@@ -16,8 +16,11 @@ from functools import lru_cache
 import flint
 import numpy as np
 
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, settle
-from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
+from tacit.exact.balls import Ball, ball
+from tacit.exact.checks import settle
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
 from tacit.noise.source import Source
@@ -33,7 +36,7 @@ MOST_DIGIT_BITS = 56
 
 def _power(rate: Fraction, k: int) -> Ball:
     """q^k = exp(-k rate)."""
-    return (-ball_of(rate * k)).exp()
+    return (-ball(rate * k)).exp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,8 @@ class _Digit:
         if k >= self.m:
             return flint.arb(0)
         # expm1 keeps full accuracy where q^m is close to 1.
-        top = _power(self.rate, k) * (-ball_of(self.rate * (self.m - k))).expm1()
-        return top / (-ball_of(self.rate * self.m)).expm1()
+        top = _power(self.rate, k) * (-ball(self.rate * (self.m - k))).expm1()
+        return top / (-ball(self.rate * self.m)).expm1()
 
     def survivals(self) -> Iterator[Ball]:
         """q^k by repeated products; truncated, 1 - D_k / D_m with D_k = 1 - q^k a sum of positive terms."""
@@ -204,7 +207,7 @@ class DiscreteLaplace(DiscreteLaw):
         return joined(parts)
 
     def probability_ball(self, k: int) -> Ball:
-        return _power(self.rate, abs(k)) * (ball_of(self.rate) / 2).tanh()
+        return _power(self.rate, abs(k)) * (ball(self.rate) / 2).tanh()
 
     def survival_ball(self, k: int) -> Ball:
         upper = _power(self.rate, max(k, 1 - k)) / (1 + _power(self.rate, 1))
@@ -221,4 +224,4 @@ class DiscreteLaplace(DiscreteLaw):
 
 
 def _expm1(value: Fraction) -> Ball:
-    return ball_of(value).expm1()
+    return ball(value).expm1()

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import flint
 
 from tacit.errors import NotCertified
-from tacit.noise.balls import Ball, working_precision
+from tacit.exact.balls import Ball, working_precision
 
 __all__ = ["Series", "Terms", "between_zero_and", "gaussian_terms"]
 

@@ -11,8 +11,11 @@ import flint
 import numpy as np
 
 from tacit.errors import InvalidParameter
-from tacit.noise.balls import Ball, Exact, ball_of, exact_parameter, integer_parameter, precision, settle
-from tacit.noise.exact import CHUNK, Integers, Inverter, bernoulli, joined
+from tacit.exact.balls import Ball, ball, precision
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.laws.base import DiscreteLaw
 from tacit.noise.laws.geometric import geometric_digits
 from tacit.noise.laws.uniform import uniform_draws
@@ -24,7 +27,7 @@ __all__ = ["Staircase"]
 @lru_cache(maxsize=256)
 def _low_coin(epsilon: Fraction, plateau: int, rest: int) -> Inverter:
     """The coin for the lower part of a step: chance b(D-r) / (r + b(D-r)), b = exp(-epsilon)."""
-    return bernoulli(lambda: rest / (rest + plateau * ball_of(epsilon).exp()))
+    return bernoulli(lambda: rest / (rest + plateau * ball(epsilon).exp()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class Staircase(DiscreteLaw):
     def __post_init__(self) -> None:
         exact_parameter("epsilon", self.epsilon)
         settle(self, epsilon=self.epsilon)
-        settle(self, sensitivity=integer_parameter("sensitivity", self.sensitivity, least=1))
+        settle(self, sensitivity=whole("sensitivity", self.sensitivity, least=1))
         if self.gamma is not None and not 0 < exact_parameter("gamma", self.gamma) <= 1:
             raise InvalidParameter(parameter="gamma", value=self.gamma, must="lie in (0, 1]")
         settle(self, gamma=self.gamma)
@@ -92,7 +95,7 @@ class Staircase(DiscreteLaw):
         return np.compress(legal, signed)
 
     def _b(self) -> Ball:
-        return (-ball_of(self.rate)).exp()
+        return (-ball(self.rate)).exp()
 
     def _step_mass(self, r: int) -> Ball:
         return r + self._b() * (self.sensitivity - r)
@@ -103,7 +106,7 @@ class Staircase(DiscreteLaw):
     def probability_ball(self, k: int) -> Ball:
         r = self.plateau
         step, place = divmod(abs(k), self.sensitivity)
-        return (-ball_of(self.rate * (step + (place >= r)))).exp() / self._total(r)
+        return (-ball(self.rate * (step + (place >= r)))).exp() / self._total(r)
 
     def survival_ball(self, k: int) -> Ball:
         if k <= 0:
@@ -112,7 +115,7 @@ class Staircase(DiscreteLaw):
         step, place = divmod(k, self.sensitivity)
         here = max(r - place, 0) + b * (self.sensitivity - max(place, r))
         later = b * self._step_mass(r) / (1 - b)
-        return (-ball_of(self.rate * step)).exp() * (here + later) / self._total(r)
+        return (-ball(self.rate * step)).exp() * (here + later) / self._total(r)
 
     def tail_ball(self, k: int) -> Ball:
         return flint.arb(1) if k <= 0 else 2 * self.survival_ball(k)
@@ -134,7 +137,7 @@ class Staircase(DiscreteLaw):
         d, b = self.sensitivity, self._b()
         upper = [Fraction(r), Fraction(r * (r - 1), 2), Fraction((r - 1) * r * (2 * r - 1), 6)]
         whole = [Fraction(d), Fraction(d * (d - 1), 2), Fraction((d - 1) * d * (2 * d - 1), 6)]
-        w = [ball_of(u) + b * ball_of(t - u) for u, t in zip(upper, whole, strict=True)]
+        w = [ball(u) + b * ball(t - u) for u, t in zip(upper, whole, strict=True)]
         s0, s1, s2 = 1 / (1 - b), b / (1 - b) ** 2, b * (1 + b) / (1 - b) ** 3
         if power == 1:
             return 2 * (d * w[0] * s1 + w[1] * s0) / self._total(r)

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from tacit.noise.balls import integer_parameter
-from tacit.noise.exact import Integers, joined
+from tacit.exact.checks import whole
+from tacit.exact.integers import Integers
+from tacit.noise.inversion import joined
 from tacit.noise.laws.base import Shape, shape_of
 from tacit.noise.laws.blocks import random_bits
 from tacit.noise.source import Source, default_source
@@ -34,7 +35,7 @@ def uniform_draws(n: int, count: int, source: Source) -> Integers:
 
 def uniform_integer(n: int, *, size: Shape = None, source: Source | None = None) -> Integers:
     """Exactly uniform integers in 0..n-1, for n of any length; int64 up to n = 2^62."""
-    n = integer_parameter("n", n, least=1)
+    n = whole("n", n, least=1)
     shape = shape_of(size)
     source = source if source is not None else default_source()
     return uniform_draws(n, math.prod(shape), source).reshape(shape)
@@ -42,7 +43,7 @@ def uniform_integer(n: int, *, size: Shape = None, source: Source | None = None)
 
 def permutation(n: int, *, source: Source | None = None) -> npt.NDArray[np.intp]:
     """A uniform permutation of 0..n-1: the order of n words, drawn anew if two of them are equal."""
-    n = integer_parameter("n", n, least=0)
+    n = whole("n", n, least=0)
     source = source if source is not None else default_source()
     while True:
         words = source.words(n)

@@ -15,18 +15,21 @@ from tacit.errors import InvalidParameter
 
 __all__ = [
     "flag",
+    "is_number",
     "members",
     "non_negative",
     "order_above_one",
+    "plain",
     "positive",
     "probability",
     "rate",
+    "require",
     "settle",
     "text",
     "whole",
 ]
 
-MOST_BITS = 1024
+MOST = 1 << 1023
 _HINTS = {
     "epsilon": "epsilon is a privacy loss: 0 means no loss, 1 is a common budget",
     "delta": "delta is a probability: a guarantee that fails for one person in n needs delta well below 1/n",
@@ -97,13 +100,44 @@ def order_above_one(value: object) -> float:
     return number
 
 
-def whole(parameter: str, value: object, *, least: int = 1) -> int:
-    """An integer of at least `least`, as Python's own kind."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise InvalidParameter(parameter=parameter, value=value, must=f"be an integer of at least {least}")
-    if int(value).bit_length() > MOST_BITS:
-        raise InvalidParameter(parameter=parameter, value=value, must=f"have at most {MOST_BITS} bits")
+def whole(parameter: str, value: object, *, least: int | None = 1) -> int:
+    """An integer of at least `least`, if there is a least one, as Python's own kind."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Integral)
+        or (least is not None and int(value) < least)
+    ):
+        must = "be an integer" if least is None else f"be an integer of at least {least}"
+        raise InvalidParameter(parameter=parameter, value=value, must=must)
+    if abs(int(value)) > MOST:
+        raise InvalidParameter(parameter=parameter, value=value, must="be at most 2^1023 in size")
     return int(value)
+
+
+def is_number(value: object) -> bool:
+    """A number of Python's own kinds or of NumPy's; a flag is none."""
+    return not isinstance(value, bool) and (
+        isinstance(value, int | float | Fraction) or (_of_numpy(value) and isinstance(value, Real))
+    )
+
+
+def _of_numpy(value: object) -> bool:
+    """NumPy's scalars are known by their home, so that the checks need no NumPy."""
+    return any(kind.__module__ == "numpy" for kind in type(value).__mro__)
+
+
+def plain(value: Any) -> Any:
+    """NumPy's scalars as Python's own numbers, exactly: theirs wrap around and lose digits. Others stay."""
+    if type(value) in (int, float, str, bool, tuple, Fraction) or not _of_numpy(value):
+        return value
+    if type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        number = float(value)
+        return number if not math.isfinite(value) or number == value else _exact(value)
+    return value
 
 
 def members(parameter: str, values: Any) -> tuple[Any, ...]:
@@ -120,8 +154,7 @@ def members(parameter: str, values: Any) -> tuple[Any, ...]:
 
 def flag(parameter: str, value: object) -> bool:
     """True or False; nothing else is taken for one, since every text but the empty one counts as true."""
-    kind = type(value)
-    if kind is not bool and not (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")):
+    if not isinstance(plain(value), bool):
         raise InvalidParameter(
             parameter=parameter, value=value, must="be True or False", hint="a text or a number is not one"
         )
@@ -136,7 +169,16 @@ def text(parameter: str, value: object, *, empty: bool = True) -> str:
     return str(value)
 
 
+def require(ok: bool, *, parameter: str, value: object, must: str, hint: str = "") -> None:
+    """Raise InvalidParameter unless ok."""
+    if not ok:
+        raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
+
+
 def settle(instance: object, **values: object) -> None:
-    """Puts the checked values into the fields of a frozen object: what was checked is what is computed with."""
+    """Puts checked values into the fields of a frozen object, NumPy's scalars as Python's own numbers.
+
+    What was checked is then what is computed with.
+    """
     for name, value in values.items():
-        object.__setattr__(instance, name, value)
+        object.__setattr__(instance, name, plain(value))

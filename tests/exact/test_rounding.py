@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tacit.guarantees.rounding import down, product, up
+from tacit.exact.rounding import down, product, up
 
 LARGEST = 1.7976931348623157e308
 mantissas = st.integers(min_value=-(1 << 130), max_value=1 << 130)

@@ -1,4 +1,4 @@
-"""Sums of integers that never wrap around, and whose type tells nothing but the sums themselves."""
+"""Vectors of integers that never wrap around, and whose type tells nothing but the sums themselves."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.noise.exact import Integers
 
-__all__ = ["add_exact", "integer_array", "narrowed", "real_array", "unmasked"]
+__all__ = ["Integers", "add_exact", "integer_array", "narrowed", "real_array", "unmasked"]
+
+Integers = npt.NDArray[Any]
+"""int64 where every value fits, otherwise Python integers in an object array."""
 
 HALF = 1 << 62
 

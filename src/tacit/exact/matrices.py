@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.noise.balls import Exact, ball_of, entries, exact_parameter
-from tacit.noise.enclosures import Enclosure, Reals
+from tacit.exact.balls import ball
+from tacit.exact.checks import members
+from tacit.exact.enclosures import Enclosure, Reals
+from tacit.exact.rationals import Exact, exact_parameter
 
 __all__ = ["Matrix"]
 
@@ -23,8 +25,8 @@ class Matrix:
 
     def __init__(self, name: str, rows: Sequence[Sequence[Exact]] | npt.NDArray[np.float64]) -> None:
         exact = [
-            [exact_parameter(name, v, positive=False) for v in entries(name, row)]
-            for row in entries(name, rows)
+            [exact_parameter(name, v, positive=False) for v in members(name, row)]
+            for row in members(name, rows)
         ]
         if not exact or not exact[0] or len({len(row) for row in exact}) != 1:
             raise InvalidParameter(parameter=name, value=rows, must="be a matrix with at least one entry")
@@ -47,7 +49,7 @@ class Matrix:
         out = np.empty((rows.shape[0], self.shape[0]), dtype=object)
         for i in range(rows.shape[0]):
             for j, row in enumerate(self._exact):
-                out[i, j] = sum((ball_of(v) * rows[i, c] for c, v in enumerate(row)), 0 * rows[i, 0])
+                out[i, j] = sum((ball(v) * rows[i, c] for c, v in enumerate(row)), 0 * rows[i, 0])
         return out
 
     def is_singular(self) -> bool:

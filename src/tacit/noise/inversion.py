@@ -21,13 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import NotCertified
-from tacit.noise.balls import Ball, precision, scaled_floor
+from tacit.exact.balls import Ball, precision, scaled_floor
+from tacit.exact.integers import Integers
 from tacit.noise.source import Source, Words
 
-__all__ = ["CHUNK", "Integers", "Inverter", "Survival", "Uniform", "bernoulli", "joined"]
-
-Integers = npt.NDArray[Any]
-"""int64 where every value fits, otherwise Python integers in an object array."""
+__all__ = ["CHUNK", "Inverter", "Survival", "Uniform", "bernoulli", "joined"]
 
 CHUNK = 1 << 14
 GUARD = 64

@@ -1,24 +1,22 @@
 """Directed rounding: exact numbers inside, one rounding against ourselves at the edge.
 
 `up(x)` is the smallest float >= x and `down(x)` the largest float <= x, for exact rationals, integers,
-floats, and for both ends of a ball; `bracket(f)` raises the working precision until the ball of `f()`
-is narrower than a float can show. Positive values below the smallest float round up to 5e-324, never to 0.
+floats, and for both ends of a ball. Positive values below the smallest float round up to 5e-324, never to 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.errors import InvalidParameter, NotCertified
+from tacit.errors import InvalidParameter
 
-__all__ = ["Interval", "bracket", "down", "sum_up", "up"]
+__all__ = ["Interval", "down", "product", "sum_up", "up"]
 
 _LARGEST = 1.7976931348623157e308
-_SMALLEST = 5e-324
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,26 +117,3 @@ def sum_up(values: Iterable[float | int | Fraction]) -> float:
             return value
         total += Fraction(value)
     return up(total)
-
-
-def bracket(
-    function: Callable[[], Any], *, bits: int = 60, limit: int = 1 << 14, what: str = "a value"
-) -> Interval:
-    """Evaluate a ball-valued function at rising precision until `bits` relative bits are known.
-
-    At the precision limit the wider, still valid, ball is returned; an infinite one raises NotCertified.
-    """
-    import flint
-
-    precision = 96
-    while True:
-        with flint.ctx.workprec(precision):
-            ball = function()
-            done = ball.is_finite() and (
-                ball.is_exact() or ball.rel_accuracy_bits() >= bits or bool(abs(ball) < _SMALLEST)
-            )
-            if done or precision >= limit:
-                if not ball.is_finite():
-                    raise NotCertified(what=what, reason="its ball is infinite at the highest precision")
-                return Interval(low=down(ball), high=up(ball))
-        precision *= 2

@@ -1,0 +1,12 @@
+"""Exact numbers: what `noise`, `guarantees` and all that stands on them compute with.
+
+    checks       parameters that are valid from birth
+    rationals    parameters as exact rationals
+    integers     vectors of integers that never wrap around
+    rounding     directed rounding, and certified intervals
+    balls        ball arithmetic at rising precision, under the one lock
+    enclosures   arrays of floats with proved radii
+    matrices     matrices of exact numbers, applied to either kind of real
+
+Nothing here knows of privacy, data or randomness. Import from the modules: some need NumPy or FLINT, some neither.
+"""
