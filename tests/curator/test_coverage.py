@@ -8,6 +8,7 @@ noise is independent by cell. Seeds are fixed: no run differs from another. If a
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +22,7 @@ import tacit.statistics as ask
 from support.noise_laws import block_quantile, pair_quantile, weighted_quantile
 from support.shared import shared
 from tacit.curator.blocks import Block
-from tacit.curator.pivots import apart, laplace_tail
+from tacit.curator.pivots import apart, laplace_log_tail
 from tacit.curator.prices import price
 from tacit.curator.treatments import Noisy, Treatment, groups_of
 from tacit.guarantees import Unit, people, rows
@@ -366,7 +367,7 @@ def test_quantiles_of_laplace_sums_are_convex_in_the_weights() -> None:
         low, high = np.zeros(weights.shape[1]), 40 * scales.sum(axis=0)
         for _ in range(60):
             middle = (low + high) / 2
-            over = laplace_tail(scales, middle) > 0.05
+            over = laplace_log_tail(scales, middle) > math.log(0.05)
             low, high = np.where(over, middle, low), np.where(over, high, middle)
         return high
 

@@ -231,10 +231,10 @@ class Curator:
         spent, remaining = (None, None) if paid is None else (paid.spent, paid.left)
         if spent is None or remaining is None:
             spent, remaining = self.ledger.standing(self.analyst)
+        entry = ledger_part(self.ledger.id, recorded, made)
         return Releases(
             read_release(
-                plan, planned, noisy, made, ledger=ledger_part(self.ledger.id, recorded, made),
-                spent=spent, remaining=remaining, replayed=paid is None,
+                plan, planned, noisy, made, ledger=entry, spent=spent, remaining=remaining, replayed=paid is None
             )
             for planned, noisy in zip(plan.releases, answers, strict=True)
         )  # fmt: skip

@@ -8,7 +8,7 @@ and the sampling of the people from a population. All of this is post-processing
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.blocks import Block
-from tacit.curator.pivots import apart, gaussian_pivot, laplace_move, laplace_tail, last_inside
+from tacit.curator.pivots import apart, gaussian_pivot, laplace_log_tail, laplace_move, last_inside
 from tacit.errors import NoLaw
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Reals, Root, Share, Spread, reals
@@ -97,20 +97,36 @@ def _of(
     return Estimate(value=value, low=np.fmin(low, value), high=np.fmax(high, value))
 
 
-def _margin(blocks: list[Block | None], weights: list[Reals], value: Reals, confidence: float) -> Reals:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Noise:
+    """The noise of one part: its scale as a float, and how far a draw lies from the continuous one."""
+
+    gaussian: bool
+    scale: float
+    move: float
+
+    @classmethod
+    def of(cls, block: Block | None) -> _Noise | None:
+        if block is None:
+            return None
+        gaussian, scale = block.law == "gaussian", block.scale
+        return cls(gaussian=gaussian, scale=scale, move=0.5 if gaussian else laplace_move(scale))
+
+
+def _margin(noises: list[_Noise | None], weights: list[Reals], value: Reals, confidence: float) -> Reals:
     """At least 0 where |sum w_i X_i| = |value| is within its quantile; continuous, for a search.
 
     Laplace noise is asked for its tail, so that no quantile is computed.
     """
-    held = [(b, np.abs(w)) for b, w in zip(blocks, weights, strict=True) if b is not None]
+    held = [(n, np.abs(w)) for n, w in zip(noises, weights, strict=True) if n is not None]
     if not held:
         return np.where(value == 0, 0.0, -1.0)
-    scales = np.stack([b.scale * w for b, w in held])
-    if held[0][0].law == "gaussian":
-        return gaussian_pivot(scales, confidence) + sum(w for _, w in held) / 2 - np.abs(value)
-    moved = sum(w * laplace_move(b.scale) for b, w in held)
-    tail = laplace_tail(apart(scales), np.maximum(np.abs(value) - moved, 0.0))
-    return np.asarray(np.log(np.maximum(tail, 1e-300)) - math.log1p(-confidence))
+    scales = np.stack([n.scale * w for n, w in held])
+    moved = sum(n.move * w for n, w in held)
+    if held[0][0].gaussian:
+        return gaussian_pivot(scales, confidence) + moved - np.abs(value)
+    tail = laplace_log_tail(apart(scales), np.maximum(np.abs(value) - moved, 0.0))
+    return tail - math.log1p(-confidence)
 
 
 def _share(
@@ -118,16 +134,16 @@ def _share(
 ) -> tuple[Reals, Reals]:
     """Shares s with |(1 - s) above - s below| <= t(s); parts below 0 count as 0, which only adds shares to the set."""
     a, b = (np.maximum(np.ravel(reals(noisy[n])), 0.0) for n in (form.above, form.below))
-    blocks = [by_part.get(form.above), by_part.get(form.below)]
+    noises = [_Noise.of(by_part.get(n)) for n in (form.above, form.below)]
 
     def margin(s: Reals) -> Reals:
-        return _margin(blocks, [1 - s, s], (1 - s) * a - s * b, confidence)
+        return _margin(noises, [1 - s, s], (1 - s) * a - s * b, confidence)
 
     total = a + b
     anchor = np.divide(a, total, where=total > 0, out=np.full(total.shape, 0.5))
     hidden = total <= 0
-    low = np.where(hidden, 0.0, last_inside(margin, anchor, np.zeros_like(anchor)))
-    high = np.where(hidden, 1.0, last_inside(margin, anchor, np.ones_like(anchor)))
+    ends = _both_ends(margin, anchor, 0.0, 1.0)
+    low, high = np.where(hidden, 0.0, ends[0]), np.where(hidden, 1.0, ends[1])
     shape = np.shape(noisy[form.above])
     return (form.low + form.width * low).reshape(shape), (form.low + form.width * high).reshape(shape)
 
@@ -138,14 +154,14 @@ def _quotient(
     """Ratios r with |scale * numerator - r * denominator| <= t(r); unbounded where noise hides the divisor."""
     shape = np.shape(noisy[form.numerator])
     top, bottom = np.ravel(reals(noisy[form.numerator])), np.ravel(reals(noisy[form.denominator]))
-    blocks = [by_part.get(form.numerator), by_part.get(form.denominator)]
+    noises = [_Noise.of(by_part.get(n)) for n in (form.numerator, form.denominator)]
 
     def margin(r: Reals) -> Reals:
         weights = [np.full(r.shape, form.scale), np.abs(r)]
-        return _margin(blocks, weights, form.scale * top - r * bottom, confidence)
+        return _margin(noises, weights, form.scale * top - r * bottom, confidence)
 
     one = np.ones_like(bottom)
-    certain = _margin([blocks[1]], [one], bottom, confidence) < 0
+    certain = _margin([noises[1]], [one], bottom, confidence) < 0
     anchor = form.scale * top / np.where(certain, bottom, 1.0)
     bounds = []
     for sign in (-1.0, 1.0):
@@ -171,39 +187,58 @@ def _spread(
     """
     miss = 1 - level
     shape = np.shape(noisy[form.names[0]])
-    b = [np.ravel(reals(noisy[n])) for n in form.names]
     blocks = [by_part.get(n) for n in form.names]
-    total = b[0] + b[1] + b[2]
+    noises = [_Noise.of(x) for x in blocks]
+    parts = np.stack([np.ravel(reals(noisy[n])) for n in form.names])
+    total = parts.sum(axis=0)
     mean_level, own = float(1 - miss * MEAN_MISS), float(1 - miss * (1 - MEAN_MISS))
-
-    def mean_margin(m: Reals) -> Reals:
-        weights = [-m, 0.5 - m, 1 - m]
-        value = weights[0] * b[0] + weights[1] * b[1] + weights[2] * b[2]
-        return _margin(blocks, weights, value, mean_level)
-
-    safe = np.where(total > 0, total, 1.0)
-    anchor = np.clip((b[2] + b[1] / 2) / safe, 0.0, 1.0)
-    first = last_inside(mean_margin, anchor, np.zeros_like(anchor))
-    last = last_inside(mean_margin, anchor, np.ones_like(anchor))
     # The noise of one part, as a share of the divisor: how well anything is known here.
-    noise = max((x.quantile(level) for x in blocks if x is not None), default=0) / safe
-    hidden = (total <= 0) | (mean_margin(anchor) < 0) | (noise >= HIDDEN)
+    noise = max((x.quantile(level) for x in blocks if x is not None), default=0) / np.where(
+        total > 0, total, 1.0
+    )
+    low, high = np.zeros(total.shape), np.full(total.shape, 0.25)
+    seen = (total > 0) & (noise < HIDDEN)
+    b, anchor = parts[:, seen], ((parts[2] + parts[1] / 2)[seen] / total[seen]).clip(0.0, 1.0)
+    inside = _mean_margin(noises, b, anchor, mean_level) >= 0
+    seen[seen] = inside
+    if seen.any():
+        low[seen], high[seen] = _spread_seen(
+            noises, b[:, inside], anchor[inside], noise[seen], mean_level=mean_level, own=own
+        )
+    scale = form.width**2
+    return (scale * low).reshape(shape), (scale * high).reshape(shape)
+
+
+def _mean_margin(noises: list[_Noise | None], b: Reals, m: Reals, mean_level: float) -> Reals:
+    weights = [-m, 0.5 - m, 1 - m]
+    value = weights[0] * b[0] + weights[1] * b[1] + weights[2] * b[2]
+    return _margin(noises, weights, value, mean_level)
+
+
+def _spread_seen(
+    noises: list[_Noise | None], b: Reals, anchor: Reals, noise: Reals, *, mean_level: float, own: float
+) -> tuple[Reals, Reals]:
+    """The ends where noise does not hide the variance, on [0, 1]."""
+    total = b.sum(axis=0)
+    first, last = _both_ends(lambda m: _mean_margin(noises, b, m, mean_level), anchor, 0.0, 1.0)
     m = first + (last - first) * np.linspace(0.0, 1.0, MEANS)[:, None]
 
     # sum (y - m)^2 is never negative; where the noise makes it so, 0 in its place only adds variances to the set.
     square = np.maximum(m * m * b[0] + (m * m - m) * b[1] + (1 - m) ** 2 * b[2], 0.0)
 
     def margin(v: Reals) -> Reals:
-        return _margin(blocks, [m * m - v, m * m - m - v, (1 - m) ** 2 - v], square - v * total, own)
+        return _margin(noises, [m * m - v, m * m - m - v, (1 - m) ** 2 - v], square - v * total, own)
 
-    point = np.minimum(square / safe, 0.25)
+    point = np.minimum(square / total, 0.25)
     empty = margin(point) < 0
-    lows = np.where(empty, point, last_inside(margin, point, np.zeros_like(point)))
-    highs = np.where(empty, point, last_inside(margin, point, np.full(point.shape, 0.25)))
+    lows, highs = (np.where(empty, point, end) for end in _both_ends(margin, point, 0.0, 0.25))
     # Between two means, h apart, an end bends by at most h^2/8 times its second derivative (`pivot-intervals`).
-    bend = (0.25 + 2 * noise) / (1 - 2 * np.minimum(noise, HIDDEN))
+    bend = (0.25 + 2 * noise) / (1 - 2 * noise)
     slack = ((last - first) / (MEANS - 1)) ** 2 * bend
-    low = np.where(hidden, 0.0, np.clip(lows.min(axis=0) - slack, 0.0, 0.25))
-    high = np.where(hidden, 0.25, np.clip(highs.max(axis=0) + slack, 0.0, 0.25))
-    scale = form.width**2
-    return (scale * low).reshape(shape), (scale * high).reshape(shape)
+    return (lows.min(axis=0) - slack).clip(0.0, 0.25), (highs.max(axis=0) + slack).clip(0.0, 0.25)
+
+
+def _both_ends(margin: Callable[[Reals], Reals], start: Reals, low: float, high: float) -> Reals:
+    """Where the margin turns negative on the way down to `low` and up to `high`, both in one search."""
+    ends = np.stack([np.full(start.shape, low), np.full(start.shape, high)])
+    return last_inside(margin, np.stack([start, start]), ends)

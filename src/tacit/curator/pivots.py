@@ -19,7 +19,7 @@ import numpy as np
 from tacit.curator.blocks import normal_quantile
 from tacit.statistics.forms import Reals
 
-__all__ = ["apart", "gaussian_pivot", "laplace_move", "laplace_tail", "last_inside"]
+__all__ = ["apart", "gaussian_pivot", "laplace_log_tail", "laplace_move", "last_inside"]
 
 APART = 1e-3
 STEPS = 60
@@ -32,16 +32,20 @@ def laplace_move(noise_scale: float) -> float:
     return 1.0 + noise_scale * math.log1p(math.expm1(-1.0 / noise_scale) / 2)
 
 
-def laplace_tail(scales: Reals, t: Reals) -> Reals:
-    """Pr[|sum of independent Laplace| > t]; a row of `scales` for each summand, all distinct (`apart`)."""
+def laplace_log_tail(scales: Reals, t: Reals) -> Reals:
+    """log Pr[|sum of independent Laplace| > t]; a row of `scales` for each summand, all distinct, falling (`apart`).
+
+    Relative to the widest summand's e^(-t/s), so that it stays a slope however far out it is asked.
+    """
+    squares, rate = scales * scales, t / scales[0]
     total = np.zeros_like(t)
-    for i, s in enumerate(scales):
-        weight = np.ones_like(t)
-        for j, other in enumerate(scales):
+    for i, square in enumerate(squares):
+        weight = np.exp(rate - t / scales[i]) if i else np.ones_like(t)
+        for j, other in enumerate(squares):
             if j != i:
-                weight = weight * (s * s) / (s * s - other * other)
-        total += weight * np.exp(-t / s)
-    return total
+                weight *= square / (square - other)
+        total += weight
+    return np.asarray(np.log(np.maximum(total, 1e-300)) - rate)
 
 
 def apart(scales: Reals) -> Reals:

@@ -21,7 +21,7 @@ HALF = 1 << 62
 def unmasked(values: Any, *, name: str = "values") -> npt.NDArray[Any]:
     """The values as an array; masked ones are refused, since the mask would be dropped and what it hides counted."""
     parts = values if isinstance(values, Sequence) and not isinstance(values, str | bytes) else ()
-    if isinstance(values, np.ma.MaskedArray) or any(isinstance(v, np.ma.MaskedArray) for v in parts):
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in {type(values), *map(type, parts)}):
         raise InvalidParameter(
             parameter=name,
             value="a masked array",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from tacit.guarantees import meaning, readings
 from tacit.guarantees.bounds import Approximate, Bound, Pointwise
@@ -24,10 +25,18 @@ _NOBODY = (
 
 def explain(bound: Bound, unit: Unit, condition: Condition, declared: tuple[str, ...] = ()) -> str:
     """Three sentences, and one more each for a condition and for declarations; numbers rounded against us."""
-    sentences = _sentences(bound, unit, condition)
-    if declared:
-        sentences.append(f"It rests on what was declared and cannot be checked: {'; '.join(declared)}.")
-    return " ".join(sentences)
+    try:
+        sentences = _kept_sentences(bound, unit, condition)
+    except TypeError:  # a bound of somebody else's that has no hash
+        sentences = tuple(_sentences(bound, unit, condition))
+    said = f"It rests on what was declared and cannot be checked: {'; '.join(declared)}."
+    return " ".join([*sentences, said] if declared else sentences)
+
+
+@lru_cache(maxsize=128)
+def _kept_sentences(bound: Bound, unit: Unit, condition: Condition) -> tuple[str, ...]:
+    """Made once: a hundred releases of one price say the same, and a curve is read several times for it."""
+    return tuple(_sentences(bound, unit, condition))
 
 
 def _sentences(bound: Bound, unit: Unit, condition: Condition) -> list[str]:

@@ -229,8 +229,8 @@ class CumulativeTree(Cumulative):
     @property
     def spacing(self) -> Fraction:
         """The grid of the noise: at least 2^14 steps a noise scale, so that its law is as good as continuous."""
-        bits = 0
-        while self.noise_scale * (1 << bits) < GRID_STEPS:
+        bits, scale = 0, self.noise_scale
+        while scale * (1 << bits) < GRID_STEPS:
             bits += 1
         return Fraction(1, 1 << bits)
 

@@ -117,18 +117,22 @@ class Cut(Axis):
     def size(self) -> int:
         return self.count
 
-    def first_step(self, key: int) -> int:
-        """The lowest step with this key; `count` gives the first step behind the last bin."""
-        return self.values.lowest - (-key * self.levels // self.count)
+    def first_steps(self) -> range | list[int]:
+        """The lowest step with each key, and behind them the first step after the last bin."""
+        lowest, levels, count = self.values.lowest, self.levels, self.count
+        if count == levels:
+            return range(lowest, lowest + count + 1)
+        return [lowest - (-key * levels // count) for key in range(count + 1)]
 
     @property
     def labels(self) -> tuple[Any, ...]:
         if self.count == self.levels:
-            return tuple(self.values.label(self.values.lowest + k) for k in range(self.count))
-        firsts = [self.first_step(k) for k in range(self.count + 1)]
+            return tuple(self.values.label(step) for step in self.first_steps()[:-1])
+        firsts = self.first_steps()
         # A number's bin ends where the next one starts; of integers and days the last one is named.
         back = 0 if isinstance(self.values, Number) else 1
-        lasts = [min(f - back, self.values.highest) for f in firsts[1:]]
+        highest = self.values.highest
+        lasts = [min(f - back, highest) for f in firsts[1:]]
         return tuple(
             (self.values.label(a), self.values.label(b)) for a, b in zip(firsts, lasts, strict=False)
         )

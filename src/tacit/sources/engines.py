@@ -190,12 +190,17 @@ class DuckDB(Engine):
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
         backend = query.get_backend()
         text = backend.compile(query)
+        registered = False
 
         def start() -> Iterator[Any]:
+            nonlocal registered
             # As Ibis does, but through DuckDB's lasting name for it; a relation would be bound twice.
             if not hasattr(backend.con, "to_arrow_reader"):
                 return iter(query.to_pyarrow_batches())
-            backend._run_pre_execute_hooks(query)
+            if not registered:
+                # Tables in memory are registered once: they stay for as long as this function holds the query.
+                backend._run_pre_execute_hooks(query)
+                registered = True
             return iter(backend.con.execute(text).to_arrow_reader(BATCH))
 
         return start

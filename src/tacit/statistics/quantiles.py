@@ -74,7 +74,8 @@ class Quantiles(Statistic):
             requests=(Request(axes=axes, aggregates=(Rows(where=self.where),), groups=frame.axes),),
             parts=(Part(name="counts", axes=axes),), movement=movement, movements={"counts": movement}, form=None,
             details={
-                "edges": tuple(float(fine.first_step(k) * column.spacing) for k in range(fine.count + 1)),
+                # Steps are below 2^52 and their spacing is a power of two: no product is rounded.
+                "edges": tuple((np.asarray(fine.first_steps(), np.float64) * float(column.spacing)).tolist()),
                 "rank_sensitivity": {float(q): rank_sensitivity(q, unit) for q in self.at},
             },
         )  # fmt: skip

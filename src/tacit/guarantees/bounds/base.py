@@ -104,23 +104,41 @@ def solve_epsilon(delta_at: Callable[[float], float], delta: float, *, start: fl
     """The smallest float epsilon >= 0 (to within rounding) with delta_at(epsilon) <= delta.
 
     `delta_at` must be a non-increasing certified upper bound; the returned epsilon is always a point at
-    which the inequality was checked, so that the search cannot err on the unsafe side.
+    which the inequality was checked, so that the search cannot err on the unsafe side. Points are guessed where the
+    logarithm of delta, as a straight line, crosses (log delta is nearly one for the curves that are solved here), a
+    little towards the side that has not moved; a guess that does not halve the bracket is followed by a halving.
     """
-    if delta_at(0.0) <= delta:
+    above, below = delta_at(0.0), 0.0
+    if above <= delta:
         return 0.0
     low, high = 0.0, start
-    while delta_at(high) > delta:
-        low, high = high, high * 2
+    while (below := delta_at(high)) > delta:
+        low, high, above = high, high * 2, below
         if math.isinf(high):
             return math.inf
+    width = math.inf
     while True:
         middle = low + (high - low) / 2 if low else high / 2
         if (low and high - low <= 2e-16 * high) or middle <= 5e-324 or not low < middle < high:
             return high
-        if delta_at(middle) <= delta:
-            high = middle
+        width, last = high - low, width
+        if 2 * width <= last and 0 < below < above:
+            middle = _crossing(low, high, math.log(above / delta), math.log(below / delta), middle)
+        value = delta_at(middle)
+        if value <= delta:
+            high, below = middle, value
         else:
-            low = middle
+            low, above = middle, value
+
+
+def _crossing(low: float, high: float, above: float, below: float, middle: float) -> float:
+    """Where the line from (low, above > 0) to (high, below <= 0) is zero, moved towards the middle by a thousandth
+    of the way, or by a few floats: the next point then lies on the other side, and the bracket closes on both."""
+    width = high - low
+    found = low + width * (above / (above - below))
+    step = min(max(1e-3 * abs(middle - found), 4e-16 * high), width / 2)
+    found = found + step if found < middle else found - step
+    return found if low < found < high else middle
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
@@ -54,7 +55,7 @@ class Gaussian(Bound):
             return 0.0
         if delta == 0:
             return math.inf
-        return solve_epsilon(self._delta, delta, start=max(self.mu, 1e-300))
+        return _epsilon_of(self.mu, delta)
 
     def _renyi(self, order: float) -> float:
         if self.mu == 0:
@@ -63,6 +64,12 @@ class Gaussian(Bound):
 
     def describe(self) -> str:
         return f"mu = {self.mu:.3g}"
+
+
+@lru_cache(maxsize=1024)
+def _epsilon_of(mu: float, delta: float) -> float:
+    """Solved once: what one guarantee means is asked at the same delta again and again."""
+    return solve_epsilon(Gaussian(mu=mu)._delta, delta, start=max(mu, 1e-300))
 
 
 def normal_cdf(x: arb) -> arb:
