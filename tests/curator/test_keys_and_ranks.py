@@ -141,8 +141,10 @@ def test_rough_bounds_hold_most_of_the_values(make: Any) -> None:
     low, high = answer.table["value"]
     assert -1024 <= low < -64
     assert 64 < high <= 1024
-    with pytest.raises(InvalidParameter, match="epsilon= alone"):
-        curator.release(tacit.bounds("free"), epsilon=0.1, delta=1e-7)
+    other = curator.release(tacit.bounds("free"), epsilon=0.1, delta=1e-7)
+    assert other.guarantee.bound == tacit.Pure(epsilon=0.1)
+    with pytest.raises(InvalidParameter, match="counts and sums"):
+        curator.release(tacit.bounds("free"), within=4)
 
 
 def test_certificates_say_what_their_intervals_cover(make: Any) -> None:

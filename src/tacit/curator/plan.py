@@ -1,19 +1,13 @@
 """A plan: releases with their noise, price and expected errors, fixed before a row is read. It has no value.
 
-Releases without a price of their own share the plan's price by weight, or so that their errors stand to each other
-as their targets do. Pure epsilons, and rhos, are divided in
-proportion. Of an (epsilon, delta) the largest mu that keeps to it is divided, mu^2 in proportion, since Gaussian
-bounds compose to exactly the root of the sum of squares (theorem `compose-gaussian`); releases that need a delta of
-their own (unknown keys) get their share of epsilon and of delta, and the others divide the mu of the rest.
+Releases without a price of their own share the plan's price (`tacit.curator.dividing`).
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 from tacit.accounting import events
@@ -22,14 +16,14 @@ from tacit.accounting.events import Event
 from tacit.curator import sampling
 from tacit.curator.asks import Ask
 from tacit.curator.charges import Charged, Shared, charge
-from tacit.curator.choose import choose, needs_delta
+from tacit.curator.choose import choose
+from tacit.curator.dividing import divided
 from tacit.curator.errors import Expected, expected
 from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Treatment, groups_of
-from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.exact.rounding import down
-from tacit.guarantees import Bound, Guarantee, Unit, gaussian_budget
+from tacit.curator.treatments import Treatment
+from tacit.errors import EmptyComposition
+from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.guarantees.declarations import FIXED_PARAMETERS
 from tacit.ledger.canonical import canonical, sha256
 from tacit.sources.schema import Schema
@@ -111,7 +105,7 @@ def make_plan(
         raise EmptyComposition(what="the plan", hint="ask for at least one statistic")
     asks = _named(asks)
     questions = [_question(a, schema, unit) for a in asks]
-    prices = _prices(asks, questions, total)
+    prices = divided(asks, questions, total)
     releases = []
     for a, question, price in zip(asks, questions, prices, strict=True):
         if a.sampling:
@@ -192,91 +186,6 @@ def _title(a: Ask) -> str:
     keys = [b if isinstance(b, str) else b["column"] for b in said.get("by", [])]
     words += ["by", *keys] if keys else []
     return re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(words)).strip("-")[:70] or "release"
-
-
-def _prices(asks: Sequence[Ask], questions: Sequence[Question], total: Price | None) -> list[Price]:
-    sharing = [i for i, a in enumerate(asks) if a.price is None]
-    if sharing and total is None:
-        raise InvalidParameter(
-            parameter="price", value=None, must="be given",
-            hint="epsilon=..., with delta= or without; rho=...; or within=... to pay by accuracy",
-        )  # fmt: skip
-    out: dict[int, Price] = {i: p for i, a in enumerate(asks) if (p := a.price) is not None}
-    if not sharing:
-        # A delta says where to read the curves of releases that were paid in rho or mu; nothing else is left to pay.
-        curves = any(p.kind in ("concentrated", "gaussian") for p in out.values())
-        if total is not None and not (total.kind == "approximate" and curves):
-            raise InvalidParameter(
-                parameter="price", value=str(total), must="be left out where every release has a price of its own",
-                hint="it would be paid by nobody; ask(...) without a price shares the plan's",
-            )  # fmt: skip
-        return [out[i] for i in range(len(asks))]
-    assert total is not None
-    if total.kind == "accuracy" or len(sharing) == 1:
-        return [out.get(i, total) for i in range(len(asks))]
-    linear, squared = _weights(asks, questions, sharing)
-    if total.kind != "approximate":
-        weights = linear if total.kind == "pure" else squared
-        whole = sum(weights.values(), Fraction(0))
-        return [out[i] if i in out else total.part(weights[i] / whole) for i in range(len(asks))]
-    needy = [i for i in sharing if needs_delta(questions[i])]
-    others = [i for i in sharing if i not in needy]
-    whole = sum(linear.values(), Fraction(0))
-    for i in needy:
-        out[i] = total.part(linear[i] / whole)
-    part = total.part(sum((linear[i] for i in others), Fraction(0)) / whole)
-    for i, shared in zip(others, _shared(part, others, linear, squared, questions), strict=True):
-        out[i] = shared
-    return [out[i] for i in range(len(asks))]
-
-
-def _weights(
-    asks: Sequence[Ask], questions: Sequence[Question], sharing: list[int]
-) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """Shares of an epsilon, and of a squared mu. By weight both are the same; by target errors they follow the noise:
-    Laplace noise errs like l1 / epsilon, Gaussian noise like l2 / mu."""
-    aimed = [i for i in sharing if asks[i].target is not None]
-    if not aimed:
-        plain = {i: asks[i].weight for i in sharing}
-        return plain, plain
-    for i in sharing:
-        groups = groups_of(questions[i])
-        if asks[i].target is None or len(groups) != 1 or not questions[i].known_keys:
-            raise InvalidParameter(
-                parameter="target", value=asks[i].name, must="be given for every release that shares the price",
-                hint="counts, sums, margins and hierarchies have target errors; others take weights",
-            )  # fmt: skip
-    linear, squared = {}, {}
-    for i in aimed:
-        _, l1, l2_squared = groups_of(questions[i])[0]
-        each = questions[i].parts[0].spacing / (asks[i].target or 1)
-        linear[i], squared[i] = l1 * each, l2_squared * each**2
-    return linear, squared
-
-
-def _shared(
-    part: Price, others: list[int], linear: dict[int, Fraction], squared: dict[int, Fraction],
-    questions: Sequence[Question],
-) -> list[Price]:  # fmt: skip
-    """An (epsilon, delta) divided in the two ways that are exact, as epsilons or as squares of mu: the better one."""
-    if not others:
-        return []
-    whole, rest = (sum((w[i] for i in others), Fraction(0)) for w in (linear, squared))
-    mu = gaussian_budget(epsilon=down(part.epsilon or 0), delta=down(part.delta or 0)).mu
-    common = Price(mu=Fraction(mu))
-    ways = [
-        [common.part(squared[i] / rest) for i in others],
-        [Price(epsilon=(part.epsilon or Fraction(0)) * linear[i] / whole) for i in others],
-    ]
-
-    def loss(prices: list[Price]) -> float:
-        return sum(
-            math.log(b.quantile(part.confidence) + 0.5)
-            for i, p in zip(others, prices, strict=True)
-            for b in choose(questions[i], p).blocks
-        )
-
-    return min(ways, key=loss)
 
 
 def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Price | None) -> Charged:

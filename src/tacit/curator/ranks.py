@@ -6,6 +6,7 @@ The histogram between the declared bounds gets the noise of a mechanism for cumu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,8 +16,8 @@ import numpy as np
 
 from tacit.accounting.events import Event
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import Price
-from tacit.curator.treatments import Noisy, Treatment
+from tacit.curator.prices import CONFIDENCE, Price
+from tacit.curator.treatments import Noisy, Treatment, compared, mu_squared_within, pure_within
 from tacit.errors import InvalidParameter
 from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound, Concentrated
@@ -34,9 +35,10 @@ LEAST_BINS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranks(Treatment):
-    """Cumulative counts with noise; `mechanism` says which."""
+    """Cumulative counts with noise; `mechanism` says which, `shares` which quantiles are read."""
 
     mechanism: Cumulative
+    shares: tuple[Fraction, ...]
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -83,11 +85,10 @@ class Ranks(Treatment):
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """The quantiles in order, each with its interval."""
-        statistic: Any = question.statistic
         held = Cumulated(below=np.asarray(noisy.parts["below"]), mechanism=self.mechanism, publishable=True)
         found = quantiles(
             held,
-            shares=[Fraction(repr(float(s))) for s in statistic.at],
+            shares=self.shares,
             edges=question.details["edges"],
             confidence=1 - (1 - confidence) / coordinates,
         )
@@ -97,12 +98,26 @@ class Ranks(Treatment):
         """The mechanism for a certificate."""
         return {"noise": [self.mechanism.noise_law], "chosen": self.reason, "numerical_delta": 0.0}
 
+    @property
+    def log_error(self) -> float:
+        """ln of the error of a rank, in rows."""
+        return math.log(rank_error(self.mechanism, self.shares, CONFIDENCE))
+
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
         """The error of a rank in the middle: in values it depends on how dense the data are."""
-        middle = float(np.median(self.mechanism.error_quantile(confidence)))
-        return None, middle, "the rank of a quantile, in rows; in values it depends on the data"
+        within = rank_error(self.mechanism, self.shares, confidence)
+        return None, within, "the rank of a quantile, in rows; in values it depends on the data"
+
+
+def rank_error(mechanism: Cumulative, shares: Sequence[Fraction], confidence: Fraction) -> float:
+    """What #(rows below t) - q n is off by at the confidence, q the asked share: at a middling t, mean over the shares.
+
+    It is the error of the number by which a quantile is found (`tacit.mechanisms.quantiles`).
+    """
+    tail = float((1 - confidence) / 2)
+    return float(np.mean([np.median(mechanism.half_widths(tail, share=q)[1:]) for q in shares]))
 
 
 def treat_ranks(question: Question, price: Price) -> Ranks:
@@ -119,25 +134,27 @@ def treat_ranks(question: Question, price: Price) -> Ranks:
         and not column.may_be_missing
     )
     about: dict[str, Any] = {"bins": bins, "l1": m.l1, "l2_squared": m.l2_squared, "total_is_public": public}
-    match price.kind:
-        case "pure":
-            found: Any = cumulative(**about, epsilon=price.epsilon)
-        case "approximate":
-            found = cumulative(**about, epsilon=price.epsilon, delta=price.delta)
-        case "concentrated":
-            found = cumulative(**about, rho=price.rho)
-        case "gaussian":
-            found = cumulative(**about, rho=(price.mu or Fraction(0)) ** 2 / 2)
-        case _:
-            raise InvalidParameter(
-                parameter="within", value=float(price.within or 0), must="be asked of counts and sums",
-                hint="the error of a quantile depends on how dense the data are; pay it in epsilon",
-            )  # fmt: skip
-    tree = isinstance(found, CumulativeTree)
-    reason = (
-        f"Laplace noise on a tree of counts, {len(found.widths)} levels"
-        if tree
-        else "Gaussian noise under the square root of the summation matrix"
-    )
+    if price.kind == "accuracy":
+        raise InvalidParameter(
+            parameter="within", value=float(price.within or 0), must="be asked of counts and sums",
+            hint="the error of a quantile depends on how dense the data are; pay it in epsilon",
+        )  # fmt: skip
+    found = {"Laplace noise on a tree of counts": cumulative(**about, epsilon=pure_within(price))}
+    mu_squared = mu_squared_within(price)
+    if mu_squared is not None:
+        normal = cumulative(**about, rho=mu_squared / 2)
+        found["Gaussian noise under the square root of the summation matrix"] = normal
+    shares = tuple(Fraction(repr(float(s))) for s in statistic.at)
+    errors = {name: rank_error(m, shares, CONFIDENCE) for name, m in found.items()}
+    name = min(errors, key=lambda n: errors[n])
+    tree = isinstance(found[name], CumulativeTree)
+    reason = compared(name, errors)
     spent = price.delta if not tree and price.kind == "approximate" else None
-    return Ranks(blocks=(), price=price, reason=reason, delta=spent or Fraction(0), mechanism=found)
+    return Ranks(
+        blocks=(),
+        price=price,
+        reason=reason,
+        delta=spent or Fraction(0),
+        mechanism=found[name],
+        shares=shares,
+    )

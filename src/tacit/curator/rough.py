@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Noisy, Treatment, treat
+from tacit.curator.treatments import Noisy, Treatment, pure_within, treat
 from tacit.errors import InvalidParameter
 from tacit.mechanisms import L1, Laplace
 from tacit.mechanisms.rough_bounds import rough_bounds
@@ -58,13 +58,13 @@ class Rough(Treatment):
 
 
 def treat_bounds(question: Question, price: Price) -> Rough:
-    """Laplace noise, for a pure price."""
-    if price.kind != "pure":
+    """Laplace noise, by the pure epsilon that any price has room for."""
+    epsilon = pure_within(price)
+    if epsilon is None:
         raise InvalidParameter(
-            parameter="price",
-            value=price.kind,
-            must="be epsilon= alone for rough bounds",
-            hint="epsilon=0.1, say",
-        )
-    inner = treat(question, price)
-    return Rough(blocks=inner.blocks, price=price, reason=inner.reason)
+            parameter="within", value=float(price.within or 0), must="be asked of counts and sums",
+            hint="bounds are powers of two and have no error bar: pay them in epsilon",
+        )  # fmt: skip
+    pure = Price(epsilon=epsilon)
+    inner = treat(question, pure)
+    return Rough(blocks=inner.blocks, price=pure, reason="Laplace noise: bounds are read from pure noise")

@@ -8,7 +8,7 @@ noise; others (the two sums of a ratio) get equal shares of the price.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -29,7 +29,16 @@ from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Linear
 
-__all__ = ["Noisy", "Treatment", "cells_of", "groups_of", "treat"]
+__all__ = [
+    "Noisy",
+    "Treatment",
+    "cells_of",
+    "compared",
+    "groups_of",
+    "mu_squared_within",
+    "pure_within",
+    "treat",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +143,12 @@ class Treatment:
         return None
 
     # --- errors before a row is read ------------------------------------------------------------------
+    @property
+    def log_error(self) -> float:
+        """ln of the error at 95%, the mean over the blocks: what a price is divided by."""
+        each = [math.log(b.quantile(CONFIDENCE) + 0.5) for b in self.blocks]
+        return sum(each) / len(each) if each else 0.0
+
     def part_errors(self, question: Question, confidence: Fraction) -> dict[str, tuple[float, float]]:
         """E |noise| and its quantile for each part, in the part's own unit."""
         spacing = {p.name: float(p.spacing) for p in question.parts}
@@ -185,36 +200,38 @@ def _best(options: dict[str, tuple[Block, ...]], price: Price, coordinates: int 
         for name, blocks in options.items()
     }
     name = min(errors, key=lambda n: errors[n])
-    if len(options) == 1:
-        reason = f"{name} noise: the price is pure" if price.kind == "pure" else f"{name} noise"
-    else:
-        other = next(n for n in errors if n != name)
-        gain = errors[other] / errors[name]
-        reason = f"{name} noise: at this price its error is {_times(gain)} that of {other} noise"
+    reason = compared(f"{name} noise", {f"{n} noise": e for n, e in errors.items()})
     spends = price.delta if name == "Gaussian" and price.kind == "approximate" else None
     return Treatment(
         blocks=options[name], price=price, reason=reason, delta=spends or Fraction(0), candidates=errors
     )
 
 
-def _times(gain: float) -> str:
-    return "the same as" if gain < 1.005 else f"{1 / gain:.2f} of"
+def compared(name: str, errors: Mapping[str, float]) -> str:
+    """Why this noise: its error at the asked price beside that of the next best."""
+    others = [n for n in errors if n != name]
+    if not others:
+        return f"{name}: the price is pure"
+    other = min(others, key=lambda n: errors[n])
+    gain = errors[other] / errors[name]
+    times = "the same as" if gain < 1.005 else f"{1 / gain:.2f} of"
+    return f"{name}: at this price its error is {times} that of {other}"
 
 
 def _options(price: Price, groups: Sequence[Group]) -> dict[str, tuple[Block, ...]]:
     share = Fraction(1, len(groups))
-    epsilon = _pure_within(price, share)
+    epsilon = pure_within(price, share)
     options: dict[str, tuple[Block, ...]] = {}
     if epsilon is not None:
         options["Laplace"] = tuple(Block.laplace(*g, epsilon) for g in groups)
-    mu_squared = _mu_squared(price)
+    mu_squared = mu_squared_within(price)
     if mu_squared is not None:
         options["Gaussian"] = tuple(Block.gaussian(*g, mu_squared * share) for g in groups)
     return options
 
 
-def _pure_within(price: Price, share: Fraction) -> Fraction | None:
-    """The epsilon of each block whose Laplace noise keeps to its share of the price."""
+def pure_within(price: Price, share: Fraction = Fraction(1)) -> Fraction | None:
+    """The pure epsilon that keeps to this share of the price."""
     match price.kind:
         case "pure" | "approximate":
             assert price.epsilon is not None
@@ -228,7 +245,8 @@ def _pure_within(price: Price, share: Fraction) -> Fraction | None:
     return None
 
 
-def _mu_squared(price: Price) -> Fraction | None:
+def mu_squared_within(price: Price) -> Fraction | None:
+    """The squared mu that keeps to the price; None for a pure one."""
     match price.kind:
         case "approximate":
             assert price.epsilon is not None
