@@ -122,14 +122,14 @@ def test_published_compositions() -> None:
 def test_many_repetitions_and_many_events() -> None:
     million = account(e.Repeated(event=e.Laplace(epsilon=1e-3), times=10**6), delta=1e-6).epsilon
     # nearly Gaussian: mu^2 = 10^6 * E[loss variance] ~ 10^6 * epsilon^2 for small epsilon
-    near = tacit.Gaussian(mu=1.0).epsilon(1e-6)
+    near = tacit.GaussianDP(mu=1.0).epsilon(1e-6)
     assert million.width <= 1e-3
     assert million.high == pytest.approx(near, abs=0.02)
     events = [e.Laplace(epsilon=float(x)) for x in np.linspace(1e-3, 2e-2, 10_000)]
     found = account(events, delta=1e-6).epsilon
     mu = math.sqrt(sum(x.epsilon**2 for x in events))
     assert found.width <= 1e-3
-    assert found.high == pytest.approx(tacit.Gaussian(mu=mu).epsilon(1e-6), rel=0.02)
+    assert found.high == pytest.approx(tacit.GaussianDP(mu=mu).epsilon(1e-6), rel=0.02)
 
 
 def test_many_concentrated_events_are_one() -> None:
@@ -169,7 +169,7 @@ def test_extremes() -> None:
     assert math.isinf(account(e.Gaussian(noise_multiplier=1), delta=0.0).epsilon.high)
     far = account(e.Repeated(event=e.Gaussian(noise_multiplier=2.0), times=4), delta=1e-300).epsilon
     assert far.low <= far.high < 100
-    assert far.high == pytest.approx(tacit.Gaussian(mu=1.0).epsilon(1e-300), rel=1e-9)
+    assert far.high == pytest.approx(tacit.GaussianDP(mu=1.0).epsilon(1e-300), rel=1e-9)
     some = account(e.Repeated(event=e.Laplace(epsilon=0.5), times=40), delta=1e-300).epsilon
     assert some.high <= 20.0
     big = account(e.Repeated(event=e.Laplace(epsilon=1e-6), times=10**9), delta=1e-6).epsilon

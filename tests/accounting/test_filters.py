@@ -24,10 +24,10 @@ BUDGETS: list[tuple[tacit.guarantees.Bound, tacit.guarantees.Bound]] = [
     (tacit.Approximate(epsilon=1.0, delta=1e-6), tacit.Approximate(epsilon=0.1, delta=1e-8)),
     (tacit.Approximate(epsilon=1.0, delta=1e-6), tacit.Pure(epsilon=0.1)),
     (tacit.Concentrated(rho=0.5), tacit.Concentrated(rho=0.01)),
-    (tacit.Concentrated(rho=0.5), tacit.Gaussian(mu=0.1)),
+    (tacit.Concentrated(rho=0.5), tacit.GaussianDP(mu=0.1)),
     (tacit.Concentrated(rho=0.5), tacit.Pure(epsilon=0.1)),
-    (tacit.Gaussian(mu=1.0), tacit.Gaussian(mu=0.1)),
-    (tacit.Renyi(orders=(8.0,), epsilons=(1.0,)), tacit.Gaussian(mu=0.1)),
+    (tacit.GaussianDP(mu=1.0), tacit.GaussianDP(mu=0.1)),
+    (tacit.Renyi(orders=(8.0,), epsilons=(1.0,)), tacit.GaussianDP(mu=0.1)),
 ]
 
 
@@ -255,7 +255,7 @@ def test_comparing_and_adding_are_one_step() -> None:
 
 def test_a_fixed_order() -> None:
     chosen = RenyiFilter(order=16.0, epsilon=2.0)
-    chosen.admit(tacit.Gaussian(mu=0.2))
+    chosen.admit(tacit.GaussianDP(mu=0.2))
     chosen.admit(tacit.Pure(epsilon=0.2))
     assert chosen.spent.renyi(16.0) == pytest.approx(16 * 0.02 + tacit.Pure(epsilon=0.2).renyi(16.0))
     with pytest.raises(tacit.NoLaw):
@@ -263,11 +263,11 @@ def test_a_fixed_order() -> None:
     with pytest.raises(InvalidParameter):
         filter_for(tacit.Renyi(orders=(2.0, 4.0), epsilons=(1.0, 2.0)))
     with pytest.raises(tacit.NoLaw):
-        filter_for(tacit.Pure(epsilon=1)).admit(tacit.Gaussian(mu=0.1))
+        filter_for(tacit.Pure(epsilon=1)).admit(tacit.GaussianDP(mu=0.1))
 
 
 def test_gaussian_releases_fill_a_budget_by_their_squares() -> None:
-    chosen = filter_for(tacit.Gaussian(mu=1.0))
+    chosen = filter_for(tacit.GaussianDP(mu=1.0))
     for _ in range(64):
-        chosen.admit(tacit.Gaussian(mu=0.125))
-    assert not chosen.fits(tacit.Gaussian(mu=0.125))
+        chosen.admit(tacit.GaussianDP(mu=0.125))
+    assert not chosen.fits(tacit.GaussianDP(mu=0.125))

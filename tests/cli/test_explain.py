@@ -183,7 +183,7 @@ def test_the_belief_panel_pays_for_both_sides() -> None:
     """Odds leave the band upwards or downwards: each side has half of the probability that is named."""
     from tacit.report.figures import _working_epsilon
 
-    guarantee = tacit.Guarantee(bound=tacit.Gaussian(mu=1.0), unit=tacit.rows())
+    guarantee = tacit.Guarantee(bound=tacit.GaussianDP(mu=1.0), unit=tacit.rows())
     loss, note = _working_epsilon(guarantee)
     # the loss is N(1/2, 1) under the truth: both tails beyond the band, exactly
     upper = 0.5 * math.erfc((loss - 0.5) / math.sqrt(2))

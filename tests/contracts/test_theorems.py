@@ -79,7 +79,7 @@ BUDGETS = [
     tacit.Pure(epsilon=9.0),
     tacit.Approximate(epsilon=9.0, delta=1e-3),
     tacit.Concentrated(rho=9.0),
-    tacit.Gaussian(mu=9.0),
+    tacit.GaussianDP(mu=9.0),
     Renyi(orders=(2.0, 8.0), epsilons=(9.0, 9.0)),
 ]
 

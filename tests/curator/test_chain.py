@@ -37,8 +37,8 @@ WAYS: list[tuple[dict[str, Any], Any]] = [
     ({"epsilon": 1, "delta": 1e-6}, APPROXIMATE),
     ({"rho": 0.05}, tacit.Concentrated(rho=1e6)),
     ({"epsilon": 0.4}, tacit.Concentrated(rho=1e6)),
-    ({"mu": 0.3}, tacit.Gaussian(mu=1e6)),
-    ({"epsilon": 0.4}, tacit.Gaussian(mu=1e6)),
+    ({"mu": 0.3}, tacit.GaussianDP(mu=1e6)),
+    ({"epsilon": 0.4}, tacit.GaussianDP(mu=1e6)),
     ({"rho": 0.05}, RENYI),
     ({"within": 40, "confidence": 0.9}, tacit.Pure(epsilon=1e6)),
     ({"within": 40, "delta": 1e-6, "simultaneous": True}, APPROXIMATE),
@@ -161,7 +161,7 @@ PLANS: dict[str, tuple[list[Any], dict[str, Any], Any]] = {
     "targets": ([("counts", {"target": 5}), ("sums", {"target": 40})], {"epsilon": 1, "delta": 1e-3}, APPROXIMATE),
     "rho": ([("counts", {"weight": 2}), ("mean", {}), ("ratio", {}), ("variance", {})], {"rho": 0.1},
             tacit.Concentrated(rho=1e6)),
-    "mu": ([("counts", {"weight": 2}), ("quantiles", {}), ("ratio", {})], {"mu": 0.4}, tacit.Gaussian(mu=1e6)),
+    "mu": ([("counts", {"weight": 2}), ("quantiles", {}), ("ratio", {})], {"mu": 0.4}, tacit.GaussianDP(mu=1e6)),
     "own and shared": (
         [("counts", {"epsilon": 0.5, "delta": 1e-3}), ("keys", {"epsilon": 1, "delta": 1e-3})]
         + [("sum", {}), ("histogram", {}), ("margins", {}), ("means", {})] * 6,

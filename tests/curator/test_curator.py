@@ -75,8 +75,8 @@ def test_another_version_is_not_answered_from_the_record(make: Any) -> None:
         (tacit.Approximate(epsilon=1.0, delta=1e-5), {"epsilon": 0.25, "delta": 1e-6}, "approximate"),
         (tacit.Concentrated(rho=0.5), {"rho": 0.02}, "concentrated"),
         (tacit.Concentrated(rho=0.5), {"epsilon": 0.2}, "concentrated"),
-        (tacit.Gaussian(mu=1.0), {"mu": 0.2}, "gaussian"),
-        (tacit.Gaussian(mu=1.0), {"epsilon": 0.2}, "gaussian"),
+        (tacit.GaussianDP(mu=1.0), {"mu": 0.2}, "gaussian"),
+        (tacit.GaussianDP(mu=1.0), {"epsilon": 0.2}, "gaussian"),
         (tacit.Renyi(orders=(2.0, 8.0), epsilons=(1.0, 4.0)), {"rho": 0.02}, "renyi"),
     ],
 )

@@ -68,7 +68,7 @@ def test_every_field_of_an_ask_changes_the_digest() -> None:
     one = replace(tacit.ask(tacit.mean("v"), name="m"), **own)
     changed = [replace(one, **{name: value}) for name, values in CHANGED.items() for value in values]
     differ([digest(a, unit=unit) if a.price.kind == "pure" else
-            make_plan([a], schema=SCHEMA, unit=unit, budget=tacit.Gaussian(mu=9.0)).digest
+            make_plan([a], schema=SCHEMA, unit=unit, budget=tacit.GaussianDP(mu=9.0)).digest
             for a in [one, *changed]])  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def test_every_field_of_a_price_changes_the_digest() -> None:
     }
     assert set(ways) == {f.name for f in fields(Price)}
     one = tacit.ask(tacit.count(by="a"), name="c")
-    budget = {"rho": tacit.Concentrated(rho=9.0), "mu": tacit.Gaussian(mu=9.0)}
+    budget = {"rho": tacit.Concentrated(rho=9.0), "mu": tacit.GaussianDP(mu=9.0)}
     differ(
         [
             make_plan(

@@ -95,14 +95,14 @@ def test_shares_of_any_mixture_add_up_to_the_price() -> None:
     delta = sum((p.delta for p in prices if p.delta is not None), Fraction(0))
     mus = [float(p.mu) ** 2 for p in prices if p.mu is not None]
     assert epsilon + Fraction(len(mus), len(prices)) == 1
-    rest = tacit.Gaussian(mu=math.sqrt(sum(mus)) * (1 - 1e-9)) if mus else tacit.Pure(epsilon=0.0)
+    rest = tacit.GaussianDP(mu=math.sqrt(sum(mus)) * (1 - 1e-9)) if mus else tacit.Pure(epsilon=0.0)
     assert float(delta) + rest.delta(float(1 - epsilon)) <= 1e-6
     assert plan.charged.exact["epsilon"] <= 1
 
 
 @pytest.mark.parametrize("paid", [{"rho": 0.05}, {"mu": 0.3}])
 def test_ranks_take_pure_noise_inside_any_price_where_it_is_better(paid: dict[str, Any]) -> None:
-    budget = tacit.Concentrated(rho=1e3) if "rho" in paid else tacit.Gaussian(mu=1e3)
+    budget = tacit.Concentrated(rho=1e3) if "rho" in paid else tacit.GaussianDP(mu=1e3)
     with curator("add-or-remove", budget) as held:
         fine, coarse = (held.preview(tacit.median(c), **paid) for c in ("x", "y"))
     assert "Gaussian" in fine.releases[0].treatment.reason.split(":")[0]

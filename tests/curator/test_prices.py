@@ -116,7 +116,7 @@ def test_a_guess_at_rows_is_a_whole_number(rows: Any) -> None:
     "budget",
     [
         tacit.Approximate(epsilon=1e9, delta=0.9), tacit.Pure(epsilon=1e9), tacit.Concentrated(rho=1e9),
-        tacit.Gaussian(mu=1e9), tacit.Renyi(orders=(2.0, 8.0), epsilons=(1e9, 1e9)),
+        tacit.GaussianDP(mu=1e9), tacit.Renyi(orders=(2.0, 8.0), epsilons=(1e9, 1e9)),
     ],
     ids=lambda b: b.kind,
 )  # fmt: skip
@@ -188,7 +188,7 @@ def test_means_of_groups_of_people_have_a_price_under_every_budget(size: int, st
         tacit.Pure(epsilon=9.0),
         tacit.Concentrated(rho=9.0),
     ]
-    for budget in [*budgets, tacit.Gaussian(mu=9.0)]:
+    for budget in [*budgets, tacit.GaussianDP(mu=9.0)]:
         held = tacit.Curator(pa.table({"id": [1]}), protect=unit, schema=schema, budget=budget)
         plan = held.preview([tacit.mean("x", by="s"), tacit.mean("x")], epsilon=0.5)
         assert plan.charged.bound is not None

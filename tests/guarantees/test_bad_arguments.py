@@ -20,7 +20,7 @@ from tacit.guarantees import meaning, record
 from tacit.guarantees.laws import gaussian_noise
 
 PURE, STATED = tacit.Pure(epsilon=1), tacit.Approximate(epsilon=1, delta=1e-6)
-NORMAL, CURVE = tacit.Gaussian(mu=1), tacit.Profile.laplace(epsilon=1)
+NORMAL, CURVE = tacit.GaussianDP(mu=1), tacit.Profile.laplace(epsilon=1)
 PROMISE = tacit.Guarantee(bound=PURE, unit=tacit.rows())
 NOISE = events.Laplace(epsilon=1.0)
 BAD: list[Any] = [
@@ -64,7 +64,7 @@ CALLS: list[Call] = [
     call(tacit.Approximate, epsilon=1.0, delta=0.1),
     call(tacit.Pointwise, epsilon=1.0, delta=0.1),
     call(tacit.Concentrated, rho=1.0),
-    call(tacit.Gaussian, mu=1.0),
+    call(tacit.GaussianDP, mu=1.0),
     call(tacit.Renyi, orders=(2.0,), epsilons=(1.0,)),
     call(tacit.Profile, directions=CURVE.directions),
     call(tacit.Profile.from_pair, [0.5, 0.5], [0.4, 0.6]),

@@ -21,11 +21,11 @@ def test_published_values_of_the_closed_forms() -> None:
     # Canonne, Kamath, Steinke 2020 conversion at delta = 1e-6; exact Gaussian beside it (Balle, Wang 2018).
     assert tacit.Concentrated(rho=0.1).epsilon(1e-6) == pytest.approx(2.142, abs=5e-4)
     assert tacit.Concentrated(rho=0.5).epsilon(1e-6) == pytest.approx(5.222, abs=5e-4)
-    assert tacit.Gaussian(mu=math.sqrt(0.2)).epsilon(1e-6) == pytest.approx(1.995, abs=5e-4)
-    assert tacit.Gaussian(mu=1.0).epsilon(1e-6) == pytest.approx(4.887, abs=5e-4)
+    assert tacit.GaussianDP(mu=math.sqrt(0.2)).epsilon(1e-6) == pytest.approx(1.995, abs=5e-4)
+    assert tacit.GaussianDP(mu=1.0).epsilon(1e-6) == pytest.approx(4.887, abs=5e-4)
     # Noise multiplier 4.2247 for (1, 1e-6).
-    assert tacit.Gaussian(mu=1 / 4.2247).delta(1.0) <= 1.0001e-6
-    assert tacit.Gaussian(mu=1 / 4.2246).delta(1.0) > 1e-6
+    assert tacit.GaussianDP(mu=1 / 4.2247).delta(1.0) <= 1.0001e-6
+    assert tacit.GaussianDP(mu=1 / 4.2246).delta(1.0) > 1e-6
     # Hall's classic constant: sqrt(2 ln(2/delta)) / epsilon = 5.3868; with 1.25 in place of 2: 5.2988.
     assert math.sqrt(2 * math.log(1.25e6)) == pytest.approx(5.2988, abs=5e-5)
 
@@ -33,7 +33,7 @@ def test_published_values_of_the_closed_forms() -> None:
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 2.5])
 def test_gaussian_curve_is_the_integral_of_the_densities(mu: float, epsilon: float) -> None:
-    assert tacit.Gaussian(mu=mu).delta(epsilon) == pytest.approx(
+    assert tacit.GaussianDP(mu=mu).delta(epsilon) == pytest.approx(
         second.gaussian_hockey_stick(mu, epsilon), rel=1e-7, abs=1e-12
     )
 
@@ -83,7 +83,7 @@ def test_divergence_does_not_decrease_with_the_order(bound: Bound, one: float, t
 
 @given(concentrated, gaussian)
 def test_concentrated_curve_is_above_the_gaussian_with_the_same_rho(
-    wide: tacit.Concentrated, tight: tacit.Gaussian
+    wide: tacit.Concentrated, tight: tacit.GaussianDP
 ) -> None:
     bound = tacit.Concentrated(rho=tight.mu**2 / 2 * (1 + 1e-15))
     for epsilon in (0.0, 0.3, 1.0, 4.0):
@@ -122,9 +122,9 @@ def test_extremes_are_right() -> None:
     assert tacit.Pure(epsilon=1e-12).delta(0.0) == pytest.approx(5e-13, rel=1e-9)
     assert tacit.Pure(epsilon=1e3).delta(999.0) == pytest.approx(1 - math.exp(-1), rel=1e-12)
     assert tacit.Pure(epsilon=1e3).renyi(3.0) == 1000.0
-    assert tacit.Gaussian(mu=1e-12).epsilon(1e-6) == 0.0
-    assert tacit.Gaussian(mu=1.0).delta(1e3) == 5e-324  # positive, and rounded up to the least float
-    assert tacit.Gaussian(mu=1e3).epsilon(1e-300) == pytest.approx(537046.114, rel=1e-8)
+    assert tacit.GaussianDP(mu=1e-12).epsilon(1e-6) == 0.0
+    assert tacit.GaussianDP(mu=1.0).delta(1e3) == 5e-324  # positive, and rounded up to the least float
+    assert tacit.GaussianDP(mu=1e3).epsilon(1e-300) == pytest.approx(537046.114, rel=1e-8)
     assert tacit.Concentrated(rho=1e-12).epsilon(1e-6) < 1e-5
     assert tacit.Concentrated(rho=1e3).epsilon(1e-6) < 1e3 + 2 * math.sqrt(1e3 * math.log(1e6))
     assert math.isinf(tacit.Concentrated(rho=0.1).epsilon(0.0))
@@ -158,8 +158,8 @@ def test_renyi_between_and_beyond_its_orders() -> None:
         (tacit.Pointwise, {"epsilon": 1, "delta": math.nan}),
         (tacit.Concentrated, {"rho": -0.1}),
         (tacit.Concentrated, {"rho": math.inf}),
-        (tacit.Gaussian, {"mu": math.nan}),
-        (tacit.Gaussian, {"mu": -1}),
+        (tacit.GaussianDP, {"mu": math.nan}),
+        (tacit.GaussianDP, {"mu": -1}),
         (tacit.Renyi, {"orders": (1.0,), "epsilons": (1.0,)}),
         (tacit.Renyi, {"orders": (0.5,), "epsilons": (1.0,)}),
         (tacit.Renyi, {"orders": (2.0, 2.0), "epsilons": (1.0, 1.0)}),
@@ -175,7 +175,7 @@ def test_bad_bounds_cannot_exist(kind: type[Bound], wrong: dict[str, object]) ->
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, "1", None])
 def test_bad_questions_are_refused(bad: object) -> None:
-    bound = tacit.Gaussian(mu=1.0)
+    bound = tacit.GaussianDP(mu=1.0)
     for ask in (bound.delta, bound.epsilon, bound.renyi):
         with pytest.raises(InvalidParameter):
             ask(bad)  # type: ignore[operator]

@@ -23,8 +23,8 @@ def test_published_multipliers() -> None:
 @given(st.floats(1e-3, 20), st.floats(1e-12, 0.3))
 def test_the_budget_suffices_and_no_more_would(epsilon: float, delta: float) -> None:
     mu = tacit.gaussian_budget(epsilon=epsilon, delta=delta).mu
-    assert tacit.Gaussian(mu=mu).delta(epsilon) <= delta
-    assert tacit.Gaussian(mu=mu * (1 + 1e-9)).delta(epsilon) > delta
+    assert tacit.GaussianDP(mu=mu).delta(epsilon) <= delta
+    assert tacit.GaussianDP(mu=mu * (1 + 1e-9)).delta(epsilon) > delta
     if delta > 1e-9:
         assert second.gaussian_hockey_stick(mu, epsilon) == pytest.approx(delta, rel=1e-5)
 
@@ -32,7 +32,7 @@ def test_the_budget_suffices_and_no_more_would(epsilon: float, delta: float) -> 
 @given(st.floats(0.05, 1), st.floats(1e-10, 1e-2))
 def test_the_classic_constant_is_valid_up_to_one_and_wasteful(epsilon: float, delta: float) -> None:
     classic = classic_multiplier(epsilon=epsilon, delta=delta)
-    assert tacit.Gaussian(mu=1 / classic).delta(epsilon) <= delta
+    assert tacit.GaussianDP(mu=1 / classic).delta(epsilon) <= delta
     assert classic >= 1.15 * gaussian_multiplier(epsilon=epsilon, delta=delta)
 
 
@@ -52,7 +52,7 @@ def test_many_releases_three_ways() -> None:
     assert many.advanced > 10 * many.renyi > 10 * many.exact
     # each is enough: the composed curve stays below the target
     for multiplier in (many.advanced, many.renyi, many.exact):
-        composed = tacit.repeat(tacit.Gaussian(mu=1 / multiplier), 100)
+        composed = tacit.repeat(tacit.GaussianDP(mu=1 / multiplier), 100)
         assert composed._delta_at(1.0) <= 1e-6 * (1 + 1e-9)
 
 

@@ -38,7 +38,7 @@ def test_power_is_that_of_the_best_test_against_the_worst_pair(
 def test_power_against_gaussian_noise(mu: float, size: float) -> None:
     from scipy.special import ndtr, ndtri
 
-    value = power(tacit.Gaussian(mu=mu), size)
+    value = power(tacit.GaussianDP(mu=mu), size)
     exact = float(ndtr(ndtri(size) + mu))
     assert exact * (1 - 1e-9) <= value <= exact * (1 + 1e-9)
     rough = power(tacit.Concentrated(rho=mu**2 / 2 * (1 + 1e-12)), size)
@@ -113,7 +113,7 @@ def test_incentive() -> None:
     assert value.factor == pytest.approx(math.e)
     assert value.addend == 1e-6
     with pytest.raises(tacit.NoLaw):
-        incentive(tacit.Gaussian(mu=1))
+        incentive(tacit.GaussianDP(mu=1))
     # any harm, any outcome: checked on the worst pair
     p, q = second.worst_approximate(1.0, 1e-6)
     harm = np.random.default_rng(3).uniform(0, 1, (200, 4))
@@ -122,6 +122,6 @@ def test_incentive() -> None:
 
 def test_deterministic_and_private_is_constant() -> None:
     assert deterministic_is_constant(tacit.Approximate(epsilon=10, delta=0.999))
-    assert deterministic_is_constant(tacit.Gaussian(mu=5))
+    assert deterministic_is_constant(tacit.GaussianDP(mu=5))
     # two different constant outputs have H_e = 1 at every epsilon, which no bound with delta < 1 allows
     assert second.both([1.0, 0.0], [0.0, 1.0], 10.0) == 1.0

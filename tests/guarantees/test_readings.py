@@ -198,8 +198,8 @@ def test_the_incentive_knows_its_own_delta() -> None:
     with pytest.raises(tacit.NoLaw, match="larger delta"):
         stated.incentive(delta=0.0)
     with pytest.raises(tacit.NoLaw, match="larger delta"):
-        promise(tacit.Gaussian(mu=1)).incentive()
-    assert promise(tacit.Gaussian(mu=1)).incentive(delta=1e-6).addend == 1e-6
+        promise(tacit.GaussianDP(mu=1)).incentive()
+    assert promise(tacit.GaussianDP(mu=1)).incentive(delta=1e-6).addend == 1e-6
 
 
 def test_beliefs_are_drawn_where_they_are_limited() -> None:

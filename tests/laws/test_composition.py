@@ -56,7 +56,7 @@ def test_associative_and_commutative_within_a_kind(kind: str) -> None:
 
 @given(any_closed, any_closed, any_closed)
 def test_across_kinds_converting_early_only_costs(a: Bound, b: Bound, c: Bound) -> None:
-    if not {type(a), type(b), type(c)} <= {tacit.Pure, tacit.Gaussian, tacit.Concentrated}:
+    if not {type(a), type(b), type(c)} <= {tacit.Pure, tacit.GaussianDP, tacit.Concentrated}:
         return
     together, nested = tacit.compose(a, b, c), tacit.compose(tacit.compose(a, b), c)
     for epsilon in POINTS:
@@ -121,7 +121,7 @@ def test_composition_of_randomised_response_is_above_the_enumerated_product(
 
 def test_published_forms() -> None:
     assert tacit.compose(tacit.Pure(epsilon=1), tacit.Pure(epsilon=2)) == tacit.Pure(epsilon=3)
-    assert tacit.compose(tacit.Gaussian(mu=3), tacit.Gaussian(mu=4)) == tacit.Gaussian(mu=5)
+    assert tacit.compose(tacit.GaussianDP(mu=3), tacit.GaussianDP(mu=4)) == tacit.GaussianDP(mu=5)
     assert tacit.compose(tacit.Concentrated(rho=0.25), tacit.Concentrated(rho=0.5)) == tacit.Concentrated(
         rho=0.75
     )
@@ -152,7 +152,7 @@ def test_bad_compositions() -> None:
     with pytest.raises(InvalidParameter, match="slack"):
         tacit.compose(tacit.Pure(epsilon=1), slack=0.1)
     with pytest.raises(tacit.NoLaw):
-        tacit.compose(tacit.Gaussian(mu=1), law="basic")
+        tacit.compose(tacit.GaussianDP(mu=1), law="basic")
     with pytest.raises(tacit.NoLaw, match="nothing is promised"):
         tacit.repeat(tacit.Approximate(epsilon=1, delta=0.5), 2)
     with pytest.raises(InvalidParameter, match="all bounds or all guarantees"):

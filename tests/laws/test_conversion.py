@@ -21,7 +21,7 @@ AT = (0.0, 0.25, 1.0, 3.0)
 @pytest.mark.parametrize("mu", GAUSSIAN_MUS)
 def test_conversions_of_gaussian_noise_are_above_the_integrated_profile(mu: float) -> None:
     exact = {e: second.gaussian_hockey_stick(mu, e) for e in AT}
-    start = tacit.Gaussian(mu=mu)
+    start = tacit.GaussianDP(mu=mu)
     concentrated = tacit.convert(start, tacit.Concentrated)
     renyi = tacit.convert(start, tacit.Renyi)
     for bound in (start, concentrated, renyi, tacit.convert(concentrated, tacit.Renyi)):
@@ -50,16 +50,16 @@ def test_conversions_of_pure_are_above_randomised_response_and_nearly_reach_it(e
         tacit.convert(start, tacit.Pointwise),
         tacit.convert(start, tacit.Concentrated),
         tacit.convert(start, tacit.Concentrated, law="pure-to-concentrated-printed"),
-        tacit.convert(start, tacit.Gaussian),
+        tacit.convert(start, tacit.GaussianDP),
         tacit.convert(start, tacit.Renyi, orders=(1.5, 2.0, 4.0, math.inf)),
         tacit.convert(start, tacit.Renyi, law="pure-to-renyi-printed"),
     ):
         for at in (0.0, epsilon / 3, epsilon * 0.9):
             assert bound._delta_at(at) >= second.both(*pair, at) * (1 - 1e-9)
     # mu is the smallest possible: the Gaussian curve touches that of randomised response at epsilon = 0
-    mu = tacit.convert(start, tacit.Gaussian)
+    mu = tacit.convert(start, tacit.GaussianDP)
     assert mu.delta(0.0) == pytest.approx(second.both(*pair, 0.0), rel=1e-6)
-    assert tacit.Gaussian(mu=mu.mu * (1 - 1e-6)).delta(0.0) < second.both(*pair, 0.0)
+    assert tacit.GaussianDP(mu=mu.mu * (1 - 1e-6)).delta(0.0) < second.both(*pair, 0.0)
     # rho is the smallest possible: the divergence at orders near 1 reaches a rho
     rho = tacit.convert(start, tacit.Concentrated).rho
     for order in (1.0001, 1.1, 2.0, 10.0):
@@ -101,7 +101,7 @@ def test_budgets_suffice(epsilon: float, delta: float) -> None:
 def test_corrected_sensitivity_of_gaussian_noise() -> None:
     # Lecture 7, Thm 7.19 prints Delta/(2 sigma^2): at Delta = 2, sigma = 4 that would be 1/16, half the truth.
     mu = 2 / 4
-    rho = tacit.convert(tacit.Gaussian(mu=mu), tacit.Concentrated).rho
+    rho = tacit.convert(tacit.GaussianDP(mu=mu), tacit.Concentrated).rho
     assert rho == 2**2 / (2 * 4**2) == 0.125
     false = tacit.Concentrated(rho=2 / (2 * 4**2))
     # The printed constant under-reports: its divergence at order 8 is below the integrated one.
@@ -112,22 +112,28 @@ def test_corrected_sensitivity_of_gaussian_noise() -> None:
 
 @given(st.floats(0.01, 5), st.floats(1e-9, 0.1))
 def test_the_loss_is_small_with_the_probability_that_the_curve_shows(mu: float, tail: float) -> None:
-    bound = tacit.convert(tacit.Gaussian(mu=mu), tacit.Pointwise, delta=tail)
+    bound = tacit.convert(tacit.GaussianDP(mu=mu), tacit.Pointwise, delta=tail)
     # the loss of Gaussian noise is N(mu^2/2, mu^2): its exact tail must be below the stated one
     exceeds = 0.5 * math.erfc((float(bound.epsilon) / mu - mu / 2) / math.sqrt(2))
     assert exceeds <= tail
-    assert tacit.convert(bound, tacit.Approximate).delta >= tacit.Gaussian(mu=mu).delta(float(bound.epsilon))
+    assert tacit.convert(bound, tacit.Approximate).delta >= tacit.GaussianDP(mu=mu).delta(
+        float(bound.epsilon)
+    )
 
 
 def test_there_is_no_way_back() -> None:
-    for start in (tacit.Approximate(epsilon=1, delta=1e-6), tacit.Gaussian(mu=1), tacit.Concentrated(rho=1)):
+    for start in (
+        tacit.Approximate(epsilon=1, delta=1e-6),
+        tacit.GaussianDP(mu=1),
+        tacit.Concentrated(rho=1),
+    ):
         with pytest.raises(tacit.NoLaw):
             tacit.convert(start, tacit.Pure)
-    for target in (tacit.Concentrated, tacit.Gaussian, tacit.Renyi):
+    for target in (tacit.Concentrated, tacit.GaussianDP, tacit.Renyi):
         with pytest.raises(tacit.NoLaw):
             tacit.convert(tacit.Approximate(epsilon=1, delta=1e-6), target)
     with pytest.raises(tacit.NoLaw):
-        tacit.convert(tacit.Concentrated(rho=1), tacit.Gaussian)
+        tacit.convert(tacit.Concentrated(rho=1), tacit.GaussianDP)
     with pytest.raises(tacit.NoLaw, match="Rényi"):
         tacit.Approximate(epsilon=1, delta=1e-6).renyi(2)
 
@@ -161,7 +167,7 @@ def test_every_law_names_a_theorem() -> None:
 def test_a_bound_that_answers_at_an_order_converts_at_it(bound: Bound, at: list[float]) -> None:
     """`renyi(order)` and `convert(..., Renyi)` say the same, for curves too, or both refuse."""
     known: list[Bound] = [bound]
-    if isinstance(bound, tacit.Pure | tacit.Gaussian):
+    if isinstance(bound, tacit.Pure | tacit.GaussianDP):
         known.append(tacit.Profile.of(bound))
     for one in known:
         try:
@@ -202,6 +208,6 @@ def test_what_is_named_is_never_ignored() -> None:
     assert tacit.convert(stated, tacit.Approximate, epsilon=0.5).delta == stated.delta(0.5)
     with pytest.raises(tacit.NoLaw):
         tacit.convert(stated, tacit.Approximate, delta=1e-9)
-    for bound in (tacit.Pure(epsilon=1), tacit.Gaussian(mu=1), stated):
+    for bound in (tacit.Pure(epsilon=1), tacit.GaussianDP(mu=1), stated):
         with pytest.raises(InvalidParameter):
             tacit.convert(bound, type(bound), orders=(2.0,))

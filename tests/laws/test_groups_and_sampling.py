@@ -23,20 +23,20 @@ EPSILONS = (0.0, 0.2, 0.7, 1.5, 4.0)
 @given(st.floats(0.01, 2), st.integers(1, 6), st.floats(0.01, 3))
 def test_groups_of_gaussian_noise(mu: float, size: int, epsilon: float) -> None:
     """k steps move the mean by k: the exact curve is that of k mu."""
-    grown = tacit.group(tacit.Gaussian(mu=mu), size=size)
-    assert isinstance(grown, tacit.Gaussian)
+    grown = tacit.group(tacit.GaussianDP(mu=mu), size=size)
+    assert isinstance(grown, tacit.GaussianDP)
     assert mu * size * (1 - 1e-15) <= grown.mu <= mu * size * (1 + 1e-15)
-    point = tacit.Approximate(epsilon=epsilon, delta=tacit.Gaussian(mu=mu).delta(epsilon))
+    point = tacit.Approximate(epsilon=epsilon, delta=tacit.GaussianDP(mu=mu).delta(epsilon))
     try:
         grouped = tacit.group(point, size=size)
     except tacit.NoLaw:
         return
-    exact = tacit.Gaussian(mu=mu * size)
+    exact = tacit.GaussianDP(mu=mu * size)
     assert isinstance(grouped, tacit.Approximate)
     assert grouped.delta >= exact.delta(float(grouped.epsilon)) * (1 - 1e-12)
     rho = tacit.group(tacit.Concentrated(rho=mu**2 / 2), size=size)
     assert rho.renyi(3.0) >= exact.renyi(3.0) * (1 - 1e-12)
-    curve = tacit.convert(tacit.Gaussian(mu=mu), tacit.Renyi, orders=(2.0, 4.0, 8.0, 16.0, 32.0))
+    curve = tacit.convert(tacit.GaussianDP(mu=mu), tacit.Renyi, orders=(2.0, 4.0, 8.0, 16.0, 32.0))
     halved = tacit.group(curve, size=size)
     assert isinstance(halved, tacit.Renyi)
     for order, value in zip(halved.orders, halved.epsilons, strict=True):
@@ -45,7 +45,7 @@ def test_groups_of_gaussian_noise(mu: float, size: int, epsilon: float) -> None:
 
 def test_the_printed_group_law_is_false() -> None:
     """Groce sec. 3.2 prints (k epsilon, k delta): Gaussian mu = epsilon = .5, k = 2 has .127, not .105."""
-    delta = tacit.Gaussian(mu=0.5).delta(0.5)
+    delta = tacit.GaussianDP(mu=0.5).delta(0.5)
     exact = second.gaussian_hockey_stick(1.0, 1.0)
     assert 2 * delta == pytest.approx(0.105, abs=5e-4)
     assert exact == pytest.approx(0.1269, abs=5e-5)
@@ -70,10 +70,10 @@ def test_larger_groups_are_promised_less(bound: Bound, size: int) -> None:
 def test_sharper_group_divergence_is_sharper_and_tight_for_gaussian_noise_at_large_orders() -> None:
     from tacit.guarantees.laws.group import group_renyi, group_renyi_printed
 
-    curve = tacit.convert(tacit.Gaussian(mu=0.3), tacit.Renyi, orders=(4.0, 1024.0))
+    curve = tacit.convert(tacit.GaussianDP(mu=0.3), tacit.Renyi, orders=(4.0, 1024.0))
     sharp, printed = group_renyi(curve, 2), group_renyi_printed(curve, 2)
     assert sharp.epsilons < printed.epsilons
-    exact = tacit.Gaussian(mu=0.6).renyi(512.0)
+    exact = tacit.GaussianDP(mu=0.6).renyi(512.0)
     assert exact <= sharp.epsilons[-1] <= exact * 1.001
 
 
@@ -160,7 +160,9 @@ def test_sampling_without_replacement_against_enumeration(size: int, epsilon: fl
 @pytest.mark.parametrize("rate", [0.01, 0.2])
 def test_poisson_renyi_is_above_the_integrated_mixture_in_both_directions(mu: float, rate: float) -> None:
     curve = tacit.subsample(
-        tacit.convert(tacit.Gaussian(mu=mu), tacit.Renyi, orders=(2.0, 3.0, 8.0)), rate=rate, scheme="poisson"
+        tacit.convert(tacit.GaussianDP(mu=mu), tacit.Renyi, orders=(2.0, 3.0, 8.0)),
+        rate=rate,
+        scheme="poisson",
     )
     x = np.linspace(-30, 40, 700_001)
     q = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)

@@ -40,11 +40,11 @@ def consequences(draw: st.DrawFn, source: Bound) -> Bound:
     if kind == "pure":
         pure = source._epsilon_at(0.0)
         return tacit.Pure(epsilon=pure * nudge) if math.isfinite(pure) else source
-    if isinstance(source, tacit.Pure | tacit.Gaussian):
-        target = tacit.Concentrated if kind == "concentrated" else tacit.Gaussian
+    if isinstance(source, tacit.Pure | tacit.GaussianDP):
+        target = tacit.Concentrated if kind == "concentrated" else tacit.GaussianDP
         made = tacit.convert(source, target)
         value = (made.rho if isinstance(made, tacit.Concentrated) else made.mu) * nudge
-        return tacit.Concentrated(rho=value) if kind == "concentrated" else tacit.Gaussian(mu=value)
+        return tacit.Concentrated(rho=value) if kind == "concentrated" else tacit.GaussianDP(mu=value)
     return source
 
 
@@ -95,7 +95,7 @@ def test_never_true_where_the_curve_says_false(data: st.DataObject) -> None:
         pair = second.randomized_response(float(a.epsilon))
         for e in EPSILONS:
             assert second.both(*pair, e) <= b._delta_at(e) * (1 + 1e-9) + 1e-14
-    if isinstance(a, tacit.Gaussian):
+    if isinstance(a, tacit.GaussianDP):
         for e in EPSILONS:
             assert a.delta(e) <= b._delta_at(e) * (1 + 1e-9) + 1e-300
         for order in ORDERS:
@@ -122,8 +122,8 @@ def test_approximate_against_approximate_is_exact(e1: float, d1: float, e2: floa
 def test_chains_are_named() -> None:
     pure = promise(tacit.Pure(epsilon=1))
     assert pure.implies(promise(tacit.Concentrated(rho=0.5))).chain == ("pure-to-concentrated",)
-    assert pure.implies(promise(tacit.Gaussian(mu=1.24))).chain == ("pure-to-gaussian",)
-    gaussian = promise(tacit.Gaussian(mu=1))
+    assert pure.implies(promise(tacit.GaussianDP(mu=1.24))).chain == ("pure-to-gaussian",)
+    gaussian = promise(tacit.GaussianDP(mu=1))
     assert "gaussian-profile" in gaussian.implies(promise(tacit.Approximate(epsilon=1, delta=0.13))).chain
     wide = gaussian.implies(promise(tacit.Approximate(epsilon=1, delta=0.12)))
     assert not wide

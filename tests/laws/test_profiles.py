@@ -120,7 +120,7 @@ def test_two_laplace_releases_against_integration(one: float, two: float, at: fl
 @pytest.mark.parametrize("rate", [0.05, 0.5])
 @pytest.mark.parametrize("mu", [0.5, 2.0])
 def test_poisson_sampling_keeps_the_directions_apart(rate: float, mu: float) -> None:
-    sampled = tacit.subsample(tacit.Gaussian(mu=mu), rate=rate, scheme="poisson")
+    sampled = tacit.subsample(tacit.GaussianDP(mu=mu), rate=rate, scheme="poisson")
     assert isinstance(sampled, tacit.Profile)
     assert len(sampled.directions) == 2
     removal, addition = sampled.directions
@@ -146,10 +146,10 @@ def test_group_and_sampled_curves_are_above_the_exact_ones() -> None:
         exact = tacit.Profile.laplace(epsilon=1.0).delta(at)  # two steps move the mean by two
         assert tacit.group(noise, size=2)._delta_at(at) >= exact - 1e-12
     assert tacit.group(tacit.Profile.gaussian(mu=0.5), size=2) == tacit.Profile.gaussian(mu=1.0)
-    sampled = tacit.subsample(tacit.Gaussian(mu=1.0), rate=0.25, scheme="without-replacement")
+    sampled = tacit.subsample(tacit.GaussianDP(mu=1.0), rate=0.25, scheme="without-replacement")
     for at in AT:
         inner = math.log1p(math.expm1(at) / 0.25)
-        assert sampled._delta_at(at) == pytest.approx(0.25 * tacit.Gaussian(mu=1.0).delta(inner), rel=1e-6)
+        assert sampled._delta_at(at) == pytest.approx(0.25 * tacit.GaussianDP(mu=1.0).delta(inner), rel=1e-6)
     assert tacit.repeat(sampled, 4)._delta_at(0.5) >= sampled._delta_at(0.5)
     assert tacit.repeat(tacit.group(noise, size=2), 3)._delta_at(1.0) >= tacit.group(noise, size=2)._delta_at(
         1.0
@@ -163,9 +163,9 @@ def test_across_kinds_the_profile_is_the_common_ground() -> None:
     assert mixed.delta(0.5) >= tacit.Approximate(epsilon=0.1, delta=1e-7).delta(0.5)
     apart = tacit.Concentrated(rho=0.02).epsilon(1e-6) + 0.1
     assert mixed.epsilon(1.2e-6) <= apart * 1.01
-    renyi = tacit.convert(tacit.Gaussian(mu=0.3), tacit.Renyi)
+    renyi = tacit.convert(tacit.GaussianDP(mu=0.3), tacit.Renyi)
     assert tacit.compose(renyi, tacit.Approximate(epsilon=0.1, delta=1e-7))._delta_at(1.0) >= (
-        tacit.Gaussian(mu=0.3).delta(1.0)
+        tacit.GaussianDP(mu=0.3).delta(1.0)
     )
 
 
@@ -218,8 +218,8 @@ def test_implications_to_and_from_profiles(epsilon: float, delta: float) -> None
     assert promise(smaller).implies(promise(curve))
     larger = tacit.Approximate(epsilon=epsilon * 1.1, delta=min(0.9, delta + 0.01))
     assert not promise(larger).implies(promise(curve))
-    assert promise(tacit.Gaussian(mu=0.5)).implies(promise(tacit.Profile.gaussian(mu=0.6)))
-    assert not promise(tacit.Gaussian(mu=0.7)).implies(promise(tacit.Profile.gaussian(mu=0.6)))
+    assert promise(tacit.GaussianDP(mu=0.5)).implies(promise(tacit.Profile.gaussian(mu=0.6)))
+    assert not promise(tacit.GaussianDP(mu=0.7)).implies(promise(tacit.Profile.gaussian(mu=0.6)))
 
 
 def test_extreme_profiles() -> None:
@@ -227,7 +227,7 @@ def test_extreme_profiles() -> None:
     found = many.epsilon_between(1e-6)  # type: ignore[attr-defined]
     assert 0 < found.low <= found.high < 1000
     assert math.isinf(
-        tacit.compose(tacit.Gaussian(mu=1), tacit.Approximate(epsilon=1, delta=1e-6)).epsilon(1e-7)
+        tacit.compose(tacit.GaussianDP(mu=1), tacit.Approximate(epsilon=1, delta=1e-6)).epsilon(1e-7)
     )  # type: ignore[attr-defined]
     assert (
         tacit.compose(tacit.Profile.laplace(epsilon=0.5), tacit.Profile.laplace(epsilon=0.25)).epsilon(0.0)

@@ -17,7 +17,7 @@ from tacit.guarantees import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Pointwise,
     Pure,
     Renyi,
@@ -55,9 +55,9 @@ def test_sums_are_those_of_the_exact_rationals(amounts: list[float], budget: flo
     assert fits(Pure(epsilon=budget), *amounts) == (total <= Fraction(budget))
     rho = [Concentrated(rho=a) for a in amounts]
     assert fits(Concentrated(rho=budget), *rho) == (total <= Fraction(budget))
-    mu = [Gaussian(mu=a) for a in amounts]
+    mu = [GaussianDP(mu=a) for a in amounts]
     squares = sum(Fraction(a) ** 2 for a in amounts)
-    assert fits(Gaussian(mu=budget), *mu) == (squares <= Fraction(budget) ** 2)
+    assert fits(GaussianDP(mu=budget), *mu) == (squares <= Fraction(budget) ** 2)
 
 
 @given(
@@ -78,7 +78,7 @@ def test_both_numbers_of_an_approximate_budget_bind(
 
 @given(amounts=st.lists(AMOUNTS, max_size=6), budget=AMOUNTS)
 def test_what_is_said_to_be_left_does_fit_and_hardly_more_does(amounts: list[float], budget: float) -> None:
-    for kind, name in ((Pure, "epsilon"), (Concentrated, "rho"), (Gaussian, "mu")):
+    for kind, name in ((Pure, "epsilon"), (Concentrated, "rho"), (GaussianDP, "mu")):
         limit = Limit(bound=kind(**{name: budget}))
         done = charged(*(kind(**{name: a}) for a in amounts))
         if amounts and not fits(limit.bound, *(c.guarantee.bound for c in done)):
@@ -95,7 +95,7 @@ def test_what_is_said_to_be_spent_is_never_less_than_the_sum(amounts: list[float
     total = Fraction(spent(charged(*amounts), Limit(bound=Pure(epsilon=1))).epsilon)
     assert total >= sum(map(Fraction, amounts))
     squares = sum(Fraction(a) ** 2 for a in amounts)
-    mu = spent(charged(*(Gaussian(mu=a) for a in amounts)), Limit(bound=Gaussian(mu=1))).mu
+    mu = spent(charged(*(GaussianDP(mu=a) for a in amounts)), Limit(bound=GaussianDP(mu=1))).mu
     assert Fraction(mu) ** 2 >= squares
     assert mu == 0 or Fraction(math.nextafter(math.nextafter(mu, 0), 0)) ** 2 < squares
 
@@ -154,7 +154,7 @@ def test_either_rounding_of_a_fraction_is_its_float() -> None:
 @given(
     amounts=st.lists(AMOUNTS, min_size=1, max_size=6),
     budget=AMOUNTS,
-    kind=st.sampled_from([(Pure, "epsilon"), (Concentrated, "rho"), (Gaussian, "mu")]),
+    kind=st.sampled_from([(Pure, "epsilon"), (Concentrated, "rho"), (GaussianDP, "mu")]),
 )
 def test_the_filters_of_accounting_admit_the_same(
     amounts: list[float], budget: float, kind: tuple[type[Bound], str]

@@ -133,7 +133,7 @@ def test_gaussian_in_one_dimension_sums_its_own_curve(std, steps) -> None:
 
 
 def test_the_discrete_gaussian_is_not_the_continuous_one() -> None:
-    from tacit.guarantees import Gaussian as Curve
+    from tacit.guarantees import GaussianDP as Curve
 
     mechanism = Gaussian(sensitivity=L2(1), noise_std=0.5)
     ratios = [mechanism.delta(e) / Curve(mu=2.0).delta(float(e)) for e in np.linspace(0.1, 30, 60)]

@@ -103,7 +103,7 @@ def test_row(row: dict[str, Any]) -> None:
     elif row["group"] == "rdp_to_dp":
         mu = 1 / row["params"]["sigma"]
         curve = tacit.convert(
-            tacit.Gaussian(mu=mu), tacit.Renyi, orders=tuple(1 + 0.01 * i for i in range(2000, 5000, 1))
+            tacit.GaussianDP(mu=mu), tacit.Renyi, orders=tuple(1 + 0.01 * i for i in range(2000, 5000, 1))
         )
         agrees(row, curve.epsilon(row["delta"]))
     elif row["group"] == "calibration_single":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting import events
-from tacit.guarantees import Approximate, Concentrated, Gaussian, Pure, Rows
+from tacit.guarantees import Approximate, Concentrated, GaussianDP, Pure, Rows
 from tacit.mechanisms import (
     L1,
     L2,
@@ -148,7 +148,7 @@ ACCOUNTING: dict[str, dict[str, Any]] = {
     "AdvancedFilter": {"budget": Approximate(epsilon=1, delta=1e-6), "share": 0.5},
     "ApproximateFilter": {"budget": Approximate(epsilon=1, delta=1e-6)},
     "ConcentratedFilter": {"budget": Concentrated(rho=1)},
-    "GaussianFilter": {"budget": Gaussian(mu=1)},
+    "GaussianFilter": {"budget": GaussianDP(mu=1)},
     "PureFilter": {"budget": Pure(epsilon=1)},
     "RenyiFilter": {"order": 2, "epsilon": 1},
     "account": {"events": events.Pure(epsilon=1), "delta": 1e-6},
@@ -165,7 +165,7 @@ GUARANTEES: dict[str, dict[str, Any]] = {
     "BoundedAdversary": {"assumption": "AES", "advantage": 1e-9},
     "Concentrated": {"rho": 1},
     "Coupled": {"priv": "the row", "alt": "the rest", "family": 3},
-    "Gaussian": {"mu": 1},
+    "GaussianDP": {"mu": 1},
     "GroupOf": {"of": Rows(), "size": 2},
     "Guarantee": {"bound": Pure(epsilon=1), "unit": Rows()},
     "People": {"column": "id", "at_most": 3, "groups": 2},

@@ -17,7 +17,7 @@ pure = st.builds(lambda e: tacit.Pure(epsilon=e), epsilons)
 approximate = st.builds(lambda e, d: tacit.Approximate(epsilon=e, delta=d), epsilons, deltas)
 pointwise = st.builds(lambda e, d: tacit.Pointwise(epsilon=e, delta=d), epsilons, deltas)
 concentrated = st.builds(lambda r: tacit.Concentrated(rho=r), st.floats(1e-6, 5))
-gaussian = st.builds(lambda m: tacit.Gaussian(mu=m), st.floats(1e-4, 4))
+gaussian = st.builds(lambda m: tacit.GaussianDP(mu=m), st.floats(1e-4, 4))
 
 
 @st.composite

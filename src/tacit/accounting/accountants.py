@@ -29,9 +29,8 @@ from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, probability, text
 from tacit.exact.rounding import Interval, sum_up
-from tacit.guarantees import Bound, Profile, Renyi, convert
+from tacit.guarantees import Bound, GaussianDP, Profile, Renyi, convert
 from tacit.guarantees import Concentrated as ConcentratedBound
-from tacit.guarantees import Gaussian as GaussianBound
 from tacit.guarantees import Pure as PureBound
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
 from tacit.guarantees.losses import Pair, Product
@@ -89,11 +88,11 @@ def _losses(parts: Counted, neighbours: Neighbours) -> Profile:
     return Profile(directions=(forward,) if forward == backward else (forward, backward))
 
 
-def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianBound | None:
+def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianDP | None:
     if not all(isinstance(e, Gaussian) for e, _ in parts):
         return None
     squared = sum((n * e.squared for e, n in parts if isinstance(e, Gaussian)), Fraction(0))
-    return GaussianBound(mu=upper(lambda: ball(squared).sqrt()))
+    return GaussianDP(mu=upper(lambda: ball(squared).sqrt()))
 
 
 def _pure(parts: Counted, neighbours: Neighbours) -> PureBound | None:

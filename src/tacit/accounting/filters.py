@@ -22,7 +22,7 @@ from tacit.errors import BudgetExceeded, InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, order_above_one, probability
 from tacit.exact.rounding import up
-from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Pure, Renyi, convert
+from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi, convert
 from tacit.guarantees.bounds.base import no_renyi
 from tacit.guarantees.given import instance
 
@@ -170,18 +170,18 @@ class ConcentratedFilter(Filter):
 class GaussianFilter(Filter):
     """The sum of mu^2 (theorem `compose-gaussian`), for Gaussian releases."""
 
-    def __init__(self, budget: Gaussian) -> None:
-        _a_budget(budget, Gaussian)
+    def __init__(self, budget: GaussianDP) -> None:
+        _a_budget(budget, GaussianDP)
         super().__init__((Fraction(budget.mu) ** 2,))
 
     def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
-        return (Fraction(_as(bound, Gaussian).mu) ** 2,)
+        return (Fraction(_as(bound, GaussianDP).mu) ** 2,)
 
     @property
-    def spent(self) -> Gaussian:
+    def spent(self) -> GaussianDP:
         """The root of the sum so far."""
         total = self._total.values[0]
-        return Gaussian(mu=upper(lambda: ball(total).sqrt()))
+        return GaussianDP(mu=upper(lambda: ball(total).sqrt()))
 
     def _told(self, values: tuple[Fraction, ...]) -> str:
         return f"mu {float(values[0]) ** 0.5:.4g}"
@@ -263,7 +263,7 @@ def filter_for(budget: Bound) -> Filter:
             return ApproximateFilter(budget)
         case Concentrated():
             return ConcentratedFilter(budget)
-        case Gaussian():
+        case GaussianDP():
             return GaussianFilter(budget)
         case Renyi() if len(budget.orders) == 1:
             return RenyiFilter(order=budget.orders[0], epsilon=budget.epsilons[0])

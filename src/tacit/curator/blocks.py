@@ -22,8 +22,7 @@ from tacit.accounting.events import Event
 from tacit.accounting.events import Gaussian as GaussianEvent
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.rounding import up
-from tacit.guarantees import Bound, Pure
-from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees import Bound, GaussianDP, Pure
 from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian
 from tacit.noise.source import Source
 from tacit.statistics.base import Integers
@@ -84,7 +83,7 @@ class Block:
         if self.law == "laplace":
             return Pure(epsilon=up(self.level))
         square = self.l2_squared / self.level**2
-        return GaussianBound(mu=upper(lambda: ball(square).sqrt()))
+        return GaussianDP(mu=upper(lambda: ball(square).sqrt()))
 
     @property
     def event(self) -> Event:

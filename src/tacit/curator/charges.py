@@ -24,7 +24,7 @@ from tacit.curator.treatments import Treatment
 from tacit.errors import NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.rounding import down, sum_up, up
-from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Neighbours, Pure, Renyi, convert
+from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Neighbours, Pure, Renyi, convert
 
 __all__ = ["Charged", "Shared", "charge"]
 
@@ -68,7 +68,7 @@ def charge(
             return Charged(
                 bound=Concentrated(rho=up(total)), exact={"rho": total}, theorem="compose-concentrated"
             )
-        case Gaussian():
+        case GaussianDP():
             return _gaussian(costs)
         case Renyi():
             epsilons = [sum_up(b.renyi(a) for c in costs for b in _bounds(c)) for a in budget.orders]
@@ -192,7 +192,7 @@ def _bounds(cost: Treatment) -> list[Bound]:
     for event in cost.events:
         epsilon = event.pure() if isinstance(event, events.Simple) else None
         if isinstance(event, events.Gaussian):
-            found.append(Gaussian(mu=event.mu))
+            found.append(GaussianDP(mu=event.mu))
         elif epsilon is not None:
             found.append(Pure(epsilon=epsilon))
         else:
@@ -214,6 +214,6 @@ def _gaussian(costs: Sequence[Treatment]) -> Charged:
                 raise NoLaw(
                     operation="paying from a Gaussian budget", reason=f"a {event.kind} event has no mu"
                 )
-            square += Fraction(convert(Pure(epsilon=epsilon), Gaussian).mu) ** 2
+            square += Fraction(convert(Pure(epsilon=epsilon), GaussianDP).mu) ** 2
     total = square
-    return Charged(bound=Gaussian(mu=upper(lambda: ball(total).sqrt())), theorem="compose-gaussian")
+    return Charged(bound=GaussianDP(mu=upper(lambda: ball(total).sqrt())), theorem="compose-gaussian")

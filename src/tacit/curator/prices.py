@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees import Approximate, Bound, Concentrated, Gaussian, Pure
+from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure
 
 __all__ = ["Number", "Price", "decimal", "exact_numbers", "flag", "price"]
 
@@ -160,7 +160,7 @@ class Price:
             case "concentrated":
                 return Concentrated(rho=float(self.rho or 0))
             case "gaussian":
-                return Gaussian(mu=float(self.mu or 0))
+                return GaussianDP(mu=float(self.mu or 0))
         raise InvalidParameter(parameter="price", value="an accuracy", must="be turned into a price first")
 
     def part(self, share: Fraction) -> Price:

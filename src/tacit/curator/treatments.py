@@ -22,8 +22,16 @@ from tacit.curator.prices import CONFIDENCE, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, lower
 from tacit.exact.rounding import down, up
-from tacit.guarantees import Approximate, Bound, Concentrated, Pure, Renyi, compose, gaussian_budget
-from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees import (
+    Approximate,
+    Bound,
+    Concentrated,
+    GaussianDP,
+    Pure,
+    Renyi,
+    compose,
+    gaussian_budget,
+)
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
@@ -317,7 +325,7 @@ def _accurate(question: Question, price: Price, groups: Sequence[Group], budget:
 
 def _cheaper(options: dict[str, Block], price: Price, budget: Bound | None) -> Treatment:
     """Of two noises with the same error, the one that costs less of what the budget is kept in."""
-    if isinstance(budget, Concentrated | GaussianBound | Renyi):
+    if isinstance(budget, Concentrated | GaussianDP | Renyi):
         costs, what = {name: float(block.rho) for name, block in options.items()}, "rho"
     elif price.delta is not None and not isinstance(budget, Pure):
         delta, what = down(price.delta), "epsilon"

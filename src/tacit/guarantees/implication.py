@@ -13,7 +13,7 @@ from tacit.guarantees.bounds import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Pointwise,
     Profile,
     Pure,
@@ -58,8 +58,8 @@ def bound_implies(known: Bound, wanted: Bound) -> Implication:
                 _curve_theorem(known),
                 f"delta at epsilon = {float(wanted.epsilon):g}",
             )
-        case Gaussian():
-            return _converted(known, Gaussian, wanted.mu, "mu")
+        case GaussianDP():
+            return _converted(known, GaussianDP, wanted.mu, "mu")
         case Concentrated():
             return _converted(known, Concentrated, wanted.rho, "rho")
         case Renyi():
@@ -97,14 +97,14 @@ def _pointwise(known: Bound, wanted: Pointwise) -> Implication:
 
 
 def _converted(
-    known: Bound, kind: type[Gaussian] | type[Concentrated], level: float, name: str
+    known: Bound, kind: type[GaussianDP] | type[Concentrated], level: float, name: str
 ) -> Implication:
     """Through the default law to the wanted kind, by the number it gives."""
     chain: tuple[str, ...] = ()
     if not isinstance(known, kind):
         # A pure epsilon hides in every bound that is finite at delta = 0.
         hidden = known._epsilon(0.0)
-        if isinstance(known, Gaussian) and kind is Concentrated:
+        if isinstance(known, GaussianDP) and kind is Concentrated:
             chain = ("gaussian-to-concentrated",)
         elif math.isfinite(hidden):
             chain = (*(() if isinstance(known, Pure) else _pure_theorem(known)), f"pure-to-{kind.kind}")
@@ -141,8 +141,8 @@ def _profile(known: Bound, wanted: Profile) -> Implication:
         level = wanted.gaussian_mu()
         own = known.gaussian_mu() if isinstance(known, Profile) else None
         if level is not None:
-            inner: Bound = Gaussian(mu=own) if own is not None else known
-            return bound_implies(inner, Gaussian(mu=level))
+            inner: Bound = GaussianDP(mu=own) if own is not None else known
+            return bound_implies(inner, GaussianDP(mu=level))
         return Implication(
             holds=False,
             reason="the other curve is not linear between finitely many points; compare at a delta",
@@ -165,7 +165,7 @@ def _curve_theorem(bound: Bound) -> tuple[str, ...]:
         Pure: ("pure-to-approximate", "approximate-profile"),
         Pointwise: ("pointwise-to-approximate", "approximate-profile"),
         Approximate: ("approximate-profile",),
-        Gaussian: ("gaussian-profile",),
+        GaussianDP: ("gaussian-profile",),
         Concentrated: ("concentrated-to-approximate",),
         Renyi: ("renyi-to-approximate",),
         Profile: ("dominating-pair",),
@@ -176,7 +176,7 @@ def _curve_theorem(bound: Bound) -> tuple[str, ...]:
 def _renyi_theorem(bound: Bound) -> tuple[str, ...]:
     names: dict[type[Bound], tuple[str, ...]] = {
         Pure: ("pure-to-renyi",),
-        Gaussian: ("gaussian-to-concentrated", "concentrated-to-renyi"),
+        GaussianDP: ("gaussian-to-concentrated", "concentrated-to-renyi"),
         Concentrated: ("concentrated-to-renyi",),
         Renyi: ("renyi-interpolation",),
         Profile: ("dominating-pair",),

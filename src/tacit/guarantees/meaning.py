@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, probability
-from tacit.guarantees.bounds import Approximate, Bound, Gaussian, Pure
+from tacit.guarantees.bounds import Approximate, Bound, GaussianDP, Pure
 from tacit.guarantees.bounds.gaussian import normal_cdf
 from tacit.guarantees.given import instance
 from tacit.guarantees.laws.registry import law
@@ -45,7 +45,7 @@ def power(bound: Bound, size: float) -> float:
     s = probability("size", size)
     if s == 1:
         return 1.0
-    if isinstance(bound, Gaussian):
+    if isinstance(bound, GaussianDP):
         return _gaussian_power(bound.mu, s)
     if isinstance(bound, Approximate | Pure):
         return min(

@@ -10,7 +10,7 @@ from tacit.guarantees.bounds import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Pointwise,
     Profile,
     Pure,
@@ -26,7 +26,7 @@ __all__ = ["VERSION", "from_record", "to_record"]
 VERSION = 1
 
 _BOUNDS: dict[str, type[Bound]] = {
-    c.kind: c for c in (Pure, Approximate, Pointwise, Concentrated, Gaussian, Renyi)
+    c.kind: c for c in (Pure, Approximate, Pointwise, Concentrated, GaussianDP, Renyi)
 }
 _UNITS: dict[str, type[Unit]] = {"rows": Rows, "people": People, "group": GroupOf, "coupled": Coupled}
 _CONDITIONS: dict[str, type[Condition]] = {

@@ -27,7 +27,7 @@ from tacit.guarantees import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Guarantee,
     Pure,
     Renyi,
@@ -312,7 +312,7 @@ def _bound(currency: Bound, amounts: Amounts, rounded: Callable[[Any], float]) -
         return Renyi(orders=currency.orders, epsilons=tuple(values))
     if currency.kind == "gaussian":
         square = next(iter(amounts.values())) or Fraction(0)
-        return Gaussian(mu=_root(square, rounded))
+        return GaussianDP(mu=_root(square, rounded))
     if currency.kind == "approximate":
         if values[1] >= 1:
             raise NoLaw(operation="the sum of the charges", reason="their deltas add up to 1 or more")

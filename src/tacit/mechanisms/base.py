@@ -17,8 +17,7 @@ from tacit.exact.checks import whole
 from tacit.exact.integers import Integers, add_exact, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
-from tacit.guarantees import Approximate, Bound, Concentrated, Pure
-from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure
 from tacit.mechanisms.grid import Released
 from tacit.noise.source import Source, default_source
 
@@ -102,7 +101,7 @@ def event_of(bound: Bound) -> Event:
             return events.Approximate(epsilon=float(bound.epsilon), delta=float(bound.delta))
         case Concentrated():
             return events.Concentrated(rho=bound.rho)
-        case GaussianBound():
+        case GaussianDP():
             mu = bound.mu
             return events.Gaussian(noise_multiplier=lower(lambda: 1 / ball(mu)))
     raise NoLaw(

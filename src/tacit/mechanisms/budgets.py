@@ -9,8 +9,7 @@ from fractions import Fraction
 from tacit.exact.balls import ball, upper
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import sum_up, up
-from tacit.guarantees import Bound, Pure
-from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees import Bound, GaussianDP, Pure
 from tacit.mechanisms.base import Mechanism, epsilon_parameter
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
@@ -41,7 +40,7 @@ class Budget:
 
         limit = delta_parameter(delta)
         goal = -up(-target)
-        mu = greatest(lambda m: GaussianBound(mu=up(m)).delta(goal) <= limit, Fraction(1 << 10)) * SLACK
+        mu = greatest(lambda m: GaussianDP(mu=up(m)).delta(goal) <= limit, Fraction(1 << 10)) * SLACK
         return cls(epsilon=target, delta=limit, mu=mu)
 
 
@@ -65,5 +64,5 @@ def composed_bound(mechanisms: Sequence[Mechanism | None]) -> Bound:
         return bounds[0]
     if all(isinstance(b, Pure) for b in bounds):
         return Pure(epsilon=sum_up([float(b.epsilon) for b in bounds if isinstance(b, Pure)]))
-    mus = [b.mu for b in bounds if isinstance(b, GaussianBound)]
-    return GaussianBound(mu=upper(lambda: sum((ball(m) ** 2 for m in mus), ball(0)).sqrt()))
+    mus = [b.mu for b in bounds if isinstance(b, GaussianDP)]
+    return GaussianDP(mu=upper(lambda: sum((ball(m) ** 2 for m in mus), ball(0)).sqrt()))

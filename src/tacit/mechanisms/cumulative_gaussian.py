@@ -18,7 +18,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import Integers, add_exact
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees import GaussianDP
 from tacit.mechanisms.base import epsilon_parameter, shown
 from tacit.mechanisms.cumulative import Cumulated, Cumulative, checked_bins
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
@@ -93,7 +93,7 @@ def _aligned(inverse: Floats, cross: Floats) -> Floats:
 class CumulativeGaussian(Cumulative):
     """y = R h + N(0, noise_std^2) rounded, then F = B y: R the square root of the summation matrix, in integers.
 
-    Guarantee: Gaussian(mu = |R| sqrt(l2_squared) / noise_std), |R| its longest column, exactly: R has no negative
+    Guarantee: GaussianDP(mu = |R| sqrt(l2_squared) / noise_std), |R| its longest column, exactly: R has no negative
     entry, so a move p - q has |R(p - q)|^2 <= |Rp|^2 + |Rq|^2 <= |R|^2 (|p|_1^2 + |q|_1^2) <= |R|^2 l2_squared.
     Assumptions: counts of rows over public bins, and l2_squared bounds |p|_1^2 + |q|_1^2 for the rows p that come
     and q that go (m^2 for a unit of m rows, 2 m^2 if it is replaced). F is post-processing of y.
@@ -153,7 +153,7 @@ class CumulativeGaussian(Cumulative):
         return RoundedGaussian(sensitivity=L2.root(square), noise_std=self.noise_std, dimension=1)
 
     @property
-    def bound(self) -> GaussianBound:
+    def bound(self) -> GaussianDP:
         return self._inner.bound
 
     @property

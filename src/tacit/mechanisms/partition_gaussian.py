@@ -18,8 +18,7 @@ from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import Integers, add_exact
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down, up
-from tacit.guarantees import Approximate
-from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees import Approximate, GaussianDP
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, event_of, shown
 from tacit.mechanisms.partition import (
     Mask,
@@ -52,7 +51,7 @@ class GaussianSelection(PartitionSelection):
     """A key is named where its support plus Gaussian noise, rounded, reaches a threshold; the sum may be told too.
 
     `epsilon` is where the bound reads its curve; None for the concentrated form.
-    Guarantee: Composed(Gaussian(mu), Approximate(0, new)) with mu = group sqrt(keys moved) / noise_std and `new` the
+    Guarantee: Composed(GaussianDP(mu), Approximate(0, new)) with mu = group sqrt(keys moved) / noise_std and `new` the
     probability that a key of the differing unit alone is named, 1 - (1 - Pr[1 + Z >= threshold])^keys. In terms of
     (epsilon, delta): max over i new keys of b_i + (1 - b_i) delta_rest(epsilon + ln((1 - b) / (1 - b_i))).
     Theorem `partition-threshold`. Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009; Wilkins et al. 2024.
@@ -166,7 +165,7 @@ class GaussianSelection(PartitionSelection):
             shift = lower(lambda: ball(target) - ball(rate) * (self.keys * self.group - i))
             if shift < 0:
                 return 1.0
-            rest = GaussianBound(mu=self._mu(moved)).delta(shift) if moved else 0.0
+            rest = GaussianDP(mu=self._mu(moved)).delta(shift) if moved else 0.0
             new = self._new(i) if i else 0.0
             return upper(lambda: ball(new) + (1 - ball(new)) * ball(rest))
 

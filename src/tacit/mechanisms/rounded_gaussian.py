@@ -10,7 +10,7 @@ import numpy as np
 from tacit.exact.checks import settle
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
-from tacit.guarantees import Gaussian as GaussianBound
+from tacit.guarantees import GaussianDP
 from tacit.mechanisms.base import confidence_level, dimension_parameter, epsilon_parameter, shown
 from tacit.mechanisms.calibrate import least
 from tacit.mechanisms.gamma import euclidean_dimension, euclidean_size
@@ -28,7 +28,7 @@ __all__ = ["RoundedGaussian"]
 class RoundedGaussian(ShapedMechanism):
     """N(0, noise_std^2 Sigma) rounded to the grid: a continuous draw, exact, known to the cell.
 
-    Guarantee: Gaussian(mu = sensitivity / noise_std), the exact continuous curve, by post-processing; any dimension,
+    Guarantee: GaussianDP(mu = sensitivity / noise_std), the exact continuous curve, by post-processing; any dimension,
     any grid. (The *discrete* Gaussian has another, larger curve: see `Gaussian`.)
     Assumption: an L2 sensitivity (then `dimension` says d), or a Mahalanobis one. Theorem `rounded-gaussian`.
     Source: Hall 2012, Prop. 1.3.3; Balle, Wang 2018.
@@ -55,7 +55,7 @@ class RoundedGaussian(ShapedMechanism):
         target, limit = up(epsilon_parameter(epsilon)), delta_parameter(delta)
         need("Gaussian", sensitivity, (L2, Mahalanobis), HINT)
         size = euclidean_size(sensitivity, grid_spacing(spacing))
-        std = least(lambda s: GaussianBound(mu=up(size / s)).delta(target) <= limit, size)
+        std = least(lambda s: GaussianDP(mu=up(size / s)).delta(target) <= limit, size)
         return cls(sensitivity=sensitivity, noise_std=std, dimension=dimension, spacing=spacing)
 
     @property
@@ -64,9 +64,9 @@ class RoundedGaussian(ShapedMechanism):
         return self.dimension
 
     @property
-    def bound(self) -> GaussianBound:
+    def bound(self) -> GaussianDP:
         size = euclidean_size(self.sensitivity, self.step)
-        return GaussianBound(mu=up(size / exact_parameter("noise_std", self.noise_std)))
+        return GaussianDP(mu=up(size / exact_parameter("noise_std", self.noise_std)))
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from tacit.guarantees.bounds.approximate import Approximate, Pointwise
 from tacit.guarantees.bounds.base import Bound, Level
 from tacit.guarantees.bounds.concentrated import Concentrated
-from tacit.guarantees.bounds.gaussian import Gaussian
+from tacit.guarantees.bounds.gaussian import GaussianDP
 from tacit.guarantees.bounds.profile import Profile
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS, Renyi
@@ -13,7 +13,7 @@ __all__ = [
     "Approximate",
     "Bound",
     "Concentrated",
-    "Gaussian",
+    "GaussianDP",
     "Level",
     "Pointwise",
     "Profile",

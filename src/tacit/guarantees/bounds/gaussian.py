@@ -14,11 +14,11 @@ from tacit.guarantees.bounds.base import Bound, solve_epsilon
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Gaussian", "normal_cdf"]
+__all__ = ["GaussianDP", "normal_cdf"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian(Bound):
+class GaussianDP(Bound):
     """mu-Gaussian differential privacy; Gaussian noise has mu = l2_sensitivity / noise_std exactly.
 
         delta(e) = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu),       D_a = a mu^2 / 2.
@@ -69,7 +69,7 @@ class Gaussian(Bound):
 @lru_cache(maxsize=1024)
 def _epsilon_of(mu: float, delta: float) -> float:
     """Solved once: what one guarantee means is asked at the same delta again and again."""
-    return solve_epsilon(Gaussian(mu=mu)._delta, delta, start=max(mu, 1e-300))
+    return solve_epsilon(GaussianDP(mu=mu)._delta, delta, start=max(mu, 1e-300))
 
 
 def normal_cdf(x: arb) -> arb:

@@ -21,7 +21,7 @@ from tacit.exact.rounding import Interval
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated
-from tacit.guarantees.bounds.gaussian import Gaussian
+from tacit.guarantees.bounds.gaussian import GaussianDP
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import Renyi
 from tacit.guarantees.given import how_many, instance, listed, real
@@ -103,7 +103,7 @@ class Profile(Bound):
                 return cls.of_pair(
                     losses.ApproximatePair(epsilon=float(bound.epsilon), delta=float(bound.delta))
                 )
-            case Gaussian():
+            case GaussianDP():
                 return cls.of_pair(losses.GaussianPair(mu=bound.mu))
             case Concentrated():
                 return cls.of_pair(losses.ConcentratedPair(rho=bound.rho))
@@ -174,7 +174,7 @@ class Profile(Bound):
     @classmethod
     def gaussian(cls, *, mu: float) -> Profile:
         """Gaussian noise with l2_sensitivity/noise_std = mu."""
-        return cls.of(Gaussian(mu=mu))
+        return cls.of(GaussianDP(mu=mu))
 
     @classmethod
     def laplace(cls, *, epsilon: float) -> Profile:

@@ -20,7 +20,7 @@ from tacit.guarantees.bounds import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Pointwise,
     Profile,
     Pure,
@@ -190,7 +190,7 @@ def amplify_bound(bound: Bound, *, rate: float, scheme: str | Sampling) -> tuple
             "divergence returns to that of the unsampled mechanism",
             hint="convert to Renyi or Profile first, or describe the mechanism itself",
         )
-    if isinstance(bound, Gaussian):
+    if isinstance(bound, GaussianDP):
         bound = Profile.of(bound)
     if isinstance(bound, Pointwise):
         bound = Approximate(epsilon=float(bound.epsilon), delta=float(bound.delta))

@@ -3,7 +3,7 @@
 Kinds form a lattice, and a mixed composition happens in the least kind above all its members:
 
     Pure < Pointwise < Approximate < Profile
-    Pure, Gaussian < Concentrated < Renyi < Profile
+    Pure, GaussianDP < Concentrated < Renyi < Profile
 
 Within one kind composition is a closed formula, associative and commutative. `law="profile"` composes the
 curves themselves (the tightest, for bounds fixed in advance), `law="advanced"` and `law="optimal"` are the
@@ -26,7 +26,7 @@ from tacit.guarantees.bounds import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Pointwise,
     Profile,
     Pure,
@@ -49,13 +49,13 @@ _ABOVE: dict[type[Bound], frozenset[type[Bound]]] = {
     Pure: frozenset({Pure, Pointwise, Approximate, Concentrated, Renyi, Profile}),
     Pointwise: frozenset({Pointwise, Approximate, Profile}),
     Approximate: frozenset({Approximate, Profile}),
-    Gaussian: frozenset({Gaussian, Concentrated, Renyi, Profile}),
+    GaussianDP: frozenset({GaussianDP, Concentrated, Renyi, Profile}),
     Concentrated: frozenset({Concentrated, Renyi, Profile}),
     Renyi: frozenset({Renyi, Profile}),
     Profile: frozenset({Profile}),
 }
 # Small kinds first: the least common upper bound is the first that all members lie below.
-_LINE: tuple[type[Bound], ...] = (Pure, Pointwise, Approximate, Gaussian, Concentrated, Renyi, Profile)
+_LINE: tuple[type[Bound], ...] = (Pure, Pointwise, Approximate, GaussianDP, Concentrated, Renyi, Profile)
 
 
 def join(*kinds: type[Bound]) -> type[Bound]:
@@ -116,10 +116,10 @@ def compose_optimal(parts: Weighted) -> Profile:
 
 
 @law("compose-gaussian", operation="compose")
-def compose_gaussian(parts: Weighted) -> Gaussian:
+def compose_gaussian(parts: Weighted) -> GaussianDP:
     """mu = sqrt(sum mu_i^2)."""
     square = sum((n * Fraction(b.mu) ** 2 for b, n in parts), Fraction(0))
-    return Gaussian(mu=upper(lambda: ball(square).sqrt()))
+    return GaussianDP(mu=upper(lambda: ball(square).sqrt()))
 
 
 @law("compose-concentrated", operation="compose")
@@ -152,7 +152,7 @@ _LAW_OF: dict[type[Bound], str] = {
     Pure: "compose-pure",
     Pointwise: "compose-pointwise",
     Approximate: "compose-approximate-basic",
-    Gaussian: "compose-gaussian",
+    GaussianDP: "compose-gaussian",
     Concentrated: "compose-concentrated",
     Renyi: "compose-renyi",
     Profile: "compose-profile",

@@ -1,7 +1,7 @@
 """Conversions between bounds. The sharper form is the default; the printed one has `-printed` in its name.
 
 Pure ──> Pointwise ──> Approximate ──┐
- │ └────────────> Gaussian           ├──> Profile        every bound has a curve, hence a profile;
+ │ └────────────> GaussianDP         ├──> Profile        every bound has a curve, hence a profile;
  └──> Concentrated <──┘              │                  and a profile its divergences, where finite
            └──> Renyi ───────────────┘
 """
@@ -20,7 +20,7 @@ from tacit.guarantees.bounds import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Pointwise,
     Profile,
     Pure,
@@ -73,13 +73,13 @@ def pure_to_concentrated_printed(bound: Pure) -> Concentrated:
 
 
 @registered("pure-to-gaussian", operation="convert")
-def pure_to_gaussian(bound: Pure) -> Gaussian:
+def pure_to_gaussian(bound: Pure) -> GaussianDP:
     """The smallest mu with Phi(mu/2) >= e^epsilon/(1 + e^epsilon), found from above and checked in balls."""
     from scipy.special import ndtri_exp
 
     e = float(bound.epsilon)
     if e == 0:
-        return Gaussian(mu=0.0)
+        return GaussianDP(mu=0.0)
 
     def short(mu: float) -> bool:
         """Is Phi(-mu/2) possibly above 1/(1 + e^epsilon)?"""
@@ -90,7 +90,7 @@ def pure_to_gaussian(bound: Pure) -> Gaussian:
     step = max(mu, 1e-300) * 4e-16
     while short(mu):
         mu, step = mu + step, step * 2
-    return Gaussian(mu=mu)
+    return GaussianDP(mu=mu)
 
 
 @registered("pure-to-renyi", operation="convert")
@@ -107,7 +107,7 @@ def pure_to_renyi_printed(bound: Pure, *, orders: Iterable[float] = COMMON_ORDER
 
 
 @registered("gaussian-to-concentrated", operation="convert")
-def gaussian_to_concentrated(bound: Gaussian) -> Concentrated:
+def gaussian_to_concentrated(bound: GaussianDP) -> Concentrated:
     """rho = mu^2/2."""
     return Concentrated(rho=upper(lambda: ball(bound.mu) ** 2 / 2))
 
@@ -119,14 +119,14 @@ def concentrated_to_renyi(bound: Concentrated, *, orders: Iterable[float] = COMM
 
 
 @registered("gaussian-to-renyi", operation="convert", rests_on="gaussian-to-concentrated")
-def gaussian_to_renyi(bound: Gaussian, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
+def gaussian_to_renyi(bound: GaussianDP, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
     """D_a = a mu^2/2, exactly."""
     return _tabulate(bound, orders)
 
 
 @registered("gaussian-to-approximate", operation="convert", rests_on="gaussian-profile")
 def gaussian_to_approximate(
-    bound: Gaussian, *, delta: float | None = None, epsilon: float | None = None
+    bound: GaussianDP, *, delta: float | None = None, epsilon: float | None = None
 ) -> Approximate:
     """A point of the exact curve."""
     return _point(bound, delta, epsilon)
@@ -230,12 +230,12 @@ _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
     (Pure, Pointwise): "pure-to-pointwise",
     (Pure, Approximate): "pure-to-approximate",
     (Pure, Concentrated): "pure-to-concentrated",
-    (Pure, Gaussian): "pure-to-gaussian",
+    (Pure, GaussianDP): "pure-to-gaussian",
     (Pure, Renyi): "pure-to-renyi",
     (Pointwise, Approximate): "pointwise-to-approximate",
-    (Gaussian, Concentrated): "gaussian-to-concentrated",
-    (Gaussian, Renyi): "gaussian-to-renyi",
-    (Gaussian, Approximate): "gaussian-to-approximate",
+    (GaussianDP, Concentrated): "gaussian-to-concentrated",
+    (GaussianDP, Renyi): "gaussian-to-renyi",
+    (GaussianDP, Approximate): "gaussian-to-approximate",
     (Concentrated, Renyi): "concentrated-to-renyi",
     (Concentrated, Approximate): "concentrated-to-approximate",
     (Renyi, Approximate): "renyi-to-approximate",
@@ -245,7 +245,7 @@ _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
     (Pointwise, Renyi): "approximate-to-renyi",
     **{
         (kind, Pointwise): "curve-to-pointwise"
-        for kind in (Approximate, Gaussian, Concentrated, Renyi, Profile)
+        for kind in (Approximate, GaussianDP, Concentrated, Renyi, Profile)
     },
 }
 
@@ -267,7 +267,7 @@ def path(source: type[Bound], target: type[Bound]) -> Law | None:
 _WHY_NOT: dict[type[Bound], str] = {
     Pure: "a bound that allows a failure of any probability gives no pure epsilon",
     Concentrated: "no divergence at every order follows from it",
-    Gaussian: "its trade-off curve is not above that of any pair of normal distributions",
+    GaussianDP: "its trade-off curve is not above that of any pair of normal distributions",
     Renyi: "no divergence above order 1 follows from it",
 }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, probability, whole
-from tacit.guarantees.bounds import Gaussian
+from tacit.guarantees.bounds import GaussianDP
 from tacit.guarantees.laws.registry import law
 
 if TYPE_CHECKING:
@@ -26,21 +26,21 @@ __all__ = ["NoiseComparison", "classic_multiplier", "for_releases", "gaussian_bu
 
 
 @law("gaussian-budget", operation="budget", rests_on="gaussian-profile")
-def gaussian_budget(*, epsilon: float, delta: float) -> Gaussian:
+def gaussian_budget(*, epsilon: float, delta: float) -> GaussianDP:
     """The largest mu that is certified to give (epsilon, delta): what one release, or many, may spend."""
     e, d = _target(epsilon, delta)
     low, high = 0.0, max(1.0, e)
-    while Gaussian(mu=high).delta(e) <= d:
+    while GaussianDP(mu=high).delta(e) <= d:
         low, high = high, high * 2
     for _ in range(200):
         middle = (low + high) / 2
         if not low < middle < high or high - low <= 2e-16 * high:
             break
-        if Gaussian(mu=middle).delta(e) <= d:
+        if GaussianDP(mu=middle).delta(e) <= d:
             low = middle
         else:
             high = middle
-    return Gaussian(mu=low)
+    return GaussianDP(mu=low)
 
 
 def gaussian_multiplier(*, epsilon: float, delta: float) -> float:

@@ -14,7 +14,7 @@ from tacit.guarantees.bounds import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Pointwise,
     Profile,
     Pure,
@@ -62,9 +62,9 @@ def group_point(epsilon: float, delta: float, size: int) -> tuple[float, float]:
 
 
 @law("group-gaussian", operation="group", rests_on="group-concentrated")
-def group_gaussian(bound: Gaussian, size: int) -> Gaussian:
+def group_gaussian(bound: GaussianDP, size: int) -> GaussianDP:
     """k mu."""
-    return Gaussian(mu=upper(lambda: size * ball(bound.mu)))
+    return GaussianDP(mu=upper(lambda: size * ball(bound.mu)))
 
 
 @law("group-concentrated", operation="group")
@@ -122,7 +122,7 @@ _LAW_OF: dict[type[Bound], str] = {
     Pure: "group-pure",
     Approximate: "group-approximate",
     Pointwise: "group-approximate",
-    Gaussian: "group-gaussian",
+    GaussianDP: "group-gaussian",
     Concentrated: "group-concentrated",
     Renyi: "group-renyi",
     Profile: "group-profile",

@@ -10,7 +10,7 @@ from tacit.guarantees.bounds import (
     Approximate,
     Bound,
     Concentrated,
-    Gaussian,
+    GaussianDP,
     Pointwise,
     Profile,
     Pure,
@@ -79,6 +79,6 @@ def worst(bounds: Sequence[Bound]) -> Bound:
             epsilon=max(float(b.epsilon) for b in ready),
             delta=max(float(b.delta) for b in ready),
         )
-    names: dict[type[Bound], str] = {Pure: "epsilon", Gaussian: "mu", Concentrated: "rho"}
+    names: dict[type[Bound], str] = {Pure: "epsilon", GaussianDP: "mu", Concentrated: "rho"}
     largest: Bound = max(ready, key=lambda b: float(getattr(b, names[kind])))
     return largest
