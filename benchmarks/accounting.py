@@ -19,7 +19,7 @@ from _peers import run_peer
 
 from tacit.accounting import Account, account
 from tacit.accounting import events as e
-from tacit.guarantees.losses import enumerated, product
+from tacit.pld import enumerated, product
 
 WIDTH = 1e-3
 TRUTH = 4.396045

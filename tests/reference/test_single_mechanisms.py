@@ -14,7 +14,7 @@ import pytest
 
 import tacit
 from support.shared import reference_rows
-from tacit.guarantees.losses import (
+from tacit.pld import (
     DiscreteLaplacePair,
     FinitePair,
     GaussianPair,
@@ -24,7 +24,7 @@ from tacit.guarantees.losses import (
     PoissonSampledPair,
     RandomizedResponsePair,
 )
-from tacit.guarantees.losses.replacement import SampledReplacementPair
+from tacit.pld.replacement import SampledReplacementPair
 
 ROWS = reference_rows()
 GROUPS = {"profile_single", "calibration_single", "zcdp_to_dp", "rdp_to_dp"}

@@ -1,6 +1,6 @@
 """Accountants: folds over events, each by one theorem. `account` takes the best and says which it was.
 
-    losses         the product of the pairs, certified from both sides; removal and addition apart to the end
+    pld            the product of the pairs (PLDs), certified from both sides; removal and addition apart to the end
     gaussian       exact, where every event is Gaussian noise
     pure           the sum of the epsilons, where every event has one
     concentrated   the sum of the rhos, where every event has one
@@ -33,8 +33,8 @@ from tacit.guarantees import Bound, GaussianDP, Profile, Renyi, convert
 from tacit.guarantees import Concentrated as ConcentratedBound
 from tacit.guarantees import Pure as PureBound
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
-from tacit.guarantees.losses import Pair, Product
 from tacit.guarantees.units import Neighbours
+from tacit.pld import Pair, Product
 
 __all__ = ["ACCOUNTANTS", "Account", "account", "bound_of", "profile_of"]
 
@@ -67,10 +67,10 @@ class Account:
 
 def profile_of(events: Event | Sequence[Event], *, neighbours: str | Neighbours) -> Profile:
     """The composed curve, as a product of pairs for each direction."""
-    return _losses(flatten(events), Neighbours.parse(neighbours))
+    return _pld(flatten(events), Neighbours.parse(neighbours))
 
 
-def _losses(parts: Counted, neighbours: Neighbours) -> Profile:
+def _pld(parts: Counted, neighbours: Neighbours) -> Profile:
     removal: list[tuple[Pair, int]] = []
     addition: list[tuple[Pair, int]] = []
     # Rhos add (theorem `compose-concentrated`), and the curve of the sum is below the product of the curves.
@@ -131,7 +131,7 @@ def _rho(event: Simple) -> float | None:
 
 
 def _renyi(parts: Counted, neighbours: Neighbours, orders: Sequence[float] = COMMON_ORDERS) -> Renyi | None:
-    curve = _losses(parts, neighbours)
+    curve = _pld(parts, neighbours)
     values = {a: curve.renyi(a) for a in orders}
     finite = {a: v for a, v in values.items() if math.isfinite(v)}
     return Renyi(orders=tuple(finite), epsilons=tuple(finite.values())) if finite else None
@@ -143,7 +143,7 @@ def _renyi_below(parts: Counted, neighbours: Neighbours, delta: float, epsilon: 
     What an order adds to its divergence is known without it, and divergences rise with the order: from the first one
     that is too large on, all are. Divergences of high orders are by far the slowest to compute.
     """
-    curve = _losses(parts, neighbours)
+    curve = _pld(parts, neighbours)
     found: dict[float, float] = {}
     for a in sorted(COMMON_ORDERS):
         shrunk = math.log1p(-1 / a)
@@ -158,7 +158,7 @@ def _renyi_below(parts: Counted, neighbours: Neighbours, delta: float, epsilon: 
 
 ACCOUNTANTS: dict[str, Callable[[Counted, Neighbours], Bound | None]] = {
     "gaussian": _gaussian,
-    "losses": _losses,
+    "pld": _pld,
     "pure": _pure,
     "concentrated": _concentrated,
     "renyi": _renyi,
@@ -181,7 +181,7 @@ def bound_of(
         raise NoLaw(
             operation=f"the {accountant} accountant on {kinds}",
             reason="not every event has a bound of that kind",
-            hint="use accountant='losses', which covers all events",
+            hint="use accountant='pld', which covers all events",
         )
     return bound
 
@@ -209,8 +209,8 @@ def account(
     exact = _gaussian(parts, relation)
     if exact is not None:
         return _made(_read(Profile.of(exact), level, at_delta), level, at_delta, "gaussian", relation)
-    best = _read_losses(parts, relation, level, at_delta)
-    found, name = best if best is not None else (Interval(low=0.0, high=math.inf), "losses")
+    best = _read_pld(parts, relation, level, at_delta)
+    found, name = best if best is not None else (Interval(low=0.0, high=math.inf), "pld")
     enough = ENOUGH if at_delta else 1e-3 * found.high
     if found.width > enough or math.isinf(found.high):
         many = len(parts) > MANY and math.isfinite(found.high)
@@ -233,11 +233,11 @@ def account(
     return _made(found, level, at_delta, name, relation)
 
 
-def _read_losses(
+def _read_pld(
     parts: Counted, relation: Neighbours, level: float, at_delta: bool
 ) -> tuple[Interval, str] | None:
     try:
-        return _read(_losses(parts, relation), level, at_delta), "losses"
+        return _read(_pld(parts, relation), level, at_delta), "pld"
     except NotCertified:
         return None
 

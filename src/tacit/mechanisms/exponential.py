@@ -139,7 +139,7 @@ class Exponential(SelectionMechanism):
     def profile(self) -> Profile:
         """The curve of a mechanism with epsilon-bounded range (Dong, Durfee, Rogers 2020)."""
         from tacit.guarantees import Profile
-        from tacit.guarantees.losses import ExponentialPair
+        from tacit.pld import ExponentialPair
 
         return Profile.of_pair(ExponentialPair(epsilon=float(self.bound.epsilon)))
 

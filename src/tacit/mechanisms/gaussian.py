@@ -152,7 +152,7 @@ class Gaussian(AdditiveMechanism):
     def profile(self) -> Profile:
         """The curve of the discrete law itself: over the worst moves, the product of the coordinates' pairs."""
         from tacit.guarantees import Profile
-        from tacit.guarantees.losses import DiscreteGaussianPair
+        from tacit.pld import DiscreteGaussianPair
 
         if not self.patterns:
             raise NotCertified(

@@ -76,7 +76,7 @@ class Geometric(AdditiveMechanism):
     def profile(self) -> Profile:
         """The exact curve of the noise."""
         from tacit.guarantees import Profile
-        from tacit.guarantees.losses import DiscreteLaplacePair
+        from tacit.pld import DiscreteLaplacePair
 
         return Profile.of_pair(
             DiscreteLaplacePair(rate=up(self.law.rate), sensitivity=int(self.sensitivity.value))

@@ -87,7 +87,7 @@ class Laplace(AdditiveMechanism):
     def profile(self) -> Profile:
         """The exact curve, which is below that of any mechanism with the same epsilon (`discrete-laplace`)."""
         from tacit.guarantees import Profile
-        from tacit.guarantees.losses import DiscreteLaplacePair, LaplacePair
+        from tacit.pld import DiscreteLaplacePair, LaplacePair
 
         steps = self.sensitivity.steps(self.step)
         if steps > _DIRECT_TERMS:

@@ -80,7 +80,7 @@ class RandomizedResponse(Mechanism):
     def profile(self) -> Profile:
         """The exact curve; for more than two categories it is below that of Pure(epsilon)."""
         from tacit.guarantees import Profile
-        from tacit.guarantees.losses import RandomizedResponsePair
+        from tacit.pld import RandomizedResponsePair
 
         epsilon = float(self.bound.epsilon)
         return Profile.of_pair(RandomizedResponsePair(epsilon=epsilon, categories=self.categories))

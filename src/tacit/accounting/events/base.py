@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import settle
 from tacit.guarantees.given import how_many, listed
-from tacit.guarantees.losses import Pair
 from tacit.guarantees.units import Neighbours
+from tacit.pld import Pair
 
 __all__ = ["DEEPEST", "Composed", "Event", "Repeated", "Simple", "both_orders", "flatten"]
 

@@ -13,7 +13,8 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, positive, probability, settle
 from tacit.exact.rounding import down, up
 from tacit.guarantees.given import how_many, listed
-from tacit.guarantees.losses import (
+from tacit.guarantees.units import Neighbours
+from tacit.pld import (
     ApproximatePair,
     ConcentratedPair,
     DiscreteGaussianPair,
@@ -26,7 +27,6 @@ from tacit.guarantees.losses import (
     RandomizedResponsePair,
     StaircasePair,
 )
-from tacit.guarantees.units import Neighbours
 
 __all__ = [
     "Approximate",

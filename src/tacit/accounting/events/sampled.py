@@ -9,9 +9,9 @@ from tacit.accounting.events.base import Simple, both_orders
 from tacit.accounting.events.mechanisms import Gaussian
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import probability
-from tacit.guarantees.losses import Pair, PoissonSampledPair, Product, WithoutReplacementPair
-from tacit.guarantees.losses.replacement import SampledReplacementPair
 from tacit.guarantees.units import Neighbours
+from tacit.pld import Pair, PoissonSampledPair, Product, WithoutReplacementPair
+from tacit.pld.replacement import SampledReplacementPair
 
 __all__ = ["PoissonSampled", "WithoutReplacement"]
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
@@ -24,10 +24,8 @@ from tacit.guarantees.bounds.concentrated import Concentrated
 from tacit.guarantees.bounds.gaussian import GaussianDP
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import Renyi
+from tacit.guarantees.curve import Curve, Directions, composer
 from tacit.guarantees.given import how_many, instance, listed, real
-
-if TYPE_CHECKING:
-    from tacit.guarantees.losses import Pair, Product
 
 __all__ = ["Profile"]
 
@@ -41,13 +39,11 @@ class Profile(Bound):
     """
 
     kind: ClassVar[str] = "profile"
-    directions: tuple[Product, ...]
+    directions: Directions
 
     def __post_init__(self) -> None:
-        from tacit.guarantees.losses import Product
-
         object.__setattr__(self, "directions", listed("directions", self.directions))
-        if len(self.directions) not in (1, 2) or not all(isinstance(d, Product) for d in self.directions):
+        if len(self.directions) not in (1, 2) or not all(map(composer().is_curve, self.directions)):
             raise InvalidParameter(
                 parameter="directions",
                 value=len(self.directions),
@@ -85,39 +81,37 @@ class Profile(Bound):
         return max(d.renyi(order) for d in self.directions)
 
     def describe(self) -> str:
-        size = sum(count for _, count in self.directions[0].pairs)
+        size = self.directions[0].size
         return f"a certified curve (epsilon = {self._epsilon(1e-6):.3g} at delta = 1e-06, {size} parts)"
 
     # --- making --------------------------------------------------------------------------------------
     @classmethod
     def of(cls, bound: Bound) -> Profile:
         """The curve of any bound: the exact worst pair where one is known, else its upper curve."""
-        from tacit.guarantees import losses
-
         match bound:
             case Profile():
                 return bound
             case Pure():
-                return cls.of_pair(losses.ApproximatePair(epsilon=float(bound.epsilon), delta=0.0))
+                return cls._made(composer().approximate(epsilon=float(bound.epsilon), delta=0.0))
             case Approximate():
-                return cls.of_pair(
-                    losses.ApproximatePair(epsilon=float(bound.epsilon), delta=float(bound.delta))
-                )
+                point = float(bound.epsilon), float(bound.delta)
+                return cls._made(composer().approximate(epsilon=point[0], delta=point[1]))
             case GaussianDP():
-                return cls.of_pair(losses.GaussianPair(mu=bound.mu))
+                return cls._made(composer().gaussian(mu=bound.mu))
             case Concentrated():
-                return cls.of_pair(losses.ConcentratedPair(rho=bound.rho))
+                return cls._made(composer().concentrated(rho=bound.rho))
             case Renyi():
-                return cls.of_pair(losses.RenyiPair(orders=bound.orders, epsilons=bound.epsilons))
+                return cls._made(composer().renyi(orders=bound.orders, epsilons=bound.epsilons))
         raise NoLaw(operation=f"the curve of {type(bound).__name__}", reason="no theorem gives one")
 
     @classmethod
-    def of_pair(cls, pair: Pair) -> Profile:
-        """The profile of a dominating pair, read in both orders."""
-        from tacit.guarantees.losses import Pair, Product
+    def _made(cls, directions: Directions) -> Profile:
+        return cls(directions=directions)
 
-        forward = Product.of(instance("pair", pair, Pair, must="be a pair of distributions"))
-        return cls(directions=(forward,) if pair.symmetric else (forward, Product.of(pair.swapped())))
+    @classmethod
+    def of_pair(cls, pair: Any) -> Profile:
+        """The profile of a dominating pair (`tacit.pld.Pair`), read in both orders."""
+        return cls._made(composer().of_pair(pair))
 
     @classmethod
     def from_pair(cls, p: Sequence[float], q: Sequence[float]) -> Profile:
@@ -126,9 +120,7 @@ class Profile(Bound):
         `p` is that of the data with the unit, `q` without it, in every profile of a composition. Guarantees for
         units that are replaced know no such order, and take the larger of both before they compose.
         """
-        from tacit.guarantees.losses import FinitePair
-
-        return cls.of_pair(FinitePair(p=listed("p", p), q=listed("q", q)))
+        return cls._made(composer().tabulated(p=listed("p", p), q=listed("q", q)))
 
     @classmethod
     def from_losses(
@@ -139,8 +131,6 @@ class Profile(Bound):
         `infinite` is the P-probability of outputs that Q never gives. Q's probabilities are p e^{-loss},
         rounded down, and what they leave of 1 lies on outputs that P never gives: roundings only add loss.
         """
-        from tacit.guarantees.losses import FinitePair
-
         losses = [real("losses", x) for x in listed("losses", losses)]
         probabilities = listed("probabilities", probabilities)
         if len(losses) != len(probabilities) or not losses:
@@ -166,10 +156,8 @@ class Profile(Bound):
                 must="leave sum of p e^{-loss} at most 1",
                 hint="no two distributions have these losses",
             )
-        pair = FinitePair(
-            p=(*masses, probability("infinite", infinite), 0), q=(*shadow, 0, max(rest, Fraction(0)))
-        )
-        return cls.of_pair(pair)
+        p = (*masses, probability("infinite", infinite), 0)
+        return cls._made(composer().tabulated(p=p, q=(*shadow, 0, max(rest, Fraction(0)))))
 
     @classmethod
     def gaussian(cls, *, mu: float) -> Profile:
@@ -179,9 +167,7 @@ class Profile(Bound):
     @classmethod
     def laplace(cls, *, epsilon: float) -> Profile:
         """Laplace noise with l1_sensitivity/noise_scale = epsilon: better than its pure epsilon says."""
-        from tacit.guarantees.losses import LaplacePair
-
-        return cls.of_pair(LaplacePair(epsilon=positive("epsilon", epsilon)))
+        return cls._made(composer().laplace(epsilon=positive("epsilon", epsilon)))
 
     @classmethod
     def product(cls, parts: Sequence[tuple[Profile, int]]) -> Profile:
@@ -196,90 +182,64 @@ class Profile(Bound):
                 parameter="parts", value="others", must="be pairs of a profile and a count"
             )
         parts = [(profile, how_many("times", times)) for profile, times in members]
-        from tacit.guarantees.losses import Product
-
         count = max(len(p.directions) for p, _ in parts)
-        joined = []
+        joined: list[Curve] = []
         for index in range(count):
             chosen = [(p.directions[min(index, len(p.directions) - 1)], n) for p, n in parts]
-            joined.append(Product.union(chosen))
+            joined.append(composer().product(chosen))
         return cls(directions=tuple(joined))
 
     @classmethod
     def worst(cls, profiles: Sequence[Profile]) -> Profile:
         """A profile above all of these curves."""
-        from tacit.guarantees.losses import MaximumPair
-
         profiles = [
             instance("profiles", p, Profile, must="be profiles") for p in listed("profiles", profiles)
         ]
         if not profiles:
             raise EmptyComposition(what="the list of profiles")
-        return cls.of_pair(MaximumPair(products=tuple(d for p in profiles for d in p.directions)))
+        return cls._made(composer().worst(tuple(d for p in profiles for d in p.directions)))
 
     # --- changing ------------------------------------------------------------------------------------
     def grouped(self, size: int) -> Profile:
         """The curve for `size` units at once: delta(e/k) (e^e - 1)/(e^{e/k} - 1), or k mu for Gaussians."""
         from tacit.guarantees.laws.group import group_point
-        from tacit.guarantees.losses import ApproximatePair, GaussianPair, GroupPair
 
         size = how_many("size", size)
-        mu, pair = self.gaussian_mu(), self._single()
+        mu, point = self.gaussian_mu(), composer().approximate_point(self.directions)
         if mu is not None:
-            return Profile.of_pair(GaussianPair(mu=upper(lambda: size * ball(mu))))
-        if isinstance(pair, ApproximatePair):
-            epsilon, delta = group_point(pair.epsilon, pair.delta, size)
-            return Profile.of_pair(ApproximatePair(epsilon=epsilon, delta=min(delta, 1.0)))
-        return Profile.of_pair(GroupPair(products=self.directions, size=size))
+            return Profile._made(composer().gaussian(mu=upper(lambda: size * ball(mu))))
+        if point is not None:
+            epsilon, delta = group_point(*point, size)
+            return Profile._made(composer().approximate(epsilon=epsilon, delta=min(delta, 1.0)))
+        return Profile._made(composer().grouped(self.directions, size))
 
     def poisson_sampled(self, rate: float) -> Profile:
         """Each unit kept with probability `rate`: removal (qP + (1-q)Q, Q), and addition, its swap."""
-        from tacit.guarantees.losses import PoissonSampledPair, Product
-
         rate = probability("rate", rate)
         if rate == 0:
             return Profile.of(Pure(epsilon=0.0))
-        removal, addition = self.directions[0].as_pair(), self.directions[-1].as_pair()
-        forward = PoissonSampledPair(pair=removal, rate=rate)
-        backward = PoissonSampledPair(pair=addition.swapped(), rate=rate).swapped()
-        return Profile(directions=(Product.of(forward), Product.of(backward)))
+        return Profile._made(composer().poisson_sampled(self.directions, rate))
 
     def sampled_without_replacement(self, rate: float) -> Profile:
         """delta'(e) = q delta(ln(1 + (e^e - 1)/q))."""
-        from tacit.guarantees.losses import WithoutReplacementPair
-
         rate = probability("rate", rate)
         if rate == 0:
             return Profile.of(Pure(epsilon=0.0))
-        return Profile.of_pair(WithoutReplacementPair(products=self.directions, rate=rate))
+        return Profile._made(composer().sampled_without_replacement(self.directions, rate))
 
     # --- looking inside ------------------------------------------------------------------------------
-    def _single(self) -> Pair | None:
-        """The pair itself, where the profile is one pair in one direction."""
-        pairs = self.directions[0].pairs
-        return pairs[0][0] if len(self.directions) == 1 and len(pairs) == 1 and pairs[0][1] == 1 else None
-
     def gaussian_mu(self) -> float | None:
         """mu (rounded up), where the profile is that of Gaussian noise; else None."""
-        from tacit.guarantees.losses import GaussianPair
+        squared = composer().gaussian_squared(self.directions)
+        return None if squared is None else upper(lambda: ball(squared).sqrt())
 
-        pair = self._single()
-        if isinstance(pair, GaussianPair):
-            squared = pair.squared
-            return upper(lambda: ball(squared).sqrt())
-        return None
-
-    def kinks(self) -> list[tuple[Product, list[float]]] | None:
+    def kinks(self) -> list[tuple[Curve, list[float]]] | None:
         """Per direction, the epsilons >= 0 between which the curve is linear in e^epsilon; None without any.
 
         The negative ones mirror them, because the pair is symmetric.
         """
-        from tacit.guarantees.losses import ApproximatePair
-
-        pair = self._single()
-        if isinstance(pair, ApproximatePair):
-            return [(self.directions[0], [pair.epsilon, math.inf])]
-        return None
+        point = composer().approximate_point(self.directions)
+        return None if point is None else [(self.directions[0], [point[0], math.inf])]
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -28,14 +28,14 @@ register(
     Standing.SHARPER,
 )
 register(
-    "dead-frequencies",
+    "negligible-frequencies",
     "Fourier coefficients of a composed loss are negligible beyond a band that is known without computing them.",
     "proved on the page",
     "losses on a grid, tilted",
     Standing.SHARPER,
 )
 register(
-    "crowd-of-transforms",
+    "characteristic-function-composition",
     "The curve of a product of many different pairs, smoothed by a little normal noise, is a short Fourier sum of "
     "transforms that a few nodes give, all errors bounded.",
     "proved on the page; the rules of quadrature are Trefethen and Weideman 2014 and Trefethen 2013",

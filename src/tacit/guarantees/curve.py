@@ -1,0 +1,130 @@
+"""What the algebra asks of a privacy curve, and nothing of how it is computed.
+
+A `Curve` answers delta(epsilon) in one direction of neighbouring, certified from both sides. A `Composer` makes
+curves and joins them. The room `tacit.pld` has the only one and installs it when it is imported; because rooms
+import only what stands before them, the algebra names that room once, as a string, here: `composer()` imports it
+when the first curve is asked for, so that `tacit.compose` works without the caller knowing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from importlib import import_module
+from typing import Any, Protocol, TypeAlias
+
+from tacit.exact.rounding import Interval
+
+__all__ = ["Composer", "Curve", "Directions", "composer", "install"]
+
+_PROVIDER = "tacit.pld"
+"""The room whose import installs the composer."""
+
+
+class Curve(Protocol):
+    """delta(epsilon) = sup_S P(S) - e^epsilon Q(S) of a pair (P, Q), in one direction of neighbouring."""
+
+    @property
+    def size(self) -> int:
+        """How many parts were composed, with counts."""
+        ...
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether (Q, P) has the same curve."""
+        ...
+
+    def delta(self, epsilon: float, *, tolerance: float = ...) -> Interval:
+        """Enclosure of the curve at epsilon."""
+        ...
+
+    def epsilon(self, delta: float, *, tolerance: float = ...) -> Interval:
+        """Enclosure of the smallest epsilon >= 0 with a curve of at most delta."""
+        ...
+
+    def renyi(self, order: float) -> float:
+        """An upper bound on the Rényi divergence D_order(P||Q)."""
+        ...
+
+
+Directions: TypeAlias = tuple[Curve, ...]
+"""One curve where it holds in both directions of neighbouring; else one each for removal and addition."""
+
+
+class Composer(Protocol):
+    """Makes curves and joins them; whatever returns `Directions` is valid in every direction."""
+
+    def is_curve(self, value: object) -> bool:
+        """Whether this is a curve of this composer."""
+        ...
+
+    def of_pair(self, pair: Any) -> Directions:
+        """A dominating pair, read in both orders."""
+        ...
+
+    def approximate(self, *, epsilon: float, delta: float) -> Directions:
+        """The worst pair of (epsilon, delta)."""
+        ...
+
+    def gaussian(self, *, mu: float) -> Directions:
+        """N(mu, 1) against N(0, 1)."""
+        ...
+
+    def laplace(self, *, epsilon: float) -> Directions:
+        """Laplace noise of sensitivity/scale = epsilon."""
+        ...
+
+    def concentrated(self, *, rho: float) -> Directions:
+        """rho-zCDP."""
+        ...
+
+    def renyi(self, *, orders: tuple[float, ...], epsilons: tuple[float, ...]) -> Directions:
+        """Rényi bounds at finitely many orders."""
+        ...
+
+    def tabulated(self, *, p: Sequence[Any], q: Sequence[Any]) -> Directions:
+        """Two distributions over the same outcomes."""
+        ...
+
+    def product(self, members: Sequence[tuple[Curve, int]]) -> Curve:
+        """The composition of all members, each as often as stated."""
+        ...
+
+    def worst(self, curves: Directions) -> Directions:
+        """Above all of these at every epsilon."""
+        ...
+
+    def grouped(self, curves: Directions, size: int) -> Directions:
+        """For `size` units at once."""
+        ...
+
+    def poisson_sampled(self, curves: Directions, rate: float) -> Directions:
+        """Each unit kept with probability `rate`."""
+        ...
+
+    def sampled_without_replacement(self, curves: Directions, rate: float) -> Directions:
+        """A uniform part of fixed size."""
+        ...
+
+    def gaussian_squared(self, curves: Directions) -> Fraction | None:
+        """mu^2 where the curves are those of Gaussian noise."""
+        ...
+
+    def approximate_point(self, curves: Directions) -> tuple[float, float] | None:
+        """(epsilon, delta) where the curves are the worst ones of that promise."""
+        ...
+
+
+_installed: list[Composer] = []
+
+
+def install(found: Composer) -> None:
+    """Called once, by the room that composes."""
+    _installed[:] = [found]
+
+
+def composer() -> Composer:
+    """The composer, which is imported when it is first asked for."""
+    if not _installed:
+        import_module(_PROVIDER)
+    return _installed[0]

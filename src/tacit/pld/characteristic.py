@@ -1,0 +1,182 @@
+"""Very many different parts at once, from their own transforms: no grid of losses, a few dozen frequencies.
+
+The composed loss X is joined by an independent normal one of variance s^2 (Z M with M lognormal of mean 1): the
+curve only rises, and falls back by `docs/theory/grid-from-below.md`, whose factor M need only have mean 1 and
+ln E M^r <= r (r - 1) s^2/2. Under the tilted law E k(X - e), k(x) = e^(-cx)(1 - e^-x)+, is a sum over the
+frequencies of a inversion that holds all but 1e-11 of X (inversion.py); each part's transform comes from a few nodes
+with bounded error (quadrature.py, tilted.py), and most frequencies are proved to be negligible (cutoff.py).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from tacit.pld.continuous import GaussianPair
+from tacit.pld.inversion import FourierInversion, SmoothedCurve
+from tacit.pld.moments import LogMoments
+from tacit.pld.pair import FloatArray, Pair
+from tacit.pld.quadrature import Quadrature, QuadratureRange, quadrature_of, shape
+from tacit.pld.saddle import SaddlePoint, saddle_point
+from tacit.pld.tilted import Tilted, TooWide
+
+__all__ = ["CharacteristicComposition"]
+
+_SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacementPair"}
+_LEAST = 256
+_ROWS = 256
+_SAMPLE = 128
+_ROUGH_NODES = 320
+_WITNESSES, _WITNESS_ATOMS = 512, 16384
+
+
+class CharacteristicComposition:
+    """Parts of kinds that have nodes, in chunks of near parameters; at most one normal part aside."""
+
+    def __init__(self, parts: list[tuple[Pair, int]], exact: bool) -> None:
+        self.exact = exact
+        self.normal = 0.0
+        others = []
+        for pair, count in parts:
+            if isinstance(pair, GaussianPair):
+                self.normal += float(pair.squared) * count
+            else:
+                others.append((pair, count))
+        self.members = others
+        grouped = [(key, list(group)) for key, group in groupby(others, key=lambda part: shape(part[0]))]
+        self.known = all(key is not None for key, _ in grouped)
+        self.chunks = [group[i : i + _ROWS] for _, group in grouped for i in range(0, len(group), _ROWS)]
+        self.atomic = [
+            key is None or key[2] not in _SMOOTH
+            for key, group in grouped
+            for _ in range(0, len(group), _ROWS)
+        ]
+        self.factor = 1.0
+        self.nodes: list[Quadrature] = []
+        self.reach = QuadratureRange(low=0.0, high=0.0, frequency=0.0)
+        self._rough: LogMoments | None = None
+        self._sample: CharacteristicComposition | None = None
+
+    @staticmethod
+    def of(parts: list[tuple[Pair, int]], exact: bool) -> CharacteristicComposition | None:
+        """The composition, where there are many parts and all of kinds that have nodes."""
+        if len(parts) < _LEAST:
+            return None
+        composition = CharacteristicComposition(parts, exact)
+        return composition if composition.known else None
+
+    def witnesses(self, frequency: float) -> list[Quadrature]:
+        """Some of the parts that have atoms, with those listed."""
+        chunks = [chunk for chunk, atomic in zip(self.chunks, self.atomic, strict=True) if atomic]
+        reach = replace(self.reach, frequency=max(frequency, self.reach.frequency), listed=True)
+        found, due = [], 1.0
+        for chunk in chunks:
+            one = quadrature_of(chunk[:1], reach)
+            if one is not None:
+                due += min(_WITNESSES, _WITNESS_ATOMS / one.losses.size) / len(chunks)
+                nodes = quadrature_of(chunk[:: max(1, len(chunk) // int(due))], reach) if due >= 1 else None
+                due -= int(due)
+                found += [] if nodes is None else [nodes]
+        return found
+
+    # -- where to look -----------------------------------------------------------------------------
+
+    def _sampled(self) -> CharacteristicComposition:
+        """An even sample, of which each part stands for `factor` of them."""
+        chosen = self.members[:: max(1, len(self.members) // _SAMPLE)]
+        sample = CharacteristicComposition(chosen, self.exact)
+        sample.normal, sample.factor = self.normal, len(self.members) / max(1, len(chosen))
+        return sample
+
+    def rough(self) -> LogMoments | None:
+        """Log-moments of an even sample: only says where to look."""
+        self._sample = self._sampled()
+        rows: list[tuple[FloatArray, FloatArray, float]] = []
+        for chunk in self._sample.chunks:
+            nodes = None
+            for high in (4.0, 10.0, 40.0):
+                finer = quadrature_of(chunk, QuadratureRange(low=-1.0, high=high, frequency=1.0))
+                if finer is None or (nodes is not None and finer.losses.shape[1] > _ROUGH_NODES):
+                    break
+                nodes = finer
+            if nodes is None:
+                return None
+            rows += [
+                (loss, mass, n * self._sample.factor)
+                for loss, mass, n in zip(nodes.losses, nodes.masses, nodes.counts, strict=True)
+            ]
+        if self.normal > 0:
+            x, mu = np.linspace(-12, 12, 97), math.sqrt(self.normal)
+            rows.append((mu * mu / 2 + mu * x, np.exp(-x * x / 2) / (4 * math.sqrt(2 * math.pi)), 1.0))
+        self._rough = LogMoments(rows)
+        return self._rough
+
+    def _last_alive(self, spread: float, saddle: SaddlePoint, epsilon: float, delta: float) -> float:
+        """The last frequency that the sample leaves alive."""
+        guess, sample = 20 / saddle.sigma, self._sample
+        if sample is None or not sample.members or not sample.prepare(saddle, guess):
+            return guess
+        tilted = Tilted(sample, spread, saddle)
+        window = tilted.window(epsilon, delta)
+        if window is None:
+            return guess
+        gap = 2 * math.pi / (window[1] - window[0])
+        alive, _ = tilted.alive(gap)
+        return guess if alive is None else len(alive) * gap * 1.16
+
+    # -- the answer --------------------------------------------------------------------------------
+
+    def prepare(self, saddle: SaddlePoint, frequency: float) -> bool:
+        """Nodes that serve this tilt and frequencies up to this one; False where there would be too many."""
+        reach = QuadratureRange(
+            low=saddle.tilt - saddle.down * 1.01, high=saddle.tilt + saddle.up * 1.01, frequency=frequency
+        )
+        old = self.reach
+        if (
+            self.nodes
+            and old.low <= reach.low
+            and old.high >= reach.high
+            and old.frequency >= reach.frequency
+        ):
+            return True
+        made = []
+        for chunk in self.chunks:
+            nodes = quadrature_of(chunk, reach)
+            if nodes is None:
+                return False
+            made.append(nodes)
+        self.nodes, self.reach = made, reach
+        return True
+
+    def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> SmoothedCurve | None:
+        """The curve around epsilon, smoothed by `spread`; None where it cannot be certified this way."""
+        assert self._rough is not None
+        saddle = saddle_point(self._rough, spread, tilt, epsilon)
+        last = self._last_alive(spread, saddle, epsilon, delta)
+        found: float | tuple[FourierInversion, tuple[float, float]] | None = last
+        for _ in range(3):
+            if not isinstance(found, float):
+                break
+            if not self.prepare(saddle, found):
+                return None
+            try:
+                found = Tilted(self, spread, saddle).inversion(epsilon, delta)
+            except TooWide:
+                return None
+        if found is None or isinstance(found, float):
+            return None
+        inversion, kept = found
+        return SmoothedCurve(
+            composed=inversion,  # type: ignore[arg-type]
+            slack=0.0,
+            infinite_high=min(1.0, -math.expm1(kept[0]) * (1 + 1e-12)),
+            infinite_low=max(0.0, -math.expm1(kept[1]) * (1 - 1e-12)),
+            log_gain=0.0,
+            unresolved=0.0,
+            spread=spread * (1 + 1e-12),
+            deviation=math.sqrt(math.expm1(min(spread**2, 600.0))) * (1 + 1e-9),
+            exact=self.exact,
+        )

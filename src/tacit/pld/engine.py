@@ -1,0 +1,374 @@
+"""Composed privacy loss, certified from both sides, for one direction of neighbouring.
+
+Above: connect-the-dots on a grid, tails cut pessimistically, convolution by bounded Fourier sums.
+Below: the same numbers, by `docs/theory/grid-from-below.md`. Both errors are of second order in the step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tacit.errors import NotCertified
+from tacit.exact.rounding import Interval
+from tacit.pld.batch import batch_pld, envelope, grouped
+from tacit.pld.certified import CertifiedCurve, inverted, read
+from tacit.pld.characteristic import CharacteristicComposition
+from tacit.pld.coarse import coarse_pld, roundoff, window
+from tacit.pld.coarsening import coarsened
+from tacit.pld.distributions import UNIT, AtomicPLD
+from tacit.pld.fourier import Piece, compose, cutoff_frequency
+from tacit.pld.grid import gridded
+from tacit.pld.moments import LogMoments, log_one_minus, row_moments, tilted
+from tacit.pld.pair import Pair
+
+__all__ = ["Engine"]
+
+_MOST_NODES = 1 << 22
+_MOST_BANDED = 1 << 44
+_MOST_CELLS = 1 << 22
+_TOTAL_CELLS = 12_000_000
+_CHUNK = 2_000_000
+_ROWS = 128
+_SAMPLE = 48
+
+
+class Engine:
+    """The composition of pairs with counts: enclosures of delta(epsilon) and epsilon(delta)."""
+
+    def __init__(self, parts: list[tuple[Pair, int]]) -> None:
+        self.parts = coarsened(parts)
+        # Runs of near parts cost far more than the grid does.
+        self.gathered = len(self.parts) < len(parts)
+        parts = self.parts
+        self._sandwich: tuple[Engine, Engine] | None = None
+        self.total = float(sum(n for _, n in parts))
+        self.exact = all(p.exact and p.exact_in_products for p, _ in parts)
+        self._rough: dict[float, LogMoments] = {}
+        self._characteristic = CharacteristicComposition.of(parts, self.exact)
+
+    def _between(self, step: float) -> tuple[Engine, Engine] | None:
+        """For very many wide parts: engines of fewer, larger and smaller ones, around this."""
+        if len(self.parts) <= 4 * _ROWS or self._characteristic is not None:
+            return None
+        if self._sandwich is None:
+            widths = [
+                np.subtract(*p.pld().extent(1e-16, 1e-10)[::-1])
+                for p, _ in self.parts[:: len(self.parts) // 16]
+            ]
+            cells = float(np.mean(widths)) / step
+            if cells * len(self.parts) < _TOTAL_CELLS:
+                return None
+            size = max(2, math.ceil(cells * len(self.parts) / 3e6))
+            largest: list[tuple[Pair, int]] = []
+            smallest: list[tuple[Pair, int]] = []
+            for group in grouped(self.parts):
+                for i in range(0, len(group), size):
+                    members = group[i : i + size]
+                    ends = envelope([pair for pair, _ in members])
+                    if ends is None:
+                        return None
+                    count = sum(n for _, n in members)
+                    smallest.append((ends[0], count))
+                    largest.append((ends[1], count))
+            self._sandwich = (Engine(largest), Engine(smallest))
+        return self._sandwich
+
+    def _slices(self) -> list[list[tuple[Pair, int]]]:
+        return [g[i : i + _ROWS] for g in grouped(self.parts) for i in range(0, len(g), _ROWS)]
+
+    def _moments(self, right: float) -> LogMoments:
+        """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
+        if right not in self._rough and self._characteristic is not None:
+            if (rough := self._characteristic.rough()) is not None:
+                self._rough[right] = rough
+            else:
+                self._characteristic = None
+        if right not in self._rough:
+            number = len(self.parts)
+            chosen = range(number) if number <= _SAMPLE else np.linspace(0, number - 1, _SAMPLE).astype(int)
+            factor = number / len(chosen)
+            rows = []
+            for i in chosen:
+                losses, masses = coarse_pld(self.parts[i][0].pld(), right, 1e-10 / self.total)
+                rows.append((losses, masses, self.parts[i][1] * factor))
+            self._rough[right] = LogMoments(rows)
+        return self._rough[right]
+
+    def _floor(self) -> float:
+        """About the least K(tilt) - tilt K'(tilt) that is worth a tilt.
+
+        With an atom on top it falls to the logarithm of the atom's mass, however large the tilt: from half of that
+        mass on a larger tilt shows nothing new, and asks for a finer grid.
+        """
+        rough = self._moments(1e-300)
+        _, _, variance = rough.moments(0.0)
+        tilt = math.exp(16.0) / max(math.sqrt(variance), 1e-300)
+        k, mean, _ = rough.moments(tilt)
+        return k - tilt * mean + math.log(2)
+
+    def _tilt_for_delta(self, delta: float) -> tuple[float, float]:
+        """(tilt, epsilon) with K(tilt) - tilt K'(tilt) = ln delta, about."""
+        rough = self._moments(1e-300)
+        target = max(min(math.log(delta) + 2.0, -1e-3), self._floor())
+
+        def gap(log_tilt: float) -> float:
+            tilt = math.exp(log_tilt)
+            k, mean, _ = rough.moments(tilt)
+            return k - tilt * mean - target
+
+        _, mean, variance = rough.moments(0.0)
+        scale = -math.log(max(math.sqrt(variance), 1e-300))
+        low, high = scale - 12.0, scale + 16.0
+        if gap(low) <= 0:
+            return 0.0, mean
+        for _ in range(30):
+            middle = (low + high) / 2
+            if gap(middle) > 0:
+                low = middle
+            else:
+                high = middle
+        tilt = math.exp(low)
+        return tilt, rough.moments(tilt)[1]
+
+    def _tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
+        """(tilt, ln delta) with K'(tilt) = epsilon, about; the tilt is never negative."""
+        rough = self._moments(1e-300)
+        _, mean, variance = rough.moments(0.0)
+        if mean >= epsilon:
+            return 0.0, math.log(0.5)
+        scale = -math.log(max(math.sqrt(variance), 1e-300))
+        low, high = scale - 12.0, scale + 16.0
+        floor = self._floor()
+        for _ in range(30):
+            middle = (low + high) / 2
+            k, mean, _ = rough.moments(math.exp(middle))
+            if mean < epsilon and k - math.exp(middle) * mean > floor:
+                low = middle
+            else:
+                high = middle
+        tilt = math.exp(low)
+        k = rough.moments(tilt)[0]
+        return tilt, min(k - tilt * epsilon - 2.0, math.log(0.5))
+
+    # -- one grid --------------------------------------------------------------------------------
+
+    def _solve(self, step: float, tilt: float, epsilon: float, delta: float) -> CertifiedCurve:
+        """Grid every part, tilt, bound the window, multiply."""
+        right, left = max(delta * 1e-8 / self.total, 1e-305), 1e-11 / self.total
+        spread = math.sqrt(self.total) * step / 2
+        tilt = min(tilt, 0.5 / spread)
+        if self._characteristic is not None:
+            if (smoothed := self._characteristic.solve(spread, tilt, epsilon, delta)) is not None:
+                return smoothed
+            self._characteristic = None
+        _, _, variance = self._moments(1e-300).moments(tilt)
+        sigma = max(math.sqrt(variance), step)
+        shifts = [sign * factor / sigma for sign in (1, -1) for factor in (2.0, 4.0, 6.0, 8.0, 12.0)]
+        rises = np.zeros(len(shifts))
+        pieces: list[Piece] = []
+        cells = 0
+        log_scale, scale_error, slack, log_gain, unresolved = 0.0, 0.0, 0.0, 0.0, 0.0
+        log_kept_high, log_kept_low = 0.0, 0.0
+        ends = [0, 0]
+        for members in self._slices():
+            whole = batch_pld([pair for pair, _ in members])
+            low, high = whole.extent(right, left)
+            nodes = (high - low) / step + 2
+            if nodes > _MOST_CELLS or cells + nodes * len(members) > _TOTAL_CELLS:
+                raise NotCertified(
+                    what="a composed guarantee",
+                    reason=f"losses from {low:g} to {high:g} do not fit a grid of step {step:g}",
+                    hint="ask for a Rényi or concentrated bound, or group equal events into counts",
+                )
+            rows = max(1, min(len(members), int(_CHUNK / nodes)))
+            for i in range(0, len(members), rows):
+                chosen = members[i : i + rows]
+                law = whole if rows >= len(members) else batch_pld([pair for pair, _ in chosen])
+                grid = gridded(law, step, low, high)
+                counts = np.array([n for _, n in chosen], dtype=np.float64)
+                count = grid.masses.shape[1]
+                cells += count * len(chosen)
+                losses = np.arange(grid.start, grid.start + count, dtype=np.float64) * step
+                log_a = row_moments(grid.masses, losses, tilt)
+                for k, shift in enumerate(shifts):
+                    rises[k] += float(counts @ (row_moments(grid.masses, losses, tilt + shift) - log_a))
+                weights = tilted(grid.masses, losses, tilt, log_a)
+                means = weights @ losses
+                variances = np.maximum(weights @ losses**2 - means**2, 0.0) * (1 - 1e-6)
+                furthest = float(np.max(np.abs(losses)))
+                unit = UNIT * (16 + 4 * tilt * furthest + 4 * float(np.max(np.abs(log_a))))
+                pieces.append(
+                    Piece(start=grid.start, weights=weights, counts=counts, variances=variances, unit=unit)
+                )
+                number = float(counts.sum())
+                log_scale += float(counts @ log_a)
+                scale_error += 8 * UNIT * float(counts @ np.abs(log_a))
+                slack += number * grid.slack
+                log_kept_high += float(counts @ log_one_minus(grid.infinite_high))
+                log_kept_low += float(counts @ log_one_minus(grid.infinite_low))
+                ends[0] += grid.start * int(number)
+                ends[1] += (grid.start + count - 1) * int(number)
+                if self.exact:
+                    gain, mass = roundoff(
+                        grid,
+                        tilted(grid.cell_masses, losses[1:], tilt, log_a),
+                        tilted(grid.bottom[:, None], losses[:1], tilt, log_a)[:, 0],
+                        counts,
+                    )
+                    log_gain, unresolved = log_gain + gain, unresolved + mass
+        far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * spread
+        around, outside = window(shifts, rises, step, epsilon, epsilon - far, (ends[0], ends[1]))
+        nodes_needed = around[1] - around[0]
+        band = cutoff_frequency(pieces, step, max(2.0 * nodes_needed, 1e5 * min(len(self.parts), 300)))
+        if nodes_needed > (_MOST_NODES if band is None else _MOST_BANDED):
+            raise NotCertified(
+                what="a composed guarantee",
+                reason=f"its losses spread too far for a grid of step {step:g}",
+                hint="the Rényi and concentrated accountants give an upper end of any size",
+            )
+        composed = compose(pieces, step, tilt, (log_scale, scale_error), around, outside, band)
+        variance = math.expm1(2 * self.total * math.log(math.cosh(step / 2))) if spread < 5 else math.inf
+        return CertifiedCurve(
+            composed=composed,
+            slack=slack * (1 + 1e-9),
+            infinite_high=min(1.0, -math.expm1(log_kept_high) * (1 + 1e-12)),
+            infinite_low=-math.expm1(log_kept_low) * (1 - 1e-12),
+            log_gain=log_gain,
+            unresolved=unresolved,
+            spread=spread,
+            deviation=math.sqrt(variance) * (1 + 1e-9),
+            exact=self.exact,
+        )
+
+    def pld(self) -> AtomicPLD:
+        """The gridded upper pair of the composition as atoms, for use as one pair inside another."""
+        self._characteristic = None
+        tilt, guess = self._tilt_for_delta(1e-9)
+        step = self._first_step(tilt, 1e-3)
+        solved = None
+        for _ in range(60):
+            solved = self._try(step, 0.0, guess, 1e-12)
+            if solved is not None and solved.composed.size <= _MOST_NODES:
+                break
+            step *= 1.6
+        if solved is None:
+            raise NotCertified(what="the law of a composition", reason="its losses spread too far for a grid")
+        masses, error = solved.composed.masses()
+        losses = (np.arange(len(masses), dtype=np.float64) + solved.composed.base) * step
+        p = np.maximum(masses, 0.0) + error
+        q = p * np.exp(-np.maximum(losses, -700.0))
+        rest = max(0.0, 1.0 - float(q.sum()))
+        return AtomicPLD.single(
+            losses=losses,
+            p=p,
+            q=q,
+            infinite=Interval(low=0.0, high=min(1.0, solved.infinite_high + solved.composed.outside)),
+            reverse_infinite=Interval(low=0.0, high=min(1.0, rest)),
+            slack=solved.slack,
+        )
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def _first_step(self, tilt: float, tolerance: float) -> float:
+        # The transform costs the same at any step: a second try is saved.
+        second = math.sqrt(tolerance / (4 * (tilt + 1))) * (1.0 if self._characteristic is None else 0.6)
+        return 2 / math.sqrt(self.total) * max(second, tolerance / 16)
+
+    def epsilon(self, delta: float, tolerance: float) -> Interval:
+        """Enclosure of the smallest epsilon >= 0 with H_epsilon(P||Q) <= delta, for 0 < delta < 1."""
+        tilt, guess = self._tilt_for_delta(delta)
+        if guess < delta and self._at_zero() <= delta:
+            return Interval(low=0.0, high=0.0)
+        # Small and large answers are wanted to a relative accuracy.
+        tolerance = min(tolerance * max(1.0, abs(guess) / 10), max(abs(guess), 1e-12) * 1e-2)
+        tolerance = max(tolerance, 1e-2 * guess) if self.gathered else tolerance
+        best: Interval | None = None
+        step = self._first_step(tilt, tolerance)
+        last = math.inf
+        around = self._between(self._first_step(tilt, 10 * tolerance))
+        if around is not None:
+            high = around[0].epsilon(delta, 10 * tolerance).high
+            return Interval(low=min(high, around[1].epsilon(delta, 10 * tolerance).low), high=high)
+        for _ in range(4):
+            solved = self._try(step, tilt, guess, delta)
+            if solved is None:
+                break
+            found = inverted(solved, delta, guess)
+            before = math.inf if best is None else best.width
+            if best is not None:
+                found = Interval(low=max(found.low, best.low), high=min(found.high, best.high))
+            best = found
+            stuck = self.exact and best.width > 0.8 * before and math.isfinite(before)
+            if best.width <= tolerance or solved.infinite_high > delta or stuck:
+                break
+            # A smoothed curve lies tolerance/8 above the true one from the first step on.
+            near = self._characteristic is not None or self.gathered or last - best.high < tolerance
+            if not self.exact and near:
+                break
+            last = best.high
+            step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
+        if self._characteristic is not None and self.exact and (best is None or best.width > 4 * tolerance):
+            self._characteristic = None  # the grid of losses may do better; both hold
+            grid, best = self.epsilon(delta, tolerance), best or Interval(low=0.0, high=math.inf)
+            return Interval(low=max(grid.low, best.low), high=min(grid.high, best.high))
+        if best is None:
+            return self._coarse(lambda s: inverted(self._solve(s, tilt, guess, delta), delta, guess), step)
+        return best
+
+    def delta(self, epsilon: float, tolerance: float) -> Interval:
+        """Enclosure of H_epsilon(P||Q)."""
+        tilt, log_delta = self._tilt_for_epsilon(epsilon)
+        delta = math.exp(max(log_delta, -700.0))
+        # A width in epsilon is (tilt + 1) times as wide in delta, relatively.
+        tolerance = min(tolerance, 2e-3 / (tilt + 1))
+        best: Interval | None = None
+        step = self._first_step(tilt, tolerance)
+        around = self._between(self._first_step(tilt, 10 * tolerance))
+        if around is not None:
+            high = around[0].delta(epsilon, 10 * tolerance).high
+            return Interval(low=min(high, around[1].delta(epsilon, 10 * tolerance).low), high=high)
+        for _ in range(4):
+            solved = self._try(step, tilt, epsilon, delta)
+            if solved is None:
+                break
+            found = read(solved, epsilon)
+            before = math.inf if best is None else best.width
+            if best is not None:
+                found = Interval(low=max(found.low, best.low), high=min(found.high, best.high))
+            best = found
+            if best.width > 0.8 * before:
+                break
+            wanted = tolerance * (tilt + 1) * best.high
+            if not self.exact or best.width <= wanted:
+                break
+            step *= min(0.5, math.sqrt(0.7 * wanted / best.width))
+        if best is None:
+            return self._coarse(lambda s: read(self._solve(s, tilt, epsilon, delta), epsilon), step)
+        return best
+
+    def _at_zero(self) -> float:
+        """A bound on H_0 of the composition: total variations add."""
+        return math.fsum(n * pair.hockey_stick(0.0).high for pair, n in self.parts) * (1 + 1e-12)
+
+    def _try(self, step: float, tilt: float, epsilon: float, delta: float) -> CertifiedCurve | None:
+        try:
+            return self._solve(step, tilt, epsilon, delta)
+        except NotCertified:
+            return None
+
+    def _coarse(self, answer: object, step: float) -> Interval:
+        """Where the grid for the wanted accuracy is too large, the finest that fits."""
+        assert callable(answer)
+        for attempt in range(60):
+            # Far too fine grids are left faster and faster: each try costs.
+            step *= 1.6 if attempt < 3 else min(1.6 ** (attempt - 1), 100.0)
+            try:
+                found = answer(step)
+                assert isinstance(found, Interval)
+                return found
+            except NotCertified:
+                if attempt == 59:
+                    raise
+        raise AssertionError  # pragma: no cover

@@ -1,0 +1,255 @@
+"""Products of pairs: what composition multiplies, kept as a multiset in one canonical order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tacit.errors import EmptyComposition
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, sum_up
+from tacit.pld.continuous import GaussianPair
+from tacit.pld.pair import NOTHING, UNBOUNDED, Pair
+from tacit.pld.sampled import PoissonSampledPair
+
+if TYPE_CHECKING:
+    from tacit.pld.enumerated import Enumerated
+
+__all__ = ["Product"]
+
+TOLERANCE = 2e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class Product:
+    """A multiset of (pair, count). Composition is the union: associative and commutative exactly, and n
+    copies equal one pair with count n. Gaussian pairs merge into one, by the exact sum of their mu^2."""
+
+    pairs: tuple[tuple[Pair, int], ...]
+    _hash: int = field(repr=False, compare=False)
+
+    def __init__(self, *, pairs: Iterable[tuple[Pair, int]]) -> None:
+        counts: dict[Pair, int] = {}
+        squared: Fraction | int = 0
+        for pair, count in pairs:
+            if type(count) is not int or count < 1:
+                ok = isinstance(count, int) and not isinstance(count, bool) and count >= 1
+                require(ok, parameter="count", value=count, must="be a positive integer")
+            member = pair.pair if isinstance(pair, PoissonSampledPair) and pair.rate == 1 else pair
+            if isinstance(member, GaussianPair):
+                squared += count * member.squared
+            else:
+                counts[member] = counts.get(member, 0) + count
+        if squared:
+            counts[GaussianPair(squared=Fraction(squared))] = 1
+        if not counts:
+            raise EmptyComposition(what="the product of pairs")
+        alone = len(counts) == 1
+        ordered = tuple(
+            counts.items() if alone else sorted(counts.items(), key=lambda item: item[0].sort_key)
+        )
+        object.__setattr__(self, "pairs", ordered)
+        object.__setattr__(self, "_hash", hash(ordered))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @staticmethod
+    def of(pair: Pair, count: int = 1) -> Product:
+        """One pair, repeated."""
+        return Product(pairs=((pair, count),))
+
+    @staticmethod
+    def union(members: Iterable[tuple[Product, int]]) -> Product:
+        """The product of all members, each repeated as often as stated."""
+        return Product(pairs=[(pair, n * count) for member, count in members for pair, n in member.pairs])
+
+    def as_pair(self) -> Pair:
+        """One pair that dominates the product: itself where it is single, else its composed law."""
+        from tacit.pld.derived import ProductPair
+
+        single = self.single
+        return single if single is not None else ProductPair(product=self)
+
+    def kinks(self) -> list[float] | None:
+        """The epsilons between which the curve is linear in e^epsilon; None where it bends everywhere."""
+        single = self.single
+        return single.kinks() if single is not None else None
+
+    def compose(self, *others: Product) -> Product:
+        """The product of all."""
+        return Product(pairs=[part for product in (self, *others) for part in product.pairs])
+
+    def repeat(self, count: int) -> Product:
+        """The product of `count` copies."""
+        require(count >= 1, parameter="count", value=count, must="be a positive integer")
+        return Product(pairs=[(pair, n * count) for pair, n in self.pairs])
+
+    def swapped(self) -> Product:
+        """All pairs in the other direction."""
+        return Product(pairs=[(pair.swapped(), n) for pair, n in self.pairs])
+
+    @property
+    def size(self) -> int:
+        """How many pairs, with counts."""
+        return sum(count for _, count in self.pairs)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions have the same curve."""
+        return all(pair.symmetric for pair, _ in self.pairs)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the lower ends say something."""
+        return all(pair.exact for pair, _ in self.pairs)
+
+    @property
+    def single(self) -> Pair | None:
+        """The pair itself, where the product is one pair, once."""
+        return self.pairs[0][0] if len(self.pairs) == 1 and self.pairs[0][1] == 1 else None
+
+    def _listed(self) -> Enumerated | None:
+        """The product written out, where its losses are few."""
+        from tacit.pld.enumerated import enumerated
+
+        return enumerated(self)
+
+    def largest_loss(self) -> Interval:
+        """Enclosure of the largest finite loss of the product."""
+        if (single := self.single) is not None:
+            return single.largest_loss
+        tops = [(pair.largest_loss, n) for pair, n in self.pairs]
+        if any(math.isinf(top.high) for top, _ in tops):
+            return UNBOUNDED
+        if len(tops) > 64:
+            # Thousands of exact fractions are slow to add; a few units are given away instead.
+            low, high = [t.low * n for t, n in tops], [t.high * n for t, n in tops]
+            size = 4 * 2.0**-53 * max(math.fsum(map(abs, low)), math.fsum(map(abs, high)))
+            return Interval(low=math.fsum(low) - size, high=math.fsum(high) + size)
+        return Interval(
+            low=-sum_up(-Fraction(top.low) * n for top, n in tops),
+            high=sum_up(Fraction(top.high) * n for top, n in tops),
+        )
+
+    def infinite_mass(self) -> Interval:
+        """Enclosure of 1 - prod (1 - P_i(infinity))^n_i."""
+        if (single := self.single) is not None:
+            return single.infinite_mass
+        masses = [(pair.infinite_mass, n) for pair, n in self.pairs]
+        if all(mass.high == 0 for mass, _ in masses):
+            return NOTHING
+        if any(mass.low == 1 for mass, _ in masses):
+            return Interval(low=1.0, high=1.0)
+        low = math.fsum(n * math.log1p(-min(mass.low, 1 - 1e-16)) for mass, n in masses)
+        high = math.fsum(n * math.log1p(-min(mass.high, 1 - 1e-16)) for mass, n in masses)
+        return Interval(low=-math.expm1(low) * (1 - 1e-13), high=min(1.0, -math.expm1(high) * (1 + 1e-13)))
+
+    def delta(self, epsilon: float, *, tolerance: float = TOLERANCE) -> Interval:
+        """Enclosure of H_epsilon of the product; closed form for one pair, certified grid otherwise."""
+        require(not math.isnan(epsilon), parameter="epsilon", value=epsilon, must="be a number")
+        pair = self.single
+        if pair is not None:
+            return pair.hockey_stick(epsilon)
+        if epsilon == -math.inf:
+            return Interval(low=1.0, high=1.0)
+        top = self.largest_loss()
+        if epsilon >= top.high or epsilon == math.inf:
+            mass = self.infinite_mass()
+            return Interval(low=mass.low if self.exact else 0.0, high=mass.high)
+        listed = self._listed()
+        return listed.delta(epsilon) if listed is not None else _delta(self, epsilon, tolerance)
+
+    def epsilon(self, delta: float, *, tolerance: float = TOLERANCE) -> Interval:
+        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf where there is none)."""
+        require(0 <= delta <= 1, parameter="delta", value=delta, must="lie in [0, 1]")
+        if delta == 1:
+            return NOTHING
+        infinite, top = self.infinite_mass(), self.largest_loss()
+        exact = self.exact
+        if infinite.low > delta and exact:
+            return UNBOUNDED
+        if infinite.high > delta:
+            return Interval(low=0.0, high=math.inf)
+        if delta <= infinite.high:
+            # Nothing is left for the finite losses: all of them must be covered.
+            return Interval(
+                low=max(top.low, 0.0) if exact and delta <= infinite.low else 0.0, high=max(top.high, 0.0)
+            )
+        if (pair := self.single) is not None:
+            found = _invert(pair, delta)
+        elif (listed := self._listed()) is not None:
+            found = listed.epsilon(delta)
+        else:
+            found = self._at_the_top(delta, top) or _epsilon(self, delta, tolerance)
+        high = min(found.high, max(top.high, 0.0))
+        return Interval(low=min(found.low, high), high=high)
+
+    def _at_the_top(self, delta: float, top: Interval) -> Interval | None:
+        """Where delta is far below the mass M of all largest losses together: h(e^e) >= M (1 - e^(e - top))."""
+        if not self.exact or math.isinf(top.high) or not all(p.exact_in_products for p, _ in self.pairs):
+            return None
+        log_mass, log_share = 0.0, math.log(delta)
+        for pair, n in self.pairs:
+            mass = pair.top_mass
+            if mass <= 0:
+                return None
+            log_mass += n * math.log(mass)
+            log_share = math.log(delta) - log_mass * (1 + 1e-12)
+            # The share only rises from here.
+            if log_share > math.log(1e-5 * max(min(top.high, 1.0), 1e-300)):
+                return None
+        low = top.low - 1.01 * math.exp(log_share + 1e-9)
+        return Interval(low=max(0.0, low * (1 - 2.0**-52)), high=max(top.high, 0.0))
+
+    def renyi(self, order: float) -> float:
+        """The sum of the parts' Rényi bounds, rounded up once."""
+        values = [(pair.renyi(order), n) for pair, n in self.pairs]
+        if any(math.isinf(v) for v, _ in values):
+            return math.inf
+        return sum_up(Fraction(v) * n for v, n in values)
+
+
+@lru_cache(maxsize=1024)
+def _delta(product: Product, epsilon: float, tolerance: float) -> Interval:
+    from tacit.pld.engine import Engine
+
+    return Engine(list(product.pairs)).delta(epsilon, tolerance)
+
+
+@lru_cache(maxsize=1024)
+def _epsilon(product: Product, delta: float, tolerance: float) -> Interval:
+    from tacit.pld.engine import Engine
+
+    return Engine(list(product.pairs)).epsilon(delta, tolerance)
+
+
+@lru_cache(maxsize=4096)
+def _invert(pair: Pair, delta: float) -> Interval:
+    """The adjacent floats between which the closed-form curve crosses delta."""
+
+    def search(over: Callable[[float], bool]) -> tuple[float, float]:
+        """(a, b) next to each other with over(a) and not over(b); (0, 0) if over(0) is false."""
+        if not over(0.0):
+            return 0.0, 0.0
+        low, high = 0.0, 1.0
+        while over(high):
+            low, high = high, high * 2
+            if math.isinf(high):
+                return low, high
+        while True:
+            middle = low + (high - low) / 2 if low else high / 2
+            if not low < middle < high or (low and high - low <= 4e-16 * high):
+                return low, high
+            if over(middle):
+                low = middle
+            else:
+                high = middle
+
+    top = search(lambda e: pair.hockey_stick(e).high > delta)[1]
+    bottom = search(lambda e: pair.hockey_stick(e).low > delta)[0] if pair.exact else 0.0
+    return Interval(low=min(bottom, top), high=top)
