@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import tacit
+from tacit.noise.source import SeededSource
 from tacit.report.building import report_of
 
 WORDS = ["value", "low", "high", "quality", "level", "share", "bound", "all"]
@@ -37,3 +39,23 @@ def test_a_column_of_any_name_keeps_its_keys(name: str) -> None:
             assert release.to_arrow().num_columns == len(columns) + 1
             assert str(release)
         assert report_of(plan, releases, budget=curator.budget, title="t")
+
+
+def test_what_is_kept_of_neighbours_has_one_type() -> None:
+    """Sums on both sides of 2^62, one row apart: what is kept with a release, and in the ledger, is of one type."""
+    top, seen = 2**52 - 1, []
+    asks = [tacit.sum("x"), tacit.mean("x"), tacit.sum("x", by="a"), tacit.ratio("x", "y")]
+    for rows in (1023, 1024, 1025, 1026):
+        table = pa.table({"x": pa.array([top] * rows, pa.int64()), "y": [1] * rows, "a": ["u"] * rows})
+        curator = tacit.Curator(
+            table,
+            protect=tacit.rows(),
+            schema={"x": tacit.integer(0, top), "y": tacit.integer(0, 9), "a": tacit.category(["u", "v"])},
+            budget=tacit.Pure(epsilon=10.0**6),
+            source=SeededSource(seed=1),
+        )
+        with curator:
+            answers = curator.release(asks, epsilon=10.0**6)
+        seen.append([(n, np.asarray(v).dtype.str) for a in answers for n, v in a.noisy.parts.items()])
+    assert 1024 * top < 2**62 < 1025 * top
+    assert seen[1:] == seen[:-1]

@@ -130,6 +130,19 @@ def test_a_file_whose_pages_are_damaged(tmp_path: Path, run: Runner) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_number_that_is_no_key_is_shown_by_nobody(tmp_path: Path, run: Runner) -> None:
+    """One whole number beyond what a float holds, in a column of declared whole numbers: no key, and no error."""
+    large = 2**60 + 1
+    pq.write_table(pa.table({"x": pa.array([1, 2, 3] * 20 + [large], pa.int64())}), tmp_path / "t.parquet")
+    (tmp_path / "plan.toml").write_text(
+        '[data]\npath = "t.parquet"\n[protect]\nunit = "rows"\n[schema.x]\nkind = "category"\nkeys = [1, 2, 3]\n'
+        '[budget]\nepsilon = 1.0\n[[release]]\nkind = "count"\nby = "x"\nepsilon = 0.5\n'
+    )
+    assert run("release", tmp_path / "plan.toml", "--out", tmp_path / "out") == 0
+    for text in (run.out, run.err, *(p.read_text() for p in (tmp_path / "out").rglob("*.json"))):
+        assert str(large) not in text
+
+
 def test_a_view_that_fails_for_one_row_is_one_sentence_after_the_charge() -> None:
     """Whatever the row says; and that views fail for none stands in the certificate."""
     import ibis

@@ -11,6 +11,7 @@ from tacit.mechanisms import (
     KeysOfAUnit,
     OptimalSelection,
     PolytopeNorm,
+    RandomizedResponse,
     Score,
     Workload,
     on_grid,
@@ -71,3 +72,13 @@ def test_flags_are_flags(said: object) -> None:
 def test_masked_entries_are_not_put_on_a_grid() -> None:
     with pytest.raises(InvalidParameter, match="mask"):
         on_grid(np.ma.masked_array([1.5, 9e9], mask=[False, True]), spacing=1)
+
+
+def test_two_columns_of_answers_are_two_questions() -> None:
+    """Pooled they were one estimate of four people; each column has one of its own, and its own price."""
+    mechanism = RandomizedResponse(epsilon=1)
+    columns = np.array([[0, 1], [1, 1]])
+    for call in (mechanism.estimate, mechanism.release):
+        with pytest.raises(InvalidParameter, match="one column"):
+            call(columns)
+    assert [mechanism.estimate(c).sum() for c in columns.T] == pytest.approx([2, 2])

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tacit
 import tacit.statistics as ask
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, integer, open_table, scratch
@@ -184,6 +185,40 @@ def test_what_was_spilled_goes_with_the_process_however_it_ends(tmp_path, signal
     while folder.exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert not folder.exists()
+
+
+BOUND = """
+    import sys
+    sys.path.insert(0, {src!r})
+    import tacit.statistics as ask
+    from tacit.guarantees import people
+    from tacit.sources import Schema, integer, open_table
+    schema, unit = Schema({{"x": integer(0, 9)}}), people("id", at_most=2)
+    table = open_table({path!r}, schema=schema, unit=unit)
+    ask.read(table, [ask.count().on(schema, unit)], key=b"0123456789abcdef-secret")
+    print("bounded", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_people_who_were_bounded_leave_nothing_when_the_process_is_told_to_end(tmp_path):
+    """Whatever the table itself put into the folder for temporary files, wherever it is."""
+    pq.write_table(pa.table(data(1000)), tmp_path / "t.parquet")
+    (tmp_path / "tmp").mkdir()
+    code = BOUND.format(src=str(Path(tacit.__file__).parents[1]), path=str(tmp_path / "t.parquet"))
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )  # fmt: skip
+    with child:
+        assert child.stdout.readline() == "bounded\n"
+        assert list((tmp_path / "tmp").iterdir()), "there is something to leave behind"
+        child.terminate()
+        child.wait(30)
+    until = time.monotonic() + 30
+    while list((tmp_path / "tmp").iterdir()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_what_nobody_holds_any_more_is_swept_and_what_somebody_holds_stays(tmp_path, monkeypatch):
