@@ -16,7 +16,7 @@ import numpy as np
 from _peers import run_peer
 
 from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector
-from tacit.noise.laws import gaussian, geometric
+from tacit.noise.distributions import gaussian, geometric
 
 SIZE = 10**6
 PEER_SIZE = int(os.environ.get("TACIT_BENCH_PEER_SIZE", SIZE))

@@ -30,8 +30,8 @@ ROOMS: dict[str, dict[str, dict[str, Any]]] = {
 MADE_BY_TACIT: dict[str, str] = {
     "tacit.mechanisms": """Answers Candidate Chosen Cumulated Kept MarginPlan NoisyQuantiles Released ResponseComparison
         RoughBounds Selected SparseReleased SparseTable StableReleased Tested TreeCounts""",
-    "tacit.noise": """CertifiedReal ComputableLaw CryptographicSource Difference Draws FormulaBody GridVector Needs
-        SampledBody permutation root total uniform_integer""",
+    "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
+        Needs SampledBody permutation root total uniform_integer""",
     "tacit.accounting.events": "Event Simple",
     "tacit.accounting": "Account Calibration Event",
     "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem

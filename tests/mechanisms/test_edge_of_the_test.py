@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms import L1, InterquartileRangeByTest, MedianByTest
-from tacit.noise.laws import DiscreteLaplace
+from tacit.noise.distributions import DiscreteLaplace
 
 
 def tail(scale: float, t: int) -> float:

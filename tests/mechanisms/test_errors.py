@@ -32,8 +32,7 @@ from tacit.mechanisms import (
     Staircase,
     TruncatedGeometric,
 )
-from tacit.noise import Difference, EuclideanBall, L1Ball, LinfBall, SeededSource
-from tacit.noise import KNorm as KNormLaw
+from tacit.noise import Difference, EuclideanBall, KNormVector, L1Ball, LinfBall, SeededSource
 
 
 def enumerated(law, reach: int) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +200,7 @@ SHAPED = [
 @pytest.mark.parametrize("mechanism", SHAPED)
 def test_shaped_errors_against_large_samples(mechanism) -> None:
     n = 60_000
-    law = KNormLaw(body=mechanism.body, noise_scale=mechanism.noise_scale)
+    law = KNormVector(body=mechanism.body, noise_scale=mechanism.noise_scale)
     drawn = np.abs(law.sample(spacing=mechanism.step, size=n, source=SeededSource(seed=3)).to_floats())
     widest = drawn[:, int(np.argmax(drawn.mean(axis=0)))]
     assert mechanism.expected_error() == pytest.approx(
@@ -239,7 +238,7 @@ def test_euclidean_laplace_has_the_variance_gamma_marginal() -> None:
 )
 def test_difference_errors_hold(body) -> None:
     mechanism = KNormDifference.for_epsilon(epsilon=1, sensitivity=Contribution(1, body), spacing=2.0**-10)
-    law = Difference(law=KNormLaw(body=body, noise_scale=mechanism.noise_scale))
+    law = Difference(law=KNormVector(body=body, noise_scale=mechanism.noise_scale))
     drawn = law.sample(spacing=mechanism.step, size=40_000, source=SeededSource(seed=5)).to_floats()
     widest = drawn[:, int(np.argmax(drawn.std(axis=0)))]
     assert mechanism.noise_std == pytest.approx(widest.std(), rel=0.05)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaincc
 
-from tacit.noise import DiscreteLaw, SeededSource, Source
+from tacit.noise import DiscreteDistribution, SeededSource, Source
 
 
 class Exhausted(Exception):
@@ -67,7 +67,7 @@ def p_of() -> Callable[[np.ndarray, np.ndarray], float]:
 def fits() -> Callable[..., float]:
     """p-value of `draws` seeded draws of a law against its own certified probabilities."""
 
-    def check(law: DiscreteLaw, draws: int = 100_000, seed: int = 7) -> float:
+    def check(law: DiscreteDistribution, draws: int = 100_000, seed: int = 7) -> float:
         x = law.sample(size=draws, source=SeededSource(seed=seed))
         low, high = int(x.min()), int(x.max())
         cell = max(1, (high - low) // 200)

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from tacit.exact.balls import ball
-from tacit.noise import Categorical, FiniteLaw, SeededSource
+from tacit.noise import Categorical, FiniteDistribution, SeededSource
+from tacit.noise.distributions.binomial import Binomial
+from tacit.noise.distributions.gaussian import _direct
+from tacit.noise.distributions.geometric import _side, geometric_digits, truncated_digit
+from tacit.noise.distributions.series import Series, gaussian_terms
 from tacit.noise.inversion import Inverter, Uniform, bernoulli
-from tacit.noise.laws.binomial import Binomial
-from tacit.noise.laws.gaussian import _direct
-from tacit.noise.laws.geometric import _side, geometric_digits, truncated_digit
-from tacit.noise.laws.series import Series, gaussian_terms
 
 getcontext().prec = 60
 WIDTH, DEPTH = 4, 19
@@ -66,13 +66,13 @@ def dec(x: Decimal) -> Fraction:
 
 def test_rational_weights(scripted, exhausted) -> None:
     weights = [Fraction(1, 7), Fraction(2), Fraction(0), Fraction(5, 3), Fraction(1, 1000)]
-    law = FiniteLaw(weights=weights)
+    law = FiniteDistribution(weights=weights)
     exact = {k: w / sum(weights) for k, w in enumerate(weights)}
     check(small(law._inverter), exact, scripted, exhausted)
 
 
 def test_dyadic_weights_need_one_word(scripted, exhausted) -> None:
-    law = FiniteLaw(weights=[1, 2, 1])
+    law = FiniteDistribution(weights=[1, 2, 1])
     settled, unsettled = leaves(small(law._inverter), scripted, exhausted)
     assert unsettled == 0
     assert settled == {0: Fraction(1, 4), 1: Fraction(1, 2), 2: Fraction(1, 4)}
@@ -158,7 +158,7 @@ LAWS = {
     "gaussian blocks": lambda: Inverter(
         Series(gaussian_terms(lambda: ball(Fraction(1, 3000)), double=False)), bits=63
     ),
-    "finite": lambda: FiniteLaw(weights=[3, 1, 0, 0, 7, 1e-9, 2])._inverter,
+    "finite": lambda: FiniteDistribution(weights=[3, 1, 0, 0, 7, 1e-9, 2])._inverter,
     "skewed": lambda: Categorical(log_weights=[0, -45, -45, -45, -45, 1, -60, -44])._inverter,
     "binomial": lambda: Binomial(trials=1000, probability_of_one=Fraction(1, 3))._sampler,
     "coin": lambda: bernoulli(lambda: (-ball(Fraction(1, 3))).exp()),

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from tacit.exact.integers import add_exact
-from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector, SeededSource, Staircase
-from tacit.noise.laws.gaussian import _direct
-from tacit.noise.laws.geometric import _side, geometric_digits
+from tacit.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, GaussianVector, SeededSource
+from tacit.noise.distributions.gaussian import _direct
+from tacit.noise.distributions.geometric import _side, geometric_digits
 
 
 def laplace_preimages(window: int) -> set[int]:
@@ -89,6 +89,8 @@ def test_a_million_rounded_reals_stay_on_the_grid() -> None:
     )
     assert drawn.values.dtype == np.int64
     assert int(np.abs(drawn.values).max()) < 3 * 12 * 2**16
-    staircase = Staircase(epsilon=1, sensitivity=2**20).sample(size=1_000_000, source=SeededSource(seed=4))
+    staircase = DiscreteStaircase(epsilon=1, sensitivity=2**20).sample(
+        size=1_000_000, source=SeededSource(seed=4)
+    )
     assert staircase.dtype == np.int64
     assert int(np.abs(staircase).max()) < 70 * 2**20

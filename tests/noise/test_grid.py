@@ -14,16 +14,16 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.balls import precision
 from tacit.exact.enclosures import Enclosure
 from tacit.noise import (
-    Beta,
+    ContinuousBeta,
+    ContinuousGamma,
     Difference,
     Draws,
     Ellipsoid,
     EuclideanBall,
     FormulaBody,
-    Gamma,
     GaussianVector,
     GridVector,
-    KNorm,
+    KNormVector,
     L1Ball,
     LinfBall,
     Needs,
@@ -34,8 +34,8 @@ from tacit.noise import (
     default_source,
     rounding_delta,
 )
+from tacit.noise.distributions.blocks import exp_minus
 from tacit.noise.inversion import Uniform
-from tacit.noise.laws.blocks import exp_minus
 from tacit.noise.reals import Exponentials, Normals, Uniforms, _settle
 
 getcontext().prec = 50
@@ -123,16 +123,16 @@ def test_a_doubtful_choice_draws_bits_of_both_numbers(scripted) -> None:
 EVERY = [
     GaussianVector(coordinates=3, noise_std=2),
     GaussianVector(coordinates=2, noise_std=1, factor=[[1, 0], [0.5, Fraction(1, 3)]]),
-    Gamma(shape=4, noise_scale=Fraction(1, 3)),
-    Gamma(shape=Fraction(5, 2), noise_scale=3),
-    Beta(a=2, b=3),
+    ContinuousGamma(shape=4, noise_scale=Fraction(1, 3)),
+    ContinuousGamma(shape=Fraction(5, 2), noise_scale=3),
+    ContinuousBeta(a=2, b=3),
     Sphere(coordinates=3),
     EuclideanBall(coordinates=2, radius=5),
     L1Ball(coordinates=3),
     LinfBall(coordinates=4),
     Ellipsoid(factor=[[2, 0], [1, 1]]),
-    KNorm(body=EuclideanBall(coordinates=3), noise_scale=2),
-    Difference(law=KNorm(body=L1Ball(coordinates=2), noise_scale=1)),
+    KNormVector(body=EuclideanBall(coordinates=3), noise_scale=2),
+    Difference(law=KNormVector(body=L1Ball(coordinates=2), noise_scale=1)),
 ]
 
 
@@ -199,20 +199,20 @@ def test_gaussian_with_a_factor_has_its_covariance() -> None:
 
 @pytest.mark.parametrize("shape", [Fraction(1, 2), 1, Fraction(7, 2), 6])
 def test_gamma_fits(shape, p_of) -> None:
-    x = floats(Gamma(shape=shape, noise_scale=3), 40_000).ravel()
+    x = floats(ContinuousGamma(shape=shape, noise_scale=3), 40_000).ravel()
     assert fit(x, lambda e: gammainc(float(shape), e / 3), p_of, 0, 3 * (float(shape) + 8)) > 1e-9
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 5), (Fraction(1, 2), Fraction(3, 2)), (3, 2)])
 def test_beta_fits(a, b, p_of) -> None:
-    x = floats(Beta(a=a, b=b), 40_000).ravel()
+    x = floats(ContinuousBeta(a=a, b=b), 40_000).ravel()
     assert fit(x, lambda e: betainc(float(a), float(b), np.clip(e, 0, 1)), p_of, 0, 1) > 1e-9
 
 
 def test_shapes_that_are_no_multiple_of_a_half(p_of) -> None:
-    x = floats(Gamma(shape=0.3, noise_scale=1), 1_500).ravel()
+    x = floats(ContinuousGamma(shape=0.3, noise_scale=1), 1_500).ravel()
     assert fit(x, lambda e: gammainc(0.3, np.maximum(e, 0)), p_of, 0, 3, 20) > 1e-9
-    y = floats(Beta(a=0.3, b=1.7), 1_000).ravel()
+    y = floats(ContinuousBeta(a=0.3, b=1.7), 1_000).ravel()
     assert fit(y, lambda e: betainc(0.3, 1.7, np.clip(e, 0, 1)), p_of, 0, 1, 20) > 1e-9
 
 
@@ -243,9 +243,9 @@ def test_knorms_have_gamma_gauges(p_of) -> None:
             lambda x: np.linalg.norm(x @ inverse.T, axis=1),
         ),
     ):
-        r = gauge(floats(KNorm(body=body, noise_scale=2), n))
+        r = gauge(floats(KNormVector(body=body, noise_scale=2), n))
         assert fit(r, lambda e: gammainc(d, e / 2), p_of, 0, 24) > 1e-9
-    x = floats(KNorm(body=L1Ball(coordinates=2), noise_scale=1), n)[:, 0]
+    x = floats(KNormVector(body=L1Ball(coordinates=2), noise_scale=1), n)[:, 0]
     laplace = lambda e: np.where(e < 0, np.exp(np.minimum(e, 0)) / 2, 1 - np.exp(-np.maximum(e, 0)) / 2)  # noqa: E731
     assert fit(x, laplace, p_of, -8, 8) > 1e-9
 
@@ -263,7 +263,7 @@ def test_a_body_by_formula(p_of) -> None:
     assert not body.symmetric
     x = floats(body, 30_000).sum(axis=1)
     assert fit(x, lambda e: np.clip(e, 0, 1) ** 2, p_of, 0, 1) > 1e-9
-    both = Difference(law=KNorm(body=body, noise_scale=1)).sample(spacing=GRID, size=5)
+    both = Difference(law=KNormVector(body=body, noise_scale=1)).sample(spacing=GRID, size=5)
     assert both.numerical_delta == 0.0
 
 
@@ -335,15 +335,15 @@ def test_rounding_delta_bounds_an_exact_case() -> None:
 def test_bad_parameters(bad: object) -> None:
     for make in (
         lambda: GaussianVector(coordinates=2, noise_std=bad),
-        lambda: Gamma(shape=bad, noise_scale=1),
-        lambda: Gamma(shape=1, noise_scale=bad),
-        lambda: Beta(a=bad, b=1),
-        lambda: Beta(a=1, b=bad),
+        lambda: ContinuousGamma(shape=bad, noise_scale=1),
+        lambda: ContinuousGamma(shape=1, noise_scale=bad),
+        lambda: ContinuousBeta(a=bad, b=1),
+        lambda: ContinuousBeta(a=1, b=bad),
         lambda: Sphere(coordinates=2, radius=bad),
         lambda: EuclideanBall(coordinates=2, radius=bad),
         lambda: L1Ball(coordinates=2, radius=bad),
         lambda: LinfBall(coordinates=2, radius=bad),
-        lambda: KNorm(body=LinfBall(coordinates=2), noise_scale=bad),
+        lambda: KNormVector(body=LinfBall(coordinates=2), noise_scale=bad),
         lambda: GaussianVector(coordinates=2, noise_std=1).sample(spacing=bad),
     ):
         with pytest.raises(InvalidParameter):

@@ -25,7 +25,7 @@ from tacit.mechanisms.base import (
 from tacit.mechanisms.calibrate import least
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import L1, need
-from tacit.noise import ComputableLaw, grid_spacing
+from tacit.noise import ComputableDistribution, grid_spacing
 from tacit.noise.source import Source, default_source
 
 __all__ = ["IntervalExponential"]
@@ -128,7 +128,7 @@ class IntervalExponential(Mechanism):
             "exact": True,
         }
 
-    def law(self, centre: int) -> ComputableLaw:
+    def law(self, centre: int) -> ComputableDistribution:
         """The law of the output, in grid steps above `low`, for a true value `centre` steps above `low`."""
         width, c, rate = self._width, min(max(int(centre), 0), self._width), self.rate
 
@@ -142,7 +142,7 @@ class IntervalExponential(Mechanism):
                 return -(-a * (c - k)).exp() * (-a * (k + 1)).expm1() / self._mass(c)
             return 1 + (-a * (k + 1 - c)).exp() * (-a * (width - k)).expm1() / self._mass(c)
 
-        return ComputableLaw(cumulative_ball=cumulative, name="exponential mechanism on an interval")
+        return ComputableDistribution(cumulative_ball=cumulative, name="exponential mechanism on an interval")
 
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
         """A grid point of the interval; the value is clamped to it first."""

@@ -19,8 +19,7 @@ from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.sensitivity import need
 from tacit.mechanisms.shaped import Radial, ShapedMechanism
 from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge
-from tacit.noise import Body, Difference, GridVector, SampledBody, SeededSource, grid_spacing
-from tacit.noise import KNorm as KNormLaw
+from tacit.noise import Body, Difference, GridVector, KNormVector, SampledBody, SeededSource, grid_spacing
 from tacit.noise.source import Source
 
 __all__ = ["KNorm", "KNormDifference"]
@@ -158,7 +157,7 @@ class KNormDifference(ShapedMechanism):
         }
 
     def _draw(self, source: Source) -> GridVector:
-        one = KNormLaw(body=self.sensitivity.body, noise_scale=self._scale)
+        one = KNormVector(body=self.sensitivity.body, noise_scale=self._scale)
         return Difference(law=one).sample(spacing=self.step, source=source)
 
     def _one(self) -> _Side:

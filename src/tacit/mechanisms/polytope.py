@@ -27,7 +27,15 @@ from tacit.guarantees import Pure
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.hulls import Point, facets
 from tacit.mechanisms.shaped import ShapedMechanism
-from tacit.noise import ContinuousLaw, Draws, FiniteLaw, GridVector, Needs, grid_spacing, total
+from tacit.noise import (
+    ContinuousDistribution,
+    Draws,
+    FiniteDistribution,
+    GridVector,
+    Needs,
+    grid_spacing,
+    total,
+)
 from tacit.noise.source import Source
 
 __all__ = ["PolytopeNorm", "RangeNorm"]
@@ -50,7 +58,7 @@ def corner_points(points: object) -> tuple[Point, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Cone(ContinuousLaw):
+class _Cone(ContinuousDistribution):
     """noise_scale * sum_i E_i v_i: density proportional to e^(-gauge / noise_scale) on one facet's cone."""
 
     corners: tuple[Point, ...]
@@ -126,7 +134,7 @@ class PolytopeNorm(ShapedMechanism):
         }
 
     def _draw(self, source: Source) -> GridVector:
-        which = int(FiniteLaw(weights=self.volumes).sample(size=(1,), source=source)[0])
+        which = int(FiniteDistribution(weights=self.volumes).sample(size=(1,), source=source)[0])
         return _Cone(corners=self.cones[which], noise_scale=self._scale).sample(
             spacing=self.step, source=source
         )
@@ -283,7 +291,7 @@ class RangeNorm(ShapedMechanism):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Range(ContinuousLaw):
+class _Range(ContinuousDistribution):
     coordinates: int
     noise_scale: Fraction
 

@@ -17,7 +17,7 @@ from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.geometric import Geometric
 from tacit.mechanisms.laplace import Laplace
-from tacit.noise import DiscreteLaw
+from tacit.noise import DiscreteDistribution
 
 __all__ = ["RoughBounds", "rough_bounds", "rough_threshold"]
 
@@ -41,7 +41,7 @@ class RoughBounds:
 
 
 def rough_threshold(
-    noise_law: DiscreteLaw | Laplace | Gaussian | Geometric, *, ranges: int, confidence: Exact = 0.95
+    noise_law: DiscreteDistribution | Laplace | Gaussian | Geometric, *, ranges: int, confidence: Exact = 0.95
 ) -> int:
     """The least c with Pr[all of `ranges` independent noises < c] >= confidence: no empty range reaches it.
 
@@ -49,7 +49,7 @@ def rough_threshold(
     with c + t rows is taken but with probability Pr[X < -t].
     """
     law = noise_law.law if isinstance(noise_law, Laplace | Gaussian | Geometric) else noise_law
-    if not isinstance(law, DiscreteLaw):
+    if not isinstance(law, DiscreteDistribution):
         raise InvalidParameter(
             parameter="noise_law", value=type(noise_law).__name__, must="be a law of integer noise or its mechanism",
             hint="the mechanism that made the noisy counts",
@@ -74,7 +74,7 @@ def rough_bounds(
     noisy_counts: npt.ArrayLike,
     *,
     edges: npt.ArrayLike,
-    noise_law: DiscreteLaw | Laplace | Gaussian | Geometric,
+    noise_law: DiscreteDistribution | Laplace | Gaussian | Geometric,
     confidence: Exact = 0.95,
 ) -> RoughBounds:
     """(low, high): from the first to the last range whose noisy count reaches the threshold.

@@ -18,8 +18,7 @@ from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter
 from tacit.mechanisms.bodies import Moments, moments
 from tacit.mechanisms.grid import Released
-from tacit.noise import Body, GridVector, SampledBody
-from tacit.noise import KNorm as KNormLaw
+from tacit.noise import Body, GridVector, KNormVector, SampledBody
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Radial", "ShapedMechanism"]
@@ -93,7 +92,7 @@ class Radial(ShapedMechanism):
     def _draw(self, source: Source) -> GridVector:
         if isinstance(self.body, SampledBody):
             return self.body.sample_knorm(noise_scale=self._scale, spacing=self.step, source=source)
-        return KNormLaw(body=self.body, noise_scale=self._scale).sample(spacing=self.step, source=source)
+        return KNormVector(body=self.body, noise_scale=self._scale).sample(spacing=self.step, source=source)
 
     def expected_error(self) -> float:
         """max_i E |X_i| = (d + 1) noise_scale max_i E |u_i|, plus half a grid step at most."""

@@ -22,14 +22,14 @@ from tacit.mechanisms.calibrate import greatest
 from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.smooth import SmoothBound
-from tacit.noise import ContinuousLaw, Draws, Needs, grid_spacing, root, total
+from tacit.noise import ContinuousDistribution, Draws, Needs, grid_spacing, root, total
 from tacit.noise.source import Source, default_source
 
 __all__ = ["SmoothLaplace", "SmoothStudent"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Laplace(ContinuousLaw):
+class _Laplace(ContinuousDistribution):
     """noise_scale (e - e'), exponentials e, e'."""
 
     noise_scale: Fraction
@@ -46,7 +46,7 @@ class _Laplace(ContinuousLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class _Student(ContinuousLaw):
+class _Student(ContinuousDistribution):
     """noise_scale z / sqrt(chi^2_k / k): Student's law with k degrees of freedom, Cauchy's for k = 1."""
 
     noise_scale: Fraction
@@ -85,7 +85,7 @@ class SmoothMechanism(Mechanism):
         """The grid's spacing."""
         return Fraction(self.spacing)
 
-    def _law(self, noise_scale: Fraction) -> ContinuousLaw:
+    def _law(self, noise_scale: Fraction) -> ContinuousDistribution:
         raise NotImplementedError
 
     def _check(self) -> None:
@@ -220,7 +220,7 @@ class SmoothLaplace(SmoothMechanism):
             "exact": True,
         }
 
-    def _law(self, noise_scale: Fraction) -> ContinuousLaw:
+    def _law(self, noise_scale: Fraction) -> ContinuousDistribution:
         return _Laplace(noise_scale)
 
     def _mean(self) -> float:
@@ -310,7 +310,7 @@ class SmoothStudent(SmoothMechanism):
             "exact": True,
         }
 
-    def _law(self, noise_scale: Fraction) -> ContinuousLaw:
+    def _law(self, noise_scale: Fraction) -> ContinuousDistribution:
         return _Student(noise_scale, int(self.degrees))
 
     def _mean(self) -> float:

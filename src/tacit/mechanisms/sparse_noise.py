@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tacit.exact.balls import Ball, ball
 from tacit.exact.integers import Integers
-from tacit.noise import Binomial, DiscreteGaussian, DiscreteLaplace, Geometric
+from tacit.noise import Binomial, DiscreteGaussian, DiscreteLaplace, OneSidedGeometric
 from tacit.noise.inversion import CHUNK, Uniform, joined
 from tacit.noise.source import Source
 
@@ -49,7 +49,7 @@ def passing_noise(law: Law, count: int, least: int, source: Source) -> Integers:
     if count == 0:
         return np.empty(0, dtype=np.int64)
     if isinstance(law, DiscreteLaplace) and least >= 1:
-        return least + Geometric(noise_scale=law.noise_scale).sample(size=count, source=source)
+        return least + OneSidedGeometric(noise_scale=law.noise_scale).sample(size=count, source=source)
     far = isinstance(law, DiscreteGaussian) and Fraction(least) ** 2 >= law.parameter and least >= 1
     parts: list[Integers] = []
     missing = count
@@ -57,7 +57,7 @@ def passing_noise(law: Law, count: int, least: int, source: Source) -> Integers:
         tries = min(CHUNK, 2 * missing + 16)
         if far:
             assert isinstance(law, DiscreteGaussian)
-            beyond = Geometric(noise_scale=law.parameter / least).sample(size=tries, source=source)
+            beyond = OneSidedGeometric(noise_scale=law.parameter / least).sample(size=tries, source=source)
             kept = least + beyond[_keep(beyond, law.parameter, source)]
         else:
             drawn = law.sample(size=tries, source=source)

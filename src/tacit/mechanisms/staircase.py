@@ -23,8 +23,7 @@ from tacit.mechanisms.base import (
     shown,
 )
 from tacit.mechanisms.sensitivity import L1, Count, need
-from tacit.noise import Staircase as StaircaseLaw
-from tacit.noise import grid_spacing
+from tacit.noise import DiscreteStaircase, grid_spacing
 from tacit.noise.source import Source
 
 __all__ = ["Staircase"]
@@ -58,10 +57,10 @@ class Staircase(AdditiveMechanism):
         return Fraction(self.spacing)
 
     @property
-    def law(self) -> StaircaseLaw:
+    def law(self) -> DiscreteStaircase:
         """The law of the noise, in grid steps."""
         steps = self.sensitivity.steps(self.step)
-        return StaircaseLaw(epsilon=epsilon_parameter(self.epsilon), sensitivity=steps, gamma=self.gamma)
+        return DiscreteStaircase(epsilon=epsilon_parameter(self.epsilon), sensitivity=steps, gamma=self.gamma)
 
     @property
     def bound(self) -> Pure:

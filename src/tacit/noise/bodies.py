@@ -24,7 +24,7 @@ from tacit.exact.checks import flag, settle, whole
 from tacit.exact.enclosures import Enclosure, Reals, root, total
 from tacit.exact.matrices import Matrix
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.noise.grid import ContinuousLaw, Draws, Needs
+from tacit.noise.grid import ContinuousDistribution, Draws, Needs
 
 __all__ = [
     "Body",
@@ -33,7 +33,7 @@ __all__ = [
     "EuclideanBall",
     "FormulaBody",
     "GaussianVector",
-    "KNorm",
+    "KNormVector",
     "L1Ball",
     "LinfBall",
     "Sphere",
@@ -41,7 +41,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianVector(ContinuousLaw):
+class GaussianVector(ContinuousDistribution):
     """noise_std * L z, z standard normal; L is the identity, or `factor` with covariance L L'."""
 
     coordinates: int
@@ -73,7 +73,7 @@ class GaussianVector(ContinuousLaw):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sphere(ContinuousLaw):
+class Sphere(ContinuousDistribution):
     """Uniform on the sphere of a radius in R^d."""
 
     coordinates: int
@@ -96,7 +96,7 @@ class Sphere(ContinuousLaw):
         return z / root(total(z * z)) * draws.real(exact_parameter("radius", self.radius))
 
 
-class Body(ContinuousLaw):
+class Body(ContinuousDistribution):
     """The uniform law on a convex body that contains 0; `symmetric` says whether K = -K."""
 
     __slots__ = ()
@@ -268,7 +268,7 @@ class FormulaBody(Body):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KNorm(ContinuousLaw):
+class KNormVector(ContinuousDistribution):
     """r u with r ~ Gamma(d + 1, noise_scale), u uniform in K: density prop. to exp(-gauge / noise_scale)."""
 
     body: Body
@@ -295,10 +295,10 @@ class KNorm(ContinuousLaw):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference(ContinuousLaw):
+class Difference(ContinuousDistribution):
     """A - B for independent A, B with the same law; for bodies that are not symmetric."""
 
-    law: ContinuousLaw
+    law: ContinuousDistribution
 
     @property
     def dimension(self) -> int:

@@ -27,7 +27,7 @@ from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
 from tacit.noise.source import Source, default_source
 
-__all__ = ["ContinuousLaw", "Draws", "GridVector", "Needs", "grid_spacing", "rounding_delta"]
+__all__ = ["ContinuousDistribution", "Draws", "GridVector", "Needs", "grid_spacing", "rounding_delta"]
 
 ROWS = 1 << 13
 ROUNDS = 200
@@ -118,7 +118,7 @@ class Draws:
         return self._take("normals", count)
 
 
-class ContinuousLaw(ABC):
+class ContinuousDistribution(ABC):
     """A law on R^d given by a formula in independent primitives; exact after rounding to any grid."""
 
     __slots__ = ()

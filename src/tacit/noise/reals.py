@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.enclosures import Enclosure
+from tacit.noise.distributions.blocks import MARGIN, exp_minus, quick_table
+from tacit.noise.distributions.geometric import geometric_digits, truncated_digit
+from tacit.noise.distributions.series import Series, gaussian_terms
 from tacit.noise.inversion import CHUNK, GUARD, Inverter, Uniform
-from tacit.noise.laws.blocks import MARGIN, exp_minus, quick_table
-from tacit.noise.laws.geometric import geometric_digits, truncated_digit
-from tacit.noise.laws.series import Series, gaussian_terms
 from tacit.noise.source import Source, Words
 
 __all__ = ["Exponentials", "LazyReal", "Normals", "Uniforms"]

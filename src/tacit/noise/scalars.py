@@ -16,11 +16,11 @@ from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Reals, total
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.noise.grid import ContinuousLaw, Draws, GridVector, Needs, grid_spacing
+from tacit.noise.grid import ContinuousDistribution, Draws, GridVector, Needs, grid_spacing
 from tacit.noise.inversion import Inverter
 from tacit.noise.source import Source, default_source
 
-__all__ = ["Beta", "Gamma"]
+__all__ = ["ContinuousBeta", "ContinuousGamma"]
 
 MOST_TERMS = 1 << 12
 
@@ -84,7 +84,7 @@ def _invert(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gamma(ContinuousLaw):
+class ContinuousGamma(ContinuousDistribution):
     """Density proportional to x^(shape-1) exp(-x / noise_scale); any shape > 0, exact."""
 
     shape: Exact
@@ -109,7 +109,7 @@ class Gamma(ContinuousLaw):
 
     def sample(self, *, spacing: Exact, size: int | None = None, source: Source | None = None) -> GridVector:
         if _summed("shape", self.shape):
-            return ContinuousLaw.sample(self, spacing=spacing, size=size, source=source)
+            return ContinuousDistribution.sample(self, spacing=spacing, size=size, source=source)
         shape, scale = exact_parameter("shape", self.shape), exact_parameter("noise_scale", self.noise_scale)
 
         def beyond(x: Fraction) -> Ball:
@@ -119,7 +119,7 @@ class Gamma(ContinuousLaw):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beta(ContinuousLaw):
+class ContinuousBeta(ContinuousDistribution):
     """G_a / (G_a + G_b) for independent gammas: density proportional to x^(a-1) (1-x)^(b-1), exact."""
 
     a: Exact
@@ -144,7 +144,7 @@ class Beta(ContinuousLaw):
 
     def sample(self, *, spacing: Exact, size: int | None = None, source: Source | None = None) -> GridVector:
         if _summed("a", self.a) and _summed("b", self.b):
-            return ContinuousLaw.sample(self, spacing=spacing, size=size, source=source)
+            return ContinuousDistribution.sample(self, spacing=spacing, size=size, source=source)
         a, b = exact_parameter("a", self.a), exact_parameter("b", self.b)
 
         def beyond(x: Fraction) -> Ball:

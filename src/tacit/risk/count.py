@@ -20,7 +20,7 @@ from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, one_value
 from tacit.mechanisms.geometric import TruncatedGeometric
 from tacit.mechanisms.grid import Released
-from tacit.noise import FiniteLaw
+from tacit.noise import FiniteDistribution
 from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate, height_risks
 from tacit.risk.finite import OptimalFinite, optimal_finite
@@ -119,7 +119,7 @@ class OptimalCount(Mechanism):
         coin = int(source.words(1)[0]) >> (64 - FRACTION_BITS)
         drawn = dict(self.remap.choices).get(y)
         if drawn is not None:
-            said = int(FiniteLaw(weights=drawn).sample(source=source))
+            said = int(FiniteDistribution(weights=drawn).sample(source=source))
         elif self.remap.heights is None:
             said = y
         else:

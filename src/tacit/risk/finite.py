@@ -17,7 +17,7 @@ from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Pure
 from tacit.mechanisms.base import Mechanism, epsilon_parameter, one_value, shown
 from tacit.mechanisms.grid import Released
-from tacit.noise import FiniteLaw
+from tacit.noise import FiniteDistribution
 from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate
 from tacit.risk.exact import Edges, Rows, private_matrix
@@ -84,7 +84,7 @@ class OptimalFinite(Mechanism):
             raise InvalidParameter(
                 parameter="values", value="a state out of range", must=f"lie in 0..{self.states - 1}"
             )
-        drawn = FiniteLaw(weights=self.rows[index]).sample(size=state.shape, source=source)
+        drawn = FiniteDistribution(weights=self.rows[index]).sample(size=state.shape, source=source)
         return Released(values=drawn, spacing=Fraction(1), publishable=source.publishable)
 
     def expected_error(self, *, count: int | None = None) -> float:

@@ -15,12 +15,12 @@ from tacit.exact.balls import Ball, CertifiedReal, ball
 from tacit.exact.checks import members, plain, settle
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.distributions.base import DiscreteDistribution
+from tacit.noise.distributions.series import Series
 from tacit.noise.inversion import CHUNK, Inverter, bernoulli, joined
-from tacit.noise.laws.base import DiscreteLaw
-from tacit.noise.laws.series import Series
 from tacit.noise.source import Source
 
-__all__ = ["Bernoulli", "Categorical", "FiniteLaw"]
+__all__ = ["Bernoulli", "Categorical", "FiniteDistribution"]
 
 
 def draw_inverted(inverter: Inverter, count: int, source: Source) -> Integers:
@@ -42,7 +42,7 @@ def probability_parameter(name: str, value: Exact | CertifiedReal) -> Fraction |
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bernoulli(DiscreteLaw):
+class Bernoulli(DiscreteDistribution):
     """1 with the given probability, else 0; the probability is an exact rational or a certified real."""
 
     probability_of_one: Exact | CertifiedReal
@@ -95,7 +95,7 @@ class _Suffixes:
             yield self.survival(k)
 
 
-class _Finite(DiscreteLaw):
+class _Finite(DiscreteDistribution):
     """Shared by the laws on 0..n-1: moments as finite sums."""
 
     __slots__ = ()
@@ -116,7 +116,7 @@ class _Finite(DiscreteLaw):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FiniteLaw(_Finite):
+class FiniteDistribution(_Finite):
     """Pr[X = k] = weights[k] / sum of weights over k = 0..n-1, the weights being exact rationals."""
 
     weights: Sequence[Exact]

@@ -15,13 +15,13 @@ from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.distributions.base import DiscreteDistribution
+from tacit.noise.distributions.geometric import geometric_digits
+from tacit.noise.distributions.uniform import uniform_draws
 from tacit.noise.inversion import CHUNK, Inverter, bernoulli, joined
-from tacit.noise.laws.base import DiscreteLaw
-from tacit.noise.laws.geometric import geometric_digits
-from tacit.noise.laws.uniform import uniform_draws
 from tacit.noise.source import Source
 
-__all__ = ["Staircase"]
+__all__ = ["DiscreteStaircase"]
 
 
 @lru_cache(maxsize=256)
@@ -31,7 +31,7 @@ def _low_coin(epsilon: Fraction, plateau: int, rest: int) -> Inverter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staircase(DiscreteLaw):
+class DiscreteStaircase(DiscreteDistribution):
     """Pr[X = i] proportional to b^j for j D <= |i| < j D + r, b^(j+1) for j D + r <= |i| < (j+1) D.
 
     D = sensitivity (in grid steps), b = exp(-epsilon), r = plateau in 1..D. Guarantee: moving an integer

@@ -17,7 +17,7 @@ from tacit.exact.integers import Integers
 from tacit.exact.rationals import exact_parameter
 from tacit.noise.source import Source, default_source
 
-__all__ = ["DiscreteLaw", "Shape", "certify", "shape_of"]
+__all__ = ["DiscreteDistribution", "Shape", "certify", "shape_of"]
 
 Shape = int | tuple[int, ...] | None
 
@@ -51,7 +51,7 @@ def _sharp(ball: Ball) -> bool:
     return bool(ball.rel_accuracy_bits() >= 60 or ball.is_zero() or abs(ball) < flint.arb(2) ** -1100)
 
 
-class DiscreteLaw(ABC):
+class DiscreteDistribution(ABC):
     """An exact law on the integers.
 
     Guarantee: `sample` has exactly this law when the source's words are uniform; there is no numerical

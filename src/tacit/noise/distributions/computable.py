@@ -12,12 +12,12 @@ from tacit.errors import NotCertified
 from tacit.exact.balls import Ball
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import Integers
+from tacit.noise.distributions.base import DiscreteDistribution
+from tacit.noise.distributions.finite import draw_inverted
 from tacit.noise.inversion import Inverter
-from tacit.noise.laws.base import DiscreteLaw
-from tacit.noise.laws.finite import draw_inverted
 from tacit.noise.source import Source
 
-__all__ = ["ComputableLaw"]
+__all__ = ["ComputableDistribution"]
 
 _NO_MOMENTS = "the law is given by its cumulative probabilities only"
 
@@ -35,7 +35,7 @@ class _FromCumulative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComputableLaw(DiscreteLaw):
+class ComputableDistribution(DiscreteDistribution):
     """The law on start, start + 1, ... whose Pr[X <= k] lies in the ball `cumulative(k)`.
 
     Assumptions: the balls enclose a true distribution function at every precision and shrink as

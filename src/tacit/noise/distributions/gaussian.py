@@ -15,10 +15,10 @@ from tacit.exact.balls import Ball, ball, working_precision
 from tacit.exact.checks import settle
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.distributions.base import DiscreteDistribution
+from tacit.noise.distributions.blocks import BlockSampler, exponential_settle, quick_table
+from tacit.noise.distributions.series import Series, between_zero_and, gaussian_terms
 from tacit.noise.inversion import CHUNK, Inverter, joined
-from tacit.noise.laws.base import DiscreteLaw
-from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
-from tacit.noise.laws.series import Series, between_zero_and, gaussian_terms
 from tacit.noise.source import Source, Words
 
 __all__ = ["DiscreteGaussian"]
@@ -62,7 +62,7 @@ def _blocks(variance: Fraction) -> BlockSampler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteGaussian(DiscreteLaw):
+class DiscreteGaussian(DiscreteDistribution):
     """Pr[X = k] proportional to exp(-k^2 / (2 noise_std^2)) over all integers; exact for every scale.
 
     Guarantee: on integer queries of L2 sensitivity D it is D^2/(2 noise_std^2)-zCDP; its (epsilon, delta)

@@ -17,13 +17,13 @@ from tacit.noise import (
     Binomial,
     Categorical,
     CertifiedReal,
-    ComputableLaw,
+    ComputableDistribution,
     DiscreteGaussian,
     DiscreteLaplace,
-    FiniteLaw,
-    Geometric,
+    DiscreteStaircase,
+    FiniteDistribution,
+    OneSidedGeometric,
     SeededSource,
-    Staircase,
     permutation,
     uniform_integer,
 )
@@ -36,8 +36,8 @@ FITTED = [
     DiscreteLaplace(noise_scale=10**9),
     DiscreteLaplace(noise_scale=10**30),
     DiscreteGaussian(noise_std=10**30),
-    Geometric(noise_scale=Fraction(7, 3)),
-    Geometric(noise_scale=12345.678),
+    OneSidedGeometric(noise_scale=Fraction(7, 3)),
+    OneSidedGeometric(noise_scale=12345.678),
     DiscreteGaussian(noise_std=0.4),
     DiscreteGaussian(noise_std=10),
     DiscreteGaussian(noise_std=48),
@@ -45,12 +45,12 @@ FITTED = [
     DiscreteGaussian(noise_std=1000),
     DiscreteGaussian(noise_std=10**6),
     DiscreteGaussian(noise_std=10**9),
-    Staircase(epsilon=1, sensitivity=1),
-    Staircase(epsilon=0.5, sensitivity=9),
-    Staircase(epsilon=2, sensitivity=10**6, gamma=0.5),
+    DiscreteStaircase(epsilon=1, sensitivity=1),
+    DiscreteStaircase(epsilon=0.5, sensitivity=9),
+    DiscreteStaircase(epsilon=2, sensitivity=10**6, gamma=0.5),
     Binomial(trials=12, probability_of_one=Fraction(1, 3)),
     Binomial(trials=2**64, probability_of_one=Fraction(30, 2**64)),
-    FiniteLaw(weights=[5, 0, 1, Fraction(1, 3), 0.125]),
+    FiniteDistribution(weights=[5, 0, 1, Fraction(1, 3), 0.125]),
     Categorical(log_weights=[0.1, 0.7, -2, Fraction(1, 3)]),
     Bernoulli(probability_of_one=0.2),
     Bernoulli.exponential(Fraction(5, 2)),
@@ -142,7 +142,7 @@ def test_gaussian_tail_far_out_and_at_scale() -> None:
 
 @pytest.mark.parametrize(("epsilon", "d", "gamma"), [(0.5, 1, None), (1, 5, None), (2, 8, 0.5), (0.2, 6, 1)])
 def test_staircase_numbers_and_its_privacy(epsilon: float, d: int, gamma: float | None) -> None:
-    law = Staircase(epsilon=epsilon, sensitivity=d, gamma=gamma)
+    law = DiscreteStaircase(epsilon=epsilon, sensitivity=d, gamma=gamma)
     r = law.plateau
     w = {k: math.exp(-epsilon * (abs(k) // d + (abs(k) % d >= r))) for k in range(-1200, 1201)}
     total = sum(w.values())
@@ -160,9 +160,10 @@ def test_staircase_numbers_and_its_privacy(epsilon: float, d: int, gamma: float 
 
 def test_staircase_beats_laplace_and_its_default_is_the_best_plateau() -> None:
     d, epsilon = 20, 3.0
-    best = Staircase(epsilon=epsilon, sensitivity=d)
+    best = DiscreteStaircase(epsilon=epsilon, sensitivity=d)
     every = [
-        Staircase(epsilon=epsilon, sensitivity=d, gamma=Fraction(r, d)).mean_absolute for r in range(1, d + 1)
+        DiscreteStaircase(epsilon=epsilon, sensitivity=d, gamma=Fraction(r, d)).mean_absolute
+        for r in range(1, d + 1)
     ]
     assert best.mean_absolute == min(every)
     q = math.exp(-epsilon / d)
@@ -190,7 +191,7 @@ def test_degenerate_laws() -> None:
     assert Bernoulli(probability_of_one=1).sample(size=50).tolist() == [1] * 50
     assert Bernoulli(probability_of_one=0).sample(size=50).tolist() == [0] * 50
     assert Bernoulli.exponential(0).sample(size=50).tolist() == [1] * 50
-    assert FiniteLaw(weights=[0, 0, 3, 0]).sample(size=60).tolist() == [2] * 60
+    assert FiniteDistribution(weights=[0, 0, 3, 0]).sample(size=60).tolist() == [2] * 60
     assert Categorical(log_weights=[5]).sample(size=60).tolist() == [0] * 60
     assert Categorical(log_weights=[0, -1e6]).sample(size=60).tolist() == [0] * 60
     assert DiscreteLaplace(noise_scale=1e-3).sample(size=100).tolist() == [0] * 100
@@ -208,12 +209,12 @@ def test_quantiles_and_error_bounds() -> None:
     assert law.tail(t + 1)[1] <= 0.05 < law.tail(t)[1]
     many = law.error_bound(confidence=0.95, coordinates=100)
     assert (1 - law.tail(many + 1)[0]) ** 100 >= 0.95 > (1 - law.tail(many)[0]) ** 100
-    assert Geometric(noise_scale=3).quantile(1e-9) == 0
+    assert OneSidedGeometric(noise_scale=3).quantile(1e-9) == 0
     assert DiscreteGaussian(noise_std=10**6).error_bound(confidence=0.95) == 1_959_964
 
 
 def test_finite_and_categorical_moments() -> None:
-    law = FiniteLaw(weights=[1, 2, 3])
+    law = FiniteDistribution(weights=[1, 2, 3])
     assert law.mean == pytest.approx(4 / 3)
     assert law.variance == pytest.approx(5 / 9)
     assert law.cumulative(1)[0] <= 0.5 <= law.cumulative(1)[1]
@@ -225,11 +226,11 @@ def test_finite_and_categorical_moments() -> None:
 # -- computable laws -----------------------------------------------------------------------------------
 
 
-def poisson(rate: int) -> ComputableLaw:
+def poisson(rate: int) -> ComputableDistribution:
     def cumulative(k: int) -> flint.arb:
         return flint.arb(rate).gamma_upper(flint.arb(k + 1), regularized=1)
 
-    return ComputableLaw(cumulative_ball=cumulative, name="Poisson")
+    return ComputableDistribution(cumulative_ball=cumulative, name="Poisson")
 
 
 def test_a_computable_law(fits) -> None:
@@ -241,7 +242,7 @@ def test_a_computable_law(fits) -> None:
 
 
 def test_a_law_whose_balls_never_shrink_is_refused() -> None:
-    stuck = ComputableLaw(cumulative_ball=lambda k: flint.arb(0.5, 0.5))
+    stuck = ComputableDistribution(cumulative_ball=lambda k: flint.arb(0.5, 0.5))
     with pytest.raises(NotCertified):
         stuck.sample(size=3)
     with pytest.raises(NotCertified):
@@ -250,7 +251,7 @@ def test_a_law_whose_balls_never_shrink_is_refused() -> None:
 
 def test_a_law_without_an_end_is_refused() -> None:
     with pytest.raises(NotCertified):
-        ComputableLaw(cumulative_ball=lambda k: flint.arb(0)).sample()
+        ComputableDistribution(cumulative_ball=lambda k: flint.arb(0)).sample()
 
 
 def test_a_boundary_that_cannot_be_told_from_a_dyadic_is_still_exact() -> None:
@@ -349,13 +350,13 @@ BAD = [0, 0.0, -1, -0.5, math.nan, math.inf, -math.inf, None, "1", True, 1j]
 
 @pytest.mark.parametrize("bad", BAD, ids=repr)
 def test_bad_scales(bad: object) -> None:
-    for law in (DiscreteLaplace, Geometric):
+    for law in (DiscreteLaplace, OneSidedGeometric):
         with pytest.raises(InvalidParameter):
             law(noise_scale=bad)
     with pytest.raises(InvalidParameter):
         DiscreteGaussian(noise_std=bad)
     with pytest.raises(InvalidParameter):
-        Staircase(epsilon=bad, sensitivity=1)
+        DiscreteStaircase(epsilon=bad, sensitivity=1)
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, math.inf, None, "x"], ids=repr)
@@ -374,14 +375,14 @@ def test_other_bad_input() -> None:
         Bernoulli.exponential(-1)
     for bad in (0, -1, 2.5):
         with pytest.raises(InvalidParameter):
-            Staircase(epsilon=1, sensitivity=bad)
+            DiscreteStaircase(epsilon=1, sensitivity=bad)
         with pytest.raises(InvalidParameter):
             uniform_integer(bad)
     for bad in (0, 1.5, math.nan):
         with pytest.raises(InvalidParameter):
-            Staircase(epsilon=1, sensitivity=3, gamma=bad)
-    for law in (FiniteLaw, Categorical):
-        name = "weights" if law is FiniteLaw else "log_weights"
+            DiscreteStaircase(epsilon=1, sensitivity=3, gamma=bad)
+    for law in (FiniteDistribution, Categorical):
+        name = "weights" if law is FiniteDistribution else "log_weights"
         with pytest.raises(EmptyComposition):
             law(**{name: []})
         for bad in ([1, math.nan], [1, math.inf], ["a"]):
@@ -389,7 +390,7 @@ def test_other_bad_input() -> None:
                 law(**{name: bad})
     for bad in ([0, 0], [1, -1]):
         with pytest.raises(InvalidParameter):
-            FiniteLaw(weights=bad)
+            FiniteDistribution(weights=bad)
     for bad in (0, 1, -0.2, 1.5, math.nan):
         with pytest.raises(InvalidParameter):
             DiscreteLaplace(noise_scale=1).quantile(bad)

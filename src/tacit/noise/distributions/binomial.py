@@ -15,11 +15,11 @@ from tacit.exact.balls import Ball, CertifiedReal, ball, precision, scaled_floor
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact
+from tacit.noise.distributions.base import DiscreteDistribution
+from tacit.noise.distributions.blocks import BlockSampler
+from tacit.noise.distributions.finite import probability_parameter
+from tacit.noise.distributions.series import Series, between_zero_and
 from tacit.noise.inversion import CHUNK, Inverter, Uniform, joined
-from tacit.noise.laws.base import DiscreteLaw
-from tacit.noise.laws.blocks import BlockSampler
-from tacit.noise.laws.finite import probability_parameter
-from tacit.noise.laws.series import Series, between_zero_and
 from tacit.noise.source import Source, Words
 
 __all__ = ["Binomial"]
@@ -102,7 +102,7 @@ def _zigzag(right: list[Ball], left: list[Ball]) -> list[Ball]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binomial(DiscreteLaw):
+class Binomial(DiscreteDistribution):
     """Pr[X = k] = C(n, k) p^k (1-p)^(n-k), n = trials of any length, p exact or certified.
 
     Small spread: lazy inversion outwards from the mode. Large spread: exact rejection from blocks.

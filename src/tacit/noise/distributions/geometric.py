@@ -20,12 +20,12 @@ from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import settle
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.distributions.base import DiscreteDistribution
+from tacit.noise.distributions.blocks import BlockSampler, exponential_settle, quick_table
 from tacit.noise.inversion import CHUNK, Inverter, bernoulli, joined
-from tacit.noise.laws.base import DiscreteLaw
-from tacit.noise.laws.blocks import BlockSampler, exponential_settle, quick_table
 from tacit.noise.source import Source
 
-__all__ = ["DiscreteLaplace", "Geometric", "geometric_digits", "truncated_digit"]
+__all__ = ["DiscreteLaplace", "OneSidedGeometric", "geometric_digits", "truncated_digit"]
 
 # Up to the first scale one table serves; above it the top digit is brought down to the second.
 DIRECT_SCALE = 32
@@ -147,7 +147,7 @@ def _side(rate: Fraction) -> Inverter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Geometric(DiscreteLaw):
+class OneSidedGeometric(DiscreteDistribution):
     """Pr[X = k] = (1 - q) q^k for k >= 0, q = exp(-1/noise_scale); exact for every scale."""
 
     noise_scale: Exact
@@ -178,7 +178,7 @@ class Geometric(DiscreteLaw):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteLaplace(DiscreteLaw):
+class DiscreteLaplace(DiscreteDistribution):
     """Pr[X = k] = (1-q)/(1+q) q^|k| over all integers, q = exp(-1/noise_scale); exact for every scale.
 
     Guarantee: adding it to an integer query of sensitivity D is (D / noise_scale)-DP, exactly.
