@@ -136,8 +136,13 @@ def signature(noisy: Any) -> list[Any]:
 
 
 def _kinds(value: Any) -> Any:
+    """Types in an array of objects other than integers: how many there are of these may be chosen by noise."""
     array = np.asarray(value)
-    return sorted({type(v).__name__ for v in array.ravel().tolist()}) if array.dtype == object else None
+    return (
+        sorted({type(v).__name__ for v in array.ravel().tolist()} - {"int"})
+        if array.dtype == object
+        else None
+    )
 
 
 @contextlib.contextmanager
