@@ -41,8 +41,8 @@ def fresh(
 
 def mixed() -> list[e.Event]:
     """The heterogeneous plan."""
-    laplace = [e.Laplace(epsilon=float(x)) for x in np.linspace(0.01, 0.2, 50)]
-    return [*laplace, *(e.Gaussian(noise_multiplier=float(x)) for x in np.linspace(5, 50, 50))]
+    laplace = [e.LaplaceEvent(epsilon=float(x)) for x in np.linspace(0.01, 0.2, 50)]
+    return [*laplace, *(e.GaussianEvent(noise_multiplier=float(x)) for x in np.linspace(5, 50, 50))]
 
 
 def row(measure: str, ours: float, peer: str, theirs: float, target: float) -> dict[str, Any]:
@@ -95,20 +95,20 @@ def main() -> list[dict[str, Any]]:
         else:
             rows.append(row(label, ours, peer["peer"], peer["seconds"], 0.0))
     plans: list[tuple[str, Callable[[], Sequence[e.Event]]]] = [
-        ("10^6 repetitions of one Laplace release", lambda: [_times(e.Laplace(epsilon=1e-3), 10**6)]),
+        ("10^6 repetitions of one Laplace release", lambda: [_times(e.LaplaceEvent(epsilon=1e-3), 10**6)]),
         (
             "10^6 repetitions of one Poisson-sampled Gaussian release",
             lambda: [_times(_sampled(1e-3), 10**6)],
         ),
         (
             "10^4 different Laplace releases",
-            lambda: [e.Laplace(epsilon=float(x)) for x in np.linspace(1e-3, 2e-2, 10_000)],
+            lambda: [e.LaplaceEvent(epsilon=float(x)) for x in np.linspace(1e-3, 2e-2, 10_000)],
         ),
         (
             "10^4 different Laplace and Gaussian releases",
             lambda: [
-                *(e.Laplace(epsilon=float(x)) for x in np.linspace(1e-3, 2e-2, 5_000)),
-                *(e.Gaussian(noise_multiplier=float(x)) for x in np.linspace(50, 500, 5_000)),
+                *(e.LaplaceEvent(epsilon=float(x)) for x in np.linspace(1e-3, 2e-2, 5_000)),
+                *(e.GaussianEvent(noise_multiplier=float(x)) for x in np.linspace(50, 500, 5_000)),
             ],
         ),
     ]
@@ -126,8 +126,8 @@ def main() -> list[dict[str, Any]]:
 
 
 def _sampled(rate: float) -> e.Event:
-    return e.PoissonSampled(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=rate)
+    return e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=1.0), sampling_rate=rate)
 
 
 def _times(event: e.Event, times: int) -> e.Event:
-    return e.Repeated(event=event, times=times)
+    return e.RepeatedEvent(event=event, times=times)

@@ -41,33 +41,37 @@ def _epsilon(kind: Any, **fixed: Any) -> Callable[[float], e.Event]:
 
 
 def _tabulated(x: float) -> e.Event:
-    return e.Tabulated(p=[0.5 + x, 0.3, 0.2 - x], q=[0.5, 0.3, 0.2])
+    return e.TabulatedEvent(p=[0.5 + x, 0.3, 0.2 - x], q=[0.5, 0.3, 0.2])
 
 
 def _gaussian(multiplier: float) -> e.Event:
-    return e.Gaussian(noise_multiplier=multiplier)
+    return e.GaussianEvent(noise_multiplier=multiplier)
 
 
 def _integers(multiplier: float) -> e.Event:
-    return e.DiscreteGaussian(noise_multiplier=multiplier)
+    return e.DiscreteGaussianEvent(noise_multiplier=multiplier)
 
 
 KINDS: dict[str, tuple[Callable[[float], e.Event], tuple[float, float], tuple[float, float]]] = {
-    "Laplace": (_epsilon(e.Laplace), (1e-3, 2e-2), (0.1, 1)),
-    "discrete Laplace": (_epsilon(e.DiscreteLaplace), (1e-3, 2e-2), (0.1, 1)),
-    "discrete Laplace, sensitivity 3": (_epsilon(e.DiscreteLaplace, sensitivity=3), (1e-3, 2e-2), (0.1, 1)),
-    "staircase": (_epsilon(e.Staircase, gamma=0.4), (1e-3, 2e-2), (0.1, 1)),
-    "exponential": (_epsilon(e.Exponential), (1e-3, 2e-2), (0.1, 1)),
-    "permute-and-flip": (_epsilon(e.PermuteAndFlip), (1e-3, 2e-2), (0.1, 1)),
-    "randomised response": (_epsilon(e.RandomizedResponse), (1e-3, 2e-2), (0.1, 1)),
-    "randomised response, 5 categories": (
-        _epsilon(e.RandomizedResponse, categories=5),
+    "Laplace": (_epsilon(e.LaplaceEvent), (1e-3, 2e-2), (0.1, 1)),
+    "discrete Laplace": (_epsilon(e.DiscreteLaplaceEvent), (1e-3, 2e-2), (0.1, 1)),
+    "discrete Laplace, sensitivity 3": (
+        _epsilon(e.DiscreteLaplaceEvent, sensitivity=3),
         (1e-3, 2e-2),
         (0.1, 1),
     ),
-    "pure": (_epsilon(e.Pure), (1e-3, 2e-2), (0.1, 1)),
-    "approximate (delta 1e-11)": (_epsilon(e.Approximate, delta=1e-11), (1e-3, 2e-2), (0.1, 1)),
-    "concentrated": (lambda rho: e.Concentrated(rho=rho), (1e-6, 2e-4), (0.01, 0.5)),
+    "staircase": (_epsilon(e.StaircaseEvent, gamma=0.4), (1e-3, 2e-2), (0.1, 1)),
+    "exponential": (_epsilon(e.ExponentialEvent), (1e-3, 2e-2), (0.1, 1)),
+    "permute-and-flip": (_epsilon(e.PermuteAndFlipEvent), (1e-3, 2e-2), (0.1, 1)),
+    "randomised response": (_epsilon(e.RandomizedResponseEvent), (1e-3, 2e-2), (0.1, 1)),
+    "randomised response, 5 categories": (
+        _epsilon(e.RandomizedResponseEvent, categories=5),
+        (1e-3, 2e-2),
+        (0.1, 1),
+    ),
+    "pure": (_epsilon(e.PureEvent), (1e-3, 2e-2), (0.1, 1)),
+    "approximate (delta 1e-11)": (_epsilon(e.ApproximateEvent, delta=1e-11), (1e-3, 2e-2), (0.1, 1)),
+    "concentrated": (lambda rho: e.ConcentratedEvent(rho=rho), (1e-6, 2e-4), (0.01, 0.5)),
     "tabulated": (_tabulated, (1e-3, 1e-2), (0.01, 0.1)),
     "Gaussian": (_gaussian, (50, 500), (1, 10)),
     "discrete Gaussian": (_integers, (50, 500), (1, 10)),
@@ -77,13 +81,14 @@ KINDS: dict[str, tuple[Callable[[float], e.Event], tuple[float, float], tuple[fl
 
 def _poisson(make: Callable[[float], e.Event], values: list[float], rates: list[float]) -> Plan:
     return lambda: [
-        e.PoissonSampled(event=make(v), sampling_rate=q) for v, q in zip(values, rates, strict=True)
+        e.PoissonSampledEvent(event=make(v), sampling_rate=q) for v, q in zip(values, rates, strict=True)
     ]
 
 
 def _without(make: Callable[[float], e.Event], values: list[float], rates: list[float]) -> Plan:
     return lambda: [
-        e.WithoutReplacement(event=make(v), sampling_rate=q) for v, q in zip(values, rates, strict=True)
+        e.SampledWithoutReplacementEvent(event=make(v), sampling_rate=q)
+        for v, q in zip(values, rates, strict=True)
     ]
 
 

@@ -15,12 +15,14 @@ _HOME: dict[str, str] = {
     "Approximate": "tacit.guarantees",
     "Ask": "tacit.curator",
     "BoundedAdversary": "tacit.guarantees",
+    "BudgetExceeded": "tacit.errors",
     "Concentrated": "tacit.guarantees",
     "CountTable": "tacit.statistics",
     "Coupled": "tacit.guarantees",
     "Curator": "tacit.curator",
     "GaussianDP": "tacit.guarantees",
     "Guarantee": "tacit.guarantees",
+    "Ledger": "tacit.ledger",
     "Neighbours": "tacit.guarantees",
     "NoLaw": "tacit.errors",
     "Plan": "tacit.curator",
@@ -34,9 +36,11 @@ _HOME: dict[str, str] = {
     "Renyi": "tacit.guarantees",
     "Schema": "tacit.sources",
     "TacitError": "tacit.errors",
+    "account": "tacit.accounting",
     "ask": "tacit.curator",
     "bins": "tacit.sources",
     "bounds": "tacit.statistics",
+    "calibrate": "tacit.accounting",
     "category": "tacit.sources",
     "compose": "tacit.guarantees",
     "concentrated_budget": "tacit.guarantees",
@@ -44,6 +48,7 @@ _HOME: dict[str, str] = {
     "convert": "tacit.guarantees",
     "count": "tacit.statistics",
     "date": "tacit.sources",
+    "events": "tacit.accounting",
     "files": "tacit.sources",
     "flag": "tacit.sources",
     "gaussian_budget": "tacit.guarantees",
@@ -82,12 +87,14 @@ __all__ = [
     "Approximate",
     "Ask",
     "BoundedAdversary",
+    "BudgetExceeded",
     "Concentrated",
     "CountTable",
     "Coupled",
     "Curator",
     "GaussianDP",
     "Guarantee",
+    "Ledger",
     "Neighbours",
     "NoLaw",
     "Plan",
@@ -102,9 +109,11 @@ __all__ = [
     "Schema",
     "TacitError",
     "__version__",
+    "account",
     "ask",
     "bins",
     "bounds",
+    "calibrate",
     "category",
     "compose",
     "concentrated_budget",
@@ -112,6 +121,7 @@ __all__ = [
     "convert",
     "count",
     "date",
+    "events",
     "files",
     "flag",
     "gaussian_budget",
@@ -146,6 +156,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from tacit.accounting import (
+        account,
+        calibrate,
+        events,
+    )
     from tacit.curator import (
         Ask,
         Curator,
@@ -158,6 +173,7 @@ if TYPE_CHECKING:
         read_plan,
     )
     from tacit.errors import (
+        BudgetExceeded,
         NoLaw,
         TacitError,
     )
@@ -190,6 +206,9 @@ if TYPE_CHECKING:
         rows,
         subsample,
         theorem,
+    )
+    from tacit.ledger import (
+        Ledger,
     )
     from tacit.sources import (
         Schema,

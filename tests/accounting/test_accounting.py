@@ -19,25 +19,25 @@ from tacit.accounting import events as e
 from tacit.accounting.codec import dumps, from_record, loads, to_record
 from tacit.errors import EmptyComposition, InvalidParameter
 
-SIMPLE: list[e.Simple] = [
-    e.Gaussian(noise_multiplier=2.0),
-    e.Laplace(epsilon=0.3),
-    e.DiscreteLaplace(epsilon=0.4, sensitivity=2),
-    e.DiscreteGaussian(noise_multiplier=1.5, sensitivity=2),
-    e.Staircase(epsilon=0.5, gamma=0.4),
-    e.Exponential(epsilon=0.5),
-    e.PermuteAndFlip(epsilon=0.5),
-    e.RandomizedResponse(epsilon=0.6, categories=4),
-    e.Pure(epsilon=0.5),
-    e.Approximate(epsilon=0.5, delta=1e-7),
-    e.Concentrated(rho=0.05),
-    e.Tabulated(p=(0.6, 0.3, 0.1), q=(0.5, 0.3, 0.2)),
-    e.PoissonSampled(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=0.1),
-    e.PoissonSampled(event=e.Laplace(epsilon=1.0), sampling_rate=0.1),
+SIMPLE: list[e.SimpleEvent] = [
+    e.GaussianEvent(noise_multiplier=2.0),
+    e.LaplaceEvent(epsilon=0.3),
+    e.DiscreteLaplaceEvent(epsilon=0.4, sensitivity=2),
+    e.DiscreteGaussianEvent(noise_multiplier=1.5, sensitivity=2),
+    e.StaircaseEvent(epsilon=0.5, gamma=0.4),
+    e.ExponentialEvent(epsilon=0.5),
+    e.PermuteAndFlipEvent(epsilon=0.5),
+    e.RandomizedResponseEvent(epsilon=0.6, categories=4),
+    e.PureEvent(epsilon=0.5),
+    e.ApproximateEvent(epsilon=0.5, delta=1e-7),
+    e.ConcentratedEvent(rho=0.05),
+    e.TabulatedEvent(p=(0.6, 0.3, 0.1), q=(0.5, 0.3, 0.2)),
+    e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=1.0), sampling_rate=0.1),
+    e.PoissonSampledEvent(event=e.LaplaceEvent(epsilon=1.0), sampling_rate=0.1),
 ]
-REPLACED: list[e.Simple] = [
-    e.WithoutReplacement(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=0.1),
-    e.PoissonSampled(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=0.1),
+REPLACED: list[e.SimpleEvent] = [
+    e.SampledWithoutReplacementEvent(event=e.GaussianEvent(noise_multiplier=1.0), sampling_rate=0.1),
+    e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=1.0), sampling_rate=0.1),
 ]
 CASES = [(x, "add-or-remove") for x in SIMPLE] + [(x, "replace-one") for x in REPLACED]
 NAMES = [f"{x.kind}-{n}-{i}" for i, (x, n) in enumerate(CASES)]
@@ -46,11 +46,13 @@ NAMES = [f"{x.kind}-{n}-{i}" for i, (x, n) in enumerate(CASES)]
 @pytest.mark.parametrize(("event", "neighbours"), CASES, ids=NAMES)
 @pytest.mark.parametrize("accountant", sorted(ACCOUNTANTS))
 def test_repeat_is_compose_for_every_event_and_accountant(
-    event: e.Simple, neighbours: str, accountant: str
+    event: e.SimpleEvent, neighbours: str, accountant: str
 ) -> None:
-    repeated = e.Repeated(event=event, times=6)
-    composed = e.Composed(events=(event,) * 6)
-    nested = e.Repeated(event=e.Composed(events=(event, e.Repeated(event=event, times=2))), times=2)
+    repeated = e.RepeatedEvent(event=event, times=6)
+    composed = e.ComposedEvent(events=(event,) * 6)
+    nested = e.RepeatedEvent(
+        event=e.ComposedEvent(events=(event, e.RepeatedEvent(event=event, times=2))), times=2
+    )
     listed = [event] * 6
     try:
         one = bound_of(repeated, accountant=accountant, neighbours=neighbours)
@@ -63,9 +65,9 @@ def test_repeat_is_compose_for_every_event_and_accountant(
 
 
 @pytest.mark.parametrize(("event", "neighbours"), CASES, ids=NAMES)
-def test_one_event_has_its_own_curve_and_more_cost_more(event: e.Simple, neighbours: str) -> None:
+def test_one_event_has_its_own_curve_and_more_cost_more(event: e.SimpleEvent, neighbours: str) -> None:
     one = account(event, delta=1e-6, neighbours=neighbours)
-    many = account(e.Repeated(event=event, times=5), delta=1e-6, neighbours=neighbours)
+    many = account(e.RepeatedEvent(event=event, times=5), delta=1e-6, neighbours=neighbours)
     assert 0 <= one.epsilon.low <= one.epsilon.high < math.inf
     assert many.epsilon.high >= one.epsilon.high
     back = account(event, epsilon=one.epsilon.high, neighbours=neighbours)
@@ -80,7 +82,7 @@ def test_one_event_has_its_own_curve_and_more_cost_more(event: e.Simple, neighbo
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 6.0])
 @pytest.mark.parametrize(("event", "neighbours"), CASES, ids=NAMES)
-def test_divergences_bound_every_direction(event: e.Simple, neighbours: str, order: float) -> None:
+def test_divergences_bound_every_direction(event: e.SimpleEvent, neighbours: str, order: float) -> None:
     """Against the curve: D_a = ln(1 + a(a-1) int e^{(a-1)x} H_x dx terms)/(a-1), a second way to the same number."""
     curve = profile_of(event, neighbours=neighbours)
     bound = curve.renyi(order)
@@ -103,13 +105,13 @@ def test_divergences_bound_every_direction(event: e.Simple, neighbours: str, ord
 
 def test_published_compositions() -> None:
     """delta = 1e-6, add-or-remove; the true values to five decimals, certified to 1e-3."""
-    laplace = [e.Laplace(epsilon=float(x)) for x in np.linspace(0.01, 0.2, 50)]
-    gaussian = [e.Gaussian(noise_multiplier=float(x)) for x in np.linspace(5, 50, 50)]
-    sampled = e.PoissonSampled(event=e.Gaussian(noise_multiplier=1.0), sampling_rate=0.01)
+    laplace = [e.LaplaceEvent(epsilon=float(x)) for x in np.linspace(0.01, 0.2, 50)]
+    gaussian = [e.GaussianEvent(noise_multiplier=float(x)) for x in np.linspace(5, 50, 50)]
+    sampled = e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=1.0), sampling_rate=0.01)
     cases: list[tuple[object, float]] = [
-        (e.Repeated(event=e.Gaussian(noise_multiplier=30.0), times=1000), 5.18904),
-        (e.Repeated(event=sampled, times=10_000), 6.90738),
-        (e.Repeated(event=e.Laplace(epsilon=0.1), times=200), 7.06051),
+        (e.RepeatedEvent(event=e.GaussianEvent(noise_multiplier=30.0), times=1000), 5.18904),
+        (e.RepeatedEvent(event=sampled, times=10_000), 6.90738),
+        (e.RepeatedEvent(event=e.LaplaceEvent(epsilon=0.1), times=200), 7.06051),
         ([*laplace, *gaussian], 4.39605),
     ]
     for plan, truth in cases:
@@ -120,12 +122,12 @@ def test_published_compositions() -> None:
 
 
 def test_many_repetitions_and_many_events() -> None:
-    million = account(e.Repeated(event=e.Laplace(epsilon=1e-3), times=10**6), delta=1e-6).epsilon
+    million = account(e.RepeatedEvent(event=e.LaplaceEvent(epsilon=1e-3), times=10**6), delta=1e-6).epsilon
     # nearly Gaussian: mu^2 = 10^6 * E[loss variance] ~ 10^6 * epsilon^2 for small epsilon
     near = tacit.GaussianDP(mu=1.0).epsilon(1e-6)
     assert million.width <= 1e-3
     assert million.high == pytest.approx(near, abs=0.02)
-    events = [e.Laplace(epsilon=float(x)) for x in np.linspace(1e-3, 2e-2, 10_000)]
+    events = [e.LaplaceEvent(epsilon=float(x)) for x in np.linspace(1e-3, 2e-2, 10_000)]
     found = account(events, delta=1e-6).epsilon
     mu = math.sqrt(sum(x.epsilon**2 for x in events))
     assert found.width <= 1e-3
@@ -133,75 +135,86 @@ def test_many_repetitions_and_many_events() -> None:
 
 
 def test_many_concentrated_events_are_one() -> None:
-    events = [e.Concentrated(rho=float(x)) for x in np.linspace(1e-6, 1e-4, 10_000)]
+    events = [e.ConcentratedEvent(rho=float(x)) for x in np.linspace(1e-6, 1e-4, 10_000)]
     total = tacit.compose(*[tacit.Concentrated(rho=x.rho) for x in events])
     assert account(events, delta=1e-6).epsilon.high == pytest.approx(total._epsilon_at(1e-6), rel=1e-9)
-    both = account([*events, e.Laplace(epsilon=0.1)], delta=1e-6).epsilon.high
+    both = account([*events, e.LaplaceEvent(epsilon=0.1)], delta=1e-6).epsilon.high
     assert total._epsilon_at(1e-6) <= both <= total._epsilon_at(1e-6) + 0.1 + 1e-3
 
 
 def test_no_sum_is_below_the_product_of_many_curves() -> None:
     """What is not tried beside many curves would not have helped; what is known by its rho only is tried."""
-    many = [e.Exponential(epsilon=0.01 + k / 5000) for k in range(300)]
+    many = [e.ExponentialEvent(epsilon=0.01 + k / 5000) for k in range(300)]
     found = account(many, delta=1e-6)
     for other in ("pure", "concentrated"):
         assert found.epsilon.high <= account(many, delta=1e-6, accountant=other).epsilon.high
-    mixed = [*many, e.Concentrated(rho=0.5)]
+    mixed = [*many, e.ConcentratedEvent(rho=0.5)]
     best = account(mixed, delta=1e-6)
     assert best.epsilon.high <= account(mixed, delta=1e-6, accountant="concentrated").epsilon.high
 
 
 def test_extremes() -> None:
     assert (
-        account(e.Repeated(event=e.Gaussian(noise_multiplier=1e6), times=10**9), delta=1e-6).epsilon.high < 1
+        account(
+            e.RepeatedEvent(event=e.GaussianEvent(noise_multiplier=1e6), times=10**9), delta=1e-6
+        ).epsilon.high
+        < 1
     )
-    tiny = account(e.Gaussian(noise_multiplier=1e-3), delta=1e-6).epsilon
+    tiny = account(e.GaussianEvent(noise_multiplier=1e-3), delta=1e-6).epsilon
     assert tiny.low == pytest.approx(tiny.high)
     assert tiny.high > 5e5
-    assert account(e.Pure(epsilon=1e3), delta=1e-6).epsilon.high <= 1e3
+    assert account(e.PureEvent(epsilon=1e3), delta=1e-6).epsilon.high <= 1e3
     assert (
-        account(e.PoissonSampled(event=e.Laplace(epsilon=1), sampling_rate=0.0), delta=1e-6).epsilon.high == 0
+        account(
+            e.PoissonSampledEvent(event=e.LaplaceEvent(epsilon=1), sampling_rate=0.0), delta=1e-6
+        ).epsilon.high
+        == 0
     )
-    whole = e.PoissonSampled(event=e.Laplace(epsilon=1.0), sampling_rate=1.0)
-    assert account(whole, delta=1e-6).epsilon.high == account(e.Laplace(epsilon=1.0), delta=1e-6).epsilon.high
-    assert account(e.Laplace(epsilon=0.5), delta=0.0).epsilon.high == 0.5
-    assert account(e.Repeated(event=e.Laplace(epsilon=0.5), times=4), delta=0.0).epsilon.high == 2.0
-    assert math.isinf(account(e.Gaussian(noise_multiplier=1), delta=0.0).epsilon.high)
-    far = account(e.Repeated(event=e.Gaussian(noise_multiplier=2.0), times=4), delta=1e-300).epsilon
+    whole = e.PoissonSampledEvent(event=e.LaplaceEvent(epsilon=1.0), sampling_rate=1.0)
+    assert (
+        account(whole, delta=1e-6).epsilon.high
+        == account(e.LaplaceEvent(epsilon=1.0), delta=1e-6).epsilon.high
+    )
+    assert account(e.LaplaceEvent(epsilon=0.5), delta=0.0).epsilon.high == 0.5
+    assert account(e.RepeatedEvent(event=e.LaplaceEvent(epsilon=0.5), times=4), delta=0.0).epsilon.high == 2.0
+    assert math.isinf(account(e.GaussianEvent(noise_multiplier=1), delta=0.0).epsilon.high)
+    far = account(e.RepeatedEvent(event=e.GaussianEvent(noise_multiplier=2.0), times=4), delta=1e-300).epsilon
     assert far.low <= far.high < 100
     assert far.high == pytest.approx(tacit.GaussianDP(mu=1.0).epsilon(1e-300), rel=1e-9)
-    some = account(e.Repeated(event=e.Laplace(epsilon=0.5), times=40), delta=1e-300).epsilon
+    some = account(e.RepeatedEvent(event=e.LaplaceEvent(epsilon=0.5), times=40), delta=1e-300).epsilon
     assert some.high <= 20.0
-    big = account(e.Repeated(event=e.Laplace(epsilon=1e-6), times=10**9), delta=1e-6).epsilon
+    big = account(e.RepeatedEvent(event=e.LaplaceEvent(epsilon=1e-6), times=10**9), delta=1e-6).epsilon
     assert 0 < big.high < 1
 
 
 @pytest.mark.parametrize("delta", [1.0, 1.5, -0.1, math.nan])
 def test_bad_levels(delta: float) -> None:
     with pytest.raises(InvalidParameter):
-        account(e.Pure(epsilon=1), delta=delta)
+        account(e.PureEvent(epsilon=1), delta=delta)
     with pytest.raises(InvalidParameter):
-        account(e.Pure(epsilon=1))
+        account(e.PureEvent(epsilon=1))
     with pytest.raises(InvalidParameter):
-        account(e.Pure(epsilon=1), delta=1e-6, epsilon=1.0)
+        account(e.PureEvent(epsilon=1), delta=1e-6, epsilon=1.0)
 
 
 @pytest.mark.parametrize(
     "make",
     [
         lambda: account([], delta=1e-6),
-        lambda: e.Composed(events=()),
-        lambda: e.Repeated(event=e.Pure(epsilon=1), times=0),
-        lambda: e.Repeated(event=e.Pure(epsilon=1), times=2.5),  # type: ignore[arg-type]
-        lambda: e.Gaussian(noise_multiplier=0),
-        lambda: e.Gaussian(noise_multiplier=math.inf),
-        lambda: e.Laplace(epsilon=-1),
-        lambda: e.PoissonSampled(event=e.Pure(epsilon=1), sampling_rate=1.5),
-        lambda: e.PoissonSampled(event=e.Repeated(event=e.Pure(epsilon=1), times=2), sampling_rate=0.1),  # type: ignore[arg-type]
-        lambda: e.Tabulated(p=(0.5, 0.6), q=(0.5, 0.5)),
-        lambda: e.Approximate(epsilon=1, delta=1.0),
-        lambda: account(e.Pure(epsilon=1), delta=1e-6, neighbours="both"),
-        lambda: account(e.Pure(epsilon=1), delta=1e-6, accountant="best"),
+        lambda: e.ComposedEvent(events=()),
+        lambda: e.RepeatedEvent(event=e.PureEvent(epsilon=1), times=0),
+        lambda: e.RepeatedEvent(event=e.PureEvent(epsilon=1), times=2.5),  # type: ignore[arg-type]
+        lambda: e.GaussianEvent(noise_multiplier=0),
+        lambda: e.GaussianEvent(noise_multiplier=math.inf),
+        lambda: e.LaplaceEvent(epsilon=-1),
+        lambda: e.PoissonSampledEvent(event=e.PureEvent(epsilon=1), sampling_rate=1.5),
+        lambda: e.PoissonSampledEvent(
+            event=e.RepeatedEvent(event=e.PureEvent(epsilon=1), times=2), sampling_rate=0.1
+        ),  # type: ignore[arg-type]
+        lambda: e.TabulatedEvent(p=(0.5, 0.6), q=(0.5, 0.5)),
+        lambda: e.ApproximateEvent(epsilon=1, delta=1.0),
+        lambda: account(e.PureEvent(epsilon=1), delta=1e-6, neighbours="both"),
+        lambda: account(e.PureEvent(epsilon=1), delta=1e-6, accountant="best"),
         lambda: account("gaussian", delta=1e-6),  # type: ignore[arg-type]
     ],
 )
@@ -214,7 +227,7 @@ def test_bad_events(make: object) -> None:
 def test_pairings_without_a_theorem_are_refused() -> None:
     with pytest.raises(tacit.NoLaw, match="add-or-remove"):
         account(REPLACED[0], delta=1e-6, neighbours="add-or-remove")
-    sampled = e.PoissonSampled(event=e.Laplace(epsilon=1), sampling_rate=0.1)
+    sampled = e.PoissonSampledEvent(event=e.LaplaceEvent(epsilon=1), sampling_rate=0.1)
     with pytest.raises(tacit.NoLaw, match="replace-one"):
         account(sampled, delta=1e-6, neighbours="replace-one")
 
@@ -245,11 +258,11 @@ def test_composition_encloses_a_brute_force_convolution(chosen: list[int], at: f
 
 
 @pytest.mark.parametrize(("event", "neighbours"), CASES, ids=NAMES)
-def test_records_round_trip(event: e.Simple, neighbours: str) -> None:
+def test_records_round_trip(event: e.SimpleEvent, neighbours: str) -> None:
     for whole in (
         event,
-        e.Repeated(event=event, times=10**9),
-        e.Composed(events=(event, e.Pure(epsilon=0.1))),
+        e.RepeatedEvent(event=event, times=10**9),
+        e.ComposedEvent(events=(event, e.PureEvent(epsilon=0.1))),
     ):
         assert loads(dumps(whole)) == whole
         assert from_record(json.loads(json.dumps(to_record(whole)))) == whole
@@ -287,28 +300,36 @@ def test_broken_and_future_records_are_refused(text: str) -> None:
 
 def test_calibration() -> None:
     found = calibrate(
-        lambda s: e.Repeated(event=e.Gaussian(noise_multiplier=s), times=100), epsilon=1, delta=1e-6
+        lambda s: e.RepeatedEvent(event=e.GaussianEvent(noise_multiplier=s), times=100), epsilon=1, delta=1e-6
     )
     assert found.value == pytest.approx(42.2468, abs=1e-3)
     assert found.account.epsilon.high <= 1
     pure = calibrate(
-        lambda v: e.Repeated(event=e.Laplace(epsilon=v), times=10), epsilon=1, delta=0, more_noise=False
+        lambda v: e.RepeatedEvent(event=e.LaplaceEvent(epsilon=v), times=10),
+        epsilon=1,
+        delta=0,
+        more_noise=False,
     )
     assert pure.value == pytest.approx(0.1, rel=1e-5)
     assert pure.value <= 0.1
     mixed = calibrate(
-        lambda s: [e.Laplace(epsilon=0.3), e.Repeated(event=e.Gaussian(noise_multiplier=s), times=10)],
+        lambda s: [
+            e.LaplaceEvent(epsilon=0.3),
+            e.RepeatedEvent(event=e.GaussianEvent(noise_multiplier=s), times=10),
+        ],
         epsilon=1.0,
         delta=1e-6,
     )
     assert mixed.account.epsilon.high <= 1.0
     less = [
-        e.Laplace(epsilon=0.3),
-        e.Repeated(event=e.Gaussian(noise_multiplier=mixed.value * 0.999), times=10),
+        e.LaplaceEvent(epsilon=0.3),
+        e.RepeatedEvent(event=e.GaussianEvent(noise_multiplier=mixed.value * 0.999), times=10),
     ]
     assert account(less, delta=1e-6).epsilon.high > 1.0 - 1e-3
     with pytest.raises(tacit.NoLaw, match="no amount of noise"):
-        calibrate(lambda s: [e.Pure(epsilon=2.0), e.Gaussian(noise_multiplier=s)], epsilon=1.0, delta=1e-6)
+        calibrate(
+            lambda s: [e.PureEvent(epsilon=2.0), e.GaussianEvent(noise_multiplier=s)], epsilon=1.0, delta=1e-6
+        )
 
 
 def test_empty_lists_are_refused() -> None:
@@ -320,11 +341,12 @@ def test_empty_lists_are_refused() -> None:
 @pytest.mark.parametrize(
     "plan",
     [
-        lambda s: e.Repeated(event=e.Gaussian(noise_multiplier=s), times=100),
-        lambda s: e.Repeated(event=e.RandomizedResponse(epsilon=1 / s), times=30),
-        lambda s: e.Repeated(event=e.Laplace(epsilon=1 / s), times=50),
-        lambda s: e.Repeated(
-            event=e.PoissonSampled(event=e.Gaussian(noise_multiplier=s), sampling_rate=0.01), times=100
+        lambda s: e.RepeatedEvent(event=e.GaussianEvent(noise_multiplier=s), times=100),
+        lambda s: e.RepeatedEvent(event=e.RandomizedResponseEvent(epsilon=1 / s), times=30),
+        lambda s: e.RepeatedEvent(event=e.LaplaceEvent(epsilon=1 / s), times=50),
+        lambda s: e.RepeatedEvent(
+            event=e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=s), sampling_rate=0.01),
+            times=100,
         ),
     ],
 )

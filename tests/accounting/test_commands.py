@@ -13,17 +13,17 @@ from tacit.errors import InvalidParameter, UnknownName
 
 
 def test_words() -> None:
-    assert parse("gaussian noise_multiplier=30 times=1000").make(None) == e.Repeated(
-        event=e.Gaussian(noise_multiplier=30.0), times=1000
+    assert parse("gaussian noise_multiplier=30 times=1000").make(None) == e.RepeatedEvent(
+        event=e.GaussianEvent(noise_multiplier=30.0), times=1000
     )
-    assert parse("subsampled_laplace sampling_rate=0.01 epsilon=1").make(None) == e.PoissonSampled(
-        event=e.Laplace(epsilon=1.0), sampling_rate=0.01
+    assert parse("subsampled_laplace sampling_rate=0.01 epsilon=1").make(None) == e.PoissonSampledEvent(
+        event=e.LaplaceEvent(epsilon=1.0), sampling_rate=0.01
     )
     free = parse("gaussian times=100")
     assert free.free == "noise_multiplier"
-    assert free.make(2.0) == e.Repeated(event=e.Gaussian(noise_multiplier=2.0), times=100)
-    assert parse("pure epsilon=0.1 times=1000000000").make(None) == e.Repeated(
-        event=e.Pure(epsilon=0.1), times=10**9
+    assert free.make(2.0) == e.RepeatedEvent(event=e.GaussianEvent(noise_multiplier=2.0), times=100)
+    assert parse("pure epsilon=0.1 times=1000000000").make(None) == e.RepeatedEvent(
+        event=e.PureEvent(epsilon=0.1), times=10**9
     )
     for bad, error in (
         ("", InvalidParameter),

@@ -34,7 +34,10 @@ def delta_of(parts: list[tuple[float, int]], epsilon: float) -> float:
 
 @pytest.mark.parametrize("steps", [512, 1020, 1024, 1300])
 def test_a_thousand_steps_beside_two(steps: int) -> None:
-    plan = [e.DiscreteLaplace(epsilon=0.5, sensitivity=steps), e.DiscreteLaplace(epsilon=0.5, sensitivity=2)]
+    plan = [
+        e.DiscreteLaplaceEvent(epsilon=0.5, sensitivity=steps),
+        e.DiscreteLaplaceEvent(epsilon=0.5, sensitivity=2),
+    ]
     exact = delta_of([(0.5, steps), (0.5, 2)], 0.5)
     found = account(plan, epsilon=0.5, neighbours="replace-one")
     assert found.delta.low * (1 - 1e-9) <= exact <= found.delta.high * (1 + 1e-9)

@@ -86,7 +86,7 @@ def test_numbers_that_are_none(value: str) -> None:
 def test_what_is_written_as_a_whole_number_is_one() -> None:
     for text, times in (("7", 7), ("7.0", 7), ("+7", 7), ("0" * 5000 + "7", 7), ("1e3", 1000)):
         event = parse(f"laplace epsilon=1 times={text}").make(None)
-        assert event == events.Repeated(event=events.Laplace(epsilon=1.0), times=times)
+        assert event == events.RepeatedEvent(event=events.LaplaceEvent(epsilon=1.0), times=times)
     for text in ("7.5", "0", "-7", str(2**63), "1e300"):
         with pytest.raises(InvalidParameter):
             parse(f"laplace epsilon=1 times={text}")
@@ -115,13 +115,13 @@ def mutated(draw: random.Random, value: Any, depth: int = 0) -> Any:
 
 def test_records_of_any_shape() -> None:
     draw = random.Random(20261117)
-    noise = events.Gaussian(noise_multiplier=2.0)
-    event = events.Composed(
+    noise = events.GaussianEvent(noise_multiplier=2.0)
+    event = events.ComposedEvent(
         events=(
-            events.Repeated(event=events.PoissonSampled(event=noise, sampling_rate=0.1), times=3),
-            events.WithoutReplacement(event=events.Laplace(epsilon=0.5), sampling_rate=0.5),
-            events.Tabulated(p=(0.5, 0.5), q=(0.25, 0.75)),
-            events.RandomizedResponse(epsilon=1.0, categories=4),
+            events.RepeatedEvent(event=events.PoissonSampledEvent(event=noise, sampling_rate=0.1), times=3),
+            events.SampledWithoutReplacementEvent(event=events.LaplaceEvent(epsilon=0.5), sampling_rate=0.5),
+            events.TabulatedEvent(p=(0.5, 0.5), q=(0.25, 0.75)),
+            events.RandomizedResponseEvent(epsilon=1.0, categories=4),
         )
     )
     assert codec.loads(codec.dumps(event)) == event
@@ -149,14 +149,16 @@ def test_records_of_any_shape() -> None:
 
 def test_nesting_has_an_end() -> None:
     """What can be made can be written and read back, and what is deeper cannot be made."""
-    event: events.Event = events.PoissonSampled(event=events.Laplace(epsilon=1.0), sampling_rate=0.5)
+    event: events.Event = events.PoissonSampledEvent(
+        event=events.LaplaceEvent(epsilon=1.0), sampling_rate=0.5
+    )
     for _ in range(DEEPEST):
-        event = events.Repeated(event=event, times=1)
+        event = events.RepeatedEvent(event=event, times=1)
         assert codec.loads(codec.dumps(event)) == event
     with pytest.raises(InvalidParameter, match="nested at most"):
-        events.Repeated(event=event, times=1)
+        events.RepeatedEvent(event=event, times=1)
     with pytest.raises(InvalidParameter, match="nested at most"):
-        events.Composed(events=(events.Laplace(epsilon=1.0), event))
+        events.ComposedEvent(events=(events.LaplaceEvent(epsilon=1.0), event))
     deep = '{"version":1,"event":' + '{"kind":"repeated","times":1,"event":' * 50_000
     with pytest.raises(InvalidParameter):
         codec.loads(deep)

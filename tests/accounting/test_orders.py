@@ -59,7 +59,7 @@ def test_the_tables_are_dearer_in_one_order() -> None:
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize(("p", "q"), TABLES)
 def test_the_worse_order_is_paid(p: tuple[float, ...], q: tuple[float, ...], relation: Neighbours) -> None:
-    table = e.Tabulated(p=p, q=q)
+    table = e.TabulatedEvent(p=p, q=q)
     never_below([table], list(p), list(q), relation)
     # Not more than the worse order either: this is what was run.
     for epsilon in AT:
@@ -73,14 +73,14 @@ def test_a_sample_in_the_worse_order(p: tuple[float, ...], q: tuple[float, ...])
     """The person is in the sample with some chance, and with the rest the data are those without them."""
     for rate in (0.3, 1.0):
         mixed = [rate * a + (1 - rate) * b for a, b in zip(p, q, strict=True)]
-        event = e.PoissonSampled(event=e.Tabulated(p=p, q=q), sampling_rate=rate)
+        event = e.PoissonSampledEvent(event=e.TabulatedEvent(p=p, q=q), sampling_rate=rate)
         never_below([event], mixed, list(q), Neighbours.ADD_OR_REMOVE)
 
 
 @pytest.mark.parametrize("tables", list(itertools.combinations_with_replacement(TABLES[:4], 2)))
 def test_several_about_one_person(tables: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]) -> None:
     """Added or removed: each table's first law is with the person. Replaced: every way to turn the tables."""
-    events: list[e.Event] = [e.Tabulated(p=p, q=q) for p, q in tables]
+    events: list[e.Event] = [e.TabulatedEvent(p=p, q=q) for p, q in tables]
     never_below(events, *product(list(tables)), Neighbours.ADD_OR_REMOVE)
     for turned in itertools.product((False, True), repeat=len(tables)):
         pairs = [(q, p) if turn else (p, q) for turn, (p, q) in zip(turned, tables, strict=True)]
@@ -89,7 +89,7 @@ def test_several_about_one_person(tables: tuple[tuple[tuple[float, ...], tuple[f
 
 def test_a_repeated_table_may_turn_too() -> None:
     for times in (2, 3):
-        event = e.Repeated(event=e.Tabulated(p=FEW, q=MANY), times=times)
+        event = e.RepeatedEvent(event=e.TabulatedEvent(p=FEW, q=MANY), times=times)
         for flips in range(times + 1):
             pairs = [(MANY, FEW)] * flips + [(FEW, MANY)] * (times - flips)
             never_below([event], *product(pairs), Neighbours.REPLACE_ONE)
@@ -117,7 +117,7 @@ def test_guarantees_compose_in_every_order() -> None:
 
 def test_the_worst_of_both_orders_is_one_table() -> None:
     """Exact numbers: the larger of both curves at every t, and below no convex curve that is."""
-    table = e.Tabulated(p=(Fraction(9, 10), Fraction(1, 10)), q=(Fraction(1, 2), Fraction(1, 2)))  # type: ignore[arg-type]
+    table = e.TabulatedEvent(p=(Fraction(9, 10), Fraction(1, 10)), q=(Fraction(1, 2), Fraction(1, 2)))  # type: ignore[arg-type]
     pairs = table.pairs(Neighbours.REPLACE_ONE)
     assert pairs is not None
     worst = pairs[0]

@@ -96,25 +96,28 @@ def answers(epsilon: float, k: int) -> tuple[list[float], list[float]]:
 
 
 TABLE = ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
-EVENTS: list[tuple[e.Simple, Pairs]] = [
-    (e.Laplace(epsilon=1.0), [laplace(1.0)]),
-    (e.Gaussian(noise_multiplier=2.0), [gaussian(0.5)]),
-    (e.DiscreteLaplace(epsilon=1.0), [on_integers(lambda x: math.exp(-abs(x)), 1, 60)]),
-    (e.DiscreteLaplace(epsilon=1.0, sensitivity=5), [on_integers(lambda x: math.exp(-abs(x) / 5), 5, 300)]),
-    (e.DiscreteGaussian(noise_multiplier=1.0), [on_integers(lambda x: math.exp(-(x**2) / 2), 1, 30)]),
+EVENTS: list[tuple[e.SimpleEvent, Pairs]] = [
+    (e.LaplaceEvent(epsilon=1.0), [laplace(1.0)]),
+    (e.GaussianEvent(noise_multiplier=2.0), [gaussian(0.5)]),
+    (e.DiscreteLaplaceEvent(epsilon=1.0), [on_integers(lambda x: math.exp(-abs(x)), 1, 60)]),
     (
-        e.DiscreteGaussian(noise_multiplier=0.5, sensitivity=3),
+        e.DiscreteLaplaceEvent(epsilon=1.0, sensitivity=5),
+        [on_integers(lambda x: math.exp(-abs(x) / 5), 5, 300)],
+    ),
+    (e.DiscreteGaussianEvent(noise_multiplier=1.0), [on_integers(lambda x: math.exp(-(x**2) / 2), 1, 30)]),
+    (
+        e.DiscreteGaussianEvent(noise_multiplier=0.5, sensitivity=3),
         [on_integers(lambda x: math.exp(-(x**2) / 4.5), 3, 40)],
     ),
-    (e.Staircase(epsilon=1.0, gamma=0.3), [staircase(1.0, 0.3)]),
-    (e.Exponential(epsilon=1.0), exponential(1.0)),
-    (e.PermuteAndFlip(epsilon=1.0), permute_and_flip(1.0)),
-    (e.RandomizedResponse(epsilon=1.0), [answers(1.0, 2)]),
-    (e.RandomizedResponse(epsilon=1.0, categories=5), [answers(1.0, 5)]),
-    (e.Pure(epsilon=1.0), [second.randomized_response(1.0), laplace(1.0), *exponential(1.0)]),
-    (e.Approximate(epsilon=1.0, delta=0.01), [second.worst_approximate(1.0, 0.01)]),
-    (e.Concentrated(rho=0.125), [gaussian(0.5)]),
-    (e.Tabulated(p=TABLE[0], q=TABLE[1]), [TABLE]),
+    (e.StaircaseEvent(epsilon=1.0, gamma=0.3), [staircase(1.0, 0.3)]),
+    (e.ExponentialEvent(epsilon=1.0), exponential(1.0)),
+    (e.PermuteAndFlipEvent(epsilon=1.0), permute_and_flip(1.0)),
+    (e.RandomizedResponseEvent(epsilon=1.0), [answers(1.0, 2)]),
+    (e.RandomizedResponseEvent(epsilon=1.0, categories=5), [answers(1.0, 5)]),
+    (e.PureEvent(epsilon=1.0), [second.randomized_response(1.0), laplace(1.0), *exponential(1.0)]),
+    (e.ApproximateEvent(epsilon=1.0, delta=0.01), [second.worst_approximate(1.0, 0.01)]),
+    (e.ConcentratedEvent(rho=0.125), [gaussian(0.5)]),
+    (e.TabulatedEvent(p=TABLE[0], q=TABLE[1]), [TABLE]),
 ]
 IDS = [f"{event.kind}-{index}" for index, (event, _) in enumerate(EVENTS)]
 
@@ -136,13 +139,13 @@ def holds(event: e.Event | Sequence[e.Event], pairs: Pairs, relation: Neighbours
 
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize(("event", "pairs"), EVENTS, ids=IDS)
-def test_an_account_is_not_below_its_event(event: e.Simple, pairs: Pairs, relation: Neighbours) -> None:
+def test_an_account_is_not_below_its_event(event: e.SimpleEvent, pairs: Pairs, relation: Neighbours) -> None:
     holds(event, pairs, relation)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize(("event", "pairs"), EVENTS, ids=IDS)
-def test_samples(event: e.Simple, pairs: Pairs, rate: float) -> None:
+def test_samples(event: e.SimpleEvent, pairs: Pairs, rate: float) -> None:
     """Poisson: the person is in the sample with this probability, or is not there at all. Without replacement: the
     sample holds the person or, otherwise, somebody else, here one whose data look like the first or the second."""
 
@@ -151,11 +154,11 @@ def test_samples(event: e.Simple, pairs: Pairs, rate: float) -> None:
 
     removed = [(mixed(p, q), q) for p, q in [*pairs, *((q, p) for p, q in pairs)]]
     try:
-        holds(e.PoissonSampled(event=event, sampling_rate=rate), removed, Neighbours.ADD_OR_REMOVE)
+        holds(e.PoissonSampledEvent(event=event, sampling_rate=rate), removed, Neighbours.ADD_OR_REMOVE)
     except NoLaw:
         assert event.kind == "concentrated"
     replaced = [(mixed(p, other), mixed(q, other)) for p, q in pairs for other in (p, q)]
-    holds(e.WithoutReplacement(event=event, sampling_rate=rate), replaced, Neighbours.REPLACE_ONE)
+    holds(e.SampledWithoutReplacementEvent(event=event, sampling_rate=rate), replaced, Neighbours.REPLACE_ONE)
 
 
 SMALL = [
@@ -176,7 +179,9 @@ def test_together(relation: Neighbours) -> None:
         alone = [account(x, delta=0.02, neighbours=relation).epsilon for x in plan]
         assert both.epsilon.high >= max(part.low for part in alone) * (1 - 1e-12)
         twice = account(
-            e.Repeated(event=e.Composed(events=tuple(plan)), times=2), delta=0.02, neighbours=relation
+            e.RepeatedEvent(event=e.ComposedEvent(events=tuple(plan)), times=2),
+            delta=0.02,
+            neighbours=relation,
         )
         assert twice.epsilon.high >= both.epsilon.low
 
@@ -189,5 +194,5 @@ def test_to_know_more_costs_no_more(relation: Neighbours) -> None:
         for delta in (0.0, 1e-6, 0.01):
             own = account(event, delta=delta, neighbours=relation).epsilon.high
             if epsilon is not None:
-                plain = account(e.Pure(epsilon=epsilon), delta=delta, neighbours=relation).epsilon.high
+                plain = account(e.PureEvent(epsilon=epsilon), delta=delta, neighbours=relation).epsilon.high
                 assert own <= plain * (1 + 1e-12)

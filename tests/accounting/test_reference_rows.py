@@ -31,20 +31,20 @@ def relation(row: dict[str, Any]) -> Neighbours:
 
 
 def sampled_gaussian(sigma: float, rate: float, times: int) -> e.Event:
-    event: e.Simple = e.Gaussian(noise_multiplier=sigma)
+    event: e.SimpleEvent = e.GaussianEvent(noise_multiplier=sigma)
     if rate < 1:
-        event = e.PoissonSampled(event=event, sampling_rate=rate)
-    return e.Repeated(event=event, times=times)
+        event = e.PoissonSampledEvent(event=event, sampling_rate=rate)
+    return e.RepeatedEvent(event=event, times=times)
 
 
 def plan_of(row: dict[str, Any]) -> list[e.Event]:
     params = row["params"]
     if "components" in params:
         return [
-            e.Repeated(
-                event=e.Gaussian(noise_multiplier=c["sigma"])
+            e.RepeatedEvent(
+                event=e.GaussianEvent(noise_multiplier=c["sigma"])
                 if "sigma" in c
-                else e.Pure(epsilon=c["pure_eps"]),
+                else e.PureEvent(epsilon=c["pure_eps"]),
                 times=c["count"],
             )
             for c in params["components"]
@@ -54,10 +54,10 @@ def plan_of(row: dict[str, Any]) -> list[e.Event]:
         grid = zip(np.linspace(1.6, 1.8, 10)[:cut], np.linspace(0.05, 0.06, 10)[:cut], strict=True)
         return [sampled_gaussian(float(s), float(q), params["count_each"]) for s, q in grid]
     if row["mechanism"] == "poisson_subsampled_laplace":
-        inner = e.Laplace(epsilon=1 / params["scale"])
+        inner = e.LaplaceEvent(epsilon=1 / params["scale"])
         return [
-            e.Repeated(
-                event=e.PoissonSampled(event=inner, sampling_rate=params["sampling_prob"]),
+            e.RepeatedEvent(
+                event=e.PoissonSampledEvent(event=inner, sampling_rate=params["sampling_prob"]),
                 times=params["count"],
             )
         ]
@@ -131,5 +131,5 @@ def test_how_many_rows_are_expressed() -> None:
 
 def test_an_accountant_that_covers_no_event_says_so() -> None:
     with pytest.raises(tacit.NoLaw):
-        bound_of(e.Approximate(epsilon=1, delta=1e-6), accountant="pure")
-    assert math.isfinite(bound_of(e.Laplace(epsilon=1), accountant="pure")._epsilon_at(0.0))
+        bound_of(e.ApproximateEvent(epsilon=1, delta=1e-6), accountant="pure")
+    assert math.isfinite(bound_of(e.LaplaceEvent(epsilon=1), accountant="pure")._epsilon_at(0.0))

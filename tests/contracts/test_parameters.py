@@ -32,7 +32,7 @@ MADE_BY_TACIT: dict[str, str] = {
         RoughBounds Selected SparseReleased SparseTable StableReleased Tested TreeCounts""",
     "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
         Needs SampledBody permutation root total uniform_integer""",
-    "tacit.accounting.events": "Event Simple",
+    "tacit.accounting.events": "Event SimpleEvent",
     "tacit.accounting": "Account Calibration Event",
     "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem
         Unit compose parallel theorem""",

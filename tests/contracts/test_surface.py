@@ -65,6 +65,29 @@ def test_the_version_is_that_of_the_package() -> None:
     assert tacit.__version__ == project["version"]
 
 
+def test_one_name_has_one_meaning() -> None:
+    """A class is called by one name, and no two by the same: a bound not like a mechanism, an event or its noise."""
+    rooms = [
+        "",
+        ".accounting",
+        ".events",
+        ".guarantees",
+        ".mechanisms",
+        ".noise",
+        ".pld",
+        ".sources",
+        ".statistics",
+    ]
+    meanings: dict[str, set[Any]] = {}
+    for room in rooms:
+        module = importlib.import_module("tacit" + room.replace(".events", ".accounting.events"))
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                meanings.setdefault(name, set()).add(thing)
+    assert {name for name, things in meanings.items() if len(things) > 1} == set()
+
+
 # --- import time ---------------------------------------------------------------------------------------
 def best_of_five(code: str) -> float:
     """The fastest of five fresh interpreters: what the work costs when nothing else is in the way."""

@@ -136,15 +136,15 @@ class Loss:
             mu = math.sqrt(self.mu_squared)
             return _phi(mu / 2 - epsilon / mu) - math.exp(epsilon) * _phi(-mu / 2 - epsilon / mu)
         what: list[Any] = [
-            events.DiscreteLaplace(epsilon=float(e) * (1 + 1e-15), sensitivity=n)
+            events.DiscreteLaplaceEvent(epsilon=float(e) * (1 + 1e-15), sensitivity=n)
             if n
-            else events.Pure(epsilon=float(e))
+            else events.PureEvent(epsilon=float(e))
             for e, n in self.pure
         ]
         for e, d, n in self.pairs:
-            what.append(events.Repeated(event=events.Approximate(epsilon=e, delta=d), times=n))
+            what.append(events.RepeatedEvent(event=events.ApproximateEvent(epsilon=e, delta=d), times=n))
         if self.mu_squared:
-            what.append(events.Gaussian(noise_multiplier=1 / math.sqrt(self.mu_squared)))
+            what.append(events.GaussianEvent(noise_multiplier=1 / math.sqrt(self.mu_squared)))
         return float(account(what, epsilon=epsilon, neighbours=neighbours).delta.high)
 
     @property

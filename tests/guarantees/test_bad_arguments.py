@@ -22,7 +22,7 @@ from tacit.guarantees.laws import gaussian_noise
 PURE, STATED = tacit.Pure(epsilon=1), tacit.Approximate(epsilon=1, delta=1e-6)
 NORMAL, CURVE = tacit.GaussianDP(mu=1), tacit.Profile.laplace(epsilon=1)
 PROMISE = tacit.Guarantee(bound=PURE, unit=tacit.rows())
-NOISE = events.Laplace(epsilon=1.0)
+NOISE = events.LaplaceEvent(epsilon=1.0)
 BAD: list[Any] = [
     None, "x", "approximate", 1.9, True, False, float("nan"), float("inf"), -1, 10**400, -(10**400), 1e-320, [], {},
     (), object(), b"a", np.float32(1.5), np.uint8(3), np.array([1.0, 2.0]), 1j, tacit.Pure, PURE, PROMISE,
@@ -124,25 +124,25 @@ CALLS: list[Call] = [
     call(accounting.bound_of, NOISE, accountant="pure", neighbours="replace-one"),
     call(accounting.profile_of, NOISE, neighbours="replace-one"),
     call(
-        accounting.calibrate, lambda value: events.Gaussian(noise_multiplier=value), epsilon=1.0, delta=1e-6,
+        accounting.calibrate, lambda value: events.GaussianEvent(noise_multiplier=value), epsilon=1.0, delta=1e-6,
         more_noise=True, neighbours="replace-one",
     ),
-    call(events.Gaussian, noise_multiplier=1.0),
-    call(events.Laplace, epsilon=1.0),
-    call(events.DiscreteLaplace, epsilon=1.0, sensitivity=2),
-    call(events.DiscreteGaussian, noise_multiplier=1.0, sensitivity=2),
-    call(events.Staircase, epsilon=1.0, gamma=0.3),
-    call(events.Exponential, epsilon=1.0),
-    call(events.PermuteAndFlip, epsilon=1.0),
-    call(events.RandomizedResponse, epsilon=1.0, categories=3),
-    call(events.Pure, epsilon=1.0),
-    call(events.Approximate, epsilon=1.0, delta=0.1),
-    call(events.Concentrated, rho=1.0),
-    call(events.Tabulated, p=(0.5, 0.5), q=(0.4, 0.6)),
-    call(events.PoissonSampled, event=NOISE, sampling_rate=0.1),
-    call(events.WithoutReplacement, event=NOISE, sampling_rate=0.1),
-    call(events.Repeated, event=NOISE, times=2),
-    call(events.Composed, events=(NOISE,)),
+    call(events.GaussianEvent, noise_multiplier=1.0),
+    call(events.LaplaceEvent, epsilon=1.0),
+    call(events.DiscreteLaplaceEvent, epsilon=1.0, sensitivity=2),
+    call(events.DiscreteGaussianEvent, noise_multiplier=1.0, sensitivity=2),
+    call(events.StaircaseEvent, epsilon=1.0, gamma=0.3),
+    call(events.ExponentialEvent, epsilon=1.0),
+    call(events.PermuteAndFlipEvent, epsilon=1.0),
+    call(events.RandomizedResponseEvent, epsilon=1.0, categories=3),
+    call(events.PureEvent, epsilon=1.0),
+    call(events.ApproximateEvent, epsilon=1.0, delta=0.1),
+    call(events.ConcentratedEvent, rho=1.0),
+    call(events.TabulatedEvent, p=(0.5, 0.5), q=(0.4, 0.6)),
+    call(events.PoissonSampledEvent, event=NOISE, sampling_rate=0.1),
+    call(events.SampledWithoutReplacementEvent, event=NOISE, sampling_rate=0.1),
+    call(events.RepeatedEvent, event=NOISE, times=2),
+    call(events.ComposedEvent, events=(NOISE,)),
     call(events.flatten, [NOISE]),
     call(accounting.filter_for, PURE),
     call(accounting.PureFilter, PURE),
@@ -207,7 +207,7 @@ def test_every_public_function_is_called() -> None:
             thing = getattr(room, name)
             if not callable(thing) or inspect.ismodule(thing):
                 continue
-            known = NOT_CALLED | RESULTS | WITHOUT_ARGUMENTS | THROUGH_FUNCTIONS | {"Simple"}
+            known = NOT_CALLED | RESULTS | WITHOUT_ARGUMENTS | THROUGH_FUNCTIONS | {"SimpleEvent"}
             assert name in named or name in known, name
 
 
@@ -221,11 +221,11 @@ def test_a_kind_is_a_class_and_not_its_name() -> None:
 def test_narrow_integers_become_pythons_own() -> None:
     """A step of 200 times 2 is 400, and not 144."""
     narrow = np.uint8(200)
-    assert type(events.DiscreteLaplace(epsilon=1.0, sensitivity=narrow).sensitivity) is int  # type: ignore[arg-type]
-    assert type(events.DiscreteGaussian(noise_multiplier=1.0, sensitivity=narrow).sensitivity) is int  # type: ignore[arg-type]
-    assert type(events.RandomizedResponse(epsilon=1.0, categories=narrow).categories) is int  # type: ignore[arg-type]
+    assert type(events.DiscreteLaplaceEvent(epsilon=1.0, sensitivity=narrow).sensitivity) is int  # type: ignore[arg-type]
+    assert type(events.DiscreteGaussianEvent(noise_multiplier=1.0, sensitivity=narrow).sensitivity) is int  # type: ignore[arg-type]
+    assert type(events.RandomizedResponseEvent(epsilon=1.0, categories=narrow).categories) is int  # type: ignore[arg-type]
     assert events.flatten(
-        events.Repeated(event=events.Repeated(event=NOISE, times=narrow), times=narrow)
+        events.RepeatedEvent(event=events.RepeatedEvent(event=NOISE, times=narrow), times=narrow)
     ) == [  # type: ignore[arg-type]
         (NOISE, 40_000)
     ]

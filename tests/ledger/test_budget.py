@@ -183,7 +183,7 @@ def test_a_filter_with_more_room(tmp_path: Path) -> None:
 
 
 def test_events_of_the_accounting_room_are_read_back(tmp_path: Path) -> None:
-    event = events.Repeated(event=events.Laplace(epsilon=0.125), times=4)
+    event = events.RepeatedEvent(event=events.LaplaceEvent(epsilon=0.125), times=4)
     ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
     check = recount(codec.from_record, lambda found: bound_of(found, accountant="pure"))
     ledger.reserve(ask("a", 0.5, event=codec.to_record(event)), check)

@@ -11,7 +11,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, TacitError, Unknown
 from tacit.mechanisms import (
     L1,
     L2,
-    Count,
+    CountSensitivity,
     Exponential,
     Gamma,
     Gauge,
@@ -168,7 +168,7 @@ def test_other_parameters() -> None:
         lambda: RandomizedResponse(epsilon=1).release([[0, 1], [1, 1]]),
         lambda: RandomizedResponse(epsilon=1).variance(people=3, count=4),
         lambda: Staircase(epsilon=1, sensitivity=L1(1), gamma=2),
-        lambda: Geometric(epsilon=1, sensitivity=Count(1.5)),
+        lambda: Geometric(epsilon=1, sensitivity=CountSensitivity(1.5)),
         lambda: IntervalExponential(sensitivity=L1(1), noise_scale=1, low=0.5, high=3),
         lambda: IntervalExponential(sensitivity=L1(1), noise_scale=1, low=3, high=3),
         lambda: SmoothStudent(noise_multiplier=1, beta=1, degrees=0),

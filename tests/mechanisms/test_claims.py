@@ -16,7 +16,7 @@ from support.claims import ROUND, mass, tight, worst_loss
 from tacit.mechanisms import (
     L1,
     L2,
-    Count,
+    CountSensitivity,
     Gaussian,
     Geometric,
     Laplace,
@@ -79,7 +79,7 @@ def test_the_laplace_curve_on_fine_grids_covers_the_discrete_law() -> None:
 @pytest.mark.parametrize("epsilon", [0.05, 1, 5])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_geometric_and_staircase(epsilon, steps) -> None:
-    geometric = Geometric(epsilon=epsilon, sensitivity=Count(steps))
+    geometric = Geometric(epsilon=epsilon, sensitivity=CountSensitivity(steps))
     assert tight(worst_loss(geometric.law, steps, 10), geometric.bound.epsilon)
     for spacing in (1, 0.125):
         stairs = Staircase(epsilon=epsilon, sensitivity=L1(steps), spacing=spacing)

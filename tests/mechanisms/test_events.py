@@ -22,7 +22,7 @@ MECHANISMS: list[Mechanism] = [
     ),
     m.Geometric(epsilon=0.5),
     m.TruncatedGeometric(epsilon=0.5, low=0, high=10),
-    m.Staircase(epsilon=0.5, sensitivity=m.Count(3)),
+    m.Staircase(epsilon=0.5, sensitivity=m.CountSensitivity(3)),
     m.RandomizedResponse(epsilon=1.0, categories=3),
     m.Exponential(epsilon=0.5, sensitivity=m.Score(1)),
     m.PermuteAndFlip(epsilon=0.5, sensitivity=m.Score(1)),

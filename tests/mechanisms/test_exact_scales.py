@@ -9,7 +9,7 @@ import pytest
 from tacit.mechanisms import (
     L1,
     L2,
-    Count,
+    CountSensitivity,
     CumulativeTree,
     Gaussian,
     Geometric,
@@ -31,10 +31,10 @@ def test_laplace_scales_are_exact_quotients(epsilon: Fraction) -> None:
         one = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(sensitivity))
         assert Fraction(one.noise_scale) == one.law.noise_scale == sensitivity / epsilon
         assert (
-            Geometric(epsilon=epsilon, sensitivity=Count(sensitivity)).law.noise_scale
+            Geometric(epsilon=epsilon, sensitivity=CountSensitivity(sensitivity)).law.noise_scale
             == sensitivity / epsilon
         )
-        cut = TruncatedGeometric(epsilon=epsilon, low=0, high=5, sensitivity=Count(sensitivity))
+        cut = TruncatedGeometric(epsilon=epsilon, low=0, high=5, sensitivity=CountSensitivity(sensitivity))
         assert cut.law.noise_scale == sensitivity / epsilon
         fine = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(sensitivity), spacing=Fraction(1, 8))
         assert fine.law.noise_scale == 8 * sensitivity / epsilon

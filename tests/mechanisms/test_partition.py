@@ -146,7 +146,7 @@ def test_the_event_of_the_threshold_covers_its_curve():
     m = GaussianSelection.for_rho(rho=0.1, delta=1e-3, keys=2)
     assert m.new <= 1e-3
     assert m.rho == pytest.approx(0.1)
-    assert isinstance(m.event, events.Composed)
+    assert isinstance(m.event, events.ComposedEvent)
     mu = m._mu(2)
     for epsilon in (0.2, 0.5, 1.0):
         gauss = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
@@ -162,12 +162,12 @@ def test_the_form_is_chosen_by_the_support_it_needs():
     few = partition_selection(epsilon=1, delta=1e-6)
     assert isinstance(few, OptimalSelection)
     assert (few.support_for(0.5), few.support_for(0.95)) == (14, 16)
-    assert few.event == events.Approximate(epsilon=1.0, delta=1e-6)
+    assert few.event == events.ApproximateEvent(epsilon=1.0, delta=1e-6)
     assert isinstance(partition_selection(epsilon=1, delta=1e-6, keys=2), OptimalSelection)
     many = partition_selection(epsilon=1, delta=1e-6, keys=30)
     assert isinstance(many, GaussianSelection)
     assert many.support_for(0.5) < 0.5 * OptimalSelection(epsilon=1, delta=1e-6, keys=30).support_for(0.5)
-    assert isinstance(many.event, events.Approximate)
+    assert isinstance(many.event, events.ApproximateEvent)
     crowd = partition_selection(epsilon=0.1, delta=1e-9, keys=10_000)
     assert isinstance(crowd, GaussianSelection)
     assert crowd.bound.delta <= 1e-9

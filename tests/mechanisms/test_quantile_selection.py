@@ -37,7 +37,7 @@ def test_each_choice_is_private_by_enumeration():
                 worst = max(worst, ratio.max())
     assert 0.4 < worst <= 1 + 1e-12
     assert m.bound.epsilon == 3
-    assert m.event == events.Repeated(event=events.Exponential(epsilon=1.0), times=3)
+    assert m.event == events.RepeatedEvent(event=events.ExponentialEvent(epsilon=1.0), times=3)
 
 
 def test_draws_follow_the_law():

@@ -15,7 +15,7 @@ from tacit.mechanisms import (
     L2,
     Box,
     Contribution,
-    Count,
+    CountSensitivity,
     Gauge,
     HullGauge,
     Linf,
@@ -71,7 +71,7 @@ def test_what_is_added_is_what_the_worst_records_need(dimension: int) -> None:
         assert math.isclose(added, math.sqrt((move**2).sum()), rel_tol=1e-12)
         assert L1(1).rounded(spacing=SPACING, **how).exact - 1 == np.abs(move).sum()
         assert Linf(1).rounded(spacing=SPACING, **how).exact - 1 == np.abs(move).max()
-        assert Count(1).rounded(spacing=SPACING, **how).exact - 1 == np.abs(move).sum()
+        assert CountSensitivity(1).rounded(spacing=SPACING, **how).exact - 1 == np.abs(move).sum()
 
 
 def test_no_number_of_records_is_guessed() -> None:

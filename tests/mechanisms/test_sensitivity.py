@@ -17,7 +17,7 @@ from tacit.mechanisms import (
     L2,
     Box,
     Contribution,
-    Count,
+    CountSensitivity,
     Exponential,
     Gamma,
     Gauge,
@@ -42,7 +42,7 @@ from tacit.mechanisms import (
 )
 from tacit.noise import EuclideanBall, FormulaBody, L1Ball, LinfBall, Needs
 
-KINDS = [L1(2.0), L2(2.0), Linf(2.0), Count(2), Score(2.0), Gauge(2.0, L1Ball(coordinates=2))]
+KINDS = [L1(2.0), L2(2.0), Linf(2.0), CountSensitivity(2), Score(2.0), Gauge(2.0, L1Ball(coordinates=2))]
 WRONG = [
     (lambda s: Laplace(sensitivity=s, noise_scale=1), {"L1"}),
     (lambda s: Laplace.for_epsilon(epsilon=1, sensitivity=s), {"L1"}),
@@ -52,9 +52,9 @@ WRONG = [
     (lambda s: Gamma(sensitivity=s, noise_scale=1, dimension=2), {"L2"}),
     (lambda s: KNorm(sensitivity=s, noise_scale=1), {"Gauge"}),
     (lambda s: KNormDifference(sensitivity=s, noise_scale=1), set()),
-    (lambda s: Geometric(epsilon=1, sensitivity=s), {"Count"}),
-    (lambda s: TruncatedGeometric(epsilon=1, low=0, high=9, sensitivity=s), {"Count"}),
-    (lambda s: Staircase(epsilon=1, sensitivity=s), {"L1", "Count"}),
+    (lambda s: Geometric(epsilon=1, sensitivity=s), {"CountSensitivity"}),
+    (lambda s: TruncatedGeometric(epsilon=1, low=0, high=9, sensitivity=s), {"CountSensitivity"}),
+    (lambda s: Staircase(epsilon=1, sensitivity=s), {"L1", "CountSensitivity"}),
     (lambda s: Exponential(epsilon=1, sensitivity=s), {"Score"}),
     (lambda s: PermuteAndFlip(epsilon=1, sensitivity=s), {"Score"}),
     (lambda s: IntervalExponential(sensitivity=s, noise_scale=1, low=0, high=9), {"L1"}),
@@ -77,7 +77,7 @@ def test_only_the_right_kind_is_taken(make, right) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [L1, L2, Linf, Count, Score, L2.root, lambda v: Gauge(v, L1Ball(coordinates=2))]
+    "kind", [L1, L2, Linf, CountSensitivity, Score, L2.root, lambda v: Gauge(v, L1Ball(coordinates=2))]
 )
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True])
 def test_bad_values_are_refused(kind, value) -> None:

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 
 from tacit.accounting import account, events
 from tacit.accounting.accountants import _renyi_below, bound_of
-from tacit.accounting.events import Repeated, flatten
+from tacit.accounting.events import RepeatedEvent, flatten
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
 from tacit.guarantees.units import Neighbours
 from tacit.pld import LaplacePair, Product
@@ -45,7 +45,9 @@ def exact(delta: float, first: float, second: float) -> float:
 @pytest.mark.parametrize("delta", [0.1, 1e-2, 1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize(("first", "second"), [(0.354, 0.707), (0.05, 1.0), (0.9, 1.1), (3.0, 0.2)])
 def test_two_different_laplace_releases(first: float, second: float, delta: float) -> None:
-    found = account([events.Laplace(epsilon=first), events.Laplace(epsilon=second)], delta=delta).epsilon
+    found = account(
+        [events.LaplaceEvent(epsilon=first), events.LaplaceEvent(epsilon=second)], delta=delta
+    ).epsilon
     assert found.low - 1e-9 <= exact(delta, first, second) <= found.high + 1e-9
     assert found.width <= 1e-3
 
@@ -62,19 +64,21 @@ def test_their_delta_too(epsilon: float) -> None:
 def test_equal_laplace_releases_keep_both_ends(times: int) -> None:
     """Every number of releases: none falls between two ways of computing."""
     for delta in (1e-3, 1e-6, 1e-9, 1e-12):
-        found = account([Repeated(event=events.Laplace(epsilon=0.1), times=times)], delta=delta).epsilon
+        found = account(
+            [RepeatedEvent(event=events.LaplaceEvent(epsilon=0.1), times=times)], delta=delta
+        ).epsilon
         assert found.width <= 1e-3
         assert found.high <= 0.1 * times * (1 + 1e-12)
 
 
 def test_fifteen_laplace_releases() -> None:
     """0.1-Laplace fifteen times at 1e-6: 1.4702."""
-    found = account([Repeated(event=events.Laplace(epsilon=0.1), times=15)], delta=1e-6).epsilon
+    found = account([RepeatedEvent(event=events.LaplaceEvent(epsilon=0.1), times=15)], delta=1e-6).epsilon
     assert found.low <= 1.4702 <= found.high + 5e-5
     assert found.width <= 1e-3
 
 
-@pytest.mark.parametrize("kind", [events.Laplace, events.RandomizedResponse])
+@pytest.mark.parametrize("kind", [events.LaplaceEvent, events.RandomizedResponseEvent])
 @pytest.mark.parametrize("count", [2, 5, 10, 30])
 def test_some_different_releases_have_two_ends(kind: type, count: int) -> None:
     plan = [kind(epsilon=0.05 + 0.9 * ((k * 0.618) % 1)) for k in range(count)]
@@ -86,8 +90,8 @@ def test_some_different_releases_have_two_ends(kind: type, count: int) -> None:
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-10])
 def test_orders_that_cannot_win_are_left_out_and_no_others(delta: float) -> None:
     """The Rényi bound below a given epsilon is that of all orders, where that is below it; else there is none."""
-    sampled = events.PoissonSampled(event=events.Concentrated(rho=0.05), sampling_rate=0.05)
-    parts = flatten([Repeated(event=sampled, times=20), events.Laplace(epsilon=0.1)])
+    sampled = events.PoissonSampledEvent(event=events.ConcentratedEvent(rho=0.05), sampling_rate=0.05)
+    parts = flatten([RepeatedEvent(event=sampled, times=20), events.LaplaceEvent(epsilon=0.1)])
     relation = Neighbours.ADD_OR_REMOVE
     every = bound_of([e for e, n in parts for _ in range(n)], accountant="renyi", neighbours=relation)
     whole = every.epsilon(delta)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.accounting import account
-from tacit.accounting.events import DiscreteGaussian, Gaussian, PoissonSampled, Repeated
+from tacit.accounting.events import DiscreteGaussianEvent, GaussianEvent, PoissonSampledEvent, RepeatedEvent
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.continuous import ExponentialPair, GaussianPair, LaplacePair
 from tacit.pld.cutoff import integer_bound
@@ -222,10 +222,11 @@ def test_ten_thousand_different_releases_are_enclosed(discrete: bool) -> None:
     draw = np.random.default_rng(1)
     rows = zip(draw.uniform(1, 5, 10_000), draw.uniform(1e-3, 0.05, 10_000), strict=True)
     sampled = [
-        PoissonSampled(event=Gaussian(noise_multiplier=float(m)), sampling_rate=float(q)) for m, q in rows
+        PoissonSampledEvent(event=GaussianEvent(noise_multiplier=float(m)), sampling_rate=float(q))
+        for m, q in rows
     ]
-    integer = [DiscreteGaussian(noise_multiplier=float(m)) for m in draw.uniform(50, 500, 10_000)]
+    integer = [DiscreteGaussianEvent(noise_multiplier=float(m)) for m in draw.uniform(50, 500, 10_000)]
     found = account(integer if discrete else sampled, delta=1e-6)
     assert found.epsilon.width < 1e-3
-    twice = account([Repeated(event=e, times=2) for e in (integer if discrete else sampled)], delta=1e-6)
+    twice = account([RepeatedEvent(event=e, times=2) for e in (integer if discrete else sampled)], delta=1e-6)
     assert twice.epsilon.low > found.epsilon.high

@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 from tacit.accounting import account
-from tacit.accounting.events import PoissonSampled, RandomizedResponse, Repeated, Tabulated
+from tacit.accounting.events import (
+    PoissonSampledEvent,
+    RandomizedResponseEvent,
+    RepeatedEvent,
+    TabulatedEvent,
+)
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.continuous import GaussianPair, LaplacePair
 from tacit.pld.cutoff import GONE, Witness, alive, part_bound
@@ -194,15 +199,17 @@ def test_releases_that_differ_in_the_ninth_digit_are_a_binomial(epsilon: float, 
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("tabulated", [False, True])
 def test_ten_thousand_near_releases_are_one_repeated(tabulated: bool, sampled: bool) -> None:
-    def made(i: int) -> Tabulated | RandomizedResponse | PoissonSampled:
+    def made(i: int) -> TabulatedEvent | RandomizedResponseEvent | PoissonSampledEvent:
         e = 0.01 * (10 if sampled else 1) * (1 + 1e-9 * i)
-        event: Tabulated | RandomizedResponse = RandomizedResponse(epsilon=e)
+        event: TabulatedEvent | RandomizedResponseEvent = RandomizedResponseEvent(epsilon=e)
         if tabulated:
-            event = Tabulated(p=(0.5 + e, 0.3, 0.2 - e), q=(0.5, 0.3, 0.2))
-        return PoissonSampled(event=event, sampling_rate=0.1) if sampled else event
+            event = TabulatedEvent(p=(0.5 + e, 0.3, 0.2 - e), q=(0.5, 0.3, 0.2))
+        return PoissonSampledEvent(event=event, sampling_rate=0.1) if sampled else event
 
     found = account([made(i) for i in range(10_000)], delta=1e-6).epsilon
-    first, last = (account([Repeated(event=made(i), times=10_000)], delta=1e-6).epsilon for i in (0, 9999))
+    first, last = (
+        account([RepeatedEvent(event=made(i), times=10_000)], delta=1e-6).epsilon for i in (0, 9999)
+    )
     assert found.width <= 1e-3
     assert first.low <= found.high
     assert found.low <= last.high

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.accounting.events import DiscreteLaplace
+from tacit.accounting.events import DiscreteLaplaceEvent
 from tacit.errors import NotCertified
 from tacit.guarantees import Approximate, Pure
 from tacit.noise import SeededSource
@@ -147,7 +147,7 @@ def test_a_count_outside_the_range_is_clamped() -> None:
 
 def test_what_was_run_is_an_event() -> None:
     found = optimal_count(n=5, epsilon=0.5)
-    assert found.event == DiscreteLaplace(epsilon=0.5, sensitivity=1)
+    assert found.event == DiscreteLaplaceEvent(epsilon=0.5, sensitivity=1)
     law = found.noise_law
     assert law["law"] == "remapped truncated geometric"
     assert len(law["heights"]) == 6

@@ -16,7 +16,7 @@ from tacit.mechanisms import (
     L1,
     L2,
     Contribution,
-    Count,
+    CountSensitivity,
     Gauge,
     Laplace,
     Score,
@@ -32,7 +32,7 @@ COUNT_NOISE = Laplace(sensitivity=L1(1), noise_scale=1)
 MECHANISMS: dict[str, dict[str, Any]] = {
     "Box": {"low": [-1, -2], "high": [1, 2]},
     "Contribution": {"value": 1, "body": CUBE, "replace": True},
-    "Count": {"value": 1},
+    "CountSensitivity": {"value": 1},
     "CumulativeGaussian": {
         "bins": 8, "l2_squared": 1, "noise_std": 100_000, "bits": 12, "total_is_public": False
     },
@@ -44,7 +44,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "GaussianSelection": {
         "noise_std": 3, "threshold": 30, "keys": 2, "replaced": False, "group": 1, "epsilon": 1
     },
-    "Geometric": {"epsilon": 1, "sensitivity": Count(1)},
+    "Geometric": {"epsilon": 1, "sensitivity": CountSensitivity(1)},
     "Grid": {"spacing": 1},
     "HullGauge": {"value": 1, "body": CUBE},
     "Impossible": {"test": lambda k: k > 5, "count": 3},
@@ -79,8 +79,8 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "SmoothStudent": {"noise_multiplier": 4, "beta": 0.1, "degrees": 3, "spacing": 1},
     "SparseHistogram": {"noise": COUNT_NOISE, "domain": 100, "threshold": 5},
     "StableHistogram": {"noise": COUNT_NOISE, "threshold": 20},
-    "Staircase": {"epsilon": 1, "sensitivity": Count(2), "spacing": 1, "gamma": 0.5},
-    "TruncatedGeometric": {"epsilon": 1, "low": 0, "high": 10, "sensitivity": Count(1)},
+    "Staircase": {"epsilon": 1, "sensitivity": CountSensitivity(2), "spacing": 1, "gamma": 0.5},
+    "TruncatedGeometric": {"epsilon": 1, "low": 0, "high": 10, "sensitivity": CountSensitivity(1)},
     "Workload": {"matrix": [[1, 0], [1, 1]], "neighbours": "add-or-remove", "rows": 2, "absent": True},
     "choose": {"workload": Workload(matrix=np.eye(2, dtype=int)), "epsilon": 1, "ordered": False},
     "gauge": {"body": CUBE, "points": [[1.0, 2.0]]},
@@ -125,23 +125,26 @@ NOISE: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 EVENTS: dict[str, dict[str, Any]] = {
-    "Approximate": {"epsilon": 1, "delta": 1e-6},
-    "Composed": {"events": (events.Pure(epsilon=1),)},
-    "Concentrated": {"rho": 0.5},
-    "DiscreteGaussian": {"noise_multiplier": 2, "sensitivity": 2},
-    "DiscreteLaplace": {"epsilon": 1, "sensitivity": 2},
-    "Exponential": {"epsilon": 1},
-    "Gaussian": {"noise_multiplier": 2},
-    "Laplace": {"epsilon": 1},
-    "PermuteAndFlip": {"epsilon": 1},
-    "PoissonSampled": {"event": events.Gaussian(noise_multiplier=2), "sampling_rate": 0.1},
-    "Pure": {"epsilon": 1},
-    "RandomizedResponse": {"epsilon": 1, "categories": 3},
-    "Repeated": {"event": events.Pure(epsilon=1), "times": 3},
-    "Staircase": {"epsilon": 1, "gamma": 0.5},
-    "Tabulated": {"p": (0.5, 0.5), "q": (0.25, 0.75)},
-    "WithoutReplacement": {"event": events.Gaussian(noise_multiplier=2), "sampling_rate": 0.1},
-    "flatten": {"events": events.Pure(epsilon=1)},
+    "ApproximateEvent": {"epsilon": 1, "delta": 1e-6},
+    "ComposedEvent": {"events": (events.PureEvent(epsilon=1),)},
+    "ConcentratedEvent": {"rho": 0.5},
+    "DiscreteGaussianEvent": {"noise_multiplier": 2, "sensitivity": 2},
+    "DiscreteLaplaceEvent": {"epsilon": 1, "sensitivity": 2},
+    "ExponentialEvent": {"epsilon": 1},
+    "GaussianEvent": {"noise_multiplier": 2},
+    "LaplaceEvent": {"epsilon": 1},
+    "PermuteAndFlipEvent": {"epsilon": 1},
+    "PoissonSampledEvent": {"event": events.GaussianEvent(noise_multiplier=2), "sampling_rate": 0.1},
+    "PureEvent": {"epsilon": 1},
+    "RandomizedResponseEvent": {"epsilon": 1, "categories": 3},
+    "RepeatedEvent": {"event": events.PureEvent(epsilon=1), "times": 3},
+    "StaircaseEvent": {"epsilon": 1, "gamma": 0.5},
+    "TabulatedEvent": {"p": (0.5, 0.5), "q": (0.25, 0.75)},
+    "SampledWithoutReplacementEvent": {
+        "event": events.GaussianEvent(noise_multiplier=2),
+        "sampling_rate": 0.1,
+    },
+    "flatten": {"events": events.PureEvent(epsilon=1)},
 }
 
 ACCOUNTING: dict[str, dict[str, Any]] = {
@@ -151,13 +154,14 @@ ACCOUNTING: dict[str, dict[str, Any]] = {
     "GaussianFilter": {"budget": GaussianDP(mu=1)},
     "PureFilter": {"budget": Pure(epsilon=1)},
     "RenyiFilter": {"order": 2, "epsilon": 1},
-    "account": {"events": events.Pure(epsilon=1), "delta": 1e-6},
-    "bound_of": {"events": events.Pure(epsilon=1), "accountant": "pure"},
+    "account": {"events": events.PureEvent(epsilon=1), "delta": 1e-6},
+    "bound_of": {"events": events.PureEvent(epsilon=1), "accountant": "pure"},
     "calibrate": {
-        "plan": lambda noise: events.Gaussian(noise_multiplier=noise), "epsilon": 1, "delta": 1e-5, "more_noise": True
+        "plan": lambda noise: events.GaussianEvent(noise_multiplier=noise),
+        "epsilon": 1, "delta": 1e-5, "more_noise": True,
     },
     "filter_for": {"budget": Pure(epsilon=1)},
-    "profile_of": {"events": events.Pure(epsilon=1), "neighbours": "add-or-remove"},
+    "profile_of": {"events": events.PureEvent(epsilon=1), "neighbours": "add-or-remove"},
 }  # fmt: skip
 
 GUARANTEES: dict[str, dict[str, Any]] = {

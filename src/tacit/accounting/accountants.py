@@ -17,28 +17,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.accounting.events import (
-    Approximate,
-    Concentrated,
-    DiscreteGaussian,
+    ApproximateEvent,
+    ConcentratedEvent,
+    DiscreteGaussianEvent,
     Event,
-    Gaussian,
-    Simple,
+    GaussianEvent,
+    SimpleEvent,
     flatten,
 )
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, probability, text
 from tacit.exact.rounding import Interval, sum_up
-from tacit.guarantees import Bound, GaussianDP, Profile, Renyi, convert
-from tacit.guarantees import Concentrated as ConcentratedBound
-from tacit.guarantees import Pure as PureBound
+from tacit.guarantees import Bound, Concentrated, GaussianDP, Profile, Pure, Renyi, convert
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
 
 __all__ = ["ACCOUNTANTS", "Account", "account", "bound_of", "profile_of"]
 
-Counted = Sequence[tuple[Simple, int]]
+Counted = Sequence[tuple[SimpleEvent, int]]
 
 TOLERANCE = 4e-4
 """The width that is asked of the grid; what comes back is certified whatever it is."""
@@ -74,60 +72,60 @@ def _pld(parts: Counted, neighbours: Neighbours) -> Profile:
     removal: list[tuple[Pair, int]] = []
     addition: list[tuple[Pair, int]] = []
     # Rhos add (theorem `compose-concentrated`), and the curve of the sum is below the product of the curves.
-    rho = sum_up(Fraction(e.rho) * n for e, n in parts if isinstance(e, Concentrated))
-    merged: Counted = [(Concentrated(rho=rho), 1)] if rho > 0 else []
-    for event, count in [*(p for p in parts if not isinstance(p[0], Concentrated)), *merged]:
+    rho = sum_up(Fraction(e.rho) * n for e, n in parts if isinstance(e, ConcentratedEvent))
+    merged: Counted = [(ConcentratedEvent(rho=rho), 1)] if rho > 0 else []
+    for event, count in [*(p for p in parts if not isinstance(p[0], ConcentratedEvent)), *merged]:
         pairs = event.pairs(neighbours)
         if pairs is not None:
             removal.append((pairs[0], count))
             addition.append((pairs[1], count))
     if not removal:
-        return Profile.of(PureBound(epsilon=0.0))
+        return Profile.of(Pure(epsilon=0.0))
     forward = Product(pairs=removal)
     backward = forward if addition == removal else Product(pairs=addition)
     return Profile(directions=(forward,) if forward == backward else (forward, backward))
 
 
 def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianDP | None:
-    if not all(isinstance(e, Gaussian) for e, _ in parts):
+    if not all(isinstance(e, GaussianEvent) for e, _ in parts):
         return None
-    squared = sum((n * e.squared for e, n in parts if isinstance(e, Gaussian)), Fraction(0))
+    squared = sum((n * e.squared for e, n in parts if isinstance(e, GaussianEvent)), Fraction(0))
     return GaussianDP(mu=upper(lambda: ball(squared).sqrt()))
 
 
-def _pure(parts: Counted, neighbours: Neighbours) -> PureBound | None:
+def _pure(parts: Counted, neighbours: Neighbours) -> Pure | None:
     total: list[Fraction] = []
     for event, count in parts:
         epsilon = event.pure()
         if epsilon is None:
             return None
         total.append(Fraction(epsilon) * count)
-    return PureBound(epsilon=sum_up(total))
+    return Pure(epsilon=sum_up(total))
 
 
-def _concentrated(parts: Counted, neighbours: Neighbours) -> ConcentratedBound | None:
+def _concentrated(parts: Counted, neighbours: Neighbours) -> Concentrated | None:
     total: list[Fraction] = []
     for event, count in parts:
         rho = _rho(event)
         if rho is None:
             return None
         total.append(Fraction(rho) * count)
-    return ConcentratedBound(rho=sum_up(total))
+    return Concentrated(rho=sum_up(total))
 
 
-def _rho(event: Simple) -> float | None:
-    if isinstance(event, Gaussian):
+def _rho(event: SimpleEvent) -> float | None:
+    if isinstance(event, GaussianEvent):
         return upper(lambda: 1 / (2 * ball(event.noise_multiplier) ** 2))
-    if isinstance(event, DiscreteGaussian | Concentrated):
+    if isinstance(event, DiscreteGaussianEvent | ConcentratedEvent):
         return event.rho
     epsilon = event.pure()
     if (
         epsilon is None
-        or not isinstance(event, Simple)
-        or (isinstance(event, Approximate) and event.delta > 0)
+        or not isinstance(event, SimpleEvent)
+        or (isinstance(event, ApproximateEvent) and event.delta > 0)
     ):
         return None
-    return convert(PureBound(epsilon=epsilon), ConcentratedBound).rho
+    return convert(Pure(epsilon=epsilon), Concentrated).rho
 
 
 def _renyi(parts: Counted, neighbours: Neighbours, orders: Sequence[float] = COMMON_ORDERS) -> Renyi | None:
@@ -215,7 +213,7 @@ def account(
     if found.width > enough or math.isinf(found.high):
         many = len(parts) > MANY and math.isfinite(found.high)
         wide = 0 < found.low < 0.95 * found.high
-        by_rho = any(isinstance(e, Concentrated) for e, _ in parts)
+        by_rho = any(isinstance(e, ConcentratedEvent) for e, _ in parts)
         for other in ("pure", "concentrated", "renyi"):
             wanted = (wide and other != "renyi") or (by_rho and other == "concentrated")
             if many and not wanted:

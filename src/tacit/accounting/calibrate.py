@@ -53,7 +53,7 @@ def calibrate(
             parameter="plan",
             value=getattr(plan, "__name__", type(plan).__name__),
             must="be a function of the free parameter",
-            hint="for instance lambda value: events.Gaussian(noise_multiplier=value)",
+            hint="for instance lambda value: tacit.events.GaussianEvent(noise_multiplier=value)",
         )
 
     search = _Search(lambda value: account(plan(value), delta=level, neighbours=relation), target, more_noise)

@@ -18,22 +18,22 @@ VERSION = 1
 _KINDS: dict[str, type[Event]] = {
     cls.kind: cls
     for cls in (
-        known.Approximate,
-        known.Composed,
-        known.Concentrated,
-        known.DiscreteGaussian,
-        known.DiscreteLaplace,
-        known.Exponential,
-        known.Gaussian,
-        known.Laplace,
-        known.PermuteAndFlip,
-        known.PoissonSampled,
-        known.Pure,
-        known.RandomizedResponse,
-        known.Repeated,
-        known.Staircase,
-        known.Tabulated,
-        known.WithoutReplacement,
+        known.ApproximateEvent,
+        known.ComposedEvent,
+        known.ConcentratedEvent,
+        known.DiscreteGaussianEvent,
+        known.DiscreteLaplaceEvent,
+        known.ExponentialEvent,
+        known.GaussianEvent,
+        known.LaplaceEvent,
+        known.PermuteAndFlipEvent,
+        known.PoissonSampledEvent,
+        known.PureEvent,
+        known.RandomizedResponseEvent,
+        known.RepeatedEvent,
+        known.StaircaseEvent,
+        known.TabulatedEvent,
+        known.SampledWithoutReplacementEvent,
     )
 }
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from tacit.accounting import events as e
-from tacit.accounting.events import Event, Repeated, Simple
+from tacit.accounting.events import Event, RepeatedEvent, SimpleEvent
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact import checks
 
@@ -21,7 +21,7 @@ __all__ = ["WORDS", "Described", "describe", "parse"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Word:
-    make: Callable[..., Simple]
+    make: Callable[..., SimpleEvent]
     noise: str
     more_noise: bool
     other: tuple[str, ...] = ()
@@ -29,27 +29,27 @@ class _Word:
 
 
 WORDS: dict[str, _Word] = {
-    "approximate": _Word(make=e.Approximate, noise="epsilon", more_noise=False, other=("delta",)),
-    "concentrated": _Word(make=e.Concentrated, noise="rho", more_noise=False),
+    "approximate": _Word(make=e.ApproximateEvent, noise="epsilon", more_noise=False, other=("delta",)),
+    "concentrated": _Word(make=e.ConcentratedEvent, noise="rho", more_noise=False),
     "discrete_gaussian": _Word(
-        make=e.DiscreteGaussian, noise="noise_multiplier", more_noise=True, whole=("sensitivity",)
+        make=e.DiscreteGaussianEvent, noise="noise_multiplier", more_noise=True, whole=("sensitivity",)
     ),
     "discrete_laplace": _Word(
-        make=e.DiscreteLaplace, noise="epsilon", more_noise=False, whole=("sensitivity",)
+        make=e.DiscreteLaplaceEvent, noise="epsilon", more_noise=False, whole=("sensitivity",)
     ),
-    "exponential": _Word(make=e.Exponential, noise="epsilon", more_noise=False),
-    "gaussian": _Word(make=e.Gaussian, noise="noise_multiplier", more_noise=True),
-    "laplace": _Word(make=e.Laplace, noise="epsilon", more_noise=False),
-    "permute_and_flip": _Word(make=e.PermuteAndFlip, noise="epsilon", more_noise=False),
-    "pure": _Word(make=e.Pure, noise="epsilon", more_noise=False),
+    "exponential": _Word(make=e.ExponentialEvent, noise="epsilon", more_noise=False),
+    "gaussian": _Word(make=e.GaussianEvent, noise="noise_multiplier", more_noise=True),
+    "laplace": _Word(make=e.LaplaceEvent, noise="epsilon", more_noise=False),
+    "permute_and_flip": _Word(make=e.PermuteAndFlipEvent, noise="epsilon", more_noise=False),
+    "pure": _Word(make=e.PureEvent, noise="epsilon", more_noise=False),
     "randomized_response": _Word(
-        make=e.RandomizedResponse, noise="epsilon", more_noise=False, whole=("categories",)
+        make=e.RandomizedResponseEvent, noise="epsilon", more_noise=False, whole=("categories",)
     ),
-    "staircase": _Word(make=e.Staircase, noise="epsilon", more_noise=False, other=("gamma",)),
+    "staircase": _Word(make=e.StaircaseEvent, noise="epsilon", more_noise=False, other=("gamma",)),
 }
-_SAMPLERS: dict[str, Callable[..., Simple]] = {
-    "subsampled_": e.PoissonSampled,
-    "without_replacement_": e.WithoutReplacement,
+_SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
+    "subsampled_": e.PoissonSampledEvent,
+    "without_replacement_": e.SampledWithoutReplacementEvent,
 }
 _OPTIONAL = {"sensitivity", "categories"}
 
@@ -123,7 +123,7 @@ def describe(word: str, values: Mapping[str, Any]) -> Described:
         event: Event = entry.make(**arguments)
         if sampler:
             event = _SAMPLERS[sampler](event=event, sampling_rate=rate)
-        return event if times == 1 else Repeated(event=event, times=int(times))
+        return event if times == 1 else RepeatedEvent(event=event, times=int(times))
 
     if not missing:
         make(None)  # a bad value is found where it stands

@@ -18,8 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tacit.accounting.events import Event
-from tacit.accounting.events import Gaussian as GaussianEvent
+from tacit.accounting.events import Event, GaussianEvent
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.rounding import up
 from tacit.guarantees import Bound, GaussianDP, Pure

@@ -173,7 +173,7 @@ def _merged(what: Sequence[Event]) -> list[Event]:
     counts: dict[Event, int] = {}
     for event in what:
         counts[event] = counts.get(event, 0) + 1
-    return [e if n == 1 else events.Repeated(event=e, times=n) for e, n in counts.items()]
+    return [e if n == 1 else events.RepeatedEvent(event=e, times=n) for e, n in counts.items()]
 
 
 def _rho(cost: Treatment) -> Fraction:
@@ -190,8 +190,8 @@ def _bounds(cost: Treatment) -> list[Bound]:
     """A bound with a Rényi divergence for each event."""
     found: list[Bound] = []
     for event in cost.events:
-        epsilon = event.pure() if isinstance(event, events.Simple) else None
-        if isinstance(event, events.Gaussian):
+        epsilon = event.pure() if isinstance(event, events.SimpleEvent) else None
+        if isinstance(event, events.GaussianEvent):
             found.append(GaussianDP(mu=event.mu))
         elif epsilon is not None:
             found.append(Pure(epsilon=epsilon))
@@ -206,10 +206,10 @@ def _gaussian(costs: Sequence[Treatment]) -> Charged:
     square = Fraction(0)
     for cost in costs:
         for event in cost.events:
-            if isinstance(event, events.Gaussian):
+            if isinstance(event, events.GaussianEvent):
                 square += event.squared
                 continue
-            epsilon = event.pure() if isinstance(event, events.Simple) else None
+            epsilon = event.pure() if isinstance(event, events.SimpleEvent) else None
             if epsilon is None:
                 raise NoLaw(
                     operation="paying from a Gaussian budget", reason=f"a {event.kind} event has no mu"

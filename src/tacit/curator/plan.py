@@ -65,8 +65,8 @@ class Plan:
         """All that will be run, as one event."""
         found = [e for r in self.releases for e in r.treatment.events]
         if not found:
-            return events.Approximate(epsilon=0.0, delta=0.0)
-        return found[0] if len(found) == 1 else events.Composed(events=tuple(found))
+            return events.ApproximateEvent(epsilon=0.0, delta=0.0)
+        return found[0] if len(found) == 1 else events.ComposedEvent(events=tuple(found))
 
     @property
     def charge(self) -> Guarantee:

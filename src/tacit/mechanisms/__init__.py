@@ -28,7 +28,7 @@ from tacit.mechanisms.ranges import RangeTree, TreeCounts
 from tacit.mechanisms.rough_bounds import RoughBounds
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.selection import Selected, Selection
-from tacit.mechanisms.sensitivity import L1, L2, Count, Linf, Score, Sensitivity
+from tacit.mechanisms.sensitivity import L1, L2, CountSensitivity, Linf, Score, Sensitivity
 from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
 from tacit.mechanisms.smooth import SmoothBound, median_rank, smooth_bound
 from tacit.mechanisms.smooth_noise import SmoothLaplace, SmoothStudent
@@ -48,7 +48,7 @@ __all__ = [
     "Candidate",
     "Chosen",
     "Contribution",
-    "Count",
+    "CountSensitivity",
     "Cumulated",
     "Cumulative",
     "CumulativeGaussian",

@@ -96,14 +96,14 @@ def event_of(bound: Bound) -> Event:
     """The event that promises exactly this bound."""
     match bound:
         case Pure():
-            return events.Pure(epsilon=float(bound.epsilon))
+            return events.PureEvent(epsilon=float(bound.epsilon))
         case Approximate():
-            return events.Approximate(epsilon=float(bound.epsilon), delta=float(bound.delta))
+            return events.ApproximateEvent(epsilon=float(bound.epsilon), delta=float(bound.delta))
         case Concentrated():
-            return events.Concentrated(rho=bound.rho)
+            return events.ConcentratedEvent(rho=bound.rho)
         case GaussianDP():
             mu = bound.mu
-            return events.Gaussian(noise_multiplier=lower(lambda: 1 / ball(mu)))
+            return events.GaussianEvent(noise_multiplier=lower(lambda: 1 / ball(mu)))
     raise NoLaw(
         operation=f"an event for a {bound.kind} bound",
         reason="a curve is not an event: the mechanism must say what was run",

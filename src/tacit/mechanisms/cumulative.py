@@ -246,7 +246,7 @@ class CumulativeTree(Cumulative):
     @property
     def event(self) -> Event:
         """Pure epsilon: a unit moves many nodes a little, and its curve lies below that."""
-        return events.Pure(epsilon=float(self.bound.epsilon))
+        return events.PureEvent(epsilon=float(self.bound.epsilon))
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class Exponential(SelectionMechanism):
     @property
     def event(self) -> Event:
         """The exponential mechanism: its losses range over an interval of length epsilon."""
-        return events.Exponential(epsilon=float(self.bound.epsilon))
+        return events.ExponentialEvent(epsilon=float(self.bound.epsilon))
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -188,8 +188,8 @@ class Gaussian(AdditiveMechanism):
         if self._summable() and len(self.patterns) == 1 and len(self.patterns[0]) == 1:
             steps = self.patterns[0][0]
             std = Fraction(self.law.noise_std)
-            return events.DiscreteGaussian(noise_multiplier=-up(-std / steps), sensitivity=steps)
-        return events.Concentrated(rho=self.rho)
+            return events.DiscreteGaussianEvent(noise_multiplier=-up(-std / steps), sensitivity=steps)
+        return events.ConcentratedEvent(rho=self.rho)
 
     @property
     def noise_law(self) -> dict[str, Any]:

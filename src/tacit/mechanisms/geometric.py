@@ -29,7 +29,7 @@ from tacit.mechanisms.base import (
     shown,
 )
 from tacit.mechanisms.grid import Released
-from tacit.mechanisms.sensitivity import Count, need
+from tacit.mechanisms.sensitivity import CountSensitivity, need
 from tacit.noise import DiscreteLaplace
 from tacit.noise.source import Source, default_source
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Geometric", "TruncatedGeometric"]
 
-_HINT = "geometric noise is for one integer count: Count(1) if a unit changes it by at most 1"
+_HINT = "geometric noise is for one integer count: CountSensitivity(1) if a unit changes it by at most 1"
 _ONE = Fraction(1)
 
 
@@ -52,12 +52,12 @@ class Geometric(AdditiveMechanism):
     """
 
     epsilon: Exact
-    sensitivity: Count = Count(1)  # noqa: RUF009
+    sensitivity: CountSensitivity = CountSensitivity(1)  # noqa: RUF009
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
-        need("geometric", self.sensitivity, (Count,), _HINT)
+        need("geometric", self.sensitivity, (CountSensitivity,), _HINT)
 
     @property
     def step(self) -> Fraction:
@@ -85,7 +85,7 @@ class Geometric(AdditiveMechanism):
     @property
     def event(self) -> Event:
         """Discrete Laplace noise."""
-        return events.DiscreteLaplace(
+        return events.DiscreteLaplaceEvent(
             epsilon=float(self.bound.epsilon), sensitivity=int(self.sensitivity.exact)
         )
 
@@ -131,12 +131,12 @@ class TruncatedGeometric(Mechanism):
     epsilon: Exact
     low: int
     high: int
-    sensitivity: Count = Count(1)  # noqa: RUF009
+    sensitivity: CountSensitivity = CountSensitivity(1)  # noqa: RUF009
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
-        need("truncated geometric", self.sensitivity, (Count,), _HINT)
+        need("truncated geometric", self.sensitivity, (CountSensitivity,), _HINT)
         settle(self, low=whole("low", self.low, least=None))
         settle(self, high=whole("high", self.high, least=None))
         if self.low >= self.high:
@@ -159,7 +159,7 @@ class TruncatedGeometric(Mechanism):
     @property
     def event(self) -> Event:
         """Discrete Laplace noise, and a cut, which is post-processing."""
-        return events.DiscreteLaplace(
+        return events.DiscreteLaplaceEvent(
             epsilon=float(self.bound.epsilon), sensitivity=int(self.sensitivity.exact)
         )
 

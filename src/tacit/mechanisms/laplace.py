@@ -103,8 +103,10 @@ class Laplace(AdditiveMechanism):
         steps = self.sensitivity.steps(self.step)
         if steps > _DIRECT_TERMS:
             rate, epsilon = self.law.rate, self.law.rate * steps
-            return events.Laplace(epsilon=upper(lambda: ball(epsilon) + 2 * (ball(rate) / 2).cosh().log()))
-        return events.DiscreteLaplace(epsilon=float(self.bound.epsilon), sensitivity=steps)
+            return events.LaplaceEvent(
+                epsilon=upper(lambda: ball(epsilon) + 2 * (ball(rate) / 2).cosh().log())
+            )
+        return events.DiscreteLaplaceEvent(epsilon=float(self.bound.epsilon), sensitivity=steps)
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -231,8 +231,8 @@ class GaussianSelection(PartitionSelection):
         if self.epsilon is not None:
             return event_of(self.bound)
         mu = self._mu(self.moved)
-        noise = events.Gaussian(noise_multiplier=lower(lambda: 1 / ball(mu)))
-        return events.Composed(events=(noise, events.Approximate(epsilon=0.0, delta=self.new)))
+        noise = events.GaussianEvent(noise_multiplier=lower(lambda: 1 / ball(mu)))
+        return events.ComposedEvent(events=(noise, events.ApproximateEvent(epsilon=0.0, delta=self.new)))
 
     @property
     def noise_law(self) -> dict[str, Any]:

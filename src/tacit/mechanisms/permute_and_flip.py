@@ -46,7 +46,7 @@ class PermuteAndFlip(SelectionMechanism):
     @property
     def event(self) -> Event:
         """Permute-and-flip: pure epsilon, and no more."""
-        return events.PermuteAndFlip(epsilon=float(self.bound.epsilon))
+        return events.PermuteAndFlipEvent(epsilon=float(self.bound.epsilon))
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class QuantileSelection(Mechanism):
     @property
     def event(self) -> Event:
         """Three exponential mechanisms."""
-        return events.Repeated(event=self._choice.event, times=3)
+        return events.RepeatedEvent(event=self._choice.event, times=3)
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class RandomizedResponse(Mechanism):
     @property
     def event(self) -> Event:
         """Randomised response of one person's answer."""
-        return events.RandomizedResponse(epsilon=float(self.bound.epsilon), categories=self.categories)
+        return events.RandomizedResponseEvent(epsilon=float(self.bound.epsilon), categories=self.categories)
 
     @property
     def noise_law(self) -> dict[str, Any]:

@@ -17,7 +17,17 @@ from tacit.exact.checks import flag, plain, settle, whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise import grid_spacing
 
-__all__ = ["L1", "L2", "Count", "Linf", "Score", "Sensitivity", "exact_sensitivity", "need", "rounding"]
+__all__ = [
+    "L1",
+    "L2",
+    "CountSensitivity",
+    "Linf",
+    "Score",
+    "Sensitivity",
+    "exact_sensitivity",
+    "need",
+    "rounding",
+]
 
 
 def exact_sensitivity(value: object, name: str = "sensitivity") -> Fraction:
@@ -198,7 +208,7 @@ class Linf(Sensitivity):
 
 
 @dataclass(frozen=True, slots=True)
-class Count(Sensitivity):
+class CountSensitivity(Sensitivity):
     """One integer count that a unit moves by at most `value`: 1 for a count of units."""
 
     value: int = 1

@@ -185,8 +185,8 @@ class StableHistogram(Mechanism):
     @property
     def event(self) -> Event:
         """The noise, composed with a (0, d) mechanism: the pair that dominates both (theorem `stability-threshold`)."""
-        return events.Composed(
-            events=(self.noise.event, events.Approximate(epsilon=0.0, delta=self.key_delta))
+        return events.ComposedEvent(
+            events=(self.noise.event, events.ApproximateEvent(epsilon=0.0, delta=self.key_delta))
         )
 
     @property

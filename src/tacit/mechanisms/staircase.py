@@ -22,7 +22,7 @@ from tacit.mechanisms.base import (
     one_value,
     shown,
 )
-from tacit.mechanisms.sensitivity import L1, Count, need
+from tacit.mechanisms.sensitivity import L1, CountSensitivity, need
 from tacit.noise import DiscreteStaircase, grid_spacing
 from tacit.noise.source import Source
 
@@ -41,14 +41,19 @@ class Staircase(AdditiveMechanism):
     """
 
     epsilon: Exact
-    sensitivity: L1 | Count
+    sensitivity: L1 | CountSensitivity
     spacing: Exact = 1
     gamma: Exact | None = None
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon, gamma=self.gamma)
-        need("staircase", self.sensitivity, (L1, Count), "it is for one number: the size of its largest move")
+        need(
+            "staircase",
+            self.sensitivity,
+            (L1, CountSensitivity),
+            "it is for one number: the size of its largest move",
+        )
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         _ = self.law
 

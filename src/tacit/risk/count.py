@@ -67,7 +67,7 @@ class OptimalCount(Mechanism):
     @property
     def event(self) -> Event:
         """Discrete Laplace noise; the cut and the remap are post-processing."""
-        return events.DiscreteLaplace(epsilon=float(self.bound.epsilon), sensitivity=1)
+        return events.DiscreteLaplaceEvent(epsilon=float(self.bound.epsilon), sensitivity=1)
 
     @property
     def heights(self) -> Array:

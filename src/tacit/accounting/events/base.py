@@ -13,7 +13,7 @@ from tacit.guarantees.given import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair
 
-__all__ = ["DEEPEST", "Composed", "Event", "Repeated", "Simple", "both_orders", "flatten"]
+__all__ = ["DEEPEST", "ComposedEvent", "Event", "RepeatedEvent", "SimpleEvent", "both_orders", "flatten"]
 
 
 DEEPEST = 24
@@ -27,7 +27,7 @@ class Event:
     kind: ClassVar[str]
 
     @abstractmethod
-    def parts(self) -> Iterator[tuple[Simple, int]]:
+    def parts(self) -> Iterator[tuple[SimpleEvent, int]]:
         """The simple events that it consists of, each with how often."""
 
     @property
@@ -37,10 +37,10 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simple(Event):
+class SimpleEvent(Event):
     """One run of one mechanism."""
 
-    def parts(self) -> Iterator[tuple[Simple, int]]:
+    def parts(self) -> Iterator[tuple[SimpleEvent, int]]:
         """Itself, once."""
         yield self, 1
 
@@ -59,7 +59,7 @@ def both_orders(pair: Pair) -> tuple[Pair, Pair]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated(Event):
+class RepeatedEvent(Event):
     """An event `times` times over; the mechanisms may be chosen adaptively, the parameters are these."""
 
     kind: ClassVar[str] = "repeated"
@@ -73,14 +73,14 @@ class Repeated(Event):
             raise InvalidParameter(parameter="event", value=type(self.event).__name__, must="be an event")
         settle(self, depth=_below([self.event]))
 
-    def parts(self) -> Iterator[tuple[Simple, int]]:
+    def parts(self) -> Iterator[tuple[SimpleEvent, int]]:
         """The parts of the event, each `times` as often."""
         for simple, count in self.event.parts():
             yield simple, count * self.times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Composed(Event):
+class ComposedEvent(Event):
     """Several events about the same data."""
 
     kind: ClassVar[str] = "composed"
@@ -96,7 +96,7 @@ class Composed(Event):
                 raise InvalidParameter(parameter="events", value=type(event).__name__, must="be events")
         settle(self, depth=_below(self.events))
 
-    def parts(self) -> Iterator[tuple[Simple, int]]:
+    def parts(self) -> Iterator[tuple[SimpleEvent, int]]:
         """The parts of all events."""
         for event in self.events:
             yield from event.parts()
@@ -115,12 +115,12 @@ def _below(inner: Sequence[Event]) -> int:
     return depth
 
 
-def flatten(events: Event | Sequence[Event]) -> list[tuple[Simple, int]]:
+def flatten(events: Event | Sequence[Event]) -> list[tuple[SimpleEvent, int]]:
     """All simple events with their multiplicities; equal events are counted together."""
     given = (events,) if isinstance(events, Event) else listed("events", events, must="be a list of events")
     if not given:
         raise EmptyComposition(what="the list of events")
-    counts: dict[Simple, int] = {}
+    counts: dict[SimpleEvent, int] = {}
     for event in given:
         if not isinstance(event, Event):
             raise InvalidParameter(parameter="events", value=type(event).__name__, must="be events")

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import ClassVar
 
-from tacit.accounting.events.base import Simple, both_orders
+from tacit.accounting.events.base import SimpleEvent, both_orders
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, positive, probability, settle
 from tacit.exact.rounding import down, up
@@ -29,23 +29,23 @@ from tacit.pld import (
 )
 
 __all__ = [
-    "Approximate",
-    "Concentrated",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Exponential",
-    "Gaussian",
-    "Laplace",
-    "PermuteAndFlip",
-    "Pure",
-    "RandomizedResponse",
-    "Staircase",
-    "Tabulated",
+    "ApproximateEvent",
+    "ConcentratedEvent",
+    "DiscreteGaussianEvent",
+    "DiscreteLaplaceEvent",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "LaplaceEvent",
+    "PermuteAndFlipEvent",
+    "PureEvent",
+    "RandomizedResponseEvent",
+    "StaircaseEvent",
+    "TabulatedEvent",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian(Simple):
+class GaussianEvent(SimpleEvent):
     """Gaussian noise with noise_std = noise_multiplier * l2_sensitivity."""
 
     kind: ClassVar[str] = "gaussian"
@@ -72,7 +72,7 @@ class Gaussian(Simple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _WithEpsilon(Simple):
+class _WithEpsilon(SimpleEvent):
     """A mechanism that is stated by the pure epsilon it has."""
 
     epsilon: float
@@ -86,7 +86,7 @@ class _WithEpsilon(Simple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace(_WithEpsilon):
+class LaplaceEvent(_WithEpsilon):
     """Laplace noise with noise_scale = l1_sensitivity / epsilon."""
 
     kind: ClassVar[str] = "laplace"
@@ -97,7 +97,7 @@ class Laplace(_WithEpsilon):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteLaplace(_WithEpsilon):
+class DiscreteLaplaceEvent(_WithEpsilon):
     """Discrete Laplace noise, Pr ~ exp(-epsilon |k| / sensitivity), on integers that move by `sensitivity`."""
 
     kind: ClassVar[str] = "discrete_laplace"
@@ -114,7 +114,7 @@ class DiscreteLaplace(_WithEpsilon):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteGaussian(Simple):
+class DiscreteGaussianEvent(SimpleEvent):
     """Discrete Gaussian noise with noise_std = noise_multiplier * sensitivity, on integers."""
 
     kind: ClassVar[str] = "discrete_gaussian"
@@ -137,7 +137,7 @@ class DiscreteGaussian(Simple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staircase(_WithEpsilon):
+class StaircaseEvent(_WithEpsilon):
     """Staircase noise with steps of width `gamma`; 1/(1 + e^{epsilon/2}) is best for the mean absolute error."""
 
     kind: ClassVar[str] = "staircase"
@@ -153,7 +153,7 @@ class Staircase(_WithEpsilon):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exponential(_WithEpsilon):
+class ExponentialEvent(_WithEpsilon):
     """The exponential mechanism with Pr ~ exp(epsilon score / (2 sensitivity)): losses range over epsilon."""
 
     kind: ClassVar[str] = "exponential"
@@ -164,7 +164,7 @@ class Exponential(_WithEpsilon):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PermuteAndFlip(_WithEpsilon):
+class PermuteAndFlipEvent(_WithEpsilon):
     """Permute-and-flip: pure epsilon, without the exponential mechanism's bounded range."""
 
     kind: ClassVar[str] = "permute_and_flip"
@@ -175,7 +175,7 @@ class PermuteAndFlip(_WithEpsilon):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse(_WithEpsilon):
+class RandomizedResponseEvent(_WithEpsilon):
     """The true one of `categories` answers with odds e^epsilon against each other one."""
 
     kind: ClassVar[str] = "randomized_response"
@@ -193,7 +193,7 @@ class RandomizedResponse(_WithEpsilon):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pure(_WithEpsilon):
+class PureEvent(_WithEpsilon):
     """Any mechanism with this pure epsilon."""
 
     kind: ClassVar[str] = "pure"
@@ -204,7 +204,7 @@ class Pure(_WithEpsilon):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Approximate(Simple):
+class ApproximateEvent(SimpleEvent):
     """Any mechanism with this (epsilon, delta)."""
 
     kind: ClassVar[str] = "approximate"
@@ -227,7 +227,7 @@ class Approximate(Simple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Concentrated(Simple):
+class ConcentratedEvent(SimpleEvent):
     """Any mechanism with this rho."""
 
     kind: ClassVar[str] = "concentrated"
@@ -242,7 +242,7 @@ class Concentrated(Simple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tabulated(Simple):
+class TabulatedEvent(SimpleEvent):
     """A mechanism whose worst neighbours have these two distributions of outcomes.
 
     Where a unit is added or removed, `p` is the law of the outcomes with it and `q` without it. Where one is replaced

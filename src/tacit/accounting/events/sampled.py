@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.accounting.events.base import Simple, both_orders
-from tacit.accounting.events.mechanisms import Gaussian
+from tacit.accounting.events.base import SimpleEvent, both_orders
+from tacit.accounting.events.mechanisms import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import probability
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, PoissonSampledPair, Product, WithoutReplacementPair
 from tacit.pld.replacement import SampledReplacementPair
 
-__all__ = ["PoissonSampled", "WithoutReplacement"]
+__all__ = ["PoissonSampledEvent", "SampledWithoutReplacementEvent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoissonSampled(Simple):
+class PoissonSampledEvent(SimpleEvent):
     """One mechanism on a secret sample in which each unit takes part with probability `sampling_rate`."""
 
     kind: ClassVar[str] = "poisson_sampled"
-    event: Simple
+    event: SimpleEvent
     sampling_rate: float
 
     def __post_init__(self) -> None:
@@ -36,7 +36,7 @@ class PoissonSampled(Simple):
         if self.sampling_rate == 0:
             return None
         replaced = neighbours is Neighbours.REPLACE_ONE
-        if replaced and isinstance(self.event, Gaussian):
+        if replaced and isinstance(self.event, GaussianEvent):
             return both_orders(SampledReplacementPair(mu=self.event.mu, rate=self.sampling_rate))
         inner = self.event.pairs(neighbours)
         if inner is None:
@@ -55,22 +55,21 @@ class PoissonSampled(Simple):
 
     def pure(self) -> float | None:
         """ln(1 + q (e^epsilon - 1)) where the mechanism has a pure epsilon."""
-        from tacit.guarantees import Pure as PureBound
-        from tacit.guarantees import subsample
+        from tacit.guarantees import Pure, subsample
 
         inner = self.event.pure()
         if inner is None:
             return None
-        sampled = subsample(PureBound(epsilon=inner), rate=self.sampling_rate, scheme="poisson")
+        sampled = subsample(Pure(epsilon=inner), rate=self.sampling_rate, scheme="poisson")
         return sampled._epsilon_at(0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithoutReplacement(Simple):
+class SampledWithoutReplacementEvent(SimpleEvent):
     """One mechanism on a secret uniform sample of a fixed share `sampling_rate` of the units."""
 
     kind: ClassVar[str] = "without_replacement"
-    event: Simple
+    event: SimpleEvent
     sampling_rate: float
 
     def __post_init__(self) -> None:
@@ -96,7 +95,9 @@ class WithoutReplacement(Simple):
 
 
 def _sampled(event: object) -> None:
-    if not isinstance(event, Simple) or isinstance(event, PoissonSampled | WithoutReplacement):
+    if not isinstance(event, SimpleEvent) or isinstance(
+        event, PoissonSampledEvent | SampledWithoutReplacementEvent
+    ):
         raise InvalidParameter(
             parameter="event",
             value=getattr(event, "kind", type(event).__name__),
