@@ -88,6 +88,21 @@ def test_one_name_has_one_meaning() -> None:
     assert {name for name, things in meanings.items() if len(things) > 1} == set()
 
 
+def test_signatures_name_every_parameter() -> None:
+    """What may be given is seen in the signature, by people and by editors: no public call takes **anything."""
+    methods = [getattr(tacit.Curator, name) for name in ("__init__", "preview", "release", "close")]
+    exported = [getattr(tacit, name) for name in tacit.__all__]
+    for thing in [*methods, *(e for e in exported if inspect.isfunction(e))]:
+        kinds = {p.kind for p in inspect.signature(thing).parameters.values()}
+        assert inspect.Parameter.VAR_KEYWORD not in kinds, thing.__qualname__
+    priced = set(inspect.signature(tacit.ask).parameters)
+    for thing in (tacit.Curator.preview, tacit.Curator.release, tacit.ask):
+        given = inspect.signature(thing).parameters
+        assert {"epsilon", "delta", "rho", "mu", "within", "confidence", "simultaneous"} <= set(
+            given
+        ) & priced
+
+
 # --- import time ---------------------------------------------------------------------------------------
 def best_of_five(code: str) -> float:
     """The fastest of five fresh interpreters: what the work costs when nothing else is in the way."""

@@ -216,3 +216,23 @@ def test_an_ask_is_valid_from_birth() -> None:
     ):  # fmt: skip
         with pytest.raises(InvalidParameter):
             replace(one, **changes)
+
+
+def test_a_plan_comes_with_its_price_and_takes_no_other() -> None:
+    import pandas as pd
+
+    with tacit.Curator(
+        pd.DataFrame({"state": ["a", "b"]}),
+        protect=tacit.rows(),
+        schema={"state": tacit.category(["a", "b"])},
+        budget=tacit.Approximate(epsilon=1.0, delta=1e-6),
+    ) as held:
+        plan = held.preview(tacit.count(by="state"), epsilon=0.1)
+        assert held.preview(plan) is plan
+        for more in ({"epsilon": 0.2}, {"rho": 0.1}, {"rows": 5}):
+            with pytest.raises(InvalidParameter, match="come alone"):
+                held.preview(plan, **more)
+        for more in ({"epsilon": 0.2}, {"consistent": True}):
+            with pytest.raises(InvalidParameter, match="come alone"):
+                held.release(plan, **more)
+        assert float(held.spent.epsilon) == 0

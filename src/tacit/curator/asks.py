@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, flag, price
+from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, flag, stated
 from tacit.errors import InvalidParameter
 from tacit.statistics import Statistic
 from tacit.statistics.invariants import PublicTotals
@@ -99,7 +99,13 @@ def ask(
     sampling: bool = False,
     public: PublicTotals | None = None,
     target: Number | None = None,
-    **paid: Any,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    mu: Number | None = None,
+    within: Number | None = None,
+    confidence: Number | None = None,
+    simultaneous: bool = False,
 ) -> Ask:
     """A statistic for a plan: `ask(count(by="state"), name="by state", weight=2)`, or with a price of its own.
 
@@ -118,5 +124,13 @@ def ask(
         sampling=sampling,
         public=public,
         target=None if target is None else decimal("target", target),
-        price=price(**paid) if paid else None,
+        price=stated(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            within=within,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        ),
     )

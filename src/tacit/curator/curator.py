@@ -11,16 +11,16 @@ import contextlib
 import datetime
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 from tacit.curator.asks import Ask, ask
 from tacit.curator.certificate import CIPHER, SEEDED, versions
 from tacit.curator.keeper import Keeper, Named
 from tacit.curator.made import ledger_part, read_release
 from tacit.curator.plan import Plan, make_plan
-from tacit.curator.prices import flag, price
+from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.records import decode, encode
-from tacit.curator.release import Releases
+from tacit.curator.release import Release, Releases
 from tacit.curator.treatments import Noisy
 from tacit.errors import Closed, InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
@@ -35,6 +35,7 @@ from tacit.statistics import Statistic, read_cells
 __all__ = ["Curator"]
 
 Asked = Statistic | Ask | Plan | Sequence[Statistic | Ask]
+Paid = Number | None
 
 
 class Curator:
@@ -122,36 +123,83 @@ class Curator:
         return self.ledger.remaining(self.analyst)
 
     # --- asking -----------------------------------------------------------------------------------------
-    def preview(self, asked: Asked, *, rows: int | None = None, **paid: Any) -> Plan:
-        """Price and expected error; reads no row and spends nothing. `rows` is a public guess for means and ratios."""
+    def preview(
+        self,
+        asked: Asked,
+        *,
+        epsilon: Paid = None,
+        delta: Paid = None,
+        rho: Paid = None,
+        mu: Paid = None,
+        within: Paid = None,
+        confidence: Paid = None,
+        simultaneous: bool = False,
+        rows: int | None = None,
+    ) -> Plan:
+        """Price and expected error; reads no row and spends nothing. `rows` is a public guess for means and ratios.
+
+        The price is one of epsilon (with a delta: (epsilon, delta)), rho (zCDP), mu (Gaussian DP), and `within`: an
+        error that each cell stays within at a `confidence`, or all at once (`simultaneous`). A plan has its price.
+        """
         self._usable()
+        total = stated(
+            epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence,
+            simultaneous=simultaneous,
+        )  # fmt: skip
+        return self._planned(asked, total, rows=rows)
+
+    def _planned(self, asked: Asked, total: Price | None, **changes: Any) -> Plan:
+        """The plan, with a price and changes that are not None."""
+        changes = {name: value for name, value in changes.items() if value is not None}
         if isinstance(asked, Plan):
+            if total is not None or changes:
+                given = ["a price"] * (total is not None) + sorted(changes)
+                raise InvalidParameter(parameter="plan", value=given, must="come alone: it has its price")
             return asked
-        asks = _asks(asked)
-        if rows is not None:
-            asks = [ask_with(a, rows=rows) for a in asks]
-        total = price(**paid) if paid else None
+        asks = [ask_with(a, **changes) for a in _asks(asked)]
         return make_plan(asks, schema=self.schema, unit=self.unit, budget=self.budget.bound, total=total)
 
+    @overload
     def release(
-        self, asked: Asked, *, key: str | None = None, consistent: bool | None = None, **paid: Any
-    ) -> Any:
+        self, asked: Statistic | Ask, *, epsilon: Paid = ..., delta: Paid = ..., rho: Paid = ..., mu: Paid = ...,
+        within: Paid = ..., confidence: Paid = ..., simultaneous: bool = ..., key: str | None = ...,
+        consistent: bool | None = ...,
+    ) -> Release: ...  # fmt: skip
+
+    @overload
+    def release(
+        self, asked: Plan | Sequence[Statistic | Ask], *, epsilon: Paid = ..., delta: Paid = ..., rho: Paid = ...,
+        mu: Paid = ..., within: Paid = ..., confidence: Paid = ..., simultaneous: bool = ..., key: str | None = ...,
+        consistent: bool | None = ...,
+    ) -> Releases: ...  # fmt: skip
+
+    def release(
+        self,
+        asked: Asked,
+        *,
+        epsilon: Paid = None,
+        delta: Paid = None,
+        rho: Paid = None,
+        mu: Paid = None,
+        within: Paid = None,
+        confidence: Paid = None,
+        simultaneous: bool = False,
+        key: str | None = None,
+        consistent: bool | None = None,
+    ) -> Release | Releases:
         """Pay, read, publish: a Release for one statistic, Releases for a list or a plan (one charge for all).
 
+        The price is stated as in `preview`. `consistent` asks for whole numbers that are not negative and add up.
         `key` names the request: the same key about the same declared version is answered from the record, free, and
         no row is read for it. By default the key is the digest of the plan, so that the same question at the same
         price is the same request.
         """
         self._usable()
-        if consistent is not None and not isinstance(asked, Plan):
-            asks = [ask_with(a, consistent=consistent) for a in _asks(asked)]
-        elif not isinstance(asked, Plan):
-            asks = _asks(asked)
-        plan = asked if isinstance(asked, Plan) else self.preview(asks, **paid)
-        if isinstance(asked, Plan) and paid:
-            raise InvalidParameter(
-                parameter="price", value=sorted(paid), must="be left out: the plan has its price"
-            )
+        total = stated(
+            epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence,
+            simultaneous=simultaneous,
+        )  # fmt: skip
+        plan = self._planned(asked, total, consistent=consistent)
         releases = self._run(plan, key or plan.digest)
         return releases[0] if isinstance(asked, Statistic | Ask) else releases
 

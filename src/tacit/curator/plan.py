@@ -18,7 +18,7 @@ from tacit.curator.asks import Ask
 from tacit.curator.charges import Charged, Shared, charge
 from tacit.curator.choose import choose
 from tacit.curator.dividing import divided
-from tacit.curator.errors import Expected, expected
+from tacit.curator.expected_error import Expected, expected
 from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment

@@ -15,7 +15,7 @@ from typing import Any
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure
 
-__all__ = ["Number", "Price", "decimal", "exact_numbers", "flag", "price"]
+__all__ = ["Number", "Price", "decimal", "exact_numbers", "flag", "price", "stated"]
 
 Number = int | float | Fraction | Decimal
 
@@ -192,6 +192,24 @@ class Price:
             scope = "all cells at once" if self.simultaneous else "each cell"
             return f"within {float(self.within):g} in {float(self.confidence):.4g} of cases, {scope}"
         return str(self.bound())
+
+
+def stated(
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    mu: Number | None = None,
+    within: Number | None = None,
+    confidence: Number | None = None,
+    simultaneous: bool = False,
+) -> Price | None:
+    """The price, where one is stated; None where none of its words is given."""
+    if all(v is None for v in (epsilon, delta, rho, mu, within, confidence)) and simultaneous is False:
+        return None
+    return price(
+        epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence, simultaneous=simultaneous,
+    )  # fmt: skip
 
 
 def price(
