@@ -74,7 +74,7 @@ class Curator:
             )  # fmt: skip
         self.unit = protect
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
-        self.analyst = analyst
+        self.analyst = text("analyst", analyst)
         self._data = data
         given = {"engine": engine, "memory": memory, "portable": flag("portable", portable) or None}
         self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
@@ -200,7 +200,7 @@ class Curator:
             simultaneous=simultaneous,
         )  # fmt: skip
         plan = self._planned(asked, total, consistent=consistent)
-        releases = self._run(plan, key or plan.digest)
+        releases = self._run(plan, plan.digest if key is None else text("key", key))
         return releases[0] if isinstance(asked, Statistic | Ask) else releases
 
     def _run(self, plan: Plan, key: str) -> Releases:

@@ -25,6 +25,7 @@ from tacit.curator.treatments import Treatment
 from tacit.errors import EmptyComposition
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.guarantees.declarations import FIXED_PARAMETERS
+from tacit.guarantees.given import instance, listed
 from tacit.ledger.canonical import canonical, sha256
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
@@ -101,8 +102,15 @@ def make_plan(
     asks: Sequence[Ask], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None
 ) -> Plan:
     """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read."""
+    asks = listed("asks", asks, must="be a list of asks")
     if not asks:
         raise EmptyComposition(what="the plan", hint="ask for at least one statistic")
+    for a in asks:
+        instance("asks", a, Ask, must="be a list of asks", hint="tacit.ask(statistic, ...) makes one")
+    for name, value, kind in (("schema", schema, Schema), ("unit", unit, Unit), ("budget", budget, Bound)):
+        instance(name, value, kind, must=f"be a {kind.__name__}")
+    if total is not None:
+        instance("total", total, Price, must="be a Price", hint="tacit.curator.price(epsilon=1) makes one")
     asks = _named(asks)
     questions = [_question(a, schema, unit) for a in asks]
     prices = divided(asks, questions, total)

@@ -121,7 +121,9 @@ class Price:
         object.__setattr__(self, "simultaneous", flag("simultaneous", self.simultaneous))
         for name in ("epsilon", "delta", "rho", "mu", "within", "confidence"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Fraction) and value > 0):
+            if value is None and name != "confidence":
+                continue
+            if not (isinstance(value, Fraction) and value > 0):
                 raise InvalidParameter(parameter=name, value=_shown(value), must="be a fraction above 0")
         for name in ("delta", "confidence"):
             if (getattr(self, name) or 0) >= 1:
@@ -135,7 +137,7 @@ class Price:
         for name, value in given.items():
             if not SMALLEST <= value <= ANY[1]:
                 raise InvalidParameter(
-                    parameter=name, value=f"{float(value):.3g}", must="be at least 1e-30 and at most 1e+09",
+                    parameter=name, value=_shown(value), must="be at least 1e-30 and at most 1e+09",
                     hint="a share of a price that is smaller has no noise that could be drawn",
                 )  # fmt: skip
 
@@ -166,6 +168,9 @@ class Price:
     def part(self, share: Fraction) -> Price:
         """This share of the price: epsilons, deltas and rhos add up, and the squares of mus do."""
         from tacit.exact.balls import ball, lower
+
+        if not isinstance(share, Fraction) or share <= 0:
+            raise InvalidParameter(parameter="share", value=_shown(share), must="be a fraction above 0")
 
         def times(value: Fraction | None) -> Fraction | None:
             return None if value is None else value * share

@@ -58,4 +58,4 @@ def real(parameter: str, value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if str(value)[0] != "-" else -math.inf
+        return -math.inf if value < 0 else math.inf

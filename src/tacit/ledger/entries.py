@@ -19,21 +19,20 @@ from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.record import from_record, to_record
 from tacit.ledger.canonical import canonical, plain, sha256
+from tacit.ledger.given import named, text
 
-__all__ = ["KINDS", "Charge", "Entry", "Recorded", "Request", "Ticket", "exact_amounts", "text"]
+__all__ = [
+    "KINDS",
+    "Charge",
+    "Entry",
+    "Recorded",
+    "Request",
+    "Ticket",
+    "exact_amounts",
+    "text",
+]
 
 KINDS = ("reserve", "commit", "failed", "share")
-
-
-def text(parameter: str, value: object, *, longest: int = 500, empty: bool = False) -> str:
-    """A short, printable name; not empty, unless that is said."""
-    if not isinstance(value, str) or not (value or empty) or len(value) > longest or not value.isprintable():
-        raise InvalidParameter(
-            parameter=parameter,
-            value=value if isinstance(value, str) and len(value) <= 80 else type(value).__name__,
-            must=f"be a printable text of 1 to {longest} characters",
-        )
-    return value
 
 
 def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) -> dict[str, Fraction]:
@@ -44,7 +43,7 @@ def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) ->
     """
     stated = guarantee.bound.parameters
     found: dict[str, Fraction] = {}
-    for name, value in (exact or {}).items():
+    for name, value in named("exact", exact).items():
         known = stated.get(name)
         if not isinstance(known, float) or isinstance(value, bool) or not isinstance(value, Fraction | int):
             raise InvalidParameter(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tacit.errors import NoLaw
+from tacit.exact.checks import flag
 from tacit.guarantees import Bound
 from tacit.guarantees.record import to_record
 from tacit.ledger import budget as totals
@@ -72,6 +73,7 @@ def export(ledger: Ledger, *, answers: bool = True) -> Iterator[str]:
     Each line's `entry` in canonical JSON has the SHA-256 that the line states, and `previous` is that of the
     entry before it (of `header`, for the first), so that the chain can be checked without the ledger.
     """
+    flag("answers", answers)
     yield canonical({"kind": "header", "format": FORMAT, "header": json.loads(ledger._header)})
     for entry, answer in ledger.entries_with_answers(answers=answers):
         line: dict[str, Any] = {"kind": "entry", "digest": entry.digest, "entry": dict(entry.body)}

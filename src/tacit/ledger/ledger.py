@@ -11,13 +11,16 @@ from typing import Any, NoReturn, TypeVar
 from sqlalchemy.engine import Connection
 
 from tacit.errors import InvalidParameter, LedgerError, TacitError
+from tacit.exact.checks import flag, whole
 from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees.given import instance
 from tacit.ledger import budget as totals
 from tacit.ledger.book import Book, answer_name, closed_name, now
 from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total
 from tacit.ledger.canonical import canonical, derived_key, plain, sha256
 from tacit.ledger.chain import STATES, Verification, committed
-from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact_amounts, reserve_body, text
+from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact_amounts, reserve_body
+from tacit.ledger.given import named, somebody, text
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
 from tacit.ledger.state import Share, State, share_body
@@ -60,17 +63,16 @@ class Ledger(Book):
         stand for the decimals that they print as, where those are larger. `table` is the declared name of the
         table whose budget this is; a `rehearsal` is one on made-up rows.
         """
-        if not isinstance(budget, Guarantee):
-            raise InvalidParameter(parameter="budget", value=budget, must="be a guarantee")
+        instance("budget", budget, Guarantee, must="be a guarantee")
         store, secret = Store(where, wait_seconds=wait_seconds), os.urandom(32)
         made = Header(
             id=os.urandom(16).hex(),
             created=now(),
             budget=budget,
             exact=totals.typed(budget.bound) | exact_amounts(budget, exact),
-            shares={text("analyst", k): Share.of(v, budget) for k, v in (shares or {}).items()},
+            shares={text("analyst", k): Share.of(v, budget) for k, v in named("shares", shares).items()},
             table=text("table", table, empty=True),
-            rehearsal=rehearsal is True,
+            rehearsal=flag("rehearsal", rehearsal),
         )
         header = made.write(secret)
         start = sha256(header)
@@ -109,7 +111,7 @@ class Ledger(Book):
         wait_seconds: float = 30.0,
     ) -> Ledger:
         """The ledger at this place if there is one, which must have this very budget and table; else a new one."""
-        store = Store(where, wait_seconds=wait_seconds)
+        store, rehearsal = Store(where, wait_seconds=wait_seconds), flag("rehearsal", rehearsal)
         if not store.exists():
             try:
                 return cls.create(
@@ -126,7 +128,8 @@ class Ledger(Book):
 
     def check(self, *, budget: Guarantee | None = None, table: str = "") -> None:
         """Refuse to be the ledger of another budget, or of another table."""
-        if budget is not None and self.budget != budget:
+        text("table", table, empty=True)
+        if budget is not None and self.budget != instance("budget", budget, Guarantee, must="be a guarantee"):
             raise InvalidParameter(
                 parameter="budget",
                 value=str(budget),
@@ -187,8 +190,7 @@ class Ledger(Book):
         return self._store.read(look)
 
     def _acceptable(self, request: Request) -> None:
-        if not isinstance(request, Request):
-            raise InvalidParameter(parameter="request", value=type(request).__name__, must="be a Request")
+        instance("request", request, Request, must="be a Request")
         self.check(table=request.table)
         in_currency(request.charge, self.budget)
 
@@ -287,9 +289,8 @@ class Ledger(Book):
     # --- reading -------------------------------------------------------------------------------------
     def charges(self, analyst: str | None = None) -> tuple[Charge, ...]:
         """Every charge so far, of everybody or of one analyst; the whole chain is read and checked."""
-        return self._read_all(
-            lambda h: tuple(c for c in h.charges.values() if analyst is None or c.analyst == analyst)
-        )
+        who = somebody(analyst)
+        return self._read_all(lambda h: tuple(c for c in h.charges.values() if who in (None, c.analyst)))
 
     def events(self, decode: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
         """What was run, each record decoded by the caller's table; for an accountant that re-reads history."""
@@ -298,17 +299,17 @@ class Ledger(Book):
     def spent(self, analyst: str | None = None) -> Bound:
         """The running total in the budget's own kind, rounded up."""
         totals.addable(self.budget)
-        return self._read(lambda state: state.spent(analyst, self.limit))
+        return self._read(lambda state: state.spent(somebody(analyst), self.limit))
 
     def remaining(self, analyst: str | None = None) -> Bound:
         """What is left, rounded down; for an analyst with a share, of both limits the smaller."""
         totals.addable(self.budget)
-        return self._read(lambda state: state.left(analyst, self.limit))
+        return self._read(lambda state: state.left(somebody(analyst), self.limit))
 
     def standing(self, analyst: str | None = None) -> tuple[Bound, Bound]:
         """What was spent by all, and what is left for the analyst, at one moment and in one reading."""
         totals.addable(self.budget)
-        return self._read(lambda state: (state.spent(None, self.limit), state.left(analyst, self.limit)))
+        return self._read(lambda s: (s.spent(None, self.limit), s.left(somebody(analyst), self.limit)))
 
     def shares(self) -> dict[str, Bound]:
         """The limits of single analysts."""
@@ -320,7 +321,7 @@ class Ledger(Book):
         def look(connection: Connection) -> str:
             self._sync(connection)
             history = self._history(connection)
-            if sequence not in history.charges:
+            if whole("sequence", sequence, least=0) not in history.charges:
                 raise InvalidParameter(parameter="sequence", value=sequence, must="be that of a reservation")
             return STATES[history.closed.get(sequence, "")]
 

@@ -344,7 +344,7 @@ def _publish(partial: Path, path: Path) -> None:
 
 def _place(where: str | os.PathLike[str]) -> tuple[Path | None, URL]:
     """A path for SQLite, or a URL for PostgreSQL."""
-    text = os.fspath(where)
+    text = os.fspath(where) if isinstance(where, str | os.PathLike) else where
     if not isinstance(text, str) or not text or "\0" in text or text == ":memory:":
         raise InvalidParameter(
             parameter="ledger",
@@ -373,6 +373,7 @@ def _place(where: str | os.PathLike[str]) -> tuple[Path | None, URL]:
 def is_there(where: str | os.PathLike[str], *, wait_seconds: float) -> bool:
     """Is there anything at this place? A file is looked for without a database's help."""
     path, _ = _place(where)
+    positive("wait_seconds", wait_seconds)
     return Store(where, wait_seconds=wait_seconds).exists() if path is None else os.path.exists(path)
 
 

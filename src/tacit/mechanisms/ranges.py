@@ -91,7 +91,8 @@ class RangeTree:
         replaced = Neighbours.parse(neighbours) is Neighbours.REPLACE_ONE
         budget = Budget.of(epsilon, delta)
         found: list[tuple[float, RangeTree]] = []
-        widths = BRANCHINGS if branching is None else (whole("branching", branching, least=2),)
+        # More branches than cells are as many as there are cells.
+        widths = BRANCHINGS if branching is None else (min(whole("branching", branching, least=2), p),)
         for b in widths:
             for gaussian in (False, True) if budget.delta is not None else (False,):
                 tree = cls._made(p, b, budget, gaussian, replaced, m, absent or m > 1)

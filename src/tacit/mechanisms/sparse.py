@@ -192,6 +192,14 @@ class SparseHistogram(Mechanism):
         """The threshold by a public rule: "hall" (noise_scale ln p), "known" (noise_scale ln(p/q), q = occupied, a
         public number), or "floor": low, so that a choice made after the noise has values to choose from."""
         p = domain_size(domain)
+        if impossible is not None and not isinstance(impossible, Impossible):
+            raise InvalidParameter(
+                parameter="impossible", value=type(impossible).__name__, must="be Impossible(...)"
+            )
+        if not isinstance(rule, str) or rule not in ("hall", "known", "floor"):
+            raise InvalidParameter(parameter="rule", value=rule, must="be hall, known or floor")
+        if occupied is not None:
+            occupied = whole("occupied", occupied, least=1)
         cells = p - (impossible.within(p)[1] if impossible is not None else 0)
         if threshold is None and cells >= 1:
             if rule == "known":
@@ -203,11 +211,11 @@ class SparseHistogram(Mechanism):
                 threshold = hall_threshold(noise, cells=cells, occupied=occupied)
             elif rule == "floor":
                 threshold = noise_floor(noise, cells=cells)
-            elif rule == "hall":
-                threshold = hall_threshold(noise, cells=cells)
             else:
-                raise InvalidParameter(parameter="rule", value=rule, must="be hall, known or floor")
-        return cls(noise=noise, domain=p, threshold=threshold or 0, impossible=impossible)
+                threshold = hall_threshold(noise, cells=cells)
+        return cls(
+            noise=noise, domain=p, threshold=0 if threshold is None else threshold, impossible=impossible
+        )
 
     @property
     def cells(self) -> int:

@@ -136,6 +136,8 @@ class StableHistogram(Mechanism):
         Gaussian noise takes half of delta, the threshold what is left.
         """
         keys, limit = unit if unit is not None else KeysOfAUnit(), delta_parameter(delta)
+        if not isinstance(keys, KeysOfAUnit):
+            raise InvalidParameter(parameter="unit", value=type(unit).__name__, must="be KeysOfAUnit(...)")
         if isinstance(sensitivity, L2):
             noise: Laplace | Gaussian = Gaussian.for_target(
                 epsilon=epsilon, delta=limit / 2, sensitivity=sensitivity, dimension=MOST_KEYS

@@ -77,7 +77,7 @@ def unsampled_loss(losses: FloatArray, rate: Column) -> FloatArray:
     ratio = np.expm1(np.where(big, 0.0, losses)) / rate
     with np.errstate(divide="ignore", invalid="ignore"):
         small = np.where(ratio > -1.0, np.log1p(np.maximum(ratio, -1.0)), -np.inf)
-    large = losses - np.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.abs(losses)))
+        large = losses - np.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.abs(losses)))
     return np.asarray(np.where(big, large, small))
 
 

@@ -194,7 +194,7 @@ def open_table(
     DuckDB as in Spark, by a slower hash.
     """
     schema = schema if isinstance(schema, Schema) else Schema(schema)
-    if engine is not None and engine not in ENGINES:
+    if engine is not None and (not isinstance(engine, str) or engine not in ENGINES):
         raise UnknownName(what="engine", name=str(engine), known=ENGINES)
     whose = people_of(unit)
     columns = tuple(dict.fromkeys([*schema, *([whose.column] if whose else [])]))

@@ -59,7 +59,7 @@ class Bernoulli(DiscreteDistribution):
         x = exact_parameter("exponent", exponent, positive=False, any_size=True)
         if x < 0:
             raise InvalidParameter(parameter="exponent", value=exponent, must="be at least 0")
-        real = CertifiedReal(evaluate=lambda: (-ball(x)).exp(), name=f"exp(-{x})")
+        real = CertifiedReal(evaluate=lambda: (-ball(x)).exp(), name="exp(-x)")
         return cls(probability_of_one=1 if x == 0 else real)
 
     def _p(self) -> Ball:
