@@ -36,7 +36,7 @@ MADE_BY_TACIT: dict[str, str] = {
     "tacit.accounting": "Account Calibration Event",
     "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem
         Unit compose parallel theorem""",
-    "tacit.statistics": """CountTable Movement NoisyTable Part PublicTotals Question SparseQuestion Tree
+    "tacit.statistics": """CountTable GlobalSensitivity NoisyTable Part PublicTotals Question SparseQuestion Tree
         consistent_margins consistent_tree fit_table integer_margins is_valid_histogram nearest_histogram read
         read_cells synthetic_rows tables_of valid_counts whole_cells whole_table""",
     "tacit.sources": """Aggregate Axis Cells Column Expression Files Measured Request Schema Table

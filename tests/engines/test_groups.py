@@ -101,9 +101,9 @@ def test_every_sensitivity_holds_behind_the_engine_for_all_tiny_people(portable)
             found["replace-one"].append(here)
     for neighbours, asked in questions.items():
         for i, (name, question) in enumerate(zip(ALL, asked, strict=True)):
-            claims = dict(question.movements)
+            claims = dict(question.sensitivities)
             if question.support is not None:
-                claims["support"] = question.support_movement
+                claims["support"] = question.support_sensitivity
             for part, m in claims.items():
                 moved = largest([f[i] for f in found[neighbours]], part, neighbours)
                 claimed = [m.l1, m.l2_squared, m.linf]
@@ -135,7 +135,9 @@ def test_only_named_groups_lose_rows(opened):
             else:
                 assert 0 < values.sum() < total, (name, part)
     counts = [
-        q.integers(a)["counts"] for q, a in zip(questions, answers, strict=True) if "counts" in q.movements
+        q.integers(a)["counts"]
+        for q, a in zip(questions, answers, strict=True)
+        if "counts" in q.sensitivities
     ]
     assert counts[1].sum() < counts[0].sum()
 

@@ -94,7 +94,7 @@ def asked(name, x):
 
 def held(question, cells):
     """No group, which is one row, adds more than one row may; what it adds comes back."""
-    claims = question.statistic.on(question.schema, rows()).movements
+    claims = question.statistic.on(question.schema, rows()).sensitivities
     out = {}
     for part, values in question.integers(cells).items():
         array = np.asarray(values)

@@ -92,10 +92,10 @@ def moved(question: Any, a: dict[str, Any], b: dict[str, Any]) -> str:
     if any(np.shape(a[n]) != np.shape(b[n]) for n in a if not isinstance(a[n], dict)):
         return "shapes of the true integers"
     stacked = [parts[p.name] for p in question.parts if not p.exact]
-    claims = [("all parts", np.concatenate(stacked) if stacked else np.zeros(0), question.movement)]
-    claims += [(p.name, parts[p.name], question.movements[p.name]) for p in question.parts]
-    if "support" in parts and question.support_movement is not None:
-        claims.append(("support", parts["support"], question.support_movement))
+    claims = [("all parts", np.concatenate(stacked) if stacked else np.zeros(0), question.sensitivity)]
+    claims += [(p.name, parts[p.name], question.sensitivities[p.name]) for p in question.parts]
+    if "support" in parts and question.support_sensitivity is not None:
+        claims.append(("support", parts["support"], question.support_sensitivity))
     for name, vector, claim in claims:
         size = [abs(int(v)) for v in vector]
         l1, l2, linf = sum(size), sum(v * v for v in size), max(size, default=0)

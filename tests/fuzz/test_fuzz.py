@@ -14,7 +14,7 @@ import pytest
 from fuzz.run import Report, fuzz, parsed, summary
 from support.spark import needs_spark
 from tacit.sources import query
-from tacit.statistics import movement
+from tacit.statistics import sensitivity
 
 FAMILIES = {
     "frames": "arrow,pandas,pandas objects,polars",
@@ -55,7 +55,7 @@ def test_neighbours_behave_alike_on_spark() -> None:
 
 def test_a_claim_that_is_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several rows of a person only one is allowed for."""
-    monkeypatch.setattr(movement, "row_limit", lambda unit: 1)
+    monkeypatch.setattr(sensitivity, "row_limit", lambda unit: 1)
     report = ran("--runs", "400", "--seed", "6", "--forms", "arrow", "--long", "0", "--plans", "0")
     assert report.oracles["moved"] >= 1
 

@@ -232,7 +232,7 @@ def test_no_engine_is_loaded_before_a_row_is_read():
         "from tacit.guarantees import people\n"
         "s = Schema({'age': number(0, 9), 'state': category(['a', 'b'])})\n"
         "q = ask.mean('age', by='state', where='age > 1').on(s, people('id', at_most=3))\n"
-        "assert q.movement.l1 > 0\n"
+        "assert q.sensitivity.l1 > 0\n"
         "print([m for m in ('ibis', 'duckdb', 'pyarrow', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

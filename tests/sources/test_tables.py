@@ -116,8 +116,8 @@ def test_rough_bounds_count_magnitudes():
         (2.0**59, 2.0**60): 1,
         (-(2.0**60), -(2.0**59)): 1,
     }
-    assert question.movement.l1 == 1
-    assert ask.bounds("x").on(schema, people("id", at_most=4)).movement.linf == 4
+    assert question.sensitivity.l1 == 1
+    assert ask.bounds("x").on(schema, people("id", at_most=4)).sensitivity.linf == 4
 
 
 def test_default_grids_are_powers_of_two_with_a_million_steps():

@@ -51,21 +51,21 @@ UNITS = {
 def test_moves_are_never_above_the_claim_and_attain_it(name, schema, unit):
     question = STATISTICS[name].on(schema, unit)
     seen = moves(question, unit, ROWS, OTHERS)
-    claimed = question.movement
+    claimed = question.sensitivity
     assert seen[""] == [claimed.l1, claimed.l2_squared, claimed.linf]
     for part in question.parts:
-        single = question.movements[part.name]
+        single = question.sensitivities[part.name]
         assert seen[part.name] == [single.l1, single.l2_squared, single.linf], part.name
         assert part.exact == single.none
 
 
 def test_one_leaf_that_every_row_is_in_does_not_move():
     lone = hierarchy("state").on(ONE, rows(neighbours="replace-one"))
-    assert lone.movement.none
+    assert lone.sensitivity.none
     assert all(p.exact for p in lone.parts)
     top = hierarchy("state", parents=DEEP).on(FULL, rows(neighbours="replace-one"))
     assert [p.exact for p in top.parts] == [True, False, False]
-    assert top.movement.l1 == 4
+    assert top.sensitivity.l1 == 4
 
 
 def test_the_engine_adds_up():

@@ -38,8 +38,8 @@ def test_what_is_known_is_not_asked_and_the_rest_moves_as_claimed(statistic, tot
     question = totals.on(statistic.on(SCHEMA, unit))
     assert [p.name for p in question.parts] == left
     seen = moves(question, unit, ROWS, REST)
-    assert seen[""] == [question.movement.l1, question.movement.l2_squared, question.movement.linf]
-    assert set(question.movements) == set(left)
+    assert seen[""] == [question.sensitivity.l1, question.sensitivity.l2_squared, question.sensitivity.linf]
+    assert set(question.sensitivities) == set(left)
 
 
 def test_everything_known_leaves_nothing_to_ask():
@@ -47,7 +47,7 @@ def test_everything_known_leaves_nothing_to_ask():
     question = totals.on(ask.margins(["state", "sick"]).on(SCHEMA, rows()))
     assert question.parts == ()
     assert question.requests == ()
-    assert question.movement.none
+    assert question.sensitivity.none
     known = valid_counts(question, {}, {})
     assert known["sick"].tolist() == [9, 12]
     whole = totals.on(ask.contingency(["sick", "state"]).on(SCHEMA, rows()))

@@ -103,10 +103,10 @@ UNITS = {
 def test_moves_are_never_above_the_claim_and_attain_it(name, schema, unit):
     question = STATISTICS[name].on(schema, unit)
     seen = moves(question, unit)
-    claimed = question.movement
+    claimed = question.sensitivity
     assert seen[""] == [claimed.l1, claimed.l2_squared, claimed.linf]
     for part in question.parts:
-        single = question.movements[part.name]
+        single = question.sensitivities[part.name]
         assert seen[part.name] == [single.l1, single.l2_squared, single.linf], part.name
         assert part.exact == single.none
     assert STATISTICS[name].sensitivity(unit, schema) == claimed
@@ -138,10 +138,10 @@ def test_bounds_on_any_side_of_zero(ends, filled, unit):
     for name in ("sum", "sum by", "mean", "mean by", "variance", "variance by", "ratio", "ratio by"):
         question = STATISTICS[name].on(schema, unit)
         seen = moves(question, unit, domain)
-        claimed = question.movement
+        claimed = question.sensitivity
         assert seen[""] == [claimed.l1, claimed.l2_squared, claimed.linf], name
         for part in question.parts:
-            single = question.movements[part.name]
+            single = question.sensitivities[part.name]
             bound = [single.l1, single.l2_squared, single.linf]
             # Products are largest in the middle, where this domain has no row.
             assert seen[part.name] == bound or (part.name == "products" and seen[part.name] <= bound), name
@@ -171,19 +171,19 @@ def test_people_are_counted_once_in_each_of_few_groups(schema, at_most, groups, 
     for statistic in (*statistics, ask.sparse_histogram("state", of="people")):
         question = statistic.on(schema, unit)
         seen = moves(question, unit, [r for r in ROWS if r["age"] == 2])
-        m = question.movement
+        m = question.sensitivity
         assert seen["count"] == [m.l1, m.l2_squared, m.linf]
 
 
 def test_one_cell_that_every_row_is_in_is_public_when_rows_are_replaced():
     replaced = rows(neighbours="replace-one")
-    assert ask.count().on(FULL, replaced).movement.none
-    assert ask.count(by="state").on(ONE, replaced).movement.none
-    assert not ask.count(by="state").on(FULL, replaced).movement.none
-    assert not ask.count().on(FULL, rows()).movement.none
+    assert ask.count().on(FULL, replaced).sensitivity.none
+    assert ask.count(by="state").on(ONE, replaced).sensitivity.none
+    assert not ask.count(by="state").on(FULL, replaced).sensitivity.none
+    assert not ask.count().on(FULL, rows()).sensitivity.none
     mean = ask.mean("age").on(FULL, replaced)
     assert [p.name for p in mean.parts] == ["above", "rows"]
-    assert mean.movement.l1 == 3
+    assert mean.sensitivity.l1 == 3
     assert [p.name for p in ask.mean("age").on(GAPS, replaced).parts] == ["above", "below"]
 
 
@@ -193,8 +193,8 @@ def test_groups_of_units_multiply():
     asked = [ask.count(of="people", by="state"), *STATISTICS.values(), ask.hierarchy(["state", "sick"])]
     for base in (rows(), person, rows(neighbours="replace-one")):
         for statistic in asked if base == person else asked[1:]:
-            one = statistic.on(GAPS, base).movement
-            both = statistic.on(GAPS, group_of(base, size=2)).movement
+            one = statistic.on(GAPS, base).sensitivity
+            both = statistic.on(GAPS, group_of(base, size=2)).sensitivity
             doubled = (2 * one.l1, 4 * one.l2_squared, 2 * one.linf)
             assert (both.l1, both.l2_squared, both.linf) == doubled, statistic
 

@@ -63,9 +63,9 @@ def certify(
         "price": treatment.price.describe(),
         "mechanism": treatment.describe(),
         "sensitivity": {
-            "l1_steps": str(question.movement.l1),
-            "l2_squared_steps": str(question.movement.l2_squared),
-            "linf_steps": str(question.movement.linf),
+            "l1_steps": str(question.sensitivity.l1),
+            "l2_squared_steps": str(question.sensitivity.l2_squared),
+            "linf_steps": str(question.sensitivity.linf),
         },
         "grid": {p.name: str(p.spacing) for p in question.parts},
         "numerical_delta": treatment.describe()["numerical_delta"],

@@ -21,7 +21,7 @@ from tacit.risk import decompose
 from tacit.risk.releases import release_price
 from tacit.statistics.base import Part, Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
-from tacit.statistics.movement import base_unit, row_limit
+from tacit.statistics.sensitivity import base_unit, row_limit
 
 __all__ = ["Expected", "expected"]
 

@@ -27,7 +27,7 @@ from tacit.noise.source import Source
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Reals
-from tacit.statistics.movement import base_unit, group_limit, replaced
+from tacit.statistics.sensitivity import base_unit, group_limit, replaced
 
 __all__ = ["Selected", "conditional_intervals", "selected_intervals", "treat_keys"]
 

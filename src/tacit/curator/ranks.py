@@ -26,7 +26,7 @@ from tacit.mechanisms.quantiles import quantiles
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question, is_people
-from tacit.statistics.movement import replaced
+from tacit.statistics.sensitivity import replaced
 
 __all__ = ["Ranks", "treat_ranks"]
 
@@ -124,7 +124,7 @@ def treat_ranks(question: Question, price: Price) -> Ranks:
     """The better mechanism for cumulative counts at this price."""
     statistic: Any = question.statistic
     bins = len(question.details["edges"]) - 1
-    m = question.movement
+    m = question.sensitivity
     column = question.schema.measured(statistic.column)
     public = (
         not question.axes

@@ -23,7 +23,7 @@ from tacit.errors import InvalidParameter
 from tacit.guarantees import Unit
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Reals, Share, reals
-from tacit.statistics.movement import row_limit
+from tacit.statistics.sensitivity import row_limit
 
 __all__ = ["DECLARED", "check", "population"]
 

@@ -172,10 +172,10 @@ Group = tuple[tuple[str, ...], int, int]
 
 def groups_of(question: Question) -> list[Group]:
     """The vectors that get noise: their parts, and how far one unit moves them in L1 and in squared L2."""
-    noisy = [p for p in question.parts if not p.exact and not question.movements[p.name].none]
+    noisy = [p for p in question.parts if not p.exact and not question.sensitivities[p.name].none]
     if not noisy:
         return []
-    m, moves = question.movement, [(p.name, question.movements[p.name]) for p in noisy]
+    m, moves = question.sensitivity, [(p.name, question.sensitivities[p.name]) for p in noisy]
     joint: list[Group] = [(tuple(p.name for p in noisy), int(m.l1), int(m.l2_squared))]
     apart: list[Group] = [((name,), int(x.l1), int(x.l2_squared)) for name, x in moves]
     if len({p.spacing for p in noisy}) > 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import visible
-from tacit.statistics.movement import group_limit
+from tacit.statistics.sensitivity import group_limit
 
 if TYPE_CHECKING:
     from tacit.curator.plan import Plan

@@ -18,9 +18,9 @@ from tacit.statistics.moments import (
     standard_deviation,
     variance,
 )
-from tacit.statistics.movement import Movement
 from tacit.statistics.planner import read, read_cells
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
+from tacit.statistics.sensitivity import GlobalSensitivity
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
 from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
@@ -30,10 +30,10 @@ __all__ = [
     "Bounds",
     "Count",
     "CountTable",
+    "GlobalSensitivity",
     "Hierarchy",
     "Margins",
     "Mean",
-    "Movement",
     "NoisyTable",
     "Part",
     "Proportion",

@@ -28,7 +28,7 @@ from tacit.sources.parsing import parse
 from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Schema
 from tacit.statistics.forms import Form, Parts, Reals
-from tacit.statistics.movement import Movement, base_unit, subsets
+from tacit.statistics.sensitivity import GlobalSensitivity, base_unit, subsets
 
 __all__ = [
     "Part",
@@ -110,11 +110,11 @@ class Question:
     axes: tuple[Axis, ...]
     requests: tuple[Request, ...]
     parts: tuple[Part, ...]
-    movement: Movement
-    movements: Mapping[str, Movement]
+    sensitivity: GlobalSensitivity
+    sensitivities: Mapping[str, GlobalSensitivity]
     form: Form | None
     support: Aggregate | None = None
-    support_movement: Movement | None = None
+    support_sensitivity: GlobalSensitivity | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -207,9 +207,9 @@ class Statistic(ABC):
         """What the engine adds up."""
         return self.on(schema, unit).requests
 
-    def sensitivity(self, unit: Unit, schema: Schema) -> Movement:
+    def sensitivity(self, unit: Unit, schema: Schema) -> GlobalSensitivity:
         """How far one unit can move the released integers, all parts together, in grid steps."""
-        return self.on(schema, unit).movement
+        return self.on(schema, unit).sensitivity
 
     def describe(self) -> dict[str, Any]:
         """The statistic as plain values, for plans and certificates."""
@@ -237,12 +237,14 @@ class Statistic(ABC):
             or any(schema[c].may_be_missing for c in columns)
             or not all(a.always for a in axes)
         )
-        support, movement = None, None
+        support, sensitivity = None, None
         if any(isinstance(a, Open) for a in axes):
             people = is_people(unit)
             support = (CountPeople if people else CountRows)(where=self.where)
-            movement = subsets(unit, cells=None)
-        return Frame(axes=axes, absent=absent, cells=cell_count(axes), support=support, movement=movement)
+            sensitivity = subsets(unit, cells=None)
+        return Frame(
+            axes=axes, absent=absent, cells=cell_count(axes), support=support, sensitivity=sensitivity
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +255,7 @@ class Frame:
     absent: bool
     cells: int | None
     support: Aggregate | None
-    movement: Movement | None
+    sensitivity: GlobalSensitivity | None
 
     def request(self, *aggregates: Aggregate, groups: tuple[Axis, ...] | None = None) -> tuple[Request, ...]:
         """One request, with the support of unknown keys where they are."""

@@ -31,7 +31,7 @@ from tacit.statistics.base import (
     people_only,
 )
 from tacit.statistics.forms import Linear, Parts, Reals
-from tacit.statistics.movement import boxes, stacked, subsets
+from tacit.statistics.sensitivity import boxes, stacked, subsets
 
 __all__ = ["Bounds", "Count", "Margins", "bounds", "contingency", "count", "histogram", "margins"]
 
@@ -72,21 +72,21 @@ class Count(Statistic):
         groups = tuple(a for a in frame.axes if a.column not in self.over)
         if self.of == "people":
             people_only(unit)
-            movement = subsets(unit, cells=frame.cells)
+            sensitivity = subsets(unit, cells=frame.cells)
         else:
-            movement = boxes([(1, 1)], unit, cells=frame.cells, absent=frame.absent)
+            sensitivity = boxes([(1, 1)], unit, cells=frame.cells, absent=frame.absent)
         return Question(
             statistic=self,
             schema=schema,
             unit=unit,
             axes=frame.axes,
             requests=frame.request(self._aggregate(), groups=groups),
-            parts=(Part(name="count", axes=frame.axes, exact=movement.none),),
-            movement=movement,
-            movements={"count": movement},
+            parts=(Part(name="count", axes=frame.axes, exact=sensitivity.none),),
+            sensitivity=sensitivity,
+            sensitivities={"count": sensitivity},
             form=Linear(part="count"),
             support=frame.support,
-            support_movement=frame.movement,
+            support_sensitivity=frame.sensitivity,
         )
 
     def describe(self) -> dict[str, Any]:
@@ -143,14 +143,14 @@ class Margins(Statistic):
         requests: list[Request] = []
         parts: list[Part] = []
         for group in subsets_of:
-            frame = Frame(axes=group, absent=True, cells=None, support=None, movement=None)
+            frame = Frame(axes=group, absent=True, cells=None, support=None, sensitivity=None)
             requests.extend(frame.request(Rows(where=self.where), groups=()))
             parts.append(Part(name=" x ".join(a.column for a in group), axes=group))
         _limit(subsets_of)
-        movement, one = stacked(len(parts), unit), stacked(1, unit)
+        sensitivity, one = stacked(len(parts), unit), stacked(1, unit)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=(), requests=tuple(requests), parts=tuple(parts),
-            movement=movement, movements={p.name: one for p in parts}, form=None,
+            sensitivity=sensitivity, sensitivities={p.name: one for p in parts}, form=None,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
@@ -181,11 +181,11 @@ class Bounds(Statistic):
                 parameter="column", value=self.column, must="be a number", hint="declare number()"
             )
         axis = Magnitudes(column=self.column)
-        movement = boxes([(1, 1)], unit, cells=axis.size, absent=True)
+        sensitivity = boxes([(1, 1)], unit, cells=axis.size, absent=True)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=(axis,),
             requests=(Request(axes=(axis,), aggregates=(Rows(where=self.where),), groups=()),),
-            parts=(Part(name="count", axes=(axis,)),), movement=movement, movements={"count": movement},
+            parts=(Part(name="count", axes=(axis,)),), sensitivity=sensitivity, sensitivities={"count": sensitivity},
             form=Linear(part="count"),
         )  # fmt: skip
 

@@ -20,10 +20,10 @@ from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of
 from tacit.statistics.forms import Parts, Reals
-from tacit.statistics.movement import Movement, base_unit, boxes, replaced, row_limit
+from tacit.statistics.sensitivity import GlobalSensitivity, base_unit, boxes, replaced, row_limit
 from tacit.statistics.trees import Tree, consistent_tree
 
-__all__ = ["Hierarchy", "hierarchy", "tree_movement"]
+__all__ = ["Hierarchy", "hierarchy", "tree_sensitivity"]
 
 Pairs = tuple[tuple[Hashable, Hashable | None], ...]
 
@@ -78,21 +78,21 @@ class Hierarchy(Statistic):
             )  # fmt: skip
         tree, leaves, parts = self._tree(axes)
         absent = frame.absent or not all(a.always for a in axes)
-        movements = {}
+        sensitivities = {}
         depths = _depths(tree)
         shortest = min(depths[leaf] for leaf in leaves)
         for level, (part, nodes) in enumerate(parts):
             # A way that ends above this level counts nowhere on it.
             short = shortest < level
-            movements[part.name] = boxes([(1, 1)], unit, cells=len(nodes), absent=absent or short)
-        movement = tree_movement(tree, leaves, unit, absent=absent)
+            sensitivities[part.name] = boxes([(1, 1)], unit, cells=len(nodes), absent=absent or short)
+        sensitivity = tree_sensitivity(tree, leaves, unit, absent=absent)
         shown = tuple(
-            Part(name=part.name, axes=part.axes, exact=movements[part.name].none) for part, _ in parts
+            Part(name=part.name, axes=part.axes, exact=sensitivities[part.name].none) for part, _ in parts
         )
         return Question(
             statistic=self, schema=schema, unit=unit, axes=axes,
             requests=(Request(axes=axes, aggregates=(Rows(where=self.where),), groups=()),),
-            parts=shown, movement=movement, movements=movements, form=None,
+            parts=shown, sensitivity=sensitivity, sensitivities=sensitivities, form=None,
             details={
                 "tree": tree, "leaves": leaves, "levels": tuple(nodes for _, nodes in parts), "absent": absent,
             },
@@ -205,9 +205,9 @@ def _check_leaves(tree: Tree, leaves: Sequence[Any]) -> None:
         )  # fmt: skip
 
 
-def tree_movement(
+def tree_sensitivity(
     tree: Tree, leaves: Sequence[Any], unit: Unit, *, absent: bool, levels: Collection[int] | None = None
-) -> Movement:
+) -> GlobalSensitivity:
     """Ways down as 0/1 vectors: one alone (add-or-remove, or against nothing), or two and what they do not share.
 
     `levels` are those that are released; nodes on other levels count for nothing.
@@ -220,7 +220,7 @@ def tree_movement(
     if replaced(unit):
         alone = absent or m > 1 or isinstance(base, People)
         best = max(longest if alone else 0, widest)
-    one = Movement(l1=Fraction(best), l2_squared=Fraction(best), linf=Fraction(min(best, 1)))
+    one = GlobalSensitivity(l1=Fraction(best), l2_squared=Fraction(best), linf=Fraction(min(best, 1)))
     return one.times(m * size)
 
 

@@ -23,8 +23,8 @@ from tacit.ledger.canonical import canonical, sha256
 from tacit.statistics.base import Question
 from tacit.statistics.counts import Count, Margins
 from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins, margin
-from tacit.statistics.hierarchy import Hierarchy, tree_movement
-from tacit.statistics.movement import stacked
+from tacit.statistics.hierarchy import Hierarchy, tree_sensitivity
+from tacit.statistics.sensitivity import stacked
 from tacit.statistics.trees import Tree, consistent_tree, known_counts
 
 __all__ = ["PublicTotals", "public_totals", "valid_counts"]
@@ -155,7 +155,7 @@ class PublicTotals:
         return nodes
 
     def on(self, question: Question) -> Question:
-        """The question without what is known: fewer parts, and the movement of those that are left.
+        """The question without what is known: fewer parts, and the sensitivity of those that are left.
 
         The parts that are left move as they do for all neighbours, whether these agree on the totals or not: a
         table that two declared margins seem to fix is still given its noise.
@@ -167,22 +167,27 @@ class PublicTotals:
             return replace(question, details=details)
         if not left:
             # Nothing is asked of the data any more.
-            none = question.movement.times(0)
+            none = question.sensitivity.times(0)
             details["levels"] = ()
-            return replace(question, parts=(), requests=(), movement=none, movements={}, details=details)
+            return replace(
+                question, parts=(), requests=(), sensitivity=none, sensitivities={}, details=details
+            )
         keep = {p.name for p in left}
         changed: dict[str, Any] = {"parts": tuple(left), "details": details}
         if isinstance(question.statistic, Margins):
             pairs = [(p, r) for p, r in zip(question.parts, question.requests, strict=True) if p.name in keep]
-            changed |= {"requests": tuple(r for _, r in pairs), "movement": stacked(len(left), question.unit)}
+            changed |= {
+                "requests": tuple(r for _, r in pairs),
+                "sensitivity": stacked(len(left), question.unit),
+            }
         elif isinstance(question.statistic, Hierarchy):
             levels = [i for i, p in enumerate(question.parts) if p.name in keep]
             details["levels"] = tuple(question.details["levels"][i] for i in levels)
-            changed["movement"] = tree_movement(
+            changed["sensitivity"] = tree_sensitivity(
                 question.details["tree"], question.details["leaves"], question.unit,
                 absent=question.details["absent"], levels=levels,
             )  # fmt: skip
-        changed["movements"] = {n: m for n, m in question.movements.items() if n in keep}
+        changed["sensitivities"] = {n: m for n, m in question.sensitivities.items() if n in keep}
         return replace(question, **changed)
 
 

@@ -8,7 +8,7 @@ and to the variance's parts the Bernstein polynomials of degree two
 
     squares_below += (w - u)^2,   products += 2 u (w - u),   squares_above += u^2        (sum: w^2 for every row).
 
-Each row spreads the same total over the parts, so the sensitivity is that of a histogram (see `movement.simplex`),
+Each row spreads the same total over the parts, so the sensitivity is that of a histogram (see `sensitivity.simplex`),
 and the statistic is a function of shares: mean = low + w above / (above + below). Against a centred noisy sum
 divided by a noisy count, with the price split evenly, Laplace noise of the same price has half the variance.
 """
@@ -42,7 +42,7 @@ from tacit.statistics.base import (
     is_people,
 )
 from tacit.statistics.forms import Average, Form, Root, Share, Spread
-from tacit.statistics.movement import Movement, boxes, replaced, simplex
+from tacit.statistics.sensitivity import GlobalSensitivity, boxes, replaced, simplex
 
 __all__ = ["Mean", "Proportion", "Variance", "mean", "proportion", "standard_deviation", "variance"]
 
@@ -73,7 +73,7 @@ class Mean(Statistic):
         low, width = float(column.lowest * column.spacing), float(column.width * column.spacing)
         form: Form = Share(low=low, width=width)
         joint, single = simplex(column.width, unit), _alone(column.width, unit, frame)
-        parts, movements = (
+        parts, sensitivities = (
             _parts(("above", "below"), column.spacing, frame),
             {"above": single, "below": single},
         )
@@ -83,15 +83,15 @@ class Mean(Statistic):
                 *_parts(("above",), column.spacing, frame),
                 Part(name="rows", axes=frame.axes, exact=True),
             )
-            movements = {"above": joint, "rows": fixed}
+            sensitivities = {"above": joint, "rows": fixed}
             form = Average(part="above", rows="rows", low=low, width=width, spacing=column.spacing)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
             requests=frame.request(
                 Rows(where=self.where, present=(self.column,)), Steps(column=self.column, where=self.where)
             ),
-            parts=parts, movement=joint, movements=movements, form=form,
-            support=frame.support, support_movement=frame.movement,
+            parts=parts, sensitivity=joint, sensitivities=sensitivities, form=form,
+            support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
@@ -124,21 +124,21 @@ class Proportion(Statistic):
                 absent=True,
                 cells=frame.cells,
                 support=frame.support,
-                movement=frame.movement,
+                sensitivity=frame.sensitivity,
             )
         single = _alone(1, unit, frame)
         joint = simplex(1, unit)
         form: Form = Share(low=0.0, width=1.0, above="yes", below="no")
-        parts, movements = _parts(("yes", "no"), Fraction(1), frame), {"yes": single, "no": single}
+        parts, sensitivities = _parts(("yes", "no"), Fraction(1), frame), {"yes": single, "no": single}
         if public_rows(frame, unit):
             joint = single
             parts = (*_parts(("yes",), Fraction(1), frame), Part(name="rows", axes=frame.axes, exact=True))
-            movements = {"yes": joint, "rows": joint.times(0)}
+            sensitivities = {"yes": joint, "rows": joint.times(0)}
             form = Average(part="yes", rows="rows", low=0.0, width=1.0, spacing=Fraction(1))
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes, requests=frame.request(*self._both()),
-            parts=parts, movement=joint, movements=movements, form=form,
-            support=frame.support, support_movement=frame.movement,
+            parts=parts, sensitivity=joint, sensitivities=sensitivities, form=form,
+            support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
     def _both(self) -> tuple[Rows, Rows]:
@@ -185,10 +185,10 @@ class Variance(Statistic):
                 Rows(where=self.where, present=(self.column,)),
                 Steps(column=self.column, where=self.where), Squares(column=self.column, where=self.where),
             ),
-            parts=_parts(names, column.spacing**2, frame), movement=simplex(total, unit),
-            movements={names[0]: single, names[1]: middle, names[2]: single},
+            parts=_parts(names, column.spacing**2, frame), sensitivity=simplex(total, unit),
+            sensitivities={names[0]: single, names[1]: middle, names[2]: single},
             form=Root(of=spread) if self.root else spread,
-            support=frame.support, support_movement=frame.movement,
+            support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
@@ -239,6 +239,6 @@ def _top_product(width: int) -> int:
     return 2 * (width // 2) * (width - width // 2)
 
 
-def _alone(top: int, unit: Unit, frame: Frame) -> Movement:
+def _alone(top: int, unit: Unit, frame: Frame) -> GlobalSensitivity:
     """One part by itself: a row adds between 0 and `top` to one cell."""
     return boxes([(0, top)], unit, cells=frame.cells, absent=frame.absent)

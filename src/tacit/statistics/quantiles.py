@@ -19,7 +19,7 @@ from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Schema
 from tacit.statistics.base import By, Integers, Part, Question, Statistic, by_columns, filter_of
 from tacit.statistics.forms import Parts, Reals
-from tacit.statistics.movement import base_unit, boxes, replaced, row_limit
+from tacit.statistics.sensitivity import base_unit, boxes, replaced, row_limit
 
 __all__ = ["Quantiles", "median", "quantile", "quantiles", "rank_sensitivity"]
 
@@ -68,11 +68,12 @@ class Quantiles(Statistic):
             )  # fmt: skip
         fine = Cut(column=self.column, values=column, count=min(self.resolution, column.width + 1))
         axes = (*frame.axes, fine)
-        movement = boxes([(1, 1)], unit, cells=cell_count(axes), absent=frame.absent)
+        sensitivity = boxes([(1, 1)], unit, cells=cell_count(axes), absent=frame.absent)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
             requests=(Request(axes=axes, aggregates=(Rows(where=self.where),), groups=frame.axes),),
-            parts=(Part(name="counts", axes=axes),), movement=movement, movements={"counts": movement}, form=None,
+            parts=(Part(name="counts", axes=axes),),
+            sensitivity=sensitivity, sensitivities={"counts": sensitivity}, form=None,
             details={
                 # Steps are below 2^52 and their spacing is a power of two: no product is rounded.
                 "edges": tuple((np.asarray(fine.first_steps(), np.float64) * float(column.spacing)).tolist()),

@@ -25,7 +25,7 @@ from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of, people_only
 from tacit.statistics.forms import Linear
-from tacit.statistics.movement import boxes, group_limit, row_limit, subsets
+from tacit.statistics.sensitivity import boxes, group_limit, row_limit, subsets
 
 __all__ = ["SparseCount", "SparseQuestion", "sparse_histogram"]
 
@@ -70,12 +70,12 @@ class SparseQuestion(Question):
     @property
     def l1_sensitivity(self) -> L1:
         """How far one unit moves all cells together, for Laplace noise."""
-        return L1(self.movement.l1)
+        return L1(self.sensitivity.l1)
 
     @property
     def l2_sensitivity(self) -> L2:
         """The same in the Euclidean norm, for Gaussian noise."""
-        return L2.root(self.movement.l2_squared)
+        return L2.root(self.sensitivity.l2_squared)
 
     def mechanism(
         self,
@@ -141,10 +141,10 @@ class SparseCount(Statistic):
         people = self.of == "people"
         if people:
             people_only(unit)
-            movement = subsets(unit, cells=domain)
+            sensitivity = subsets(unit, cells=domain)
         else:
             absent = self.where is not None or impossible is not None or not all(a.always for a in axes)
-            movement = boxes([(1, 1)], unit, cells=domain, absent=absent)
+            sensitivity = boxes([(1, 1)], unit, cells=domain, absent=absent)
         size = unit.size if isinstance(unit, GroupOf) else 1
         keys, rows = group_limit(unit, domain), row_limit(unit)
         return SparseQuestion(
@@ -153,9 +153,9 @@ class SparseCount(Statistic):
             unit=unit,
             axes=axes,
             requests=(Request(axes=axes, aggregates=(self._aggregate(),), sparse=True),),
-            parts=(Part(name="count", axes=axes, exact=movement.none),),
-            movement=movement,
-            movements={"count": movement},
+            parts=(Part(name="count", axes=axes, exact=sensitivity.none),),
+            sensitivity=sensitivity,
+            sensitivities={"count": sensitivity},
             form=Linear(part="count"),
             domain=domain,
             impossible=impossible,

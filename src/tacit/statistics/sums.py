@@ -23,7 +23,7 @@ from tacit.statistics.base import (
     integer_map,
 )
 from tacit.statistics.forms import Linear, Quotient
-from tacit.statistics.movement import boxes
+from tacit.statistics.sensitivity import boxes
 
 __all__ = ["Ratio", "Sum", "ratio", "sum"]
 
@@ -45,14 +45,14 @@ class Sum(Statistic):
     def on(self, schema: Schema, unit: Unit) -> Question:
         column = summed(schema, self.column)
         frame = self._frame(schema, unit, (self.column,))
-        movement = boxes([(column.lowest, column.highest)], unit, cells=frame.cells, absent=frame.absent)
+        sensitivity = boxes([(column.lowest, column.highest)], unit, cells=frame.cells, absent=frame.absent)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
             requests=frame.request(*_needed(self, column)),
             parts=(Part(name="sum", spacing=column.spacing, axes=frame.axes),),
-            movement=movement, movements={"sum": movement},
+            sensitivity=sensitivity, sensitivities={"sum": sensitivity},
             form=Linear(part="sum", spacing=column.spacing),
-            support=frame.support, support_movement=frame.movement,
+            support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
@@ -63,8 +63,8 @@ class Sum(Statistic):
 class Ratio(Statistic):
     """The sum of one column over the sum of another, over rows that have both.
 
-    A row adds (v, w) in [a, b] x [c, d] to one cell: corners of a box, see `movement.boxes`. The two sums may be
-    released as one vector (`movement`) or each by itself (`movements`).
+    A row adds (v, w) in [a, b] x [c, d] to one cell: corners of a box, see `sensitivity.boxes`. The two sums may be
+    released as one vector (`sensitivity`) or each by itself (`sensitivities`).
     """
 
     kind: ClassVar[str] = "ratio"
@@ -91,12 +91,12 @@ class Ratio(Statistic):
                 Part(name="numerator", spacing=top.spacing, axes=frame.axes),
                 Part(name="denominator", spacing=bottom.spacing, axes=frame.axes),
             ),
-            movement=boxes(ranges, unit, cells=frame.cells, absent=frame.absent),
-            movements={"numerator": single[0], "denominator": single[1]},
+            sensitivity=boxes(ranges, unit, cells=frame.cells, absent=frame.absent),
+            sensitivities={"numerator": single[0], "denominator": single[1]},
             form=Quotient(
                 numerator="numerator", denominator="denominator", scale=float(top.spacing / bottom.spacing)
             ),
-            support=frame.support, support_movement=frame.movement,
+            support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:

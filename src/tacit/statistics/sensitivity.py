@@ -17,7 +17,7 @@ from tacit.errors import UnitMismatch
 from tacit.guarantees import Coupled, GroupOf, Neighbours, People, Rows, Unit
 
 __all__ = [
-    "Movement",
+    "GlobalSensitivity",
     "base_unit",
     "boxes",
     "group_limit",
@@ -30,7 +30,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Movement:
+class GlobalSensitivity:
     """sup over neighbours of |f(D) - f(D')| in L1, of its squared L2 norm, and in Linf; exact."""
 
     l1: Fraction
@@ -42,13 +42,15 @@ class Movement:
         """Can no unit move it? Then it is public under this relation and needs no noise."""
         return self.l1 == 0
 
-    def times(self, factor: int) -> Movement:
+    def times(self, factor: int) -> GlobalSensitivity:
         """For `factor` units at once: norms grow by the factor, which is attained as the units may be alike."""
-        return Movement(l1=self.l1 * factor, l2_squared=self.l2_squared * factor**2, linf=self.linf * factor)
+        return GlobalSensitivity(
+            l1=self.l1 * factor, l2_squared=self.l2_squared * factor**2, linf=self.linf * factor
+        )
 
 
-def _movement(l1: int | Fraction, l2_squared: int | Fraction, linf: int | Fraction) -> Movement:
-    return Movement(l1=Fraction(l1), l2_squared=Fraction(l2_squared), linf=Fraction(linf))
+def _sensitivity(l1: int | Fraction, l2_squared: int | Fraction, linf: int | Fraction) -> GlobalSensitivity:
+    return GlobalSensitivity(l1=Fraction(l1), l2_squared=Fraction(l2_squared), linf=Fraction(linf))
 
 
 def base_unit(unit: Unit) -> tuple[Unit, int]:
@@ -83,7 +85,9 @@ def replaced(unit: Unit) -> bool:
     return base_unit(unit)[0].neighbours is Neighbours.REPLACE_ONE
 
 
-def boxes(intervals: Sequence[tuple[int, int]], unit: Unit, *, cells: int | None, absent: bool) -> Movement:
+def boxes(
+    intervals: Sequence[tuple[int, int]], unit: Unit, *, cells: int | None, absent: bool
+) -> GlobalSensitivity:
     """Rows that add (v_1, ..., v_r), v_i anywhere in [a_i, b_i], to the cell they lie in.
 
     With M_i = max(|a_i|, |b_i|) and D_i = b_i - a_i, and m rows for each unit, the extreme contributions are m times
@@ -100,21 +104,21 @@ def boxes(intervals: Sequence[tuple[int, int]], unit: Unit, *, cells: int | None
         alone = moves if absent or m > 1 or isinstance(base_unit(unit)[0], People) else []
         two_cells = [(2 * moves[0][0], 2 * moves[0][1], moves[0][2])] if cells is None or cells > 1 else []
         moves = [one_cell, *alone, *two_cells]
-    best = _movement(*(max(x[i] for x in moves) for i in range(3)))
+    best = _sensitivity(*(max(x[i] for x in moves) for i in range(3)))
     return best.times(m * base_unit(unit)[1])
 
 
-def simplex(total: int, unit: Unit) -> Movement:
+def simplex(total: int, unit: Unit) -> GlobalSensitivity:
     """Rows that add a vector of whole numbers >= 0 with sum T, all of it in one coordinate for at least two rows.
 
     The extreme contributions of a unit with m rows are m T e_i (and 0). Add-or-remove: m T in every norm.
     Replace-one: m T (e_i - e_j): L1 = 2 m T, L2^2 = 2 m^2 T^2, Linf = m T, in one cell or in two.
     """
     twice = 2 if replaced(unit) else 1
-    return _movement(twice * total, twice * total**2, total).times(row_limit(unit) * base_unit(unit)[1])
+    return _sensitivity(twice * total, twice * total**2, total).times(row_limit(unit) * base_unit(unit)[1])
 
 
-def subsets(unit: Unit, *, cells: int | None) -> Movement:
+def subsets(unit: Unit, *, cells: int | None) -> GlobalSensitivity:
     """A unit that adds 1 to each of at most t cells: how many people there are in each cell.
 
     Add-or-remove: L1 = L2^2 = t. Replace-one: the symmetric difference of two sets of at most t cells,
@@ -123,14 +127,14 @@ def subsets(unit: Unit, *, cells: int | None) -> Movement:
     t = group_limit(unit, cells)
     if replaced(unit):
         t = 2 * t if cells is None else min(2 * t, cells)
-    return _movement(t, t, 1).times(base_unit(unit)[1])
+    return _sensitivity(t, t, 1).times(base_unit(unit)[1])
 
 
-def stacked(tables: int, unit: Unit) -> Movement:
+def stacked(tables: int, unit: Unit) -> GlobalSensitivity:
     """Rows that add 1 to one cell of each of several tables (all of them with at least two keys a column).
 
     The sum of the single tables' moves is attained by rows that differ in every column: L1 = m k (twice that for
     replace-one), L2^2 = m^2 k (twice), Linf = m.
     """
     twice = 2 if replaced(unit) else 1
-    return _movement(twice * tables, twice * tables, 1).times(row_limit(unit) * base_unit(unit)[1])
+    return _sensitivity(twice * tables, twice * tables, 1).times(row_limit(unit) * base_unit(unit)[1])
