@@ -137,9 +137,9 @@ def test_many_repetitions_and_many_events() -> None:
 def test_many_concentrated_events_are_one() -> None:
     events = [e.ConcentratedEvent(rho=float(x)) for x in np.linspace(1e-6, 1e-4, 10_000)]
     total = tacit.compose(*[tacit.Concentrated(rho=x.rho) for x in events])
-    assert account(events, delta=1e-6).epsilon.high == pytest.approx(total._epsilon_at(1e-6), rel=1e-9)
+    assert account(events, delta=1e-6).epsilon.high == pytest.approx(total.epsilon_at(1e-6), rel=1e-9)
     both = account([*events, e.LaplaceEvent(epsilon=0.1)], delta=1e-6).epsilon.high
-    assert total._epsilon_at(1e-6) <= both <= total._epsilon_at(1e-6) + 0.1 + 1e-3
+    assert total.epsilon_at(1e-6) <= both <= total.epsilon_at(1e-6) + 0.1 + 1e-3
 
 
 def test_no_sum_is_below_the_product_of_many_curves() -> None:

@@ -55,4 +55,4 @@ def test_means_of_two_replaced_people_at_once_have_a_price() -> None:
             budget=tacit.Approximate(epsilon=2, delta=1e-5),
         )
         plan = curator.preview([tacit.mean("age"), tacit.count()], epsilon=1.0, delta=1e-6)
-        assert plan.charged.bound._epsilon_at(1e-6) <= 1.0
+        assert plan.charged.bound.epsilon_at(1e-6) <= 1.0

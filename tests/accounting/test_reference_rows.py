@@ -132,4 +132,4 @@ def test_how_many_rows_are_expressed() -> None:
 def test_an_accountant_that_covers_no_event_says_so() -> None:
     with pytest.raises(tacit.NoLaw):
         bound_of(e.ApproximateEvent(epsilon=1, delta=1e-6), accountant="pure")
-    assert math.isfinite(bound_of(e.LaplaceEvent(epsilon=1), accountant="pure")._epsilon_at(0.0))
+    assert math.isfinite(bound_of(e.LaplaceEvent(epsilon=1), accountant="pure").epsilon_at(0.0))

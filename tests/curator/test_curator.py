@@ -93,7 +93,7 @@ def test_every_budget_has_its_running_total(make: Any, budget: Any, paid: Any, k
 
     event = event_of(plan.record)
     for delta in (1e-7, 1e-4):
-        promised = plan.charge.bound._epsilon_at(delta)
+        promised = plan.charge.bound.epsilon_at(delta)
         assert account(event, delta=delta, neighbours="add-or-remove").epsilon.low <= promised + 1e-9
 
 

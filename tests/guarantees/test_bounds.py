@@ -57,19 +57,19 @@ def test_pure_divergence_is_that_of_randomised_response(epsilon: float, order: f
 @given(any_closed, st.floats(0, 10), st.floats(0, 10))
 def test_delta_does_not_increase_with_epsilon(bound: Bound, one: float, two: float) -> None:
     low, high = sorted((one, two))
-    assert bound._delta_at(high) <= bound._delta_at(low)
-    assert 0 <= bound._delta_at(low) <= 1
+    assert bound.delta_at(high) <= bound.delta_at(low)
+    assert 0 <= bound.delta_at(low) <= 1
 
 
 @given(any_closed, st.floats(1e-14, 1))
 def test_epsilon_inverts_delta_on_the_safe_side(bound: Bound, delta: float) -> None:
-    epsilon = bound._epsilon_at(delta)
+    epsilon = bound.epsilon_at(delta)
     if math.isinf(epsilon):
-        assert bound._delta_at(1e6) > delta
+        assert bound.delta_at(1e6) > delta
     else:
-        assert bound._delta_at(epsilon) <= delta * (1 + 1e-9)
+        assert bound.delta_at(epsilon) <= delta * (1 + 1e-9)
         if epsilon > 1e-9:  # and it is the smallest, to within rounding
-            assert bound._delta_at(epsilon * (1 - 1e-6)) >= delta * (1 - 1e-9)
+            assert bound.delta_at(epsilon * (1 - 1e-6)) >= delta * (1 - 1e-9)
 
 
 @given(any_closed, orders, orders)
@@ -105,7 +105,7 @@ def test_bounds_survive_copying(bound: Bound) -> None:
     for twin in (pickle.loads(pickle.dumps(bound)), copy.deepcopy(bound)):
         assert twin == bound
         assert hash(twin) == hash(bound)
-        assert twin._delta_at(0.7) == bound._delta_at(0.7)
+        assert twin.delta_at(0.7) == bound.delta_at(0.7)
         assert twin.epsilon(0.1) == bound.epsilon(0.1)  # type: ignore[attr-defined]
 
 
@@ -183,3 +183,30 @@ def test_bad_questions_are_refused(bad: object) -> None:
         bound.epsilon(1.1)
     with pytest.raises(InvalidParameter):
         bound.renyi(1.0)
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        tacit.Pure(epsilon=1),
+        tacit.Approximate(epsilon=1, delta=1e-6),
+        tacit.Pointwise(epsilon=1, delta=1e-6),
+        tacit.Concentrated(rho=0.1),
+        tacit.Renyi(orders=(2.0, 8.0), epsilons=(0.2, 0.8)),
+        tacit.GaussianDP(mu=0.5),
+        tacit.Profile.of(tacit.Pure(epsilon=1)),
+    ],
+    ids=lambda b: b.kind,
+)
+def test_curves_are_read_by_one_name_on_every_bound_and_guarantee(bound: Bound) -> None:
+    promise = tacit.Guarantee(bound=bound, unit=tacit.rows())
+    for epsilon in (0.1, 0.5, 2.0):
+        delta = bound.delta_at(epsilon)
+        assert bound.delta(epsilon) == promise.delta_at(epsilon) == promise.delta(epsilon) == delta
+        assert (
+            bound.epsilon(0.01) == promise.epsilon_at(0.01) == promise.epsilon(0.01) == bound.epsilon_at(0.01)
+        )
+        assert bound.epsilon_at(delta) <= epsilon * (1 + 1e-9)
+    for wrong in (-0.1, 1.5, "1", True):
+        with pytest.raises(tacit.TacitError):
+            bound.epsilon_at(wrong)

@@ -64,7 +64,7 @@ def test_sentences_and_numbers_agree(bound: Bound, condition: tacit.guarantees.C
     if moved is not None:
         assert 100 * whole.posterior_shift() * (1 - 1e-8) <= float(moved[1])
     if harm is not None and not isinstance(condition, tacit.Always):
-        plain = whole.bound._epsilon_at(0.0)
+        plain = whole.bound.epsilon_at(0.0)
         level = 0.0 if math.isfinite(plain) else getattr(bound, "delta", None)
         reached = whole.incentive(delta=float(level) if isinstance(level, float) else 1e-6)
         assert float(harm[2]) >= reached.addend

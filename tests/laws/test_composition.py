@@ -23,7 +23,7 @@ POINTS = (0.0, 0.1, 1.0, 5.0)
 def close(one: Bound, two: Bound) -> bool:
     """Equal up to the roundings of two ways of adding."""
     return type(one) is type(two) and all(
-        math.isclose(one._delta_at(e), two._delta_at(e), rel_tol=1e-11, abs_tol=1e-15) for e in POINTS
+        math.isclose(one.delta_at(e), two.delta_at(e), rel_tol=1e-11, abs_tol=1e-15) for e in POINTS
     )
 
 
@@ -60,7 +60,7 @@ def test_across_kinds_converting_early_only_costs(a: Bound, b: Bound, c: Bound) 
         return
     together, nested = tacit.compose(a, b, c), tacit.compose(tacit.compose(a, b), c)
     for epsilon in POINTS:
-        assert together._delta_at(epsilon) <= nested._delta_at(epsilon) * (1 + 1e-12) + 1e-300
+        assert together.delta_at(epsilon) <= nested.delta_at(epsilon) * (1 + 1e-12) + 1e-300
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,7 +82,7 @@ def test_more_releases_never_reveal_less(kind: str) -> None:
             return
         together = safe_compose(bound, other)
         if together is not None:
-            assert together._delta_at(epsilon) >= bound._delta_at(epsilon) * (1 - 1e-12)
+            assert together.delta_at(epsilon) >= bound.delta_at(epsilon) * (1 - 1e-12)
 
     law()
 
@@ -107,13 +107,13 @@ def test_composition_of_randomised_response_is_above_the_enumerated_product(
         pair = second.product(pair, second.randomized_response(epsilon))
     exact = second.both(*pair, at)
     bounds = [tacit.Pure(epsilon=e) for e in parts]
-    assert tacit.compose(*bounds)._delta_at(at) >= exact - 1e-12
+    assert tacit.compose(*bounds).delta_at(at) >= exact - 1e-12
     approximate = [tacit.Approximate(epsilon=e, delta=0.0) for e in parts]
     for slack in (1e-3, 0.1):
         advanced = tacit.compose(*approximate, law="advanced", slack=slack)
-        assert advanced._delta_at(at) >= exact - 1e-12
+        assert advanced.delta_at(at) >= exact - 1e-12
     rho = tacit.compose(*bounds, law="compose-concentrated")
-    assert rho._delta_at(at) >= exact - 1e-12
+    assert rho.delta_at(at) >= exact - 1e-12
     curve = tacit.compose(*bounds, law="compose-renyi")
     for order in (1.5, 2.0, 7.0):
         assert curve.renyi(order) >= second.renyi(*pair, order) * (1 - 1e-9)

@@ -26,7 +26,7 @@ def test_conversions_of_gaussian_noise_are_above_the_integrated_profile(mu: floa
     renyi = tacit.convert(start, tacit.Renyi)
     for bound in (start, concentrated, renyi, tacit.convert(concentrated, tacit.Renyi)):
         for epsilon, value in exact.items():
-            assert bound._delta_at(epsilon) >= value - 1e-12
+            assert bound.delta_at(epsilon) >= value - 1e-12
     for delta in (1e-3, 1e-6):
         for point in (
             tacit.convert(concentrated, tacit.Approximate, delta=delta),
@@ -55,7 +55,7 @@ def test_conversions_of_pure_are_above_randomised_response_and_nearly_reach_it(e
         tacit.convert(start, tacit.Renyi, law="pure-to-renyi-printed"),
     ):
         for at in (0.0, epsilon / 3, epsilon * 0.9):
-            assert bound._delta_at(at) >= second.both(*pair, at) * (1 - 1e-9)
+            assert bound.delta_at(at) >= second.both(*pair, at) * (1 - 1e-9)
     # mu is the smallest possible: the Gaussian curve touches that of randomised response at epsilon = 0
     mu = tacit.convert(start, tacit.GaussianDP)
     assert mu.delta(0.0) == pytest.approx(second.both(*pair, 0.0), rel=1e-6)

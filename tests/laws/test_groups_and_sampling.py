@@ -63,7 +63,7 @@ def test_larger_groups_are_promised_less(bound: Bound, size: int) -> None:
     except tacit.NoLaw:
         return
     for e in EPSILONS:
-        assert small._delta_at(e) <= large._delta_at(e) * (1 + 1e-12) or isinstance(bound, tacit.Renyi)
+        assert small.delta_at(e) <= large.delta_at(e) * (1 + 1e-12) or isinstance(bound, tacit.Renyi)
     assert tacit.group(bound, size=1) == bound
 
 
@@ -128,7 +128,7 @@ def test_poisson_sampling_against_enumeration(rate: float, epsilon: float) -> No
             for e in EPSILONS:
                 value = second.hockey_stick(one, two, e)
                 for bound in (pure, approximate, curve):
-                    assert value <= bound._delta_at(e) + 1e-12
+                    assert value <= bound.delta_at(e) + 1e-12
             for order in (2.0, 3.0, 6.0):
                 assert second.renyi(one, two, order) <= curve.renyi(order) * (1 + 1e-9)
     assert reached >= 0.95 * float(pure.epsilon)  # type: ignore[attr-defined]
@@ -150,8 +150,8 @@ def test_sampling_without_replacement_against_enumeration(size: int, epsilon: fl
         for one, two in ((p, q), (q, p)):
             for e in EPSILONS:
                 value = second.hockey_stick(one, two, e)
-                assert value <= pure._delta_at(e) + 1e-12
-                assert value <= curve._delta_at(e) + 1e-12
+                assert value <= pure.delta_at(e) + 1e-12
+                assert value <= curve.delta_at(e) + 1e-12
             for order in (2.0, 3.0, 6.0):
                 assert second.renyi(one, two, order) <= curve.renyi(order) * (1 + 1e-9)
 
@@ -190,7 +190,7 @@ def test_sampling_never_hurts(bound: Bound, rate: float) -> None:
     for scheme in ("poisson", "without-replacement"):
         after = tacit.subsample(bound, rate=rate, scheme=scheme)
         for e in EPSILONS:
-            assert after._delta_at(e) <= bound._delta_at(e) * (1 + 1e-12)
+            assert after.delta_at(e) <= bound.delta_at(e) * (1 + 1e-12)
 
 
 def test_rates_of_zero_and_one() -> None:
@@ -214,7 +214,7 @@ def test_what_sampling_refuses() -> None:
     replace = tacit.Guarantee(bound=tacit.Pure(epsilon=1), unit=tacit.rows(neighbours="replace-one"))
     with pytest.raises(tacit.NoLaw, match="poisson"):
         replace.subsampled(rate=0.1, scheme="poisson")
-    assert replace.subsampled(rate=0.1, scheme="without-replacement").bound._delta_at(0.5) == 0.0
+    assert replace.subsampled(rate=0.1, scheme="without-replacement").bound.delta_at(0.5) == 0.0
     add = tacit.Guarantee(bound=tacit.Pure(epsilon=1), unit=tacit.rows())
     with pytest.raises(tacit.NoLaw, match="without-replacement"):
         add.subsampled(rate=0.1, scheme="without-replacement")

@@ -29,16 +29,16 @@ def consequences(draw: st.DrawFn, source: Bound) -> Bound:
     kind = draw(st.sampled_from(["approximate", "renyi", "pure", "concentrated", "gaussian", "pointwise"]))
     epsilon = draw(st.sampled_from([0.05, 0.5, 2.0]))
     if kind == "approximate":
-        return tacit.Approximate(epsilon=epsilon, delta=min(0.99, source._delta_at(epsilon) * nudge))
+        return tacit.Approximate(epsilon=epsilon, delta=min(0.99, source.delta_at(epsilon) * nudge))
     if kind == "pointwise":
-        return tacit.Pointwise(epsilon=epsilon * 3, delta=min(0.99, source._delta_at(epsilon) * nudge))
+        return tacit.Pointwise(epsilon=epsilon * 3, delta=min(0.99, source.delta_at(epsilon) * nudge))
     if kind == "renyi":
         try:
             return tacit.Renyi(orders=(2.0,), epsilons=(source.renyi(2.0) * nudge,))
         except tacit.NoLaw:
             return source
     if kind == "pure":
-        pure = source._epsilon_at(0.0)
+        pure = source.epsilon_at(0.0)
         return tacit.Pure(epsilon=pure * nudge) if math.isfinite(pure) else source
     if isinstance(source, tacit.Pure | tacit.GaussianDP):
         target = tacit.Concentrated if kind == "concentrated" else tacit.GaussianDP
@@ -94,17 +94,17 @@ def test_never_true_where_the_curve_says_false(data: st.DataObject) -> None:
     if isinstance(a, tacit.Pure) and a.epsilon < 30:
         pair = second.randomized_response(float(a.epsilon))
         for e in EPSILONS:
-            assert second.both(*pair, e) <= b._delta_at(e) * (1 + 1e-9) + 1e-14
+            assert second.both(*pair, e) <= b.delta_at(e) * (1 + 1e-9) + 1e-14
     if isinstance(a, tacit.GaussianDP):
         for e in EPSILONS:
-            assert a.delta(e) <= b._delta_at(e) * (1 + 1e-9) + 1e-300
+            assert a.delta(e) <= b.delta_at(e) * (1 + 1e-9) + 1e-300
         for order in ORDERS:
             with contextlib.suppress(tacit.NoLaw):
                 assert order * a.mu**2 / 2 <= b.renyi(order) * (1 + 1e-12)
     if isinstance(a, tacit.Approximate) and a.epsilon < 30:
         pair = second.worst_approximate(float(a.epsilon), float(a.delta))
         for e in EPSILONS:
-            assert second.both(*pair, e) <= b._delta_at(e) * (1 + 1e-9) + 1e-14
+            assert second.both(*pair, e) <= b.delta_at(e) * (1 + 1e-9) + 1e-14
 
 
 @given(epsilons, deltas, epsilons, deltas)
@@ -171,5 +171,5 @@ def test_pointwise_does_not_survive_post_processing() -> None:
 def test_post_processing_never_hurts(bound: Bound) -> None:
     after = tacit.post_process(bound)
     for e in EPSILONS:
-        assert after._delta_at(e) <= bound._delta_at(e)
+        assert after.delta_at(e) <= bound.delta_at(e)
     assert promise(bound).implies(promise(after))

@@ -20,11 +20,11 @@ AT = (0.0, 0.1, 0.5, 1.0, 2.0)
 
 @given(any_closed)
 def test_the_profile_of_a_bound_is_its_curve(bound: Bound) -> None:
-    if not any(bound.parameters.values()) or bound._delta_at(0.0) == 0:
+    if not any(bound.parameters.values()) or bound.delta_at(0.0) == 0:
         return
     curve = tacit.Profile.of(bound)
     for epsilon in AT:
-        assert curve.delta(epsilon) == pytest.approx(bound._delta_at(epsilon), rel=1e-9, abs=1e-15)
+        assert curve.delta(epsilon) == pytest.approx(bound.delta_at(epsilon), rel=1e-9, abs=1e-15)
 
 
 @settings(max_examples=25)
@@ -144,14 +144,14 @@ def test_group_and_sampled_curves_are_above_the_exact_ones() -> None:
     noise = tacit.Profile.laplace(epsilon=0.5)
     for at in AT:
         exact = tacit.Profile.laplace(epsilon=1.0).delta(at)  # two steps move the mean by two
-        assert tacit.group(noise, size=2)._delta_at(at) >= exact - 1e-12
+        assert tacit.group(noise, size=2).delta_at(at) >= exact - 1e-12
     assert tacit.group(tacit.Profile.gaussian(mu=0.5), size=2) == tacit.Profile.gaussian(mu=1.0)
     sampled = tacit.subsample(tacit.GaussianDP(mu=1.0), rate=0.25, scheme="without-replacement")
     for at in AT:
         inner = math.log1p(math.expm1(at) / 0.25)
-        assert sampled._delta_at(at) == pytest.approx(0.25 * tacit.GaussianDP(mu=1.0).delta(inner), rel=1e-6)
-    assert tacit.repeat(sampled, 4)._delta_at(0.5) >= sampled._delta_at(0.5)
-    assert tacit.repeat(tacit.group(noise, size=2), 3)._delta_at(1.0) >= tacit.group(noise, size=2)._delta_at(
+        assert sampled.delta_at(at) == pytest.approx(0.25 * tacit.GaussianDP(mu=1.0).delta(inner), rel=1e-6)
+    assert tacit.repeat(sampled, 4).delta_at(0.5) >= sampled.delta_at(0.5)
+    assert tacit.repeat(tacit.group(noise, size=2), 3).delta_at(1.0) >= tacit.group(noise, size=2).delta_at(
         1.0
     )
 
@@ -164,7 +164,7 @@ def test_across_kinds_the_profile_is_the_common_ground() -> None:
     apart = tacit.Concentrated(rho=0.02).epsilon(1e-6) + 0.1
     assert mixed.epsilon(1.2e-6) <= apart * 1.01
     renyi = tacit.convert(tacit.GaussianDP(mu=0.3), tacit.Renyi)
-    assert tacit.compose(renyi, tacit.Approximate(epsilon=0.1, delta=1e-7))._delta_at(1.0) >= (
+    assert tacit.compose(renyi, tacit.Approximate(epsilon=0.1, delta=1e-7)).delta_at(1.0) >= (
         tacit.GaussianDP(mu=0.3).delta(1.0)
     )
 

@@ -40,7 +40,7 @@ def test_event(mechanism: Mechanism) -> None:
     event = mechanism.event
     assert loads(dumps(event)) == event
     cost = account(event, delta=1e-6, neighbours="replace-one").epsilon
-    stated = mechanism.bound._epsilon_at(1e-6)
+    stated = mechanism.bound.epsilon_at(1e-6)
     if isinstance(mechanism, m.Gaussian) and mechanism.dimension > 1:
         stated = Concentrated(rho=mechanism.rho).epsilon(
             1e-6

@@ -233,7 +233,7 @@ def test_guarantee_is_the_noises() -> None:
     assert mechanism.event == mechanism.noise.event
     assert mechanism.noise_law["threshold"] == mechanism.threshold
     normal = SparseHistogram.for_target(epsilon=1, delta=1e-6, sensitivity=L2.root(2), domain=1 << 64)
-    assert normal.bound._delta_at(1.0) <= 1e-6
+    assert normal.bound.delta_at(1.0) <= 1e-6
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=["laplace", "gaussian"])

@@ -107,7 +107,7 @@ def test_what_one_unit_can_do(unit, of, contribution, l1) -> None:
     assert float(mechanism.noise.noise_scale) == 2 * l1
     assert mechanism.threshold == math.floor(2 * l1 * math.log(question.domain))
     if l1 <= 2:
-        assert question.mechanism(epsilon=1, delta=1e-6).bound._delta_at(1.0) <= 1e-6
+        assert question.mechanism(epsilon=1, delta=1e-6).bound.delta_at(1.0) <= 1e-6
 
 
 def test_described_in_plain_values() -> None:

@@ -245,7 +245,7 @@ def _read(bound: Bound, level: float, at_delta: bool) -> Interval:
         if at_delta:
             return bound.epsilon_between(level, tolerance=TOLERANCE)
         return bound.delta_between(level, tolerance=TOLERANCE)
-    high = bound._epsilon_at(level) if at_delta else bound._delta_at(level)
+    high = bound.epsilon_at(level) if at_delta else bound.delta_at(level)
     return Interval(low=0.0, high=high)
 
 

@@ -102,7 +102,7 @@ class Treatment:
             return None
         if self.price.kind == "approximate":
             return self.price.epsilon
-        return Fraction(self.bound._epsilon_at(down(self.delta)))
+        return Fraction(self.bound.epsilon_at(down(self.delta)))
 
     @property
     def bound(self) -> Bound:
@@ -329,7 +329,7 @@ def _cheaper(options: dict[str, Block], price: Price, budget: Bound | None) -> T
         costs, what = {name: float(block.rho) for name, block in options.items()}, "rho"
     elif price.delta is not None and not isinstance(budget, Pure):
         delta, what = down(price.delta), "epsilon"
-        costs = {name: block.bound._epsilon_at(delta) for name, block in options.items()}
+        costs = {name: block.bound.epsilon_at(delta) for name, block in options.items()}
     else:
         reason = "Laplace noise: the least that stays within the asked error"
         return Treatment(blocks=(options["Laplace"],), price=price, reason=reason)

@@ -132,7 +132,7 @@ def _belief(bound: Bound, unit: Unit, condition: Condition) -> str:
     kind = "of whatever kind" if isinstance(condition, Always) else "of whatever kind they can do"
     return (
         f"Taking part multiplies the expected harm from the publication, {kind}, by at most "
-        f"{_factor(bound._epsilon_at(level))}, plus {_small(reached.addend)} of the worst harm imaginable."
+        f"{_factor(bound.epsilon_at(level))}, plus {_small(reached.addend)} of the worst harm imaginable."
     )
 
 

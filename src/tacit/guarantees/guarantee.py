@@ -62,13 +62,21 @@ class Guarantee:
             )
 
     # --- reading -------------------------------------------------------------------------------------
-    def delta(self, epsilon: float) -> float:
+    def delta_at(self, epsilon: float) -> float:
         """The bound's delta at this epsilon."""
-        return self.bound._delta_at(epsilon)
+        return self.bound.delta_at(epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The bound's epsilon at this delta."""
+        return self.bound.epsilon_at(delta)
+
+    def delta(self, epsilon: float) -> float:
+        """Short for `delta_at`."""
+        return self.delta_at(epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """The bound's epsilon at this delta."""
-        return self.bound._epsilon_at(delta)
+        """Short for `epsilon_at`."""
+        return self.epsilon_at(delta)
 
     def renyi(self, order: float) -> float:
         """The bound's Rényi divergence at this order."""

@@ -50,7 +50,7 @@ def power(bound: Bound, size: float) -> float:
     if isinstance(bound, Approximate | Pure):
         return min(
             _power_at(s, 0.0, bound._delta(0.0)),
-            _power_at(s, float(bound.epsilon), bound._delta_at(bound.epsilon)),
+            _power_at(s, float(bound.epsilon), bound.delta_at(bound.epsilon)),
         )
     return min(1.0, min(_power_at(s, e, bound._delta(e)) for e in _search_points(bound)))
 
@@ -172,7 +172,7 @@ def incentive(bound: Bound, *, delta: float | None = None) -> Incentive:
     _bound(bound)
     own = float(bound.delta) if isinstance(bound, Approximate) else 0.0
     level = own if delta is None else probability("delta", delta)
-    epsilon = bound._epsilon_at(level)
+    epsilon = bound.epsilon_at(level)
     if math.isinf(epsilon):
         raise NoLaw(
             operation=f"the incentive reading at delta = {level:g}",

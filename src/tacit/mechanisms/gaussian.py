@@ -180,7 +180,7 @@ class Gaussian(AdditiveMechanism):
             raise InvalidParameter(parameter="epsilon", value=epsilon, must="be at least 0")
         if self.dimension == 1:
             return scalar_delta(self.law, math.isqrt(self.sensitivity.squared_steps(self.step)), exact)
-        return self.bound._delta_at(up(exact))
+        return self.bound.delta_at(up(exact))
 
     @property
     def event(self) -> Event:

@@ -61,7 +61,7 @@ class PoissonSampledEvent(SimpleEvent):
         if inner is None:
             return None
         sampled = subsample(Pure(epsilon=inner), rate=self.sampling_rate, scheme="poisson")
-        return sampled._epsilon_at(0.0)
+        return sampled.epsilon_at(0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

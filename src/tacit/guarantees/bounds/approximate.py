@@ -32,8 +32,8 @@ class Approximate(Bound):
     delta: Level
 
     def __init__(self, *, epsilon: float, delta: float) -> None:
-        object.__setattr__(self, "epsilon", Level(non_negative("epsilon", epsilon), self._epsilon_at))
-        object.__setattr__(self, "delta", Level(probability("delta", delta, below_one=True), self._delta_at))
+        object.__setattr__(self, "epsilon", Level(non_negative("epsilon", epsilon), self.epsilon_at))
+        object.__setattr__(self, "delta", Level(probability("delta", delta, below_one=True), self.delta_at))
 
     def _delta(self, epsilon: float) -> float:
         own, stated = float(self.epsilon), float(self.delta)

@@ -41,18 +41,21 @@ class Level(float):
 class Bound(ABC):
     """How much may be revealed. Subclasses are frozen data classes, valid from birth.
 
-    `delta(epsilon)` is the smallest certified delta such that the mechanism is (epsilon, delta)-private;
-    `epsilon(delta)` its inverse (infinite where no epsilon will do); `renyi(order)` a bound on the Rényi
-    divergence of that order between neighbours, or NoLaw where no theorem gives one.
+    `delta_at(epsilon)` is the smallest certified delta such that the mechanism is (epsilon, delta)-private;
+    `epsilon_at(delta)` its inverse (infinite where no epsilon will do); `renyi(order)` a bound on the Rényi
+    divergence of that order between neighbours, or NoLaw where no theorem gives one. `delta(epsilon)` and
+    `epsilon(delta)` are short for the first two.
     """
 
     __slots__ = ()
     kind: ClassVar[str]
 
-    def _delta_at(self, epsilon: float) -> float:
+    def delta_at(self, epsilon: float) -> float:
+        """The smallest certified delta such that (epsilon, delta)-privacy holds: a point of the privacy profile."""
         return self._delta(non_negative("epsilon", epsilon, finite=False))
 
-    def _epsilon_at(self, delta: float) -> float:
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest certified epsilon such that (epsilon, delta)-privacy holds; infinite where none will do."""
         level = probability("delta", delta)
         return 0.0 if level == 1 else self._epsilon(level)
 

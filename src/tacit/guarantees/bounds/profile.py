@@ -53,11 +53,11 @@ class Profile(Bound):
     # --- reading -------------------------------------------------------------------------------------
     def delta(self, epsilon: float) -> float:
         """The certified upper end of the curve at this epsilon."""
-        return self._delta_at(epsilon)
+        return self.delta_at(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """The certified upper end of the inverse curve at this delta."""
-        return self._epsilon_at(delta)
+        return self.epsilon_at(delta)
 
     def delta_between(self, epsilon: float, *, tolerance: float = 2e-4) -> Interval:
         """The certified enclosure [low, high] of the curve at this epsilon; `tolerance` is relative."""

@@ -31,11 +31,11 @@ class Pure(Bound):
 
     def __init__(self, *, epsilon: float) -> None:
         value = non_negative("epsilon", epsilon)
-        object.__setattr__(self, "epsilon", Level(value, self._epsilon_at))
+        object.__setattr__(self, "epsilon", Level(value, self.epsilon_at))
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon."""
-        return self._delta_at(epsilon)
+        return self.delta_at(epsilon)
 
     def _delta(self, epsilon: float) -> float:
         own = float(self.epsilon)

@@ -63,11 +63,11 @@ class Renyi(Bound):
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon."""
-        return self._delta_at(epsilon)
+        return self.delta_at(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon at this delta."""
-        return self._epsilon_at(delta)
+        return self.epsilon_at(delta)
 
     def _delta(self, epsilon: float) -> float:
         if math.isinf(epsilon):

@@ -349,9 +349,9 @@ def _point(bound: Bound, delta: float | None, epsilon: float | None) -> Approxim
         )
     if delta is not None:
         d = probability("delta", delta, below_one=True)
-        return _finite_approximate(bound._epsilon_at(d), d, bound)
+        return _finite_approximate(bound.epsilon_at(d), d, bound)
     at = non_negative("epsilon", epsilon)
-    return Approximate(epsilon=at, delta=bound._delta_at(at))
+    return Approximate(epsilon=at, delta=bound.delta_at(at))
 
 
 def _finite_approximate(epsilon: float, delta: float, bound: Bound) -> Approximate:
