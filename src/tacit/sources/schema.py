@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import EmptyComposition, MissingBounds, UnknownColumn, WrongType
+from tacit.ledger.canonical import canonical
 from tacit.sources.checks import finite, refuse
 from tacit.sources.columns import (
     Category,
@@ -112,7 +113,7 @@ def check_names(names: Iterable[str]) -> None:
 class Schema(Mapping[str, Column]):
     """The declared columns by name; asking for another one is an error that names the nearest."""
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_columns", "_text")
 
     def __init__(self, columns: Mapping[str, Column]) -> None:
         if not isinstance(columns, Mapping):
@@ -137,6 +138,7 @@ class Schema(Mapping[str, Column]):
                 )  # fmt: skip
         check_names(columns)
         self._columns = dict(columns)
+        self._text = ""
 
     def __getitem__(self, name: str) -> Column:
         try:
@@ -177,3 +179,21 @@ class Schema(Mapping[str, Column]):
     def describe(self) -> dict[str, dict[str, Any]]:
         """All declarations as plain values."""
         return {name: column.describe() for name, column in self._columns.items()}
+
+    @property
+    def text(self) -> str:
+        """All declarations as one canonical text, made once; numbers that JSON does not have are written as text."""
+        if not self._text:
+            self._text = canonical(_written(self.describe()), what="schema")
+        return self._text
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _written(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return list(value) if WRITTEN.issuperset(map(type, value)) else [_written(v) for v in value]
+    return value if value is None or isinstance(value, str | int | bool) else str(value)
+
+
+WRITTEN = frozenset({str, int, bool, type(None)})

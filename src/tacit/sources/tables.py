@@ -24,6 +24,7 @@ from tacit.sources.opening.files import Files
 from tacit.sources.opening.frames import open_frame
 from tacit.sources.opening.parquet import open_parquet
 from tacit.sources.opening.textfiles import open_text
+from tacit.sources.places import Lists
 from tacit.sources.schema import Schema
 from tacit.sources.selection import selected
 
@@ -69,8 +70,10 @@ class Table:
         self._seen = self.stamp()
         self._digests: dict[bytes, str] = {}
         self._stamped: dict[bytes, Stamp] = {}
+        self._declared = ""
         self.bounded: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}
+        self.lists: Lists = {}
         self.relation = selected(
             relation, self.columns, schema=schema, person=self.person, engine=self.dialect, source=self.source
         )
@@ -150,12 +153,13 @@ class Table:
         if key in self._digests and kept and stamp == self._stamped.get(key):
             return self._digests[key]
         self._stamped[key] = stamp
-        declared = json.dumps(self.schema.describe(), sort_keys=True, default=str)
+        if not self._declared:
+            self._declared = json.dumps(self.schema.describe(), sort_keys=True, default=str)
         if files:
-            self._digests[key] = digests.of_files(files, key, declared)
+            self._digests[key] = digests.of_files(files, key, self._declared)
         else:
             self._digests[key] = digests.of_table(
-                self.relation, self.columns, key, declared, engine=self.dialect
+                self.relation, self.columns, key, self._declared, engine=self.dialect
             )
         return self._digests[key]
 

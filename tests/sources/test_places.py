@@ -1,0 +1,111 @@
+"""Keys become places on the axes in the same way, however they come in batches and in whatever order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tacit.guarantees import rows
+from tacit.ledger.canonical import canonical, canonical_table
+from tacit.sources import Schema, category, flag, integer, number, open_table
+from tacit.sources import engines as engines_room
+from tacit.sources.aggregates import Rows
+from tacit.sources.axes import Listed, axes_of
+from tacit.sources.places import in_order, positions, texts
+from tacit.sources.query import Request, run
+
+WORDS = [f"word {i * 7919 % 1000}" for i in range(1000)]
+
+
+def read(table: pa.Table, schema: Schema, *by: str, sparse: bool = False) -> Any:
+    request = Request(axes=axes_of(by, schema), aggregates=(Rows(),), sparse=sparse)
+    with open_table(table, schema=schema, unit=rows()) as opened:
+        return run(opened, [request])[0]
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000, 100_000])
+@pytest.mark.parametrize("words", [True, False])
+def test_a_long_list_is_the_same_in_batches_of_any_size(monkeypatch: Any, batch: int, words: bool) -> None:
+    monkeypatch.setattr(engines_room, "BATCH", batch)
+    declared = WORDS if words else [i * 7919 % 1000 for i in range(1000)]
+    held = [declared[i % 990] for i in range(2500)] + ["no such word" if words else 5000] * 3 + [None]
+    cells = read(pa.table({"k": held}), Schema({"k": category(declared)}), "k")
+    expected = [sum(1 for h in held if h == d) for d in declared]
+    assert cells.values[Rows()].tolist() == expected
+
+
+@pytest.mark.parametrize("batch", [1, 7, 100_000])
+def test_occupied_cells_of_a_long_list_are_the_same_in_batches_of_any_size(
+    monkeypatch: Any, batch: int
+) -> None:
+    monkeypatch.setattr(engines_room, "BATCH", batch)
+    held = [WORDS[i % 500] for i in range(1200)] + ["no such word", None]
+    schema = Schema({"k": category(WORDS), "f": flag()})
+    cells = read(pa.table({"k": held, "f": [i % 2 == 0 for i in range(1202)]}), schema, "k", "f", sparse=True)
+    found = dict(
+        zip(np.asarray(cells.keys[0]).astype(int).tolist(), cells.values[Rows()].tolist(), strict=True)
+    )
+    expected: dict[int, int] = {}
+    for i, h in enumerate(held[:1200]):
+        place = WORDS.index(h) * 2 + (i % 2 == 0)
+        expected[place] = expected.get(place, 0) + 1
+    assert found == expected
+
+
+@pytest.mark.parametrize("sorts", [True, False])
+def test_unknown_keys_come_in_the_order_of_their_text(monkeypatch: Any, sorts: bool) -> None:
+    if not sorts:
+        monkeypatch.setattr(engines_room.DuckDB, "in_order", lambda self, query, keys: query)
+    held = ["b", "B", "é", "zz", "", "a\0", "a", "\U0001f600", "￿", "10", "9", None] * 3
+    cells = read(pa.table({"k": held}), Schema({"k": category()}), "k")
+    assert cells.keys[0].tolist() == sorted({h for h in held if h is not None})
+    assert cells.values[Rows()].tolist() == [3] * 11
+    n = [i % 12 for i in range(len(held))]
+    both = read(pa.table({"k": held, "n": n}), Schema({"k": category(), "n": integer(0, 11)}), "n", "k")
+    pairs = list(zip(both.keys[0].tolist(), both.keys[1].tolist(), strict=True))
+    assert pairs == sorted({(m, h) for m, h in zip(n, held, strict=True) if h is not None})
+
+
+def test_bytes_that_are_no_text_have_no_key() -> None:
+    raw = pa.chunked_array([pa.array([b"a", b"\xff", None]), pa.array([b"\xc3\xa9"])])
+    assert texts(raw).to_pylist() == ["a", None, None, "é"]
+    assert texts(pa.chunked_array([pa.array([b"a", None])])).to_pylist() == ["a", None]
+
+
+def test_what_is_not_in_order_is_seen() -> None:
+    assert in_order([pa.array(["a", "b", "c"])])
+    assert not in_order([pa.array(["a", "c", "b"])])
+    assert not in_order([pa.array(["a", "a"])])
+    assert in_order([pa.array(["a", "a", "b"]), pa.array([1, 2, 0])])
+    assert not in_order([pa.array(["a", "a", "b"]), pa.array([2, 1, 0])])
+    assert in_order([])
+
+
+def test_a_list_is_made_once_for_a_table() -> None:
+    axis, lists = Listed(column="k", values=tuple(WORDS)), {}
+    first = positions(axis, pa.array(["word 7919"]), coded=False, lists=lists)
+    kept = dict(lists)
+    positions(Listed(column="k", values=tuple(WORDS)), pa.array(["x"]), coded=False, lists=lists)
+    assert list(map(id, kept.values())) == list(map(id, lists.values()))
+    assert first[1].tolist() == [False]
+    other = Listed(column="k", values=(*WORDS[:1], "in between", *WORDS[2:]))
+    assert positions(other, pa.array(["in between"]), coded=False, lists=lists)[0].tolist() == [1]
+
+
+def test_a_table_of_canonical_texts_is_the_canonical_text_of_the_table() -> None:
+    value = {"b": [1, "x", None], "a": {"d": 1.5, "c": True}, "é": "ü", "": []}
+    assert canonical_table({k: canonical(v) for k, v in value.items()}) == canonical(value)
+
+
+def test_the_text_of_a_schema_says_all_that_it_declares() -> None:
+    schema = Schema({"k": category(["b", "a"]), "n": category([3, 1]), "x": number(0, 1), "y": integer(0, 9)})
+    said = json.loads(schema.text)
+    assert said["k"] == {"type": "category", "values": ["b", "a"], "missing": None}
+    assert said["n"]["values"] == [3, 1]
+    assert said["x"]["low"] == "0.0", "a float is written as its text"
+    assert said["y"]["high"] == 9
+    assert schema.text == Schema(dict(schema)).text
