@@ -178,13 +178,12 @@ def _named(asks: Sequence[Ask]) -> list[Ask]:
 
 
 def _title(a: Ask) -> str:
-    said = a.statistic.describe()
-    words = [said["kind"]]
+    words = [a.statistic.kind]
     for key in ("column", "numerator", "denominator", "columns", "of"):
-        value = said.get(key)
-        listed = value if isinstance(value, list) else [value] if value else []
+        value = getattr(a.statistic, key, None)
+        listed = value if isinstance(value, list | tuple) else [value] if value else []
         words += [str(v) for v in listed if v != "rows"]
-    keys = [b if isinstance(b, str) else b["column"] for b in said.get("by", [])]
+    keys = [b if isinstance(b, str) else b.column for b in a.statistic.by]
     words += ["by", *keys] if keys else []
     return re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(words)).strip("-")[:70] or "release"
 

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from tacit.errors import InvalidParameter
@@ -63,8 +64,11 @@ def _only_plain(value: Any, what: str, depth: int = 0) -> None:
                 raise _not_plain(what)
             _only_plain(inner, what, depth + 1)
     elif isinstance(value, list | tuple):
-        if PLAIN.issuperset(map(type, value)):
-            return  # a list of a million keys, at the speed of a set
+        kinds = set(map(type, value))
+        if kinds <= {list, tuple}:
+            kinds = set(map(type, chain.from_iterable(value)))
+        if kinds <= PLAIN:
+            return  # a million keys, or pairs of them, at the speed of a set
         for inner in value:
             _only_plain(inner, what, depth + 1)
     elif not (value is None or isinstance(value, str | int | float)):

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tacit.errors import UnitMismatch
 from tacit.sources import door
-from tacit.sources.aggregates import Aggregate, People, is_wide
+from tacit.sources.aggregates import Aggregate, People, Rows, is_wide
 from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.occupied import Occupied, domain_of, key_limbs, labels_at, limb_key
@@ -106,22 +106,39 @@ def _cells(table: Table, requests: Sequence[Request], key: bytes | None) -> list
 def _passes(table: Table, requests: Sequence[Request], key: bytes | None) -> list[tuple[Any, list[int]]]:
     """Which requests are answered by one query. Decided by the requests alone, never by data."""
     passes: list[tuple[Any, list[int]]] = []
-    for index, request in enumerate(requests):
-        relation = bounded_relation(table, request.limited, key=key)
+    relations = [bounded_relation(table, r.limited, key=key) for r in requests]
+    # Finer groupings first, so that those which they contain find them.
+    for index in sorted(range(len(requests)), key=lambda i: -len(requests[i].axes)):
+        request, relation = requests[index], relations[index]
         for held, members in passes:
-            if held is relation and _agree([*(requests[i] for i in members), request]):
+            together = [*(requests[i] for i in members), request]
+            if held is relation and _agree(together) and (_saves(together) or not table.dialect.batchwise):
                 members.append(index)
                 break
         else:
             passes.append((relation, [index]))
-    return passes
+    return [(relation, sorted(members)) for relation, members in passes]
+
+
+def _saves(requests: Sequence[Request]) -> bool:
+    """Is one pass less work than one more? Not where a finer grouping than anybody asks for saves counting alone.
+
+    A grouping by two keys takes longer than two by one each; a sum takes longer than both.
+    """
+    finest = {a for r in requests for a in r.axes}
+    if any(set(r.axes) == finest for r in requests):
+        return True
+    *before, last = requests
+    shared = {a for r in before for a in r.aggregates} & set(last.aggregates)
+    return any(a != Rows() for a in shared)
 
 
 def _agree(requests: Sequence[Request]) -> bool:
     """May one grouping, by all the axes of these requests, answer each of them as if it were alone?
 
     Requests for the same cells always. Otherwise the cells of some are sums of finer ones: whoever asks for people,
-    for unknown keys or for occupied cells must ask for the finest grouping itself, and that must be small.
+    for unknown keys or for occupied cells must ask for the finest grouping itself, and where nobody asks for that
+    it must be small.
     """
     first = requests[0]
     if all(r.axes == first.axes and r.sparse == first.sparse for r in requests):
@@ -131,7 +148,8 @@ def _agree(requests: Sequence[Request]) -> bool:
     finest = {a for r in requests for a in r.axes}
     if any(set(r.axes) != finest and not all(a.additive for a in r.aggregates) for r in requests):
         return False
-    return math.prod(a.size or 1 for a in finest) <= REFINEMENT
+    asked = any(set(r.axes) == finest for r in requests)
+    return asked or math.prod(a.size or 1 for a in finest) <= REFINEMENT
 
 
 PREPARED = 64

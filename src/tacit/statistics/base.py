@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -273,8 +274,16 @@ def people_only(unit: Unit) -> None:
         )
 
 
+PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
+        kinds = set(map(type, value))
+        if kinds <= PLAIN:
+            return list(value)
+        if kinds <= {tuple, list} and PLAIN.issuperset(map(type, chain.from_iterable(value))):
+            return list(map(list, value))  # pairs of a hierarchy, a hundred thousand of them
         return [_plain(v) for v in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value

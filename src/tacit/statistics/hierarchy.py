@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import threading
+from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import members, settle
@@ -76,11 +79,10 @@ class Hierarchy(Statistic):
                 parameter="columns", value=[a.column for a in axes], must="have known keys",
                 hint="declare category([...])",
             )  # fmt: skip
-        tree, leaves, parts = self._tree(axes)
+        tree, leaves, parts = _tree(self.parents, axes)
         absent = frame.absent or not all(a.always for a in axes)
         sensitivities = {}
-        depths = _depths(tree)
-        shortest = min(depths[leaf] for leaf in leaves)
+        shortest = int(tree.depth[_places(tree, leaves)].min())
         for level, (part, nodes) in enumerate(parts):
             # A way that ends above this level counts nowhere on it.
             short = shortest < level
@@ -98,39 +100,16 @@ class Hierarchy(Statistic):
             },
         )  # fmt: skip
 
-    def _tree(self, axes: tuple[Axis, ...]) -> tuple[Tree, list[Any], list[tuple[Part, tuple[Any, ...]]]]:
-        """The tree, its leaf for each cell in order, and for each level its part and its nodes."""
-        if self.parents:
-            tree = Tree.of(self.parents)
-            leaves = list(axes[0].labels)
-            _check_leaves(tree, leaves)
-            levels = [tuple(tree.order[i] for i in level) for level in tree.levels()]
-            parts = []
-            for depth, nodes in enumerate(levels):
-                axis = Listed(column=axes[0].column, values=tuple(nodes))
-                parts.append((Part(name=f"level {depth}", axes=(axis,)), nodes))
-            return tree, leaves, parts
-        parents: dict[Hashable, Hashable | None] = {(): None}
-        nested = []
-        for depth in range(len(axes) + 1):
-            nodes = tuple(itertools.product(*(a.labels for a in axes[:depth])))
-            parents |= {node: node[:-1] for node in nodes if node}
-            nested.append((Part(name=f"level {depth}", axes=axes[:depth]), nodes))
-        return Tree(parents), list(nested[-1][1]), nested
-
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
         counts = cells[0].values[Rows(where=self.where)].ravel()
-        tree, leaves = question.details["tree"], question.details["leaves"]
-        place = {name: i for i, name in enumerate(tree.order)}
-        totals = np.zeros(len(place), dtype=counts.dtype)
-        np.add.at(totals, [place[leaf] for leaf in leaves], counts)
-        for v in range(len(place) - 1, -1, -1):
-            if tree.parent[v] >= 0:
-                totals[tree.parent[v]] += totals[v]
+        tree: Tree = question.details["tree"]
+        totals = np.zeros(len(tree.order), dtype=counts.dtype)
+        np.add.at(totals, _places(tree, question.details["leaves"]), counts)
+        for level in reversed(tree.levels()[1:]):
+            np.add.at(totals, tree.parent[level], totals[level])
         out = {}
         for part, nodes in zip(question.parts, question.details["levels"], strict=True):
-            level = totals[[place[n] for n in nodes]]
-            out[part.name] = level.reshape(tuple(a.size or 0 for a in part.axes))
+            out[part.name] = totals[_places(tree, nodes)].reshape(tuple(a.size or 0 for a in part.axes))
         return out
 
     def assemble(self, question: Question, noisy: Parts) -> Reals:
@@ -176,12 +155,55 @@ def hierarchy(
     return Hierarchy(columns=by_columns(columns), parents=given, where=filter_of(where))
 
 
+Level = tuple[Part, tuple[Any, ...]]
+
+
+Built = tuple[Tree, tuple[Any, ...], tuple[Level, ...]]
+
+_kept: deque[tuple[Pairs, tuple[Axis, ...], Built]] = deque(maxlen=4)
+_lock = threading.Lock()
+
+
+def _tree(parents: Pairs, axes: tuple[Axis, ...]) -> Built:
+    """The tree, its leaf for each cell in order, and for each level its part and its nodes.
+
+    Made once while the same statistic is asked: the same, and not an equal one, whose 1 may be another's 1.0.
+    """
+    with _lock:
+        for pairs, along, built in _kept:
+            if pairs is parents and along == axes:
+                return built
+        built = _build(parents, axes)
+        _kept.append((parents, axes, built))
+        return built
+
+
+def _build(parents: Pairs, axes: tuple[Axis, ...]) -> Built:
+    if parents:
+        tree = Tree.of(parents)
+        leaves = axes[0].labels
+        _check_leaves(tree, leaves)
+        found = []
+        for depth, level in enumerate(tree.levels()):
+            nodes = tuple(map(tree.order.__getitem__, level.tolist()))
+            axis = Listed(column=axes[0].column, values=nodes)  # type: ignore[arg-type]
+            found.append((Part(name=f"level {depth}", axes=(axis,)), nodes))
+        return tree, leaves, tuple(found)
+    above: dict[Hashable, Hashable | None] = {(): None}
+    nested: list[Level] = []
+    for depth in range(len(axes) + 1):
+        cells = tuple(itertools.product(*(a.labels for a in axes[:depth])))
+        above |= {cell: cell[:-1] for cell in cells if cell}
+        nested.append((Part(name=f"level {depth}", axes=axes[:depth]), cells))
+    return Tree(above), nested[-1][1], tuple(nested)
+
+
 def _is_key(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | tuple)
 
 
-def _depths(tree: Tree) -> dict[Hashable, int]:
-    return dict(zip(tree.order, (int(d) for d in tree.depth), strict=True))
+def _places(tree: Tree, nodes: Sequence[Any]) -> npt.NDArray[np.int64]:
+    return np.fromiter(map(tree.place.__getitem__, nodes), dtype=np.int64, count=len(nodes))
 
 
 def _check_leaves(tree: Tree, leaves: Sequence[Any]) -> None:
@@ -214,7 +236,7 @@ def tree_sensitivity(
     """
     base, size = base_unit(unit)
     m = row_limit(unit)
-    weight = [int(levels is None or int(d) in levels) for d in tree.depth]
+    weight = [int(levels is None or d in levels) for d in tree.depth.tolist()]
     longest, widest = _reach(tree, leaves, weight)
     best = longest
     if replaced(unit):
@@ -226,19 +248,21 @@ def tree_sensitivity(
 
 def _reach(tree: Tree, leaves: Sequence[Any], weight: Sequence[int]) -> tuple[int, int]:
     """The weight of the heaviest way down, and that of the nodes that exactly one of two ways down has, at most."""
-    place = {name: i for i, name in enumerate(tree.order)}
-    ends = {place[leaf] for leaf in leaves}
-    top = len(place)
-    reach: list[int | None] = [0 if v in ends else None for v in range(top)] + [None]
+    top = len(tree.order)
+    reach: list[int | None] = [None] * (top + 1)
+    for leaf in leaves:
+        reach[tree.place[leaf]] = 0
+    parents = tree.parent.tolist()
     widest = 0
     for v in range(top - 1, -1, -1):
         below = reach[v]
         if below is None:
             continue
         mine = below + weight[v]
-        above = int(tree.parent[v]) if tree.parent[v] >= 0 else top
+        above = parents[v] if parents[v] >= 0 else top
         other = reach[above]
         if other is not None:
             widest = max(widest, other + mine)
-        reach[above] = mine if other is None else max(other, mine)
+        if other is None or mine > other:
+            reach[above] = mine
     return reach[top] or 0, widest

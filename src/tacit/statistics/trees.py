@@ -26,11 +26,12 @@ Whole = npt.NDArray[np.int64]
 class Tree:
     """A forest as a map child -> parent (roots map to None), checked: no cycle, no parent that is not a node.
 
-    Nodes are kept parents before children; `order` says which name each number stands for.
+    Nodes are kept parents before children; `order` says which name a number stands for, `place` the number of a name.
     """
 
     parents: Mapping[Hashable, Hashable | None]
     order: tuple[Hashable, ...] = field(init=False)
+    place: Mapping[Hashable, int] = field(init=False, repr=False, compare=False)
     parent: Whole = field(init=False, repr=False, compare=False)
     depth: Whole = field(init=False, repr=False, compare=False)
 
@@ -61,11 +62,12 @@ class Tree:
             base = -1 if node is None else depths[node]
             for step, member in enumerate(reversed(path), start=1):
                 depths[member] = base + step
-        order = tuple(sorted(parents, key=lambda n: depths[n]))
+        order = tuple(sorted(parents, key=depths.__getitem__))
         place = {name: i for i, name in enumerate(order)}
         above = np.array([-1 if parents[n] is None else place[parents[n]] for n in order], dtype=np.int64)
         object.__setattr__(self, "parents", parents)
         object.__setattr__(self, "order", order)
+        object.__setattr__(self, "place", place)
         object.__setattr__(self, "parent", above)
         object.__setattr__(self, "depth", np.array([depths[n] for n in order], dtype=np.int64))
 
