@@ -10,9 +10,10 @@ import numpy as np
 
 from tacit.curator.treatments import Noisy
 from tacit.sources.axes import Axis
+from tacit.sources.occupied import labels_at
 from tacit.statistics.base import Question
 
-__all__ = ["key_columns", "label", "raw_keys"]
+__all__ = ["key_columns", "keys_at", "label", "raw_keys"]
 
 ALL = "all"
 TAKEN = ("value", "low", "high", "quality")
@@ -37,7 +38,28 @@ def key_columns(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
 
 def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
     """The same with ranges as pairs."""
-    found = _keys(question, noisy)
+    return _renamed(_keys(question, noisy))
+
+
+def keys_at(question: Question, noisy: Noisy, places: Any) -> dict[str, list[Any]]:
+    """The same for some cells alone: of a large table the others are not made."""
+    places = np.asarray(places)
+    kind = question.statistic.kind
+    if noisy.keys is None and kind in ("margins", "hierarchy", "bounds", "quantiles"):
+        chosen = places.tolist()
+        return {name: [column[i] for i in chosen] for name, column in raw_keys(question, noisy).items()}
+    found: dict[str, list[Any]] = {}
+    if noisy.keys is not None:
+        for axis, column in zip(question.axes, noisy.keys, strict=True):
+            found[axis.column] = [column[i] for i in places.tolist()]
+    elif question.axes:
+        codes = np.unravel_index(places, tuple(a.size or 0 for a in question.axes))
+        for axis, code in zip(question.axes, codes, strict=True):
+            found[axis.column] = labels_at(axis, code).tolist()
+    return _renamed(found)
+
+
+def _renamed(found: dict[str, list[Any]]) -> dict[str, list[Any]]:
     out: dict[str, list[Any]] = {}
     for name, column in found.items():
         out[name if name not in TAKEN else _fresh(f"{name}_key", (*found, *out))] = column

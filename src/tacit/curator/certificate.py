@@ -40,9 +40,12 @@ PACKAGES = ("numpy", "duckdb", "ibis-framework", "python-flint", "cryptography",
 
 
 def certify(
-    plan: Plan, planned: Planned, *, ledger: dict[str, Any], made: dict[str, Any], values: str
+    plan: Plan, planned: Planned, *, ledger: dict[str, Any], made: dict[str, Any], values: str | None
 ) -> dict[str, Any]:
-    """The certificate of one release of a plan: `made` and `ledger` say where it comes from, `values` is its CSV."""
+    """The certificate of one release of a plan: `made` and `ledger` say where it comes from, `values` is its CSV.
+
+    Without values it is what the certificate says, with no digest of them or of itself.
+    """
     question, treatment = planned.question, planned.treatment
     theorems = dict.fromkeys([*treatment.theorems, plan.charged.theorem, "post-processing"])
     if made["data"]["bounded"]:
@@ -90,12 +93,12 @@ def certify(
             "charge": plan.charge.record,
             "charged_by": plan.charged.theorem,
         },
-        "values": {"sha256": sha256(values)},
+        "values": {} if values is None else {"sha256": sha256(values)},
         "ledger": ledger,
         "data": made["data"],
         "versions": made["versions"],
     }  # fmt: skip
-    return bound(content)
+    return content if values is None else bound(content)
 
 
 def json_text(certificate: dict[str, Any]) -> str:

@@ -327,7 +327,7 @@ def _source(source: Source | None) -> Source | None:
     if source is not None and not isinstance(source, Source):
         raise InvalidParameter(
             parameter="source", value=type(source).__name__, must="be a source of noise, or be left out",
-            hint="tacit.noise.SeededSource(1) for tests",
+            hint="tacit.noise.SeededSource(seed=1) for tests",
         )  # fmt: skip
     return source
 

@@ -64,6 +64,11 @@ class Release:
         return self._certified
 
     @property
+    def statement(self) -> dict[str, Any]:
+        """What the certificate says, before its digests: for those who show it and have no use for them."""
+        return self._certified or self.certify(values=None)
+
+    @property
     def columns(self) -> dict[str, Any]:
         """The cells as columns: keys, then value, low, high."""
         whole = self.planned.question.statistic.kind in ("count", "hierarchy", "margins", "sparse_histogram")

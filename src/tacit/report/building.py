@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Plan, Release
-from tacit.curator.cells import raw_keys
+from tacit.curator.cells import keys_at
 from tacit.curator.charges import Shared, charge
 from tacit.curator.names import file_stem
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee
 from tacit.report.numbers import three
 from tacit.report.page import report_html
+from tacit.report.pictures.choose import MOST_CELLS, MOST_POINTS
 from tacit.report.quality import QualityRule
-from tacit.report.view import BudgetPart, BudgetView, Cell, ReleaseView, ReportView
+from tacit.report.view import BudgetPart, BudgetView, Cell, ReleaseView, ReportView, Rest
+from tacit.statistics.base import Question
 
 __all__ = ["report_of", "view_of"]
 
@@ -55,8 +57,8 @@ def view_of(
             hint="tacit twin and tacit demo make some; of any other table the truth is not shown",
         )  # fmt: skip
     views = tuple(_release(r, (truth or {}).get(r.name)) for r in releases)
-    made = datetime.datetime.fromisoformat(releases[0].certificate["made"])
-    methods = tuple(dict.fromkeys(t for r in releases for t in r.certificate["theorems"]))
+    made = datetime.datetime.fromisoformat(releases[0].statement["made"])
+    methods = tuple(dict.fromkeys(t for r in releases for t in r.statement["theorems"]))
     return ReportView(
         title=title,
         made_at=made,
@@ -74,10 +76,8 @@ def _unit(plan: Plan) -> str:
 
 
 def _notes(releases: Sequence[Release], synthetic: bool) -> list[str]:
-    first = releases[0].certificate
-    covered = "; ".join(
-        dict.fromkeys(t for r in releases for t in r.certificate["intervals"]["do_not_cover"])
-    )
+    first = releases[0].statement
+    covered = "; ".join(dict.fromkeys(t for r in releases for t in r.statement["intervals"]["do_not_cover"]))
     notes = [f"The intervals do not cover {covered}.", first["computational"]]
     if not first["publishable"]:
         notes.append("The noise came from a seeded source, for a test: these numbers must not be published.")
@@ -126,17 +126,16 @@ def _sentences(text: str) -> list[str]:
 
 
 def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
-    planned, said = release.planned, release.certificate
+    planned, said = release.planned, release.statement
     statistic = said["statistic"]
     rule = _rule(release)
-    columns = raw_keys(planned.question, release.noisy)
-    keys = list(zip(*columns.values(), strict=True)) if columns else [()] * np.size(release.estimate.value)
     ends = [np.ravel(getattr(release.estimate, n)) for n in ("value", "low", "high")]
+    shown, rest = _shown(planned.question, ends, rule)
+    columns = keys_at(planned.question, release.noisy, shown)
+    keys = list(zip(*columns.values(), strict=True)) if columns else [()] * len(shown)
     cells = tuple(
-        _cell(
-            keys[i], *(float(e[i]) for e in ends), rule=rule, truth=None if truth is None else float(truth[i])
-        )
-        for i in range(len(keys))
+        _cell(k, *(float(e[i]) for e in ends), rule=rule, truth=None if truth is None else float(truth[i]))
+        for k, i in zip(keys, shown.tolist(), strict=True)
     )
     error, floor = said["error"], said["price_of_privacy"]
     stem = file_stem(release.name)
@@ -161,6 +160,25 @@ def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
         ratio=floor["ratio"],
         ratio_reason="" if floor["ratio"] is not None else floor["reason"] or NOT_KNOWN,
         rule=rule,
+        rest=rest,
+    )
+
+
+def _shown(question: Question, ends: Sequence[Any], rule: QualityRule) -> tuple[Any, Rest | None]:
+    """Which cells a page can show: all of a small table, of a large one the largest; and what is told of all."""
+    value, low, high = ends
+    if value.size <= MOST_POINTS or (question.statistic.kind == "quantiles" and not question.axes):
+        return np.arange(value.size), None
+    there = np.isfinite(value)
+    ranked = np.where(there, value, -np.inf)
+    least = np.partition(ranked, value.size - MOST_CELLS)[value.size - MOST_CELLS]
+    near = np.flatnonzero(ranked >= least)
+    shown = near[np.lexsort((near, -ranked[near], ~there[near]))][:MOST_CELLS]
+    known = there & ~np.isnan(low) & ~np.isnan(high)
+    counts = rule.counts(value, low, high)
+    halves = (np.fmax(high, value)[known] - np.fmin(low, value)[known]) / 2
+    return shown, Rest(
+        total=value.size, flag_counts=counts, typical_width=float(np.median(halves)) if halves.size else None
     )
 
 

@@ -18,7 +18,6 @@ from tacit.report.releases import (
     flag_pill,
     heading_words,
     release_section,
-    typical_width,
 )
 from tacit.report.style import style_sheet
 from tacit.report.view import ReleaseView, ReportView
@@ -101,11 +100,11 @@ def _glance(view: ReportView) -> Markup | None:
 
 
 def _glance_row(view: ReleaseView) -> Markup:
-    width = typical_width(view)
+    width = view.typical_width
     interval = "none" if width is None else f"±\u00a0{three(width)}"
     ratio = three(view.ratio) if view.ratio is not None else "not known"
     pills = [
-        tag("span", flag_pill(view, id), f" {n:,} of {len(view.cells):,}", class_="flagged")
+        tag("span", flag_pill(view, id), f" {n:,} of {view.total:,}", class_="flagged")
         for id, n in view.flag_counts.items()
     ]
     return tag(

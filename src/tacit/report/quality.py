@@ -8,11 +8,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from tacit.errors import InvalidParameter
 from tacit.report.numbers import percent, three
 
 __all__ = ["ABSENT", "CARE", "NOISY", "QualityFlag", "QualityRule"]
 
+Reals = npt.NDArray[np.float64]
 CARE = "care"
 NOISY = "noisy"
 ABSENT = "absent"
@@ -58,6 +62,16 @@ class QualityRule:
         if half > self.noisy * base:
             return NOISY
         return CARE if half > self.care * base else ""
+
+    def counts(self, value: Reals, low: Reals, high: Reals) -> dict[str, int]:
+        """How many cells carry each flag, of arrays; no number at all is no value, and an end that is none is noise."""
+        there = np.isfinite(value)
+        with np.errstate(invalid="ignore"):
+            half = (high - low) / 2
+            base = np.abs(value) if self.of is None else self.of
+            noisy = there & (np.isnan(low) | np.isnan(high) | (half > self.noisy * base))
+            care = there & ~noisy & (half > self.care * base)
+        return {ABSENT: int((~there).sum()), CARE: int(care.sum()), NOISY: int(noisy.sum())}
 
     @property
     def flags(self) -> tuple[QualityFlag, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 from tacit.report.legend import legend
@@ -12,7 +11,7 @@ from tacit.report.pictures.choose import Drawn, draw
 from tacit.report.quality import ABSENT, CARE, NOISY
 from tacit.report.view import Cell, ReleaseView
 
-__all__ = ["anchor", "certificate_link", "flag_pill", "heading_words", "release_section", "typical_width"]
+__all__ = ["anchor", "certificate_link", "flag_pill", "heading_words", "release_section"]
 
 TRUTH_WORDS = "synthetic: the truth is shown only because this survey is public and made up"
 
@@ -85,18 +84,18 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
 
 
 def _more(view: ReleaseView, drawn: Drawn) -> str:
-    left = len(view.cells) - len(drawn.cells)
+    left = view.total - len(drawn.cells)
     if not left:
         return ""
     where = f"in {view.values}" if view.values else "in the file of values"
-    return f"Shown: the largest {len(drawn.cells)} of {len(view.cells):,} cells, and {left:,} more {where}. "
+    return f"Shown: the largest {len(drawn.cells)} of {view.total:,} cells, and {left:,} more {where}. "
 
 
 def _facts(view: ReleaseView) -> Markup:
     entries: list[tuple[str, Markup | str]] = [("Price", tag("span", view.price, class_="strong num"))]
-    width = typical_width(view)
+    width = view.typical_width
     if width is not None:
-        words = f"±\u00a0{three(width)}" + (" (median over the cells)" if len(view.cells) > 1 else "")
+        words = f"±\u00a0{three(width)}" + (" (median over the cells)" if view.total > 1 else "")
         entries.append((f"Interval at {percent(view.confidence)}", tag("span", words, class_="num")))
     if view.expected_error is not None:
         entries.append(("Expected error", tag("span", f"±\u00a0{three(view.expected_error)}", class_="num")))
@@ -121,12 +120,6 @@ def _facts(view: ReleaseView) -> Markup:
     return tag("dl", rows, class_="facts")
 
 
-def typical_width(view: ReleaseView) -> float | None:
-    """The median half-width of the intervals; None where there are none."""
-    halves = [(c.high - c.low) / 2 for c in view.cells if c.low is not None and c.high is not None]
-    return statistics.median(halves) if halves else None
-
-
 def _words(view: ReleaseView) -> Markup:
     parts: list[Markup] = []
     if view.meaning:
@@ -141,7 +134,7 @@ def _words(view: ReleaseView) -> Markup:
 
 def _quality(view: ReleaseView) -> Markup:
     counts = view.flag_counts
-    total = len(view.cells)
+    total = view.total
     if not counts:
         text = "No cell is flagged: each interval is narrow enough, by the rule, for its value to be used."
         return join(tag("h3", "Quality"), tag("p", text))

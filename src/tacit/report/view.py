@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import statistics
 from dataclasses import dataclass
 from typing import Literal, NoReturn, get_args
 
@@ -15,7 +16,7 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import theorem
 from tacit.report.quality import QualityFlag, QualityRule
 
-__all__ = ["BudgetPart", "BudgetView", "Cell", "Key", "Picture", "ReleaseView", "ReportView"]
+__all__ = ["BudgetPart", "BudgetView", "Cell", "Key", "Picture", "ReleaseView", "ReportView", "Rest"]
 
 Simple = str | int | float | bool | datetime.date | None
 Key = Simple | tuple[Simple, Simple]
@@ -48,11 +49,21 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What is told of all cells of a release that is too large for a page, of which it holds the largest alone."""
+
+    total: int
+    flag_counts: dict[str, int]
+    typical_width: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseView:
     """One release: what was asked, the cells, what it cost, what it means, and where it is certified.
 
     `ratio` is the price of privacy, expected error over the smallest possible one; without it `ratio_reason` says
-    why it is not known. `certificate` and `values` are file names beside the report.
+    why it is not known. `certificate` and `values` are file names beside the report. Where there is a `rest`, `cells`
+    are the largest, in that order.
     """
 
     name: str
@@ -77,6 +88,7 @@ class ReleaseView:
     values: str = ""
     rule: QualityRule = DEFAULT_RULE
     more_flags: tuple[QualityFlag, ...] = ()
+    rest: Rest | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not self.certificate:
@@ -104,8 +116,23 @@ class ReleaseView:
     @property
     def flag_counts(self) -> dict[str, int]:
         """How many cells carry each flag; only those that occur."""
+        if self.rest is not None:
+            return {f.id: n for f in self.flags if (n := self.rest.flag_counts.get(f.id, 0))}
         counts = {f.id: sum(c.flag == f.id for c in self.cells) for f in self.flags}
         return {id: n for id, n in counts.items() if n}
+
+    @property
+    def total(self) -> int:
+        """How many cells there are, shown or not."""
+        return len(self.cells) if self.rest is None else self.rest.total
+
+    @property
+    def typical_width(self) -> float | None:
+        """The median half-width of the intervals; None where there are none."""
+        if self.rest is not None:
+            return self.rest.typical_width
+        halves = [(c.high - c.low) / 2 for c in self.cells if c.low is not None and c.high is not None]
+        return statistics.median(halves) if halves else None
 
     @property
     def shows_truth(self) -> bool:

@@ -15,7 +15,7 @@ from tacit.report.pictures.strip import strip
 from tacit.report.quality import ABSENT, NOISY
 from tacit.report.view import Cell, Picture, ReleaseView
 
-__all__ = ["Drawn", "draw", "fitting"]
+__all__ = ["MOST_CELLS", "MOST_POINTS", "Drawn", "draw", "fitting"]
 
 MOST_CELLS = 40
 """Beyond this many, bars and tables show the largest."""
@@ -43,6 +43,8 @@ def fitting(view: ReleaseView) -> Picture:
     cells, keys = view.cells, len(view.columns)
     if not cells:
         return "table"
+    if view.rest is not None:
+        return "bars" if keys == 1 else "table"
     if keys == 0:
         return "number" if len(cells) == 1 and cells[0].value is not None else "table"
     if keys == 1:
