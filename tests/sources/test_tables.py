@@ -78,6 +78,7 @@ def test_many_questions_take_one_pass(monkeypatch):
             ask.mean("x", by="g"),
             ask.variance("x"),
             ask.count(by="x", where="g = 'a'"),
+            ask.count(by=["g", "x"]),
         )
     ]
     with open_table(frame([1, 2, 3, 4, 9, 11]), schema=SCHEMA, unit=rows()) as table:

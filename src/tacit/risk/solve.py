@@ -15,6 +15,7 @@ from tacit.risk.kernel import GeometricKernel
 from tacit.risk.losses import Loss
 from tacit.risk.parameters import prior_parameter
 from tacit.risk.remap import Remap, bayes_remap, minimax_remap, zero_one_minimax
+from tacit.risk.threads import one_thread
 
 __all__ = ["TOLERANCE", "is_compact", "solve_compact"]
 
@@ -48,7 +49,8 @@ def solve_compact(
                 parameter="n", value=n, must=f"be at most {LONGEST_BAYES} for zero-one loss"
             )
         return zero_one_minimax(n, epsilon)
-    return minimax_remap(n, epsilon, loss, tolerance)
+    with one_thread():
+        return minimax_remap(n, epsilon, loss, tolerance)
 
 
 def refuse_prior(prior: Any) -> None:
