@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 import random
@@ -23,7 +24,7 @@ from tacit.errors import (
 from tacit.guarantees import group_of, people, rows
 from tacit.mechanisms import L1, KeysOfAUnit
 from tacit.mechanisms.sparse_keys import combine_codes, key_integers
-from tacit.sources import Schema, bins, category, flag, integer, number
+from tacit.sources import Schema, bins, category, date, flag, integer, number
 from tacit.sources.occupied import codes_of, encode, labels_of
 
 SCHEMA = Schema(
@@ -173,3 +174,28 @@ def test_wide_products_against_python() -> None:
         assert key_integers(combine_codes(codes, domain)).tolist() == expected
         tried += 1
     assert tried > 20
+
+
+def test_impossible_values_of_a_wide_column_are_reckoned_and_not_listed() -> None:
+    """A column of 2^50 keys; a list of them would fill any memory."""
+    schema = Schema(
+        {"n": integer(-5, (1 << 50) - 6), "flag": flag(), "day": date("2020-01-01", "2020-03-01")}
+    )
+    first = {"n": [-5, 0, (1 << 50) - 6], "flag": True}
+    question = ask.sparse_histogram(["n", "flag"], impossible=[first, {"n": 7}]).on(schema, rows())
+    assert question.impossible is not None
+    assert question.impossible.count == 3 + 2
+    keys = np.array([0, 1, 2, 11, 24, 25, 26, (1 << 51) - 1, (1 << 51) - 2], dtype=np.uint64)
+    barred = [False, True, False, True, True, True, False, True, False]
+    assert question.impossible.holds(keys).tolist() == barred
+    days = ask.sparse_histogram([bins("day", 61)], impossible=[{"day": datetime.date(2020, 1, 3)}]).on(
+        schema, rows()
+    )
+    assert days.impossible is not None
+    assert days.impossible.holds(np.arange(4, dtype=np.uint64)).tolist() == [False, False, True, False]
+    for wrong in (-6, (1 << 50) - 5, 1.5, "7", None, float("nan"), [1]):
+        with pytest.raises(InvalidParameter, match="declared key"):
+            ask.sparse_histogram(["n"], impossible=[{"n": (wrong,)}]).on(schema, rows())
+    for wrong in ("2020-01-03", datetime.date(2019, 12, 31), 3):
+        with pytest.raises(InvalidParameter, match="declared key"):
+            ask.sparse_histogram([bins("day", 61)], impossible=[{"day": wrong}]).on(schema, rows())

@@ -19,7 +19,7 @@ from tacit.exact.checks import settle
 from tacit.exact.integers import Integers, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
-from tacit.guarantees import Bound, Concentrated
+from tacit.guarantees import Bound, Concentrated, gaussian_budget
 from tacit.mechanisms.base import (
     AdditiveMechanism,
     confidence_level,
@@ -111,7 +111,10 @@ class Gaussian(AdditiveMechanism):
             return cls(sensitivity=sensitivity, noise_std=noise_std, dimension=dimension, spacing=spacing)
 
         start = sensitivity.exact * Fraction(math.sqrt(2 * math.log(2 / limit)) / min(target, 1e6) + 1e-3)
-        return make(least(lambda std: make(std).delta(target) <= limit, start))
+        # The continuous curve is close to that of the law for all but the smallest noise.
+        mu = gaussian_budget(epsilon=target, delta=float(limit)).mu
+        guess = float(sensitivity.exact) / mu if mu > 0 else None
+        return make(least(lambda std: make(std).delta(target) <= limit, start, guess))
 
     @classmethod
     def for_rho(cls, *, rho: Exact, sensitivity: L2, dimension: int = 1, spacing: Exact = 1) -> Gaussian:

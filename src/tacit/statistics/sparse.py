@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
 from tacit.exact.checks import members, settle
 from tacit.exact.rationals import Exact
 from tacit.guarantees import GroupOf, Unit
 from tacit.mechanisms import L1, L2, Impossible, KeysOfAUnit, SparseHistogram
 from tacit.mechanisms.sparse_keys import Keys
 from tacit.sources.aggregates import People, Rows
-from tacit.sources.axes import Axis, Binned, axis_of
+from tacit.sources.axes import Axis, Binned, Cut, axis_of
 from tacit.sources.expressions import Expression
 from tacit.sources.occupied import codes_of, domain_of, labels_of
 from tacit.sources.query import Cells, Request
@@ -248,15 +248,35 @@ def _codes(pattern: Pattern, axes: Sequence[Axis]) -> dict[int, frozenset[int]]:
     for column, values in pattern:
         if column not in places:
             raise UnknownName(what="column of an impossible combination", name=column, known=places)
-        labels = axes[places[column]].labels
-        known = {_plain(label): i for i, label in enumerate(labels)}
-        for value in values:
-            if _plain(value) not in known:
+        axis = axes[places[column]]
+        known: dict[Any, int] | None = None
+        if not _each_value(axis):
+            known = {_plain(label): i for i, label in enumerate(axis.labels)}
+        found = [known.get(_plain(v)) if known is not None else _place(axis, v) for v in values]
+        for value, place in zip(values, found, strict=True):
+            if place is None:
                 raise InvalidParameter(
                     parameter="impossible", value=value, must=f"be a declared key of {column!r}"
                 )
-        out[places[column]] = frozenset(known[_plain(v)] for v in values)
+        out[places[column]] = frozenset(place for place in found if place is not None)
     return out
+
+
+def _each_value(axis: Axis) -> bool:
+    return isinstance(axis, Cut) and axis.count == axis.levels
+
+
+def _place(axis: Axis, value: Any) -> int | None:
+    """Where a value lies on an axis with a key for each: reckoned, since a list of all keys may not fit anywhere."""
+    assert isinstance(axis, Cut)
+    column = axis.values
+    try:
+        steps = column.steps_of(value)
+        place = int(steps) - column.lowest
+        here = steps.denominator == 1 and 0 <= place < axis.count and column.label(int(steps)) == value
+    except (TacitError, TypeError, ValueError):
+        return None
+    return place if here else None
 
 
 def _plain(value: Any) -> Any:
