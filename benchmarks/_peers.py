@@ -30,6 +30,12 @@ def environment(requirements: str = "requirements.txt") -> Path:
     return python
 
 
+def installed(requirements: str) -> bool:
+    """Whether the environment is there already."""
+    suffix = Path(requirements).stem.removeprefix("requirements")
+    return (ROOT / f".venv-bench{suffix}" / ".installed").exists()
+
+
 def run_peer(script: str, *arguments: str, requirements: str = "requirements.txt") -> list[dict[str, Any]]:
     """Run benchmarks/<script> in the peers' environment; each line it prints is one JSON object."""
     command = [str(environment(requirements)), str(HERE / script), *arguments]

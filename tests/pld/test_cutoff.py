@@ -20,7 +20,7 @@ from tacit.accounting.events import (
 )
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.continuous import GaussianPair, LaplacePair
-from tacit.pld.cutoff import GONE, Witness, alive, part_bound
+from tacit.pld.cutoff import GONE, SMOOTHED, Witness, alive, part_bound
 from tacit.pld.discrete import (
     ApproximatePair,
     DiscreteLaplacePair,
@@ -108,14 +108,14 @@ def _two(number: int) -> FloatArray:
 
 
 @pytest.mark.parametrize("epsilons", [_different, _equal, _two])
-def test_what_is_called_dead_is_dead(epsilons: Callable[[int], FloatArray]) -> None:
+def test_what_is_called_negligible_is_so(epsilons: Callable[[int], FloatArray]) -> None:
     """All multiples of the gap, one by one: cos(w e) is near 1 in modulus at multiples of pi/e."""
     values, count, gap, spread = epsilons(400), 25, 0.3, 0.004
     parts = [(RandomizedResponsePair(epsilon=float(e)), count) for e in values]
     nodes = quadrature_of(parts[::2] + parts[1::2], _REACH)
     assert nodes is not None
     witness = Witness(nodes, 1.0)
-    last = math.sqrt(2 * (GONE + 4)) / spread
+    last = math.sqrt(2 * SMOOTHED) / spread
     kept, dropped = alive(
         start=3.0,
         last=last,
@@ -253,10 +253,10 @@ def test_tables_with_masses_below_the_floats_are_left_to_the_grid() -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("tilt", [0.0, 1.5, 6.0])
 def test_softened_moments_and_shares_stay_above_the_transforms(swapped: bool, tilt: float) -> None:
-    """Sampled normal noise, little of it and much, against sums over 40,000 points at every third frequency."""
+    """Sampled normal noise, little of it and much, against sums over 120,000 points at every third frequency."""
     parameters = [(1.6, 1e-4), (1.3, 9e-3), (1.0, 0.02), (0.7, 0.3), (0.2, 0.01), (0.05, 0.9)]
-    x = np.linspace(-12, 24, 40_001)
-    q = np.exp(-x * x / 2) * (36 / 40_000) / math.sqrt(2 * math.pi)
+    x = np.linspace(-12, 24, 120_001)
+    q = np.exp(-x * x / 2) * (36 / 120_000) / math.sqrt(2 * math.pi)
     w = 0.2 * 1.15 ** np.arange(75)
     inside = np.concatenate([np.linspace(a, b, 3) for a, b in pairwise(w)])
     for mu, rate in parameters:

@@ -38,8 +38,9 @@ class Curve(Protocol):
         """Enclosure of the curve at epsilon."""
         ...
 
-    def epsilon(self, delta: float, *, tolerance: float = ...) -> Interval:
-        """Enclosure of the smallest epsilon >= 0 with a curve of at most delta."""
+    def epsilon(self, delta: float, *, tolerance: float = ..., known: float = ...) -> Interval:
+        """Enclosure of the smallest epsilon >= 0 with a curve of at most delta; any that is at most `known`, where
+        that is one."""
         ...
 
     def renyi(self, order: float) -> float:

@@ -21,7 +21,7 @@ from tacit.pld.distributions import AtomicPLD, PrivacyLossDistribution
 from tacit.pld.pair import FloatArray, Pair, SwappedPair
 from tacit.pld.sampled import PoissonSampledPair
 
-__all__ = ["batch_pld", "envelope", "grouped", "kind"]
+__all__ = ["batch_pld", "grouped", "kind"]
 
 
 def kind(pair: Pair) -> tuple[Any, ...]:
@@ -70,32 +70,3 @@ def batch_pld(pairs: Sequence[Pair]) -> PrivacyLossDistribution:
     atomic = [law for law in laws if isinstance(law, AtomicPLD)]
     assert len(atomic) == len(laws)
     return AtomicPLD.stacked(atomic)
-
-
-def envelope(pairs: Sequence[Pair]) -> tuple[Pair, Pair] | None:
-    """(smaller, larger) pairs of the same kind, below and above all of these; None where none is known.
-
-    More noise and rarer sampling are post-processing: Laplace, exponential and Gaussian curves rise with
-    their parameter, sampled ones with the rate and with the pair that is sampled.
-    """
-    first = pairs[0]
-    if isinstance(first, SwappedPair):
-        inner = envelope([p.pair for p in pairs if isinstance(p, SwappedPair)])
-        return None if inner is None else (inner[0].swapped(), inner[1].swapped())
-    if isinstance(first, PoissonSampledPair):
-        members = [p for p in pairs if isinstance(p, PoissonSampledPair)]
-        ends = envelope([p.pair for p in members])
-        if ends is None:
-            return None
-        rates = [p.rate for p in members]
-        return (
-            PoissonSampledPair(pair=ends[0], rate=min(rates)),
-            PoissonSampledPair(pair=ends[1], rate=max(rates)),
-        )
-    if isinstance(first, GaussianPair):
-        squares = [p.squared for p in pairs if isinstance(p, GaussianPair)]
-        return GaussianPair(squared=min(squares)), GaussianPair(squared=max(squares))
-    if isinstance(first, LaplacePair):
-        values = [p.epsilon for p in pairs if isinstance(p, LaplacePair)]
-        return LaplacePair(epsilon=min(values)), LaplacePair(epsilon=max(values))
-    return None

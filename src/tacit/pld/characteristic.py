@@ -26,9 +26,10 @@ from tacit.pld.tilted import Tilted, TooWide
 __all__ = ["CharacteristicComposition"]
 
 _SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacementPair"}
-_LEAST = 256
 _ROWS = 256
-_SAMPLE = 128
+_ALL, _SAMPLE, _LARGEST = 512, 128, 16
+_MOST_NODES = 1 << 21
+"""Nodes of all rows together, where rows have more than 2048 each."""
 _ROUGH_NODES = 320
 _WITNESSES, _WITNESS_ATOMS = 512, 16384
 
@@ -38,6 +39,7 @@ class CharacteristicComposition:
 
     def __init__(self, parts: list[tuple[Pair, int]], exact: bool) -> None:
         self.exact = exact
+        self.total = float(sum(n for _, n in parts))
         self.normal = 0.0
         others = []
         for pair, count in parts:
@@ -54,7 +56,6 @@ class CharacteristicComposition:
             for key, group in grouped
             for _ in range(0, len(group), _ROWS)
         ]
-        self.factor = 1.0
         self.nodes: list[Quadrature] = []
         self.reach = QuadratureRange(low=0.0, high=0.0, frequency=0.0)
         self._rough: LogMoments | None = None
@@ -62,9 +63,7 @@ class CharacteristicComposition:
 
     @staticmethod
     def of(parts: list[tuple[Pair, int]], exact: bool) -> CharacteristicComposition | None:
-        """The composition, where there are many parts and all of kinds that have nodes."""
-        if len(parts) < _LEAST:
-            return None
+        """The composition, where all parts are of kinds that have nodes."""
         composition = CharacteristicComposition(parts, exact)
         return composition if composition.known else None
 
@@ -85,14 +84,21 @@ class CharacteristicComposition:
     # -- where to look -----------------------------------------------------------------------------
 
     def _sampled(self) -> CharacteristicComposition:
-        """An even sample, of which each part stands for `factor` of them."""
-        chosen = self.members[:: max(1, len(self.members) // _SAMPLE)]
+        """Few parts that stand for all: of each kind the largest as they are, of the others an even sample."""
+        if len(self.members) <= _ALL:
+            return self
+        chosen: list[tuple[Pair, int]] = []
+        for _, group in groupby(self.members, key=lambda part: shape(part[0])):
+            members = list(group)
+            rest, largest = members[:-_LARGEST], members[-_LARGEST:]
+            even = rest[:: max(1, len(rest) // _SAMPLE)]
+            chosen += [(pair, max(1, round(n * len(rest) / len(even)))) for pair, n in even] + largest
         sample = CharacteristicComposition(chosen, self.exact)
-        sample.normal, sample.factor = self.normal, len(self.members) / max(1, len(chosen))
+        sample.normal = self.normal
         return sample
 
     def rough(self) -> LogMoments | None:
-        """Log-moments of an even sample: only says where to look."""
+        """Log-moments of a sample: only says where to look."""
         self._sample = self._sampled()
         rows: list[tuple[FloatArray, FloatArray, float]] = []
         for chunk in self._sample.chunks:
@@ -105,7 +111,7 @@ class CharacteristicComposition:
             if nodes is None:
                 return None
             rows += [
-                (loss, mass, n * self._sample.factor)
+                (loss, mass, float(n))
                 for loss, mass, n in zip(nodes.losses, nodes.masses, nodes.counts, strict=True)
             ]
         if self.normal > 0:
@@ -131,9 +137,9 @@ class CharacteristicComposition:
 
     def prepare(self, saddle: SaddlePoint, frequency: float) -> bool:
         """Nodes that serve this tilt and frequencies up to this one; False where there would be too many."""
-        reach = QuadratureRange(
-            low=saddle.tilt - saddle.down * 1.01, high=saddle.tilt + saddle.up * 1.01, frequency=frequency
-        )
+        low, high = saddle.tilt - saddle.down * 1.01, saddle.tilt + saddle.up * 1.01
+        most = max(2048, min(1 << 15, _MOST_NODES // max(1, len(self.members))))
+        reach = QuadratureRange(low=low, high=high, frequency=frequency, most=most)
         old = self.reach
         if (
             self.nodes
@@ -154,7 +160,7 @@ class CharacteristicComposition:
     def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> SmoothedCurve | None:
         """The curve around epsilon, smoothed by `spread`; None where it cannot be certified this way."""
         assert self._rough is not None
-        saddle = saddle_point(self._rough, spread, tilt, epsilon)
+        saddle = saddle_point(self._rough, spread, tilt, epsilon, self.total)
         last = self._last_alive(spread, saddle, epsilon, delta)
         found: float | tuple[FourierInversion, tuple[float, float]] | None = last
         for _ in range(3):

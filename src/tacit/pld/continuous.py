@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -55,31 +56,51 @@ _NODES = np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563,
 _SHARES = np.array([0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.34785484513745385]) / 2
 
 
-def _normal_cells(x: FloatArray, half: Column, wide: Cells) -> Cells:
+def _normal_cells(x: FloatArray, half: Column, wide: Callable[[slice], Cells]) -> Cells:
     """Masses of N(half, 1) and N(-half, 1) between edges x, by Gauss's rule of four nodes in narrow cells.
 
     The rule's error for a cell of width w is at most w^9 max|phi^(8)| 4!^4/(9 8!^3), and |He_8(z)| is at most
     (|z| + 4.15)^8, as its roots lie within 4.15: relatively, 5.7e-10 (w (|z| + 4.15))^8 times the variation
-    of phi over the cell. Wide cells, where differences of tails do not cancel, keep those.
+    of phi over the cell. `wide` gives those between the edges of a slice from tails: where cells are wide,
+    differences of tails do not cancel.
     """
     left, right = x[:, :-1], x[:, 1:]
     with np.errstate(invalid="ignore"):
         width = np.where(np.isfinite(left) & np.isfinite(right), right - left, np.inf)
         reach = np.maximum(np.abs(left), np.abs(right)) + half + 4.15
-    narrow = width * reach < 0.25
-    masses, errors = [], []
-    middle, size = np.where(narrow, (left + right) / 2, 0.0), np.where(narrow, width, 0.0)
-    for shift, mass, error in ((-half, wide.p, wide.p_error), (half, wide.q, wide.q_error)):
-        total = np.zeros_like(middle)
-        for node, share in zip(_NODES, _SHARES, strict=True):
-            z = middle + size * (node / 2) + shift
-            total += share * np.exp(-z * z / 2)
-        total *= size * 0.3989422804014327
-        z = np.abs(middle + shift)
-        relative = UNIT * (32 + 4 * z * z + 4 * z * (np.abs(middle) + half)) + 8e-10 * (width * reach) ** 8
-        masses.append(np.where(narrow, total, mass))
-        errors.append(np.where(narrow, total * np.where(narrow, relative, 0.0) + 1e-307, error))
-    return Cells(p=masses[0], q=masses[1], p_error=errors[0], q_error=errors[1])
+        grade = width * reach
+    narrow = grade < 0.25
+    rows = [np.zeros_like(grade) for _ in range(4)]
+    used = np.flatnonzero(np.any(narrow, axis=0))
+    if len(used):
+        at = slice(int(used[0]), int(used[-1]) + 1)
+        chosen, power = narrow[:, at], np.where(narrow[:, at], grade[:, at], 0.0)
+        middle = np.where(chosen, (left[:, at] + right[:, at]) / 2, 0.0)
+        size = np.where(chosen, width[:, at], 0.0)
+        power *= power
+        power *= power
+        power *= power * 8e-10
+        for k, shift in enumerate((-half, half)):
+            total = np.zeros_like(middle)
+            for node, share in zip(_NODES, _SHARES, strict=True):
+                z = size * (node / 2)
+                z += middle
+                z += shift
+                z *= z
+                z *= -0.5
+                total += share * np.exp(z, out=z)
+            total *= size * 0.3989422804014327
+            z = np.abs(middle + shift)
+            relative = UNIT * (32 + 4 * z * (z + np.abs(middle) + half)) + power
+            rows[k][:, at] = total
+            rows[k + 2][:, at] = total * relative + 1e-307
+    used = np.flatnonzero(~np.all(narrow, axis=0))
+    if len(used):
+        at = slice(int(used[0]), int(used[-1]) + 1)
+        known = wide(slice(at.start, at.stop + 1))
+        for k, values in enumerate((known.p, known.q, known.p_error, known.q_error)):
+            rows[k][:, at] = np.where(narrow[:, at], rows[k][:, at], values)
+    return Cells(p=rows[0], q=rows[1], p_error=rows[2], q_error=rows[3])
 
 
 def gaussian_pld(mu: Column) -> TailPLD:
@@ -96,7 +117,7 @@ def gaussian_pld(mu: Column) -> TailPLD:
         return Tails(values=np.array([g[0] for g in got]), errors=np.array([g[1] for g in got]), slack=slack)
 
     def cells(edges: FloatArray) -> Cells:
-        return _normal_cells(edges / mu, mu / 2, law.tail_cells(edges))
+        return _normal_cells(edges / mu, mu / 2, lambda at: law.tail_cells(edges[:, at]))
 
     law = TailPLD(tails=tails, closed_cells=cells)
     return law

@@ -21,6 +21,7 @@ from tacit.pld.quadrature import Quadrature
 __all__ = [
     "GONE",
     "MOST_FREQUENCIES",
+    "SMOOTHED",
     "Witness",
     "alive",
     "integer_bound",
@@ -29,8 +30,10 @@ __all__ = [
     "part_bound",
 ]
 
-GONE = 40.0
-"""Products below e^-40 are left out, and bounded."""
+GONE = 30.0
+"""Products below e^-30 are left out, and bounded."""
+SMOOTHED = 44.0
+"""The smoothing alone leaves e^-44 at the last frequency."""
 MOST_FREQUENCIES = 4096
 _FURTHEST, _MOST_MULTIPLES = 1 << 20, 1 << 40
 _GROWTH = 1.15
@@ -85,7 +88,21 @@ def part_bound(
             best = np.minimum(best, np.log1p(-np.minimum(falls, 1 - 1e-16)))
     if nodes.integers is not None:
         best = np.minimum(best, integer_bound(*nodes.integers, w[:-1], w[1:]))
+    if nodes.variation is not None:
+        best = np.minimum(best, variation_bound(*nodes.variation(tilt), scales, off, w))
     return best
+
+
+def variation_bound(
+    log_variation: FloatArray, atoms: FloatArray, scales: FloatArray, off: FloatArray, w: FloatArray
+) -> FloatArray:
+    """ln|phi| <= ln((atoms + V/w)/A) of each row on each [w_k, w_k+1]: densities of total variation V."""
+    with np.errstate(divide="ignore"):
+        smooth = np.exp(np.minimum((log_variation - scales)[:, None] - np.log(w[:-1]), 1.0))
+        still = np.exp(np.minimum(np.log(atoms) - scales, 1.0))
+    # A is known to `off` only.
+    total = (still[:, None] + smooth) * (1 + 1e-6 + 4 * np.minimum(off, 1.0))[:, None]
+    return np.where((off < 1e-3)[:, None], np.log(np.clip(total, 1e-300, 1.0)), 0.0)
 
 
 def moment_falls(moments: FloatArray, off: FloatArray, disc: float, w: FloatArray) -> FloatArray:

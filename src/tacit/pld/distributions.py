@@ -319,17 +319,37 @@ class TailPLD(PrivacyLossDistribution):
             return Tails(values=values, errors=errors, slack=got.slack)
 
         def cells(edges: FloatArray) -> Cells:
-            up = whole(np.maximum(edges, 0.0))
-            down = whole(np.maximum(-edges[:, ::-1], 0.0))
+            row = edges[0]
+            first = int(np.searchsorted(row, 0.0))
+            # On a grid around 0 both sides have the same edges: one look serves both.
+            above = np.concatenate([[0.0], row[first:][row[first:] > 0]])
+            below = np.concatenate([[0.0], -row[:first][::-1]])
+            same = min(len(above), len(below))
+            if np.array_equal(above[:same], below[:same]):
+                up = down = whole(max(above, below, key=len)[None, :])
+            else:
+                up, down = whole(above[None, :]), whole(below[None, :])
             ends = inner(np.zeros((1, 1)))
-            inside = (edges[:, :-1] < 0) & (edges[:, 1:] >= 0)
+            inside = (row[:-1] < 0) & (row[1:] >= 0)
             rest = np.maximum(1 - ends.values[0] - ends.values[2], 0.0) * inside
             error = (ends.errors[0] + ends.errors[2] + 2 * UNIT) * inside
+
+            def both(one: FloatArray, other: FloatArray) -> FloatArray:
+                """The cells below 0, mirrored from `other`, beside those above 0; a cell around 0 has of both."""
+                shape = len(one), len(row) - 1
+                total = np.zeros(shape)
+                # Where all edges lie on one side of 0, the cell next to it is not asked for.
+                right = one[:, : len(above) - 1][:, -shape[1] :]
+                left = other[:, : len(below) - 1][:, -shape[1] :]
+                total[:, shape[1] - right.shape[1] :] += right
+                total[:, : left.shape[1]] += left[:, ::-1]
+                return total
+
             return Cells(
-                p=up.p + down.q[:, ::-1] + rest,
-                q=up.q + down.p[:, ::-1] + rest,
-                p_error=up.p_error + down.q_error[:, ::-1] + error,
-                q_error=up.q_error + down.p_error[:, ::-1] + error,
+                p=both(up.p, down.q) + rest,
+                q=both(up.q, down.p) + rest,
+                p_error=both(up.p_error, down.q_error) + error,
+                q_error=both(up.q_error, down.p_error) + error,
             )
 
         return TailPLD(tails=tails, bounds=(-self.bounds[1], self.bounds[1]), closed_cells=cells)

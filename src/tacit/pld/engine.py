@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.exact.rounding import Interval
-from tacit.pld.batch import batch_pld, envelope, grouped
+from tacit.pld.batch import batch_pld, grouped
 from tacit.pld.certified import CertifiedCurve, inverted, read
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.coarse import coarse_pld, roundoff, window
@@ -30,6 +30,9 @@ _MOST_BANDED = 1 << 44
 _MOST_CELLS = 1 << 22
 _TOTAL_CELLS = 12_000_000
 _CHUNK = 2_000_000
+_CLEARLY, _COARSE = 0.8, 0.05
+_MOST_ON_GRID = 1e7
+"""With more releases the rounding of a grid is larger than that of transforms."""
 _ROWS = 128
 _SAMPLE = 48
 
@@ -42,38 +45,10 @@ class Engine:
         # Runs of near parts cost far more than the grid does.
         self.gathered = len(self.parts) < len(parts)
         parts = self.parts
-        self._sandwich: tuple[Engine, Engine] | None = None
         self.total = float(sum(n for _, n in parts))
         self.exact = all(p.exact and p.exact_in_products for p, _ in parts)
         self._rough: dict[float, LogMoments] = {}
         self._characteristic = CharacteristicComposition.of(parts, self.exact)
-
-    def _between(self, step: float) -> tuple[Engine, Engine] | None:
-        """For very many wide parts: engines of fewer, larger and smaller ones, around this."""
-        if len(self.parts) <= 4 * _ROWS or self._characteristic is not None:
-            return None
-        if self._sandwich is None:
-            widths = [
-                np.subtract(*p.pld().extent(1e-16, 1e-10)[::-1])
-                for p, _ in self.parts[:: len(self.parts) // 16]
-            ]
-            cells = float(np.mean(widths)) / step
-            if cells * len(self.parts) < _TOTAL_CELLS:
-                return None
-            size = max(2, math.ceil(cells * len(self.parts) / 3e6))
-            largest: list[tuple[Pair, int]] = []
-            smallest: list[tuple[Pair, int]] = []
-            for group in grouped(self.parts):
-                for i in range(0, len(group), size):
-                    members = group[i : i + size]
-                    ends = envelope([pair for pair, _ in members])
-                    if ends is None:
-                        return None
-                    count = sum(n for _, n in members)
-                    smallest.append((ends[0], count))
-                    largest.append((ends[1], count))
-            self._sandwich = (Engine(largest), Engine(smallest))
-        return self._sandwich
 
     def _slices(self) -> list[list[tuple[Pair, int]]]:
         return [g[i : i + _ROWS] for g in grouped(self.parts) for i in range(0, len(g), _ROWS)]
@@ -276,21 +251,22 @@ class Engine:
         second = math.sqrt(tolerance / (4 * (tilt + 1))) * (1.0 if self._characteristic is None else 0.6)
         return 2 / math.sqrt(self.total) * max(second, tolerance / 16)
 
-    def epsilon(self, delta: float, tolerance: float) -> Interval:
-        """Enclosure of the smallest epsilon >= 0 with H_epsilon(P||Q) <= delta, for 0 < delta < 1."""
+    def epsilon(self, delta: float, tolerance: float, known: float = 0.0) -> Interval:
+        """Enclosure of the smallest epsilon >= 0 with H_epsilon(P||Q) <= delta, for 0 < delta < 1.
+
+        Where it is clearly below `known`, that is all that is found out.
+        """
         tilt, guess = self._tilt_for_delta(delta)
         if guess < delta and self._at_zero() <= delta:
             return Interval(low=0.0, high=0.0)
+        if guess < _CLEARLY * known and self._at_most(known, delta):
+            return Interval(low=0.0, high=known)
         # Small and large answers are wanted to a relative accuracy.
         tolerance = min(tolerance * max(1.0, abs(guess) / 10), max(abs(guess), 1e-12) * 1e-2)
         tolerance = max(tolerance, 1e-2 * guess) if self.gathered else tolerance
         best: Interval | None = None
         step = self._first_step(tilt, tolerance)
         last = math.inf
-        around = self._between(self._first_step(tilt, 10 * tolerance))
-        if around is not None:
-            high = around[0].epsilon(delta, 10 * tolerance).high
-            return Interval(low=min(high, around[1].epsilon(delta, 10 * tolerance).low), high=high)
         for _ in range(4):
             solved = self._try(step, tilt, guess, delta)
             if solved is None:
@@ -309,7 +285,8 @@ class Engine:
                 break
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
-        if self._characteristic is not None and self.exact and (best is None or best.width > 4 * tolerance):
+        missed = best is None or best.width > 4 * tolerance
+        if self._characteristic is not None and self.exact and missed and self.total < _MOST_ON_GRID:
             self._characteristic = None  # the grid of losses may do better; both hold
             grid, best = self.epsilon(delta, tolerance), best or Interval(low=0.0, high=math.inf)
             return Interval(low=max(grid.low, best.low), high=min(grid.high, best.high))
@@ -325,10 +302,6 @@ class Engine:
         tolerance = min(tolerance, 2e-3 / (tilt + 1))
         best: Interval | None = None
         step = self._first_step(tilt, tolerance)
-        around = self._between(self._first_step(tilt, 10 * tolerance))
-        if around is not None:
-            high = around[0].delta(epsilon, 10 * tolerance).high
-            return Interval(low=min(high, around[1].delta(epsilon, 10 * tolerance).low), high=high)
         for _ in range(4):
             solved = self._try(step, tilt, epsilon, delta)
             if solved is None:
@@ -347,6 +320,13 @@ class Engine:
         if best is None:
             return self._coarse(lambda s: read(self._solve(s, tilt, epsilon, delta), epsilon), step)
         return best
+
+    def _at_most(self, epsilon: float, delta: float) -> bool:
+        """Whether a coarse look shows H_epsilon(P||Q) <= delta."""
+        tilt, log_delta = self._tilt_for_epsilon(epsilon)
+        step = self._first_step(tilt, _COARSE * epsilon)
+        solved = self._try(step, tilt, epsilon, math.exp(max(log_delta, -700.0)))
+        return solved is not None and solved.above(epsilon) <= delta
 
     def _at_zero(self) -> float:
         """A bound on H_0 of the composition: total variations add."""

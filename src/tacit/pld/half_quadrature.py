@@ -24,12 +24,12 @@ from tacit.pld.pair import FloatArray, Pair
 from tacit.pld.quadrature import Quadrature
 from tacit.pld.quadrature_rules import QuadratureRange, larger_atoms, legendre, positive_atoms
 from tacit.pld.tabulated import FinitePair
+from tacit.pld.variation import log_variation
 
 __all__ = ["half_quadrature"]
 
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
-_MOST = 1024
 _MOST_PANEL = 96
 _MOST_LISTED = 1 << 15
 _DEEPEST = 37.0
@@ -90,7 +90,23 @@ def half_quadrature(members: Sequence[tuple[Pair, int]], reach: QuadratureRange)
         * (256 + 32 * (reach.power + reach.frequency) * (1 + furthest + float(np.max(half.blur)))),
         edges=edges,
         floors=floors,
+        variation=_variation(base, rates, rest[:, 0]),
     )
+
+
+def _variation(
+    base: Sequence[Pair], rates: FloatArray, rest: FloatArray
+) -> Callable[[float], tuple[FloatArray, FloatArray]] | None:
+    if not isinstance(base[0], GaussianPair):
+        return None
+    mu = np.array([[p.near] for p in base if isinstance(p, GaussianPair)])
+
+    def at(tilt: float) -> tuple[FloatArray, FloatArray]:
+        """Of both halves, which begin at the loss 0, where the rest sits."""
+        both = [log_variation(mu, rates, power, mu / 2) for power in (tilt + 2, 1 - tilt)]
+        return np.logaddexp(*both), np.maximum(rest, 0.0) + 1e-12
+
+    return at
 
 
 def _half(base: Sequence[Pair], rates: FloatArray, reach: QuadratureRange) -> _Half | None:
@@ -261,7 +277,7 @@ def _panels(
     falls = _powers(reach)[1]
     best: tuple[int, float, float, FloatArray] | None = None
     lead = 0.0 if offset is None else offset
-    for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32):
+    for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128):
         step = length / parts if offset is None else float(math.ceil(length / parts))
         half = step / 2 if offset is None else (step - 1) / 2
         centre = (np.arange(parts) * step + half)[:, None]
@@ -288,7 +304,7 @@ def _panels(
         total = int(np.sum(order))
         if best is None or total < best[0]:
             best = (total, step, half, order)
-    if best is None or best[0] > _MOST:
+    if best is None or best[0] > reach.most // 2:
         return None
     _, step, half, order = best
     points, shares = [], []

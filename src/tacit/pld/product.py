@@ -164,8 +164,11 @@ class Product:
         listed = self._listed()
         return listed.delta(epsilon) if listed is not None else _delta(self, epsilon, tolerance)
 
-    def epsilon(self, delta: float, *, tolerance: float = TOLERANCE) -> Interval:
-        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf where there is none)."""
+    def epsilon(self, delta: float, *, tolerance: float = TOLERANCE, known: float = 0.0) -> Interval:
+        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf where there is none).
+
+        Where it is at most `known`, any enclosure below that will do: another direction is worse.
+        """
         require(0 <= delta <= 1, parameter="delta", value=delta, must="lie in [0, 1]")
         if delta == 1:
             return NOTHING
@@ -185,7 +188,9 @@ class Product:
         elif (listed := self._listed()) is not None:
             found = listed.epsilon(delta)
         else:
-            found = self._at_the_top(delta, top) or _epsilon(self, delta, tolerance)
+            if top.high <= known:
+                return Interval(low=0.0, high=max(top.high, 0.0))
+            found = self._at_the_top(delta, top) or _epsilon(self, delta, tolerance, known)
         high = min(found.high, max(top.high, 0.0))
         return Interval(low=min(found.low, high), high=high)
 
@@ -222,10 +227,10 @@ def _delta(product: Product, epsilon: float, tolerance: float) -> Interval:
 
 
 @lru_cache(maxsize=1024)
-def _epsilon(product: Product, delta: float, tolerance: float) -> Interval:
+def _epsilon(product: Product, delta: float, tolerance: float, known: float) -> Interval:
     from tacit.pld.engine import Engine
 
-    return Engine(list(product.pairs)).epsilon(delta, tolerance)
+    return Engine(list(product.pairs)).epsilon(delta, tolerance, known)
 
 
 @lru_cache(maxsize=4096)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from tacit.pld.quadrature_rules import STRIP, QuadratureRange, rule_of
 from tacit.pld.replacement import SampledReplacementPair
 from tacit.pld.sampled import PoissonSampledPair
 from tacit.pld.tabulated import FinitePair
+from tacit.pld.variation import log_variation
 
 __all__ = ["Quadrature", "QuadratureRange", "quadrature_of", "shape"]
 
@@ -66,6 +67,8 @@ class Quadrature:
     """The least 1 - e^(-x^2/2T^2) in each cell (cells, kinds)."""
     softer: float = 1.0
     """How many times `error` is that of sums with these factors."""
+    variation: Callable[[float], tuple[FloatArray, FloatArray]] | None = None
+    """At a tilt c, of each row: ln V, V the total variation of the density of e^(cL), and the mass of its atoms."""
     integers: tuple[FloatArray, float] | None = None
     """Discrete Gaussian noise: noise_std >= 1 of each row, and the sensitivity."""
 
@@ -185,6 +188,7 @@ def quadrature_of(members: Sequence[tuple[Pair, int]], reach: QuadratureRange) -
         soft=_softened(base, ratio),
         left=_left(base, x),
         softer=_growth(base),
+        variation=_variation(base, rates, swapped) if sampled else None,
         integers=_lattice(base) if not sampled else None,
     )
 
@@ -223,6 +227,19 @@ def _left(base: Sequence[Pair], edges: FloatArray | None) -> FloatArray | None:
 def _growth(base: Sequence[Pair]) -> float:
     widest = max((p.near for p in base if isinstance(p, GaussianPair)), default=math.inf)
     return math.exp(min(math.pi / (2 * widest), STRIP) ** 2 / 2 / _SOFT[0] ** 2)
+
+
+def _variation(
+    base: Sequence[Pair], rates: FloatArray, swapped: bool
+) -> Callable[[float], tuple[FloatArray, FloatArray]] | None:
+    if not isinstance(base[0], GaussianPair):
+        return None
+    mu = np.array([[p.near] for p in base if isinstance(p, GaussianPair)])
+
+    def at(tilt: float) -> tuple[FloatArray, FloatArray]:
+        return log_variation(mu, rates, 1 - tilt if swapped else tilt + 2), np.zeros(len(mu))
+
+    return at
 
 
 def _lattice(base: Sequence[Pair]) -> tuple[FloatArray, float] | None:

@@ -35,7 +35,6 @@ _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
 STRIP = 6.0
 """The half-width of the widest strip in which normal noise is followed."""
-_MOST = 2048
 _MOST_LISTED = 1 << 15
 _DEEPEST = 37.0
 """Normal densities beyond this many deviations leave the range of floats, where a tilt may need them."""
@@ -51,6 +50,8 @@ class QuadratureRange:
     swapped: bool = False
     listed: bool = False
     """Whether integer noise must be given by its integers, though fewer nodes would do."""
+    most: int = 2048
+    """How many nodes a row may have."""
 
     @property
     def power(self) -> float:
@@ -193,7 +194,7 @@ def _normal(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule |
     span = _span(float(np.max(mu)), rates, reach)
     strip, spacing = _strip(float(np.max(mu)), reach)
     left, right = math.ceil(span[0] / spacing), math.ceil(span[1] / spacing)
-    if left + right > _MOST or max(span[1], span[0] + float(np.max(mu))) > _DEEPEST:
+    if left + right > reach.most or max(span[1], span[0] + float(np.max(mu))) > _DEEPEST:
         return None
     x = np.arange(-left, right + 1, dtype=np.float64)[None, :] * spacing
     ratio = mu * x - mu * mu / 2
@@ -209,14 +210,14 @@ def _normal(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule |
 def _replaced(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
     """The same rule for two mixtures against each other: both turn, hence twice the powers."""
     most = 2 * reach.power
-    twice = QuadratureRange(low=-most, high=most, frequency=2 * reach.frequency)
+    twice = QuadratureRange(low=-most, high=most, frequency=2 * reach.frequency, most=reach.most)
     widest = float(np.max(mu))
     strip, spacing = _strip(widest, twice)
     span = _span(widest, rates, twice)
     lost = -reach.power * math.log1p(-float(np.max(rates)))
     reached = min(math.hypot(span[1], span[0]), _tail(widest, reach.power, lost))
     side = math.ceil(reached / spacing)
-    if 2 * side > _MOST or reached > _DEEPEST:
+    if 2 * side > reach.most or reached > _DEEPEST:
         return None
 
     def sides(x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -294,7 +295,7 @@ def _integers(std: FloatArray, s: float, rates: FloatArray, reach: QuadratureRan
     span = _span(float(np.max(mu)), rates, reach)
     left = math.ceil(span[0] * float(np.max(std)))
     right = math.ceil(span[1] * float(np.max(std)))
-    if left + right > (_MOST_LISTED if reach.listed else _MOST):
+    if left + right > (_MOST_LISTED if reach.listed else reach.most):
         return None
     if max(span[1], span[0] + float(np.max(mu))) > _DEEPEST:
         return None

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.pld.cutoff import GONE, Witness, alive, moments_of, part_bound
+from tacit.pld.cutoff import GONE, SMOOTHED, Witness, alive, moments_of, part_bound
 from tacit.pld.distributions import UNIT
 from tacit.pld.inversion import FourierInversion
 from tacit.pld.moments import log_one_minus
@@ -44,7 +44,6 @@ class _Members(Protocol):
     atomic: list[bool]
     reach: QuadratureRange
     normal: float
-    factor: float
 
     def witnesses(self, frequency: float) -> list[Quadrature]: ...
 
@@ -86,7 +85,7 @@ class Tilted:
 
     def _part(self, nodes: Quadrature) -> Part:
         log_a, weights, blur = nodes.tilted(self.tilt)
-        n = nodes.counts * self.composition.factor
+        n = nodes.counts
         # The rule's error is that share of the transform at frequency 0, or of 1 where that is less.
         rule = 2 * nodes.error * np.exp(np.minimum(np.maximum(0.0, -log_a), 600.0))
         means = np.sum(weights * nodes.losses, axis=1)
@@ -159,7 +158,7 @@ class Tilted:
 
     def alive(self, gap: float) -> tuple[NDArray[np.bool_] | None, float]:
         """(Which multiples of the gap are alive, bound on the sum of |phi| over all others, both signs)."""
-        last = math.sqrt(2 * (GONE + 4)) / self.spread
+        last = math.sqrt(2 * SMOOTHED) / self.spread
 
         def coarse(w: FloatArray) -> tuple[FloatArray, FloatArray]:
             whole, others = np.zeros(len(w) - 1), np.zeros(len(w) - 1)
@@ -177,13 +176,13 @@ class Tilted:
             coarse=coarse,
             witnesses=witnesses,
         )
-        beyond = 2 * math.exp(-GONE) * (1 + 1 / (self.spread * math.sqrt(2 * GONE) * gap))
+        beyond = 2 * math.exp(-SMOOTHED) * (1 + 1 / (self.spread * math.sqrt(2 * SMOOTHED) * gap))
         return kept, dropped + beyond
 
     def bound(self, part: Part, w: FloatArray) -> FloatArray:
         """Sum over the rows of a part of n ln|phi| on each [w_k, w_k+1], from above."""
         rows = part_bound(part.nodes, self.tilt, part.log_a, part.moments, part.off, self.disc, w)
-        return np.asarray(part.nodes.counts @ rows) * self.composition.factor
+        return np.asarray(part.nodes.counts @ rows)
 
     def _product(self, w: FloatArray, living: NDArray[np.bool_]) -> tuple[NDArray[np.complex128], FloatArray]:
         """The transform of the centred sum at the multiples w of a gap, and its error."""

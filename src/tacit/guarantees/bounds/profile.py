@@ -68,8 +68,11 @@ class Profile(Bound):
     def epsilon_between(self, delta: float, *, tolerance: float = 2e-4) -> Interval:
         """The certified enclosure [low, high] of the inverse curve at this delta, about as wide as `tolerance`."""
         level = probability("delta", delta)
-        ends = [d.epsilon(level, tolerance=positive("tolerance", tolerance)) for d in self.directions]
-        return Interval(low=max(i.low for i in ends), high=max(i.high for i in ends))
+        width, found = positive("tolerance", tolerance), Interval(low=0.0, high=0.0)
+        for direction in self.directions:
+            ends = direction.epsilon(level, tolerance=width, known=found.low)
+            found = Interval(low=max(found.low, ends.low), high=max(found.high, ends.high))
+        return found
 
     def _delta(self, epsilon: float) -> float:
         return self.delta_between(epsilon).high
