@@ -259,7 +259,7 @@ class Engine:
         tilt, guess = self._tilt_for_delta(delta)
         if guess < delta and self._at_zero() <= delta:
             return Interval(low=0.0, high=0.0)
-        if guess < _CLEARLY * known and self._at_most(known, delta):
+        if known > 0 and guess < _CLEARLY * known and self._at_most(known, delta):
             return Interval(low=0.0, high=known)
         # Small and large answers are wanted to a relative accuracy.
         tolerance = min(tolerance * max(1.0, abs(guess) / 10), max(abs(guess), 1e-12) * 1e-2)
