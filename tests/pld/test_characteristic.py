@@ -10,17 +10,22 @@ import pytest
 
 from tacit.accounting import account
 from tacit.accounting.events import DiscreteGaussianEvent, GaussianEvent, PoissonSampledEvent, RepeatedEvent
+from tacit.pld import (
+    DiscreteGaussianPair,
+    ExponentialPair,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    PoissonSampledPair,
+    SampledReplacementPair,
+)
+from tacit.pld.arrays import FloatArray
 from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.continuous import ExponentialPair, GaussianPair, LaplacePair
 from tacit.pld.cutoff import integer_bound
-from tacit.pld.discrete_gaussian import DiscreteGaussianPair
 from tacit.pld.engine import Engine
-from tacit.pld.pair import FloatArray, Pair
 from tacit.pld.product import Product
 from tacit.pld.quadrature import QuadratureRange, quadrature_of
-from tacit.pld.replacement import SampledReplacementPair
 from tacit.pld.saddle import SaddlePoint
-from tacit.pld.sampled import PoissonSampledPair
 from tacit.pld.tilted import Tilted
 
 

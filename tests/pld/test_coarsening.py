@@ -7,15 +7,25 @@ import math
 import numpy as np
 import pytest
 
-from tacit.pld import GroupPair, MaximumPair, Pair, Product, WithoutReplacementPair
+from tacit.pld import (
+    ApproximatePair,
+    ConcentratedPair,
+    ExponentialPair,
+    GaussianPair,
+    GroupPair,
+    LaplacePair,
+    MaximumPair,
+    Pair,
+    PoissonSampledPair,
+    Product,
+    RandomizedResponsePair,
+    RenyiPair,
+    WithoutReplacementPair,
+)
+from tacit.pld.arrays import FloatArray
 from tacit.pld.coarsening import above, coarsened
-from tacit.pld.continuous import ExponentialPair, GaussianPair, LaplacePair
-from tacit.pld.curves import ConcentratedPair, RenyiPair
-from tacit.pld.discrete import ApproximatePair, RandomizedResponsePair
 from tacit.pld.engine import Engine
 from tacit.pld.grid import _hull, pld_curve
-from tacit.pld.pair import FloatArray
-from tacit.pld.sampled import PoissonSampledPair
 
 
 def _group(pair: Pair) -> Pair:

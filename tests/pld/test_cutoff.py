@@ -12,29 +12,26 @@ import numpy as np
 import pytest
 
 from tacit.accounting import account
-from tacit.accounting.events import (
-    PoissonSampledEvent,
-    RandomizedResponseEvent,
-    RepeatedEvent,
-    TabulatedEvent,
-)
-from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.continuous import GaussianPair, LaplacePair
-from tacit.pld.cutoff import GONE, SMOOTHED, Witness, alive, part_bound
-from tacit.pld.discrete import (
+from tacit.accounting.events import PoissonSampledEvent, RandomizedResponseEvent, RepeatedEvent, TabulatedEvent
+from tacit.pld import (
     ApproximatePair,
+    DiscreteGaussianPair,
     DiscreteLaplacePair,
+    FinitePair,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    PoissonSampledPair,
     RandomizedResponsePair,
     StaircasePair,
 )
-from tacit.pld.discrete_gaussian import DiscreteGaussianPair
+from tacit.pld.arrays import FloatArray
+from tacit.pld.characteristic import CharacteristicComposition
+from tacit.pld.cutoff import GONE, SMOOTHED, Witness, alive, part_bound
 from tacit.pld.engine import Engine
-from tacit.pld.pair import FloatArray, Pair
 from tacit.pld.product import Product
-from tacit.pld.quadrature import QuadratureRange, quadrature_of, shape
+from tacit.pld.quadrature import QuadratureRange, quadrature_of
 from tacit.pld.saddle import SaddlePoint
-from tacit.pld.sampled import PoissonSampledPair
-from tacit.pld.tabulated import FinitePair
 from tacit.pld.tilted import Tilted
 
 _REACH = QuadratureRange(low=-1.0, high=6.0, frequency=1e4, listed=True)
@@ -244,10 +241,10 @@ def test_tables_with_masses_below_the_floats_are_left_to_the_grid() -> None:
     tiny = Fraction(1, 10**330)
     for p, q in (((tiny, 1 - tiny), (0.25, 0.75)), ((0.25, 0.75), (tiny, 1 - tiny))):
         pair = FinitePair(p=p, q=q)
-        assert shape(pair) is None
-        assert shape(PoissonSampledPair(pair=pair, rate=0.1).swapped()) is None
-    assert shape(FinitePair(p=(0.25, 0.75), q=(0.5, 0.5))) is not None
-    assert shape(FinitePair(p=(0, 1), q=(1, 0))) is not None
+        assert pair.quadrature_key() is None
+        assert PoissonSampledPair(pair=pair, rate=0.1).swapped().quadrature_key() is None
+    assert FinitePair(p=(0.25, 0.75), q=(0.5, 0.5)).quadrature_key() is not None
+    assert FinitePair(p=(0, 1), q=(1, 0)).quadrature_key() is not None
 
 
 @pytest.mark.parametrize("swapped", [False, True])

@@ -8,22 +8,27 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tacit.pld import MaximumPair, Product, WithoutReplacementPair
-from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.continuous import ExponentialPair, GaussianPair, LaplacePair
-from tacit.pld.discrete import (
+from tacit.pld import (
     ApproximatePair,
+    DiscreteGaussianPair,
     DiscreteLaplacePair,
+    ExponentialPair,
+    FinitePair,
+    GaussianPair,
+    LaplacePair,
+    MaximumPair,
+    Pair,
+    Product,
     RandomizedResponsePair,
     StaircasePair,
+    WithoutReplacementPair,
 )
-from tacit.pld.discrete_gaussian import DiscreteGaussianPair
+from tacit.pld.arrays import FloatArray
+from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.engine import Engine
 from tacit.pld.grid import pld_curve
-from tacit.pld.half_quadrature import _gauss
-from tacit.pld.pair import FloatArray, Pair
+from tacit.pld.half_rules import _gauss
 from tacit.pld.quadrature import Quadrature, QuadratureRange, quadrature_of
-from tacit.pld.tabulated import FinitePair
 
 _REACH = QuadratureRange(low=-2.0, high=9.0, frequency=14.0)
 _POWERS = (0.0, 3.0, 3 + 14j, 9 + 5j, 9 + 14j, -2 + 14j)

@@ -30,8 +30,8 @@ from tacit.pld import (
     StaircasePair,
     SwappedPair,
 )
-from tacit.pld.continuous import float_normal_cdf
-from tacit.pld.distributions import UNIT
+from tacit.pld.arrays import UNIT
+from tacit.pld.normal import float_normal_cdf
 
 EPSILONS = (-3.0, -0.7, 0.0, 0.2, 1.0, 2.5)
 

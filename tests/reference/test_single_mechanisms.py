@@ -23,8 +23,8 @@ from tacit.pld import (
     Pair,
     PoissonSampledPair,
     RandomizedResponsePair,
+    SampledReplacementPair,
 )
-from tacit.pld.replacement import SampledReplacementPair
 
 ROWS = reference_rows()
 GROUPS = {"profile_single", "calibration_single", "zcdp_to_dp", "rdp_to_dp"}

@@ -7,25 +7,26 @@ from __future__ import annotations
 
 from tacit.guarantees.curve import install
 from tacit.pld.composer import PairComposer
-from tacit.pld.continuous import (
-    ExponentialPair,
-    GaussianPair,
-    LaplacePair,
-)
-from tacit.pld.curves import ConcentratedPair, RenyiPair
-from tacit.pld.derived import GroupPair, MaximumPair, ProductPair, WithoutReplacementPair
-from tacit.pld.discrete import (
-    ApproximatePair,
-    DiscreteLaplacePair,
-    RandomizedResponsePair,
-    StaircasePair,
-)
-from tacit.pld.discrete_gaussian import DiscreteGaussianPair
-from tacit.pld.mixture import MixturePair
-from tacit.pld.pair import Pair, SwappedPair
+from tacit.pld.pairs.approximate import ApproximatePair
+from tacit.pld.pairs.base import Pair, SwappedPair
+from tacit.pld.pairs.bounded_range import ExponentialPair
+from tacit.pld.pairs.concentrated import ConcentratedPair
+from tacit.pld.pairs.discrete_gaussian import DiscreteGaussianPair
+from tacit.pld.pairs.discrete_laplace import DiscreteLaplacePair
+from tacit.pld.pairs.exchanged import SampledReplacementPair
+from tacit.pld.pairs.gaussian import GaussianPair
+from tacit.pld.pairs.group import GroupPair
+from tacit.pld.pairs.laplace import LaplacePair
+from tacit.pld.pairs.maximum import MaximumPair
+from tacit.pld.pairs.mixture import MixturePair
+from tacit.pld.pairs.poisson import PoissonSampledPair
+from tacit.pld.pairs.product_pair import ProductPair
+from tacit.pld.pairs.randomized_response import RandomizedResponsePair
+from tacit.pld.pairs.renyi_orders import RenyiPair
+from tacit.pld.pairs.staircase import StaircasePair
+from tacit.pld.pairs.tabulated import FinitePair
+from tacit.pld.pairs.without_replacement import WithoutReplacementPair
 from tacit.pld.product import Product
-from tacit.pld.sampled import PoissonSampledPair
-from tacit.pld.tabulated import FinitePair
 
 __all__ = [
     "ApproximatePair",
@@ -45,6 +46,7 @@ __all__ = [
     "ProductPair",
     "RandomizedResponsePair",
     "RenyiPair",
+    "SampledReplacementPair",
     "StaircasePair",
     "SwappedPair",
     "WithoutReplacementPair",

@@ -15,17 +15,16 @@ from itertools import groupby
 
 import numpy as np
 
-from tacit.pld.continuous import GaussianPair
+from tacit.pld.arrays import FloatArray
 from tacit.pld.inversion import FourierInversion, SmoothedCurve
 from tacit.pld.moments import LogMoments
-from tacit.pld.pair import FloatArray, Pair
-from tacit.pld.quadrature import Quadrature, QuadratureRange, quadrature_of, shape
+from tacit.pld.pairs.base import Pair
+from tacit.pld.quadrature import Quadrature, QuadratureRange, quadrature_of
 from tacit.pld.saddle import SaddlePoint, saddle_point
 from tacit.pld.tilted import Tilted, TooWide
 
 __all__ = ["CharacteristicComposition"]
 
-_SMOOTH = {"ExponentialPair", "LaplacePair", "GaussianPair", "SampledReplacementPair"}
 _ROWS = 256
 _ALL, _SAMPLE, _LARGEST = 512, 128, 16
 _MOST_NODES = 1 << 21
@@ -43,16 +42,18 @@ class CharacteristicComposition:
         self.normal = 0.0
         others = []
         for pair, count in parts:
-            if isinstance(pair, GaussianPair):
-                self.normal += float(pair.squared) * count
+            if (squared := pair.gaussian_squared) is not None:
+                self.normal += float(squared) * count
             else:
                 others.append((pair, count))
         self.members = others
-        grouped = [(key, list(group)) for key, group in groupby(others, key=lambda part: shape(part[0]))]
+        grouped = [
+            (key, list(group)) for key, group in groupby(others, key=lambda part: part[0].quadrature_key())
+        ]
         self.known = all(key is not None for key, _ in grouped)
         self.chunks = [group[i : i + _ROWS] for _, group in grouped for i in range(0, len(group), _ROWS)]
         self.atomic = [
-            key is None or key[2] not in _SMOOTH
+            key is None or not group[0][0].has_density
             for key, group in grouped
             for _ in range(0, len(group), _ROWS)
         ]
@@ -88,7 +89,7 @@ class CharacteristicComposition:
         if len(self.members) <= _ALL:
             return self
         chosen: list[tuple[Pair, int]] = []
-        for _, group in groupby(self.members, key=lambda part: shape(part[0])):
+        for _, group in groupby(self.members, key=lambda part: part[0].quadrature_key()):
             members = list(group)
             rest, largest = members[:-_LARGEST], members[-_LARGEST:]
             even = rest[:: max(1, len(rest) // _SAMPLE)]

@@ -1,4 +1,4 @@
-"""Where to look and what to roundoff: coarse laws, windows, and cells whose round-off is too large."""
+"""Windows of a grid, and cells whose round-off is too large."""
 
 from __future__ import annotations
 
@@ -6,36 +6,10 @@ import math
 
 import numpy as np
 
-from tacit.pld.curves import CurvePLD
-from tacit.pld.distributions import AtomicPLD, PrivacyLossDistribution, TailPLD
-from tacit.pld.grid import Gridded, chord_masses, gridded
-from tacit.pld.pair import FloatArray
+from tacit.pld.arrays import FloatArray
+from tacit.pld.grid import Gridded
 
-__all__ = ["coarse_pld", "roundoff", "window"]
-
-
-def coarse_pld(law: PrivacyLossDistribution, right: float, left: float) -> tuple[FloatArray, FloatArray]:
-    """Losses and P-masses of a coarse version of the law, fine near 0: only says where to look."""
-    if isinstance(law, AtomicPLD) and law.losses.shape[1] <= 4096:
-        return law.losses[0], np.maximum(law.p[0], 1e-300)
-    low, high = law.extent(right, left)
-    reach = max(abs(low), abs(high), 1e-300)
-    scales = reach * np.concatenate([np.geomspace(1e-8, 1.0, 400), np.linspace(0.0, 1.0, 200)])
-    edges = np.unique(np.concatenate([-scales, scales, [low, high]]))
-    # An atom may sit on the lowest edge: begin just below it.
-    edges = np.concatenate([[low - 1e-9 * reach], edges[(edges >= low) & (edges <= high)]])
-    if isinstance(law, TailPLD):
-        cells = law.cells(edges[None, :])
-        p, q = np.maximum(cells.p[0], 1e-300), np.maximum(cells.q[0], 1e-300)
-        # The merged cell's loss lies between its edges, wherever round-off puts it.
-        return np.clip(np.log(p) - np.log(q), edges[:-1], edges[1:]), p / p.sum()
-    if isinstance(law, CurvePLD):
-        masses = np.maximum(chord_masses(edges, law.values(edges))[0], 1e-300)
-        return edges, masses / masses.sum()
-    step = (high - low + 1e-12) / 4000
-    grid = gridded(law, step, low, high)
-    masses = np.maximum(grid.masses[0], 1e-300)
-    return np.arange(grid.start, grid.start + len(masses), dtype=np.float64) * step, masses / masses.sum()
+__all__ = ["roundoff", "window"]
 
 
 def window(

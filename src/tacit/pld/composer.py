@@ -8,14 +8,18 @@ from typing import Any, cast
 
 from tacit.guarantees.curve import Composer, Curve, Directions
 from tacit.guarantees.given import instance
-from tacit.pld.continuous import GaussianPair, LaplacePair
-from tacit.pld.curves import ConcentratedPair, RenyiPair
-from tacit.pld.derived import GroupPair, MaximumPair, WithoutReplacementPair
-from tacit.pld.discrete import ApproximatePair
-from tacit.pld.pair import Pair
+from tacit.pld.pairs.approximate import ApproximatePair
+from tacit.pld.pairs.base import Pair
+from tacit.pld.pairs.concentrated import ConcentratedPair
+from tacit.pld.pairs.gaussian import GaussianPair
+from tacit.pld.pairs.group import GroupPair
+from tacit.pld.pairs.laplace import LaplacePair
+from tacit.pld.pairs.maximum import MaximumPair
+from tacit.pld.pairs.poisson import PoissonSampledPair
+from tacit.pld.pairs.renyi_orders import RenyiPair
+from tacit.pld.pairs.tabulated import FinitePair
+from tacit.pld.pairs.without_replacement import WithoutReplacementPair
 from tacit.pld.product import Product
-from tacit.pld.sampled import PoissonSampledPair
-from tacit.pld.tabulated import FinitePair
 
 __all__ = ["PairComposer"]
 
@@ -77,8 +81,8 @@ class PairComposer(Composer):
 
     def gaussian_squared(self, curves: Directions) -> Fraction | None:
         pair = _single(curves)
-        return pair.squared if isinstance(pair, GaussianPair) else None
+        return None if pair is None else pair.gaussian_squared
 
     def approximate_point(self, curves: Directions) -> tuple[float, float] | None:
         pair = _single(curves)
-        return (pair.epsilon, pair.delta) if isinstance(pair, ApproximatePair) else None
+        return None if pair is None else pair.approximate_point

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.pld.distributions import UNIT
-from tacit.pld.pair import FloatArray
+from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.quadrature import Quadrature
 
 __all__ = [

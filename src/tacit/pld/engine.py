@@ -12,16 +12,16 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.exact.rounding import Interval
-from tacit.pld.batch import batch_pld, grouped
+from tacit.pld.arrays import UNIT
 from tacit.pld.certified import CertifiedCurve, inverted, read
 from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.coarse import coarse_pld, roundoff, window
+from tacit.pld.coarse import roundoff, window
 from tacit.pld.coarsening import coarsened
-from tacit.pld.distributions import UNIT, AtomicPLD
+from tacit.pld.distributions import AtomicPLD
 from tacit.pld.fourier import Piece, compose, cutoff_frequency
 from tacit.pld.grid import gridded
 from tacit.pld.moments import LogMoments, log_one_minus, row_moments, tilted
-from tacit.pld.pair import Pair
+from tacit.pld.pairs.base import Pair, batch_pld, grouped
 
 __all__ = ["Engine"]
 
@@ -66,7 +66,7 @@ class Engine:
             factor = number / len(chosen)
             rows = []
             for i in chosen:
-                losses, masses = coarse_pld(self.parts[i][0].pld(), right, 1e-10 / self.total)
+                losses, masses = self.parts[i][0].pld().coarse(right, 1e-10 / self.total)
                 rows.append((losses, masses, self.parts[i][1] * factor))
             self._rough[right] = LogMoments(rows)
         return self._rough[right]

@@ -18,8 +18,8 @@ import numpy as np
 
 from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import Interval
-from tacit.pld.discrete import atomic
-from tacit.pld.pair import FloatArray, Pair
+from tacit.pld.arrays import FloatArray
+from tacit.pld.pairs.base import Pair
 from tacit.pld.product import Product
 
 __all__ = ["Enumerated", "enumerated"]
@@ -85,7 +85,7 @@ def enumerated(product: Product) -> Enumerated | None:
     """The product written out, or None where a pair has no list of losses or the list would be long."""
     size = 1
     for pair, count in product.pairs:
-        kinds = atomic(pair)
+        kinds = pair.atom_count
         if kinds is None or count > _MOST_TIMES:
             return None
         size *= math.comb(count + kinds - 1, kinds - 1)

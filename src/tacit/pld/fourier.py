@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.pld.distributions import UNIT
-from tacit.pld.pair import FloatArray
+from tacit.pld.arrays import UNIT, FloatArray
 
 __all__ = ["Composed", "Piece", "compose", "cutoff_frequency", "good_size", "times_exp"]
 

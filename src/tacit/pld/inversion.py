@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.pld.arrays import UNIT
 from tacit.pld.certified import CertifiedCurve
-from tacit.pld.distributions import UNIT
 from tacit.pld.fourier import times_exp
 
 __all__ = ["FourierInversion", "SmoothedCurve"]

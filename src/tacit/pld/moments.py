@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tacit.pld.pair import FloatArray
+from tacit.pld.arrays import FloatArray
 
 __all__ = ["LogMoments", "row_moments"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from tacit.errors import EmptyComposition
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, sum_up
-from tacit.pld.continuous import GaussianPair
-from tacit.pld.pair import NOTHING, UNBOUNDED, Pair
-from tacit.pld.sampled import PoissonSampledPair
+from tacit.pld.pairs.base import NOTHING, UNBOUNDED, Pair
+from tacit.pld.pairs.gaussian import GaussianPair
 
 if TYPE_CHECKING:
     from tacit.pld.enumerated import Enumerated
 
-__all__ = ["Product"]
+__all__ = ["Product", "families", "rebuilt"]
 
 TOLERANCE = 2e-4
 
@@ -39,9 +38,9 @@ class Product:
             if type(count) is not int or count < 1:
                 ok = isinstance(count, int) and not isinstance(count, bool) and count >= 1
                 require(ok, parameter="count", value=count, must="be a positive integer")
-            member = pair.pair if isinstance(pair, PoissonSampledPair) and pair.rate == 1 else pair
-            if isinstance(member, GaussianPair):
-                squared += count * member.squared
+            member = pair.reduced()
+            if (own := member.gaussian_squared) is not None:
+                squared += count * own
             else:
                 counts[member] = counts.get(member, 0) + count
         if squared:
@@ -70,7 +69,7 @@ class Product:
 
     def as_pair(self) -> Pair:
         """One pair that dominates the product: itself where it is single, else its composed law."""
-        from tacit.pld.derived import ProductPair
+        from tacit.pld.pairs.product_pair import ProductPair
 
         single = self.single
         return single if single is not None else ProductPair(product=self)
@@ -217,6 +216,22 @@ class Product:
         if any(math.isinf(v) for v, _ in values):
             return math.inf
         return sum_up(Fraction(v) * n for v, n in values)
+
+
+def families(products: Sequence[Product]) -> tuple[Hashable, tuple[float, ...]] | None:
+    """(What products of one shape have in common, the parameters of all their pairs), where known."""
+    found = [(pair.family(), count) for product in products for pair, count in product.pairs]
+    known = [(one[0], one[1], count) for one, count in found if one is not None]
+    if len(known) < len(found):
+        return None
+    sizes = tuple(len(product.pairs) for product in products)
+    keys = tuple((key, count) for key, _, count in known)
+    return (sizes, keys), tuple(value for _, values, _ in known for value in values)
+
+
+def rebuilt(product: Product, values: Iterator[float]) -> Product:
+    """The product with other parameters, in the order of `families`."""
+    return Product(pairs=[(pair.with_parameters(values), count) for pair, count in product.pairs])
 
 
 @lru_cache(maxsize=1024)

@@ -9,35 +9,57 @@ noise) and Gauss's rule (Laplace, exponential) converge geometrically.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
 from tacit.exact.balls import precision
-from tacit.pld.continuous import ExponentialPair, GaussianPair, LaplacePair
-from tacit.pld.discrete import (
-    ApproximatePair,
-    DiscreteLaplacePair,
-    RandomizedResponsePair,
-    StaircasePair,
-)
-from tacit.pld.discrete_gaussian import DiscreteGaussianPair
-from tacit.pld.distributions import UNIT
-from tacit.pld.pair import FloatArray, Pair
-from tacit.pld.replacement import SampledReplacementPair
-from tacit.pld.tabulated import FinitePair
+from tacit.pld.arrays import UNIT, FloatArray
 
-__all__ = ["STRIP", "QuadratureRange", "Rule", "larger_atoms", "legendre", "positive_atoms", "rule_of"]
+__all__ = [
+    "LARGEST_EPSILON",
+    "LEAST_MASS",
+    "MOST_ATOMS",
+    "STRIP",
+    "AtomRows",
+    "QuadratureRange",
+    "Rule",
+    "Variation",
+    "atoms_rule",
+    "bounded_rule",
+    "integer_rule",
+    "legendre",
+    "normal_rule",
+    "replaced_rule",
+    "soften",
+]
 
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
+
+
 STRIP = 6.0
 """The half-width of the widest strip in which normal noise is followed."""
+
+
 _MOST_LISTED = 1 << 15
+
+
 _DEEPEST = 37.0
 """Normal densities beyond this many deviations leave the range of floats, where a tilt may need them."""
+
+
+LARGEST_EPSILON = 100.0
+MOST_ATOMS = 64
+LEAST_MASS = 1e-300
+"""Masses below this lose digits, or vanish, in floats."""
+_SOFT = (0.8, 1.3, 2.0)
+AtomRows: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Losses, P-masses, and the P-mass at +infinity and Q-mass at -infinity, a row for each pair."""
+Variation: TypeAlias = Callable[[float], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,130 +88,43 @@ class QuadratureRange:
         return max(0.0, self.high + 1), max(0.0, -self.low - 1)
 
 
-Rule = tuple[
-    FloatArray,
-    FloatArray,
-    FloatArray,
-    tuple[FloatArray, FloatArray],
-    FloatArray | None,
-    FloatArray | None,
-]
-"""ln Z at the nodes, Q-masses, error, (P, Q)-masses at infinity; ln Z at cell edges, Q-density of ln Z there."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rule:
+    """ln Z at the nodes with Q-masses of base pairs, a row for each; what quadrature.py needs beside them."""
+
+    ratio: FloatArray
+    q: FloatArray
+    error: FloatArray
+    infinite: tuple[FloatArray, FloatArray]
+    """P-masses at Z = infinity, Q-masses at Z = 0."""
+    edges: FloatArray | None = None
+    """ln Z at the edges of cells."""
+    density: FloatArray | None = None
+    """The least Q-density of ln Z in each cell."""
+    cancelled: FloatArray | float = 0.0
+    """What the terms of ln Z may exceed its size by."""
+    soft: FloatArray | None = None
+    left: FloatArray | None = None
+    softer: float = 1.0
+    variation: Variation | None = None
+    """At a tilt c: ln V of each row, V the total variation of the density of e^(cL), sampled; and its atoms."""
+    integers: tuple[FloatArray, float] | None = None
+    """Discrete Gaussian noise: noise_std >= 1 of each row, and the sensitivity."""
 
 
-def rule_of(base: Sequence[Pair], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
-    """The rule for base pairs of one kind, sampled at `rates`; None where it would need too many nodes."""
-    first = base[0]
-    nothing = np.zeros((len(base), 1))
-    if isinstance(first, GaussianPair):
-        return _normal(np.array([[p.near] for p in base if isinstance(p, GaussianPair)]), rates, reach)
-    if isinstance(first, SampledReplacementPair):
-        rows = np.array([(p.mu, p.rate) for p in base if isinstance(p, SampledReplacementPair)])
-        return _replaced(rows[:, :1], rows[:, 1:], reach)
-    if isinstance(first, DiscreteGaussianPair):
-        integers = [p for p in base if isinstance(p, DiscreteGaussianPair)]
-        std = np.array([[float(p.noise_std)] for p in integers])
-        return _integers(std, float(first.sensitivity), rates, reach)
-    if isinstance(first, LaplacePair | ExponentialPair):
-        tops = np.array([[p.epsilon] for p in base if isinstance(p, LaplacePair | ExponentialPair)])
-        return _bounded(tops, isinstance(first, LaplacePair), reach)
-    losses, p, lost, gone = _atoms(base)
-    # Losses and masses are right to a few units, which the nodes count as relative errors; only the staircase's
-    # middle, at the loss 0, is a difference.
-    error = np.full(len(base), 16 * UNIT)
-    return losses, p * np.exp(-losses), error, (lost + nothing, gone + nothing), None, None
+def atoms_rule(rows: AtomRows) -> Rule:
+    """Atoms are their own nodes.
 
-
-def _atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Losses, P-masses, and the masses at infinity of pairs with equally many atoms."""
-    first = base[0]
-    zero = np.zeros((len(base), 1))
-    if isinstance(first, ApproximatePair):
-        rows = np.array([(p.epsilon, p.delta) for p in base if isinstance(p, ApproximatePair)])
-        e, lost = rows[:, :1], rows[:, 1:]
-        losses = np.concatenate([-e, e], axis=1)
-        return losses, (1 - lost) / (1 + np.exp(-losses)), lost, lost
-    if isinstance(first, RandomizedResponsePair):
-        rows = np.array([(p.epsilon, p.categories) for p in base if isinstance(p, RandomizedResponsePair)])
-        e, k = rows[:, :1], rows[:, 1:]
-        losses = np.concatenate([-e, zero, e] if first.categories > 2 else [-e, e], axis=1)
-        ways = np.concatenate(
-            [zero + 1, k - 2, zero + 1] if first.categories > 2 else [zero + 1, zero + 1], axis=1
-        )
-        return losses, ways * np.exp(np.maximum(losses, 0.0)) / (np.exp(e) + k - 1), zero, zero
-    if isinstance(first, StaircasePair):
-        rows = np.array([(p.epsilon, p.gamma) for p in base if isinstance(p, StaircasePair)])
-        e, g = rows[:, :1], rows[:, 1:]
-        decay = np.exp(-e)
-        inside = np.where(g >= 0.5, 1.0, 2 * (g + (0.5 - g) * decay))
-        top = inside / (2 * (g + decay * (1 - g)))
-        middle = np.maximum(1 - top - top * decay, 0.0)
-        return (
-            np.concatenate([-e, zero, e], axis=1),
-            np.concatenate([top * decay, middle, top], axis=1),
-            zero,
-            zero,
-        )
-    if isinstance(first, DiscreteLaplacePair):
-        a = np.array([[p.rate] for p in base if isinstance(p, DiscreteLaplacePair)])
-        s = first.sensitivity
-        x = np.arange(s, -1, -1, dtype=np.float64)[None, :]
-        p = -np.expm1(-a) * np.exp(-a * x)
-        p[:, :1], p[:, -1:] = np.exp(-a * s), 1.0
-        return a * (s - 2 * x), p / (1 + np.exp(-a)), zero, zero
-    tables = [pair for pair in base if isinstance(pair, FinitePair)]
-    p = np.array([t.near[0][t.held] or (0.0,) for t in tables])
-    q = np.array([t.near[1][t.held] or (1.0,) for t in tables])
-    with np.errstate(divide="ignore"):
-        losses = np.where(p > 0, np.log(np.maximum(p, 1e-320) / q), 0.0)
-    lost = np.array([[t.infinite_mass.high] for t in tables])
-    gone = np.array([[t.reverse_infinite_mass.high] for t in tables])
-    return losses, p, lost, gone
-
-
-def positive_atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The positive losses, with their Q-masses, and the P-mass at infinity (columns of others have mass 0)."""
-    losses, p, lost, _ = _atoms(base)
-    chosen = np.any(losses > 0, axis=0)
-    x = np.maximum(losses[:, chosen], 0.0)
-    return x, np.where(x > 0, p[:, chosen] * np.exp(-x), 0.0), lost + np.zeros((len(base), 1))
-
-
-def larger_atoms(base: Sequence[Pair]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As `positive_atoms`, for the larger of the curves of a pair and of its swap at each t >= 1.
-
-    Both are polygons in t with corners at the ratios; theirs is one with these corners and where they cross. The
-    mass at a corner is the change of slope, and slopes are sums of masses.
+    Losses and masses are right to a few units, which the nodes count as relative errors; only the staircase's
+    middle, at the loss 0, is a difference.
     """
-    losses, p, lost, gone = _atoms(base)
-    q = p * np.exp(-losses)
-    lost, gone = lost + np.zeros((len(base), 1)), gone + np.zeros((len(base), 1))
-
-    def apart(at: FloatArray) -> FloatArray:
-        t = np.exp(at)[:, :, None]
-        one = np.sum(np.maximum(p[:, None] - t * q[:, None], 0.0), axis=2) + lost
-        return np.asarray(one - np.sum(np.maximum(q[:, None] - t * p[:, None], 0.0), axis=2) - gone)
-
-    corners = np.sort(np.concatenate([np.zeros((len(base), 1)), np.abs(losses)], axis=1), axis=1)
-    gap, t = apart(corners), np.exp(corners)
-    gap[:, 0] = 0.0  # both curves are the distance of P and Q at t = 1
-    crossed = gap[:, :-1] * gap[:, 1:] < 0
-    share = np.where(crossed, gap[:, :-1] / np.where(crossed, gap[:, :-1] - gap[:, 1:], 1.0), 0.0)
-    points = np.concatenate([corners, np.log(t[:, :-1] + share * np.diff(t, axis=1))], axis=1)
-    points = np.sort(np.maximum(points, 0.0), axis=1)
-    inside = (points[:, 1:] + points[:, :-1]) / 2
-    one = np.sum(q[:, None] * (losses[:, None] > inside[:, :, None]), axis=2)
-    other = np.sum(p[:, None] * (-losses[:, None] > inside[:, :, None]), axis=2)
-    gap = apart(inside)
-    # Where rounding hides which is larger the intervals are short, or the curves one; both start at one height.
-    close = np.abs(gap) <= 4 * UNIT * (losses.shape[1] + 2)
-    slopes = np.where(close, np.minimum(one, other), np.where(gap > 0, one, other))
-    slopes = np.maximum.accumulate(slopes[:, ::-1], axis=1)[:, ::-1]
-    falls = slopes - np.concatenate([slopes[:, 1:], np.zeros((len(base), 1))], axis=1)
-    return points[:, 1:], falls, np.maximum(lost, gone)
+    losses, p, lost, gone = rows
+    nothing = np.zeros((len(losses), 1))
+    error = np.full(len(losses), 16 * UNIT)
+    return Rule(ratio=losses, q=p * np.exp(-losses), error=error, infinite=(lost + nothing, gone + nothing))
 
 
-def _normal(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+def normal_rule(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
     """The trapezoidal rule for Q = N(0, 1), ln Z = mu x - mu^2/2, analytic in the strip |Im x| < pi/mu."""
     span = _span(float(np.max(mu)), rates, reach)
     strip, spacing = _strip(float(np.max(mu)), reach)
@@ -204,10 +139,29 @@ def _normal(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule |
     height = np.minimum(np.exp(-(cells[:, :-1] ** 2) / 2), np.exp(-(cells[:, 1:] ** 2) / 2))
     density = height / math.sqrt(2 * math.pi) / mu
     none = np.zeros_like(mu)
-    return ratio, q, error, (none, none), mu * cells - mu * mu / 2, density
+    return Rule(
+        ratio=ratio, q=q, error=error, infinite=(none, none), edges=mu * cells - mu * mu / 2, density=density
+    )
 
 
-def _replaced(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+def soften(rule: Rule, mu: FloatArray) -> Rule:
+    """With e^(-x^2/2T^2), where ln Z = mu x - mu^2/2; in a strip of half-width a at most e^(a^2/2T^2)."""
+
+    def factors(ratio: FloatArray) -> FloatArray:
+        first = float(mu[0, 0])
+        x = ratio[0] / first + first / 2
+        return np.stack([np.exp(-x * x / (2 * t * t)) for t in _SOFT], axis=1)
+
+    left = None
+    if rule.edges is not None:
+        soft = factors(rule.edges)
+        # The factor peaks at x = 0, which is an edge.
+        left = np.asarray(1 - np.maximum(soft[:-1], soft[1:])) * (1 - 1e-9)
+    softer = math.exp(min(math.pi / (2 * float(np.max(mu))), STRIP) ** 2 / 2 / _SOFT[0] ** 2)
+    return replace(rule, soft=factors(rule.ratio), left=left, softer=softer)
+
+
+def replaced_rule(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
     """The same rule for two mixtures against each other: both turn, hence twice the powers."""
     most = 2 * reach.power
     twice = QuadratureRange(low=-most, high=most, frequency=2 * reach.frequency, most=reach.most)
@@ -239,7 +193,9 @@ def _replaced(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule
     height = np.minimum(np.exp(-(cells[:, :-1] ** 2) / 2), np.exp(-(cells[:, 1:] ** 2) / 2))
     density = height / math.sqrt(2 * math.pi) * np.exp(under[:, 1:]) / slope
     none = np.zeros_like(mu)
-    return above - below, q, error, (none, none), over - under, density
+    return Rule(
+        ratio=above - below, q=q, error=error, infinite=(none, none), edges=over - under, density=density
+    )
 
 
 def _span(mu: float, rates: FloatArray, reach: QuadratureRange) -> tuple[float, float]:
@@ -277,7 +233,7 @@ def _strip_error(mu: float, strip: float, spacing: float, reach: QuadratureRange
     return 2.1 * math.exp(cost - 2 * math.pi * strip / spacing)
 
 
-def _integers(std: FloatArray, s: float, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+def integer_rule(std: FloatArray, s: float, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
     """Sums over the integers: themselves where few, else (by the same strip) the integral, on coarser nodes."""
     mu = s / std
     strip = min(math.pi / (2 * float(np.max(mu))), STRIP)
@@ -286,12 +242,11 @@ def _integers(std: FloatArray, s: float, rates: FloatArray, reach: QuadratureRan
     cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
     none = np.zeros_like(mu)
     if own - cost > _WANTED and not reach.listed:
-        rule = _normal(mu, rates, reach)
+        rule = normal_rule(mu, rates, reach)
         if rule is None:
             return None
-        ratio, q, error, infinite, _, _ = rule
         # Both the sum of F and the norm are integrals to e^(cost - own).
-        return ratio, q, error + 4.2 * math.exp(cost - own), infinite, None, None
+        return replace(rule, error=rule.error + 4.2 * math.exp(cost - own), edges=None, density=None)
     span = _span(float(np.max(mu)), rates, reach)
     left = math.ceil(span[0] * float(np.max(std)))
     right = math.ceil(span[1] * float(np.max(std)))
@@ -304,7 +259,7 @@ def _integers(std: FloatArray, s: float, rates: FloatArray, reach: QuadratureRan
     q /= np.sum(q, axis=1, keepdims=True)
     ratio = (2 * s * x - s * s) / (2 * std * std)
     error = np.full(len(mu), 8 * math.exp(-_WANTED) * (1 + 1 / float(np.min(std))))
-    return ratio, q, error, (none, none), None, None
+    return Rule(ratio=ratio, q=q, error=error, infinite=(none, none))
 
 
 @lru_cache(maxsize=128)
@@ -317,7 +272,7 @@ def legendre(count: int) -> tuple[FloatArray, FloatArray]:
         return np.array([float(x.mid()) for x, _ in rows]), np.array([float(w.mid()) for _, w in rows])
 
 
-def _bounded(tops: FloatArray, atoms: bool, reach: QuadratureRange) -> Rule | None:
+def bounded_rule(tops: FloatArray, atoms: bool, reach: QuadratureRange) -> Rule | None:
     """Gauss's rule on [-epsilon, epsilon] with Q-density ~ e^(-l/2), and the Laplace pair's two atoms.
 
     With m nodes the error for a function of modulus M in the ellipse of radii (rho +- 1/rho)/2 is at most
@@ -350,4 +305,4 @@ def _bounded(tops: FloatArray, atoms: bool, reach: QuadratureRange) -> Rule | No
     # d0 times the half-length is at most 1/2 in both cases (and e^2.8 covers 64/15 over 1 - rho^-2 at 1.2).
     error = np.full(len(tops), math.exp(best))
     none = np.zeros_like(tops)
-    return losses, q, error, (none, none), cells, density
+    return Rule(ratio=losses, q=q, error=error, infinite=(none, none), edges=cells, density=density)

@@ -14,16 +14,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tacit.exact.balls import ball, bracket, working_precision
-from tacit.pld.continuous import GaussianPair, check_order
-from tacit.pld.mixture import MixturePair
-from tacit.pld.pair import Pair
+from tacit.pld.pairs.base import Pair, check_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tacit.pld.pairs.mixture import MixturePair
     from tacit.pld.product import Product
 
-__all__ = ["mixture_renyi", "reverse_renyi", "sampled_renyi", "without_replacement_renyi"]
+__all__ = ["mixture_integral", "mixture_renyi", "sampled_renyi", "without_replacement_renyi"]
 
 _MOST_TERMS = 20_000
 
@@ -43,10 +42,8 @@ def sampled_renyi(pair: Pair, rate: float, order: float) -> float:
         if math.isinf(whole):
             return whole
         return bracket(lambda: (ball(rate) * ball(whole).expm1()).log1p(), what="a loss").high
-    # With hardly any noise the integrand is too steep to integrate; convexity in the order serves instead.
-    if isinstance(pair, GaussianPair) and order != int(order) and pair.mu <= 40:
-        q = Fraction(rate)
-        return min(whole, _mixture(lambda: [ball(0), pair.ball()], (1 - q, q), order, False))
+    if order != int(order) and (known := pair.sampled_fractional_renyi(rate, order)) is not None:
+        return min(whole, known)
     low, high = math.floor(order), math.ceil(order)
     if high > _MOST_TERMS:
         return whole
@@ -85,10 +82,10 @@ def mixture_renyi(pair: MixturePair, order: float, *, reverse: bool = False) -> 
     check_order(order)
     if order == math.inf:
         return -pair.smallest_loss.low if reverse else math.inf
-    return _mixture(lambda: [ball(s) for s in pair.shifts], tuple(pair._weights()), order, reverse)
+    return mixture_integral(lambda: [ball(s) for s in pair.shifts], tuple(pair._weights()), order, reverse)
 
 
-def _mixture(shifts: Any, weights: Sequence[Fraction], order: float, reverse: bool) -> float:
+def mixture_integral(shifts: Any, weights: Sequence[Fraction], order: float, reverse: bool) -> float:
     """ln of the integral of phi(x) g(x)^power, over order - 1, with both tails bounded inside the ball."""
     from flint import acb, arb
 
@@ -143,30 +140,6 @@ def _mixture(shifts: Any, weights: Sequence[Fraction], order: float, reverse: bo
 def _tail(x: Any) -> Any:
     """P(N(0,1) > x)."""
     return (x / ball(2).sqrt()).erfc() / 2
-
-
-def reverse_renyi(pair: Pair, order: float) -> float:
-    """Upper bound on D_order(Q||P) for a pair (P, Q) that is not symmetric."""
-    from tacit.pld.sampled import PoissonSampledPair
-
-    check_order(order)
-    if isinstance(pair, MixturePair):
-        return mixture_renyi(pair, order, reverse=True)
-    if isinstance(pair, PoissonSampledPair):
-        if pair.pair.symmetric:
-            # D(Q||mix) <= D(mix||Q) where P and Q are mirror images (Mironov, Talwar, Zhang 2019, Theorem 5).
-            return sampled_renyi(pair.pair, pair.rate, order)
-        inner = pair.pair.swapped().renyi(order)
-        if order == math.inf or math.isinf(inner):
-            return inner
-
-        def value() -> Any:
-            # x^(1-a) is convex: E_mix (Q/mix)^a <= 1 - q + q e^((a-1) D_a(Q||P)).
-            a = ball(order)
-            return (ball(pair.rate) * ((a - 1) * ball(inner)).expm1()).log1p() / (a - 1)
-
-        return bracket(value, what="a Rényi divergence").high
-    return math.inf
 
 
 @lru_cache(maxsize=4096)

@@ -14,11 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.cutoff import GONE, SMOOTHED, Witness, alive, moments_of, part_bound
-from tacit.pld.distributions import UNIT
 from tacit.pld.inversion import FourierInversion
 from tacit.pld.moments import log_one_minus
-from tacit.pld.pair import FloatArray
 from tacit.pld.quadrature import Quadrature
 from tacit.pld.quadrature_rules import QuadratureRange
 from tacit.pld.saddle import OUTSIDE, SaddlePoint

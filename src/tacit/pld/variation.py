@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from tacit.pld.pair import FloatArray
+from tacit.pld.arrays import FloatArray
 
 __all__ = ["log_variation"]
 

@@ -10,8 +10,7 @@ from tacit.accounting.events.mechanisms import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import probability
 from tacit.guarantees.units import Neighbours
-from tacit.pld import Pair, PoissonSampledPair, Product, WithoutReplacementPair
-from tacit.pld.replacement import SampledReplacementPair
+from tacit.pld import Pair, PoissonSampledPair, Product, SampledReplacementPair, WithoutReplacementPair
 
 __all__ = ["PoissonSampledEvent", "SampledWithoutReplacementEvent"]
 

@@ -12,9 +12,14 @@ import numpy as np
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.continuous import float_normal_cdf, normal_cdf
-from tacit.pld.distributions import UNIT, PrivacyLossDistribution, TailPLD, Tails
-from tacit.pld.pair import UNBOUNDED, FloatArray, Pair
+from tacit.pld.arrays import UNIT, FloatArray
+from tacit.pld.distributions import (
+    PrivacyLossDistribution,
+    TailPLD,
+    Tails,
+)
+from tacit.pld.normal import float_normal_cdf, normal_cdf
+from tacit.pld.pairs.base import UNBOUNDED, Pair
 from tacit.pld.roots import rising_root
 
 __all__ = ["MixturePair"]
@@ -145,3 +150,8 @@ class MixturePair(Pair):
         from tacit.pld.renyi import mixture_renyi
 
         return mixture_renyi(self, order)
+
+    def reverse_renyi(self, order: float) -> float:
+        from tacit.pld.renyi import mixture_renyi
+
+        return mixture_renyi(self, order, reverse=True)

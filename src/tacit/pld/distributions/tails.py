@@ -1,197 +1,18 @@
-"""The law of the privacy loss L = ln(dP/dQ) under P and under Q, in floats with error bounds.
-
-`AtomicPLD` lists the atoms; `TailPLD` gives the four tails P(L>l), P(L<=l), Q(L>l), Q(L<=l). Both know
-how to swap P and Q and how to mix P into Q (Poisson sampling), so that every pair needs one law only.
-A law may stand for many pairs of one kind at once: arrays are (pairs, points), parameters are columns.
-Rounding errors of the vectorised functions are bounded by the stated multiples of the unit round-off,
-which the tests hold against ball arithmetic.
-"""
+"""Losses known by their four tails: P(L>l), P(L<=l), Q(L>l), Q(L<=l)."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-from tacit.exact.rounding import Interval
-from tacit.pld.pair import FloatArray
+from tacit.pld.arrays import UNIT, Column, FloatArray
+from tacit.pld.distributions.base import PrivacyLossDistribution, sampled_loss, unsampled_loss
+from tacit.pld.grid import LARGEST_LOSS, Gridded
 
-__all__ = [
-    "UNIT",
-    "AtomicPLD",
-    "Cells",
-    "Column",
-    "PrivacyLossDistribution",
-    "TailPLD",
-    "Tails",
-    "sampled_loss",
-    "unsampled_loss",
-]
-
-UNIT = 2.0**-53
-Column: TypeAlias = "float | FloatArray"
-"""A parameter: one number, or one for each pair, as a column."""
-
-
-class PrivacyLossDistribution(ABC):
-    """The law of the loss under both distributions of a pair, or of many pairs."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def swapped(self) -> PrivacyLossDistribution:
-        """The law for (Q, P)."""
-
-    @abstractmethod
-    def sampled(self, rate: Column) -> PrivacyLossDistribution:
-        """The law for ((1 - rate) Q + rate P, Q)."""
-
-    def mirrored(self) -> PrivacyLossDistribution:
-        """The law whose losses above 0 are these, those below 0 their mirror image, and the rest at 0.
-
-        For laws with P(L > 0) + Q(L > 0) <= 1 (`docs/theory/without-replacement-law.md`).
-        """
-        raise NotImplementedError
-
-    @abstractmethod
-    def extent(self, right: float, left: float) -> tuple[float, float]:
-        """Losses (low, high) with about P(L < low) <= left and P(L > high) <= right (not certified)."""
-
-
-def sampled_loss(losses: FloatArray, rate: Column) -> FloatArray:
-    """ln(1 - rate + rate e^L), without overflow."""
-    big = losses > 30.0
-    safe = np.where(big, 0.0, losses)
-    with np.errstate(divide="ignore"):
-        small = np.log1p(rate * np.expm1(safe))
-    large = losses + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.abs(losses)))
-    return np.asarray(np.where(big, large, small))
-
-
-def unsampled_loss(losses: FloatArray, rate: Column) -> FloatArray:
-    """The inverse of `sampled_loss`; -infinity at and below ln(1 - rate)."""
-    big = losses > 30.0
-    ratio = np.expm1(np.where(big, 0.0, losses)) / rate
-    with np.errstate(divide="ignore", invalid="ignore"):
-        small = np.where(ratio > -1.0, np.log1p(np.maximum(ratio, -1.0)), -np.inf)
-        large = losses - np.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.abs(losses)))
-    return np.asarray(np.where(big, large, small))
-
-
-def _ends(interval: Interval) -> FloatArray:
-    return np.array([[interval.low, interval.high]])
-
-
-NONE = _ends(Interval(low=0.0, high=0.0))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtomicPLD(PrivacyLossDistribution):
-    """Atoms at `losses` (ascending) with masses p, q, each (pairs, atoms); masses are right to the relative
-    error `error`, losses to `slack`; P-mass at +infinity and Q-mass at -infinity as rows (low, high)."""
-
-    losses: FloatArray
-    p: FloatArray
-    q: FloatArray
-    infinite: FloatArray
-    reverse_infinite: FloatArray
-    error: float = 16 * UNIT
-    slack: float = 0.0
-
-    @staticmethod
-    def single(
-        *,
-        losses: FloatArray,
-        p: FloatArray,
-        q: FloatArray,
-        infinite: Interval,
-        reverse_infinite: Interval,
-        error: float = 16 * UNIT,
-        slack: float = 0.0,
-    ) -> AtomicPLD:
-        """The law of one pair."""
-        return AtomicPLD(
-            losses=losses[None, :],
-            p=p[None, :],
-            q=q[None, :],
-            infinite=_ends(infinite),
-            reverse_infinite=_ends(reverse_infinite),
-            error=error,
-            slack=slack,
-        )
-
-    @staticmethod
-    def stacked(laws: list[AtomicPLD]) -> AtomicPLD:
-        """Many laws with equal numbers of atoms as one."""
-        return AtomicPLD(
-            losses=np.concatenate([law.losses for law in laws]),
-            p=np.concatenate([law.p for law in laws]),
-            q=np.concatenate([law.q for law in laws]),
-            infinite=np.concatenate([law.infinite for law in laws]),
-            reverse_infinite=np.concatenate([law.reverse_infinite for law in laws]),
-            error=max(law.error for law in laws),
-            slack=max(law.slack for law in laws),
-        )
-
-    def swapped(self) -> AtomicPLD:
-        return AtomicPLD(
-            losses=-self.losses[:, ::-1],
-            p=self.q[:, ::-1],
-            q=self.p[:, ::-1],
-            infinite=self.reverse_infinite,
-            reverse_infinite=self.infinite,
-            error=self.error,
-            slack=self.slack,
-        )
-
-    def sampled(self, rate: Column) -> AtomicPLD:
-        column = np.broadcast_to(np.asarray(rate, dtype=np.float64).reshape(-1, 1), (len(self.losses), 1))
-        # Q-mass that P cannot reach becomes an atom at ln(1 - rate).
-        extra = self.reverse_infinite[:, 1:]
-        losses = np.concatenate([np.log1p(-column), sampled_loss(self.losses, column)], axis=1)
-        q = np.concatenate([extra, self.q], axis=1)
-        p = np.concatenate([(1 - column) * extra, (1 - column) * self.q + column * self.p], axis=1)
-        return AtomicPLD(
-            losses=losses,
-            p=p,
-            q=q,
-            infinite=np.clip(self.infinite * column * np.array([1 - 1e-12, 1 + 1e-12]), 0.0, 1.0),
-            reverse_infinite=np.zeros_like(self.reverse_infinite),
-            error=self.error + 8 * UNIT,
-            slack=self.slack + 8 * UNIT * (1.0 + float(np.max(np.abs(losses)))),
-        )
-
-    def mirrored(self) -> AtomicPLD:
-        above = self.losses > 0
-        columns = np.any(above, axis=0)
-        losses = np.where(above, self.losses, 0.0)[:, columns]
-        p, q = np.where(above, self.p, 0.0)[:, columns], np.where(above, self.q, 0.0)[:, columns]
-        rest = np.maximum(1 - np.sum(p + q, axis=1, keepdims=True) - self.infinite[:, 1:], 0.0)
-        size = 2 * self.error + 4 * UNIT * (4 + p.shape[1])
-        # The rest is rounded up, both where it counts as P and where it counts as Q.
-        rest = rest + size
-        return AtomicPLD(
-            losses=np.concatenate([-losses[:, ::-1], np.zeros_like(rest), losses], axis=1),
-            p=np.concatenate([q[:, ::-1], rest, p], axis=1),
-            q=np.concatenate([p[:, ::-1], rest, q], axis=1),
-            infinite=self.infinite,
-            reverse_infinite=self.infinite,
-            error=self.error,
-            slack=self.slack,
-        )
-
-    def extent(self, right: float, left: float) -> tuple[float, float]:
-        above = np.cumsum(self.p[:, ::-1], axis=1)[:, ::-1]
-        below = np.cumsum(self.p, axis=1)
-        tops = np.where(above > right, self.losses, -np.inf)
-        bottoms = np.where(below > left, self.losses, np.inf)
-        low, high = float(np.min(bottoms)), float(np.max(tops))
-        if not (np.isfinite(low) and np.isfinite(high)):
-            return float(np.min(self.losses)), float(np.max(self.losses))
-        return min(low, high), high
+__all__ = ["Cells", "TailPLD", "Tails"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,3 +202,53 @@ class TailPLD(PrivacyLossDistribution):
         fine = np.unique(np.concatenate([tops, bottoms]))
         _, high, low, _ = search(fine)
         return max(min(low, high), low_bound), min(high, high_bound)
+
+    def on_grid(self, step: float, first: int, last: int) -> Gridded:
+        edges = np.arange(first, last + 1, dtype=np.float64)[None, :] * step
+        ends = self.tails(edges[:, [0, -1]])
+        whole_slack = self.tails(edges).slack if self.closed_cells is None else ends.slack
+        cells = self.cells(edges)
+        p, q, p_error, q_error = cells.p, cells.q, cells.p_error, cells.q_error
+        left = edges[:, :-1]
+        ratio = np.exp(np.clip(left, -700.0, LARGEST_LOSS))
+        slack = whole_slack + 4 * UNIT * (abs(first) + abs(last)) * step
+        noise = p_error + ratio * q_error + 8 * UNIT * (1 + np.abs(left)) * (p + ratio * q) + 2 * slack * p
+        total = p + p_error
+        far = left > LARGEST_LOSS - 1
+        raised = np.clip((p - ratio * q + noise) / -math.expm1(-step), 0.0, total)
+        raised = np.where(far, total, raised)
+        masses = np.zeros((len(p), p.shape[1] + 1))
+        masses[:, 1:] += raised
+        masses[:, :-1] += total - raised
+        bottom = ends.values[1][:, 0] + ends.errors[1][:, 0]
+        masses[:, 0] += bottom
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            kappa = np.where(p > p_error, (4 * noise + 4 * p_error) / np.maximum(p - p_error, 1e-320), np.inf)
+            # Beyond the range of e^l all mass is lifted to the upper end: at most a step too high.
+            kappa = np.where(far & (p > p_error), math.expm1(min(step, 600.0)) + 8 * p_error / p, kappa)
+        return Gridded(
+            start=first,
+            masses=masses * (1 + 8 * UNIT),
+            infinite_high=np.minimum(1.0, ends.values[0][:, 1] + ends.errors[0][:, 1]),
+            infinite_low=np.zeros(len(p)),
+            slack=slack,
+            kappa=kappa + 4 * slack + 16 * UNIT,
+            cell_masses=total,
+            bottom=bottom,
+        )
+
+    def ends(self, epsilons: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        got = self.tails(epsilons[None, :])
+        p, q, p_error, q_error = got.values[0][0], got.values[2][0], got.errors[0][0], got.errors[2][0]
+        value = p - t * q
+        error = p_error + t * q_error + 8 * UNIT * (p + t * q) + got.slack * p
+        high = np.where(epsilons > LARGEST_LOSS, p + p_error, value + error)
+        low = np.where(epsilons > LARGEST_LOSS, 0.0, value - error)
+        high = np.where(epsilons > self.bounds[1] + 1e-12 * (1 + abs(self.bounds[1])), 0.0, high)
+        return low, high
+
+    def _between(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        cells = self.cells(edges[None, :])
+        p, q = np.maximum(cells.p[0], 1e-300), np.maximum(cells.q[0], 1e-300)
+        # The merged cell's loss lies between its edges, wherever round-off puts it.
+        return np.clip(np.log(p) - np.log(q), edges[:-1], edges[1:]), p / p.sum()

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tacit.exact.balls import ball, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, up
-from tacit.pld.continuous import check_order, float_normal_cdf, normal_cdf
-from tacit.pld.distributions import UNIT, PrivacyLossDistribution, TailPLD, Tails
-from tacit.pld.pair import UNBOUNDED, FloatArray, Pair
+from tacit.pld.arrays import UNIT, FloatArray, column
+from tacit.pld.distributions import (
+    PrivacyLossDistribution,
+    TailPLD,
+    Tails,
+)
+from tacit.pld.normal import float_normal_cdf, normal_cdf
+from tacit.pld.pairs.base import MOST_RATE, UNBOUNDED, Pair, check_order
+from tacit.pld.quadrature_rules import (
+    QuadratureRange,
+    Rule,
+    replaced_rule,
+)
 from tacit.pld.roots import rising_root
 
 __all__ = ["SampledReplacementPair"]
@@ -106,3 +117,18 @@ class SampledReplacementPair(Pair):
         if order == math.inf:
             return math.inf
         return up(Fraction(order) * 2 * Fraction(self.mu) ** 2)
+
+    has_density = True
+
+    def rule_key(self, *, sampled: bool) -> Hashable:
+        # A mixture of a ratio of mixtures turns by twice the angle, and may vanish in the strip.
+        return None if sampled or self.rate > MOST_RATE else 0
+
+    @classmethod
+    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+        mu = column([p.mu for p in pairs])
+        rule = replaced_rule(mu, column([p.rate for p in pairs]), reach)
+        if rule is None:
+            return None
+        # Two mixtures against each other: no node is worse than the furthest.
+        return replace(rule, cancelled=float(np.max(np.abs(rule.ratio))) + 2 * float(np.max(mu)) ** 2)

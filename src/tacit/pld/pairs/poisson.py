@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, product
-from tacit.pld.distributions import PrivacyLossDistribution
-from tacit.pld.pair import NOTHING, UNBOUNDED, Pair
+from tacit.pld.arrays import column
+from tacit.pld.distributions import (
+    PrivacyLossDistribution,
+)
+from tacit.pld.pairs.base import NOTHING, UNBOUNDED, Layers, Pair, batch_pld, check_order
 
 __all__ = ["PoissonSampledPair"]
 
@@ -121,3 +125,50 @@ class PoissonSampledPair(Pair):
         from tacit.pld.renyi import sampled_renyi
 
         return sampled_renyi(self.pair, self.rate, order)
+
+    @property
+    def has_density(self) -> bool:  # type: ignore[override]
+        return self.pair.has_density
+
+    def reduced(self) -> Pair:
+        return self.pair.reduced() if self.rate == 1 else self
+
+    def reverse_renyi(self, order: float) -> float:
+        """D(Q||mix) <= D(mix||Q) where P and Q are mirror images (Mironov, Talwar, Zhang 2019, Theorem 5)."""
+        from tacit.pld.renyi import sampled_renyi
+
+        check_order(order)
+        if self.pair.symmetric:
+            return sampled_renyi(self.pair, self.rate, order)
+        inner = self.pair.swapped().renyi(order)
+        if order == math.inf or math.isinf(inner):
+            return inner
+
+        def value() -> Any:
+            # x^(1-a) is convex: E_mix (Q/mix)^a <= 1 - q + q e^((a-1) D_a(Q||P)).
+            a = ball(order)
+            return (ball(self.rate) * ((a - 1) * ball(inner)).expm1()).log1p() / (a - 1)
+
+        return bracket(value, what="a Rényi divergence").high
+
+    def batch_key(self) -> tuple[Any, ...] | None:
+        inner = self.pair.batch_key()
+        return None if inner is None else ("PoissonSampledPair", inner)
+
+    @classmethod
+    def batch(cls, pairs: Sequence[Self]) -> PrivacyLossDistribution:
+        return batch_pld([p.pair for p in pairs]).sampled(column([p.rate for p in pairs]))
+
+    def layers(self) -> Layers:
+        base, rate, swapped = self.pair.layers()
+        # Layers inside are not taken apart: only a base pair has a rule.
+        plain = rate is None and not swapped
+        return Layers(base=base if plain else self.pair, rate=self.rate, swapped=False)
+
+    def family(self) -> tuple[Hashable, tuple[float, ...]] | None:
+        inner = self.pair.family()
+        return None if inner is None else (("PoissonSampledPair", inner[0]), (self.rate, *inner[1]))
+
+    def with_parameters(self, values: Iterator[float]) -> Pair:
+        rate = next(values)
+        return PoissonSampledPair(pair=self.pair.with_parameters(values), rate=rate)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,13 +14,24 @@ from tacit.errors import NotCertified
 from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.continuous import check_order
-from tacit.pld.distributions import UNIT, AtomicPLD, PrivacyLossDistribution
-from tacit.pld.pair import UNBOUNDED, Pair
+from tacit.pld.arrays import UNIT, FloatArray, column
+from tacit.pld.distributions import (
+    AtomicPLD,
+    PrivacyLossDistribution,
+)
+from tacit.pld.half_rules import HalfRule, integer_half
+from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
+from tacit.pld.quadrature_rules import (
+    QuadratureRange,
+    Rule,
+    integer_rule,
+)
 
 __all__ = ["DiscreteGaussianPair"]
 
 _MOST_TERMS = 4_000_000
+
+
 _BALL_TERMS = 40_000
 
 
@@ -153,3 +165,21 @@ class DiscreteGaussianPair(Pair):
             return math.inf
         s = self.sensitivity
         return bracket(lambda: ball(order) * s * s / (2 * ball(self.noise_std) ** 2), what="a Rényi").high
+
+    def rule_key(self, *, sampled: bool) -> Hashable:
+        # Far-spread integer noise sums like its integral; otherwise its integers are the nodes.
+        narrow = self.noise_std < 3 * self.sensitivity and self.sensitivity > 8
+        return None if self.noise_std < 0.3 or narrow else self.sensitivity
+
+    @classmethod
+    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+        std, shift = column([float(p.noise_std) for p in pairs]), float(pairs[0].sensitivity)
+        rule = integer_rule(std, shift, rates, reach)
+        if rule is None:
+            return None
+        lattice = (std[:, 0], shift) if float(np.min(std)) >= 1 else None
+        return replace(rule, cancelled=(shift / std) ** 2, integers=lattice)
+
+    @classmethod
+    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+        return integer_half(column([float(p.noise_std) for p in pairs]), pairs[0].sensitivity, rates, reach)

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
-from tacit.pld.discrete import ListedPair
-from tacit.pld.distributions import AtomicPLD, PrivacyLossDistribution
-from tacit.pld.pair import Pair
+from tacit.pld.arrays import FloatArray
+from tacit.pld.distributions import (
+    AtomicPLD,
+)
+from tacit.pld.half_rules import HalfRule, larger_half, positive_half
+from tacit.pld.pairs.base import Pair
+from tacit.pld.pairs.listed import ListedPair
+from tacit.pld.quadrature_rules import (
+    LEAST_MASS,
+    MOST_ATOMS,
+    AtomRows,
+    QuadratureRange,
+    Rule,
+    atoms_rule,
+)
 
 __all__ = ["FinitePair"]
 
@@ -135,7 +147,7 @@ class FinitePair(ListedPair):
             total += positive_ball(ball(a) - t * ball(b))
         return total
 
-    def pld(self) -> PrivacyLossDistribution:
+    def pld(self) -> AtomicPLD:
         if not self._finite():
             return AtomicPLD.single(
                 losses=np.zeros(1),
@@ -175,3 +187,28 @@ class FinitePair(ListedPair):
     @property
     def smallest_loss(self) -> Interval:
         return self._extreme(0)
+
+    meets_both_orders = True
+
+    @classmethod
+    def rows(cls, pairs: Sequence[Self]) -> AtomRows:
+        p = np.array([t.near[0][t.held] or (0.0,) for t in pairs])
+        q = np.array([t.near[1][t.held] or (1.0,) for t in pairs])
+        with np.errstate(divide="ignore"):
+            losses = np.where(p > 0, np.log(np.maximum(p, 1e-320) / q), 0.0)
+        lost = np.array([[t.infinite_mass.high] for t in pairs])
+        gone = np.array([[t.reverse_infinite_mass.high] for t in pairs])
+        return losses, p, lost, gone
+
+    def rule_key(self, *, sampled: bool) -> Hashable:
+        return None if self.atom_count > MOST_ATOMS or self.least < LEAST_MASS else self.atom_count
+
+    @classmethod
+    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+        # The ratio of two masses of a table is right to a unit, however near to 1.
+        return replace(atoms_rule(cls.rows(pairs)), cancelled=1.0)
+
+    @classmethod
+    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+        rows = cls.rows(pairs)
+        return positive_half(rows) if pairs[0].symmetric else larger_half(rows, rates, reach)

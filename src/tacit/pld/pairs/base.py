@@ -1,0 +1,329 @@
+"""An ordered pair of distributions (P, Q), seen through its curve h(t) = sup_S P(S) - t Q(S).
+
+With t = e^epsilon this is the hockey-stick divergence H_epsilon(P||Q); h is convex and falls from 1 at
+t = 0, never below max(0, 1 - t), and each such curve belongs to a pair (Zhu, Dong, Wang 2022). All that
+privacy accounting asks of a mechanism is a pair that dominates its outputs on neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from tacit.exact.balls import ball, bracket, positive_ball
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval
+from tacit.pld.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from tacit.pld.distributions import PrivacyLossDistribution
+    from tacit.pld.half_rules import HalfRule
+    from tacit.pld.quadrature import Quadrature
+    from tacit.pld.quadrature_rules import QuadratureRange, Rule
+
+__all__ = [
+    "MOST_RATE",
+    "NOTHING",
+    "UNBOUNDED",
+    "FloatArray",
+    "Layers",
+    "Pair",
+    "SwappedPair",
+    "batch_pld",
+    "check_order",
+    "grouped",
+]
+
+NOTHING = Interval(low=0.0, high=0.0)
+UNBOUNDED = Interval(low=math.inf, high=math.inf)
+MOST_RATE = 0.999
+"""Near a sampling rate of 1 a rule of quadrature would lose its digits."""
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+def check_order(order: float) -> None:
+    """Rényi orders are real and > 1; infinity is the largest loss."""
+    require(order > 1, parameter="order", value=order, must="be greater than 1")
+
+
+class Layers(NamedTuple):
+    """A base pair, the rate at which it is Poisson-sampled (None: it is not), and whether it is swapped."""
+
+    base: Pair
+    rate: float | None
+    swapped: bool
+
+
+class Pair:
+    """A pair (P, Q) of distributions; subclasses are frozen, keyword-only and valid from birth.
+
+    Accounts of thousands of pairs ask each for its kind many times over, which an `ABC` answers ten times as
+    slowly as a plain class: what is abstract here, the type checker refuses to leave out.
+    """
+
+    __slots__ = ()
+
+    exact: ClassVar[bool] = True
+    """False where the curve only bounds the true one from above: lower ends are then 0."""
+
+    exact_in_products: ClassVar[bool] = True
+    """False where products of the pair bound the composed mechanism from above only."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether (Q, P) has the same curve."""
+        return True
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        """A total order on pairs: equal keys mean equal pairs."""
+        kind: Any = type(self)
+        return (kind.__name__, *[getattr(self, name) for name in _names(kind)])
+
+    @abstractmethod
+    def curve(self, t: Any) -> Any:
+        """The ball of h(t) = sup_S P(S) - t Q(S), for a ball t > 0, at the working precision."""
+
+    @abstractmethod
+    def pld(self) -> PrivacyLossDistribution:
+        """The law of the loss ln(dP/dQ) under P and Q, in floats with error bounds, for the grid."""
+
+    @property
+    @abstractmethod
+    def largest_loss(self) -> Interval:
+        """Enclosure of the essential supremum of the finite losses (math.inf where unbounded)."""
+
+    @property
+    def smallest_loss(self) -> Interval:
+        """Enclosure of the essential infimum of the finite losses."""
+        return -self.largest_loss
+
+    @property
+    def top_mass(self) -> float:
+        """A lower bound on the P-mass that sits exactly at the largest loss."""
+        return 0.0
+
+    @property
+    def infinite_mass(self) -> Interval:
+        """Enclosure of P(dP/dQ = infinity), the limit of the curve."""
+        return NOTHING
+
+    @property
+    def reverse_infinite_mass(self) -> Interval:
+        """Enclosure of Q(dP/dQ = 0)."""
+        return self.infinite_mass
+
+    @abstractmethod
+    def renyi(self, order: float) -> float:
+        """An upper bound, rounded up, on D_order(P||Q) for order > 1 (math.inf included)."""
+
+    def swapped(self) -> Pair:
+        """The pair (Q, P)."""
+        return self if self.symmetric else SwappedPair(pair=self)
+
+    def hockey_stick(self, epsilon: float) -> Interval:
+        """Certified enclosure of H_epsilon(P||Q) for any real epsilon, infinities included."""
+        require(not math.isnan(epsilon), parameter="epsilon", value=epsilon, must="be a number")
+        if epsilon == -math.inf:
+            return Interval(low=1.0, high=1.0)
+        top, infinite = self.largest_loss, self.infinite_mass
+        if epsilon >= top.high or epsilon == math.inf:
+            value = infinite
+        else:
+            value = bracket(lambda: self.curve(ball(epsilon).exp()), what="a hockey-stick divergence")
+        low = min(max(value.low, 0.0), 1.0) if self.exact else 0.0
+        return Interval(low=low, high=min(max(value.high, low), 1.0))
+
+    def reverse_renyi(self, order: float) -> float:
+        """An upper bound on D_order(Q||P), for pairs that are not symmetric."""
+        return math.inf
+
+    def sampled_fractional_renyi(self, rate: float, order: float) -> float | None:
+        """An upper bound on D_order of the Poisson-sampled pair at a fractional order, where it is known better
+        than by the neighbouring integer orders."""
+        return None
+
+    def hockey_stick_grid(self, epsilons: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends of H_epsilon(P||Q) at many points, from the float law and its errors."""
+        from tacit.pld.grid import pld_curve
+
+        low, high = pld_curve(self.pld(), np.asarray(epsilons, dtype=np.float64))
+        return (low if self.exact else np.zeros_like(low)), high
+
+    @property
+    def atom_count(self) -> int | None:
+        """How many finite losses the pair has, where it lists them; else None."""
+        return None
+
+    def kinks(self) -> list[float] | None:
+        """The epsilons between which the curve is linear in e^epsilon; None where it bends everywhere."""
+        return None
+
+    # -- what composition asks for: a new kind answers what it can ------------------------------------
+
+    has_density: ClassVar[bool] = False
+    """Whether the nodes of its quadrature stand for a density; else they are atoms."""
+
+    meets_both_orders: ClassVar[bool] = False
+    """Whether half of a quadrature can be made of the larger of its curve and that of its swap."""
+
+    @property
+    def gaussian_squared(self) -> Fraction | None:
+        """mu^2 where the pair is Gaussian: these add up to one."""
+        return None
+
+    @property
+    def approximate_point(self) -> tuple[float, float] | None:
+        """(epsilon, delta) where the pair is the worst one of that promise."""
+        return None
+
+    def reduced(self) -> Pair:
+        """The pair without layers that change nothing."""
+        return self
+
+    def batch_key(self) -> tuple[Any, ...] | None:
+        """Pairs of equal keys may share one privacy-loss distribution, a row for each; None where none may."""
+        return None
+
+    @classmethod
+    def batch(cls, pairs: Sequence[Self]) -> PrivacyLossDistribution:
+        """The distribution of pairs of one key, a row for each."""
+        raise NotImplementedError
+
+    def layers(self) -> Layers:
+        """What quadrature starts from."""
+        return Layers(base=self, rate=None, swapped=False)
+
+    def rule_key(self, *, sampled: bool) -> Hashable:
+        """What base pairs have in common whose rules of quadrature are made together; None without a rule."""
+        return None
+
+    @classmethod
+    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+        """The rule of quadrature of base pairs, sampled at `rates`; None where it would need too many nodes."""
+        return None
+
+    @classmethod
+    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+        """The rule for the half Z > 1 of base pairs, for sampling without replacement."""
+        return None
+
+    def quadrature_key(self) -> tuple[Hashable, ...] | None:
+        """Pairs of equal keys are made into nodes together; None where there is no rule."""
+        base, rate, swapped = self.layers()
+        if rate is not None and rate > MOST_RATE:
+            return None
+        key = base.rule_key(sampled=rate is not None)
+        return None if key is None else (swapped, rate is not None, type(base).__name__, key)
+
+    @classmethod
+    def quadrature(cls, members: Sequence[tuple[Pair, int]], reach: QuadratureRange) -> Quadrature | None:
+        """Nodes of pairs of one key; None where the rule would need too many."""
+        from tacit.pld.quadrature import layered
+
+        return layered(members, reach)
+
+    def family(self) -> tuple[Hashable, tuple[float, ...]] | None:
+        """(What near pairs have in common, the parameters with which their curves rise), where known."""
+        return None
+
+    def with_parameters(self, values: Iterator[float]) -> Pair:
+        """The pair with other parameters, in the order of `family`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwappedPair(Pair):
+    """(Q, P) for a pair (P, Q): h_swapped(t) = 1 - t + t h(1/t)."""
+
+    pair: Pair
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        return ("SwappedPair", self.pair.sort_key)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.pair.exact
+
+    @property
+    def exact_in_products(self) -> bool:  # type: ignore[override]
+        return self.pair.exact_in_products
+
+    def swapped(self) -> Pair:
+        return self.pair
+
+    def curve(self, t: Any) -> Any:
+        return positive_ball(1 - t + t * self.pair.curve(1 / t))
+
+    def pld(self) -> PrivacyLossDistribution:
+        return self.pair.pld().swapped()
+
+    @property
+    def largest_loss(self) -> Interval:
+        return -self.pair.smallest_loss
+
+    @property
+    def smallest_loss(self) -> Interval:
+        return -self.pair.largest_loss
+
+    @property
+    def infinite_mass(self) -> Interval:
+        return self.pair.reverse_infinite_mass
+
+    @property
+    def reverse_infinite_mass(self) -> Interval:
+        return self.pair.infinite_mass
+
+    def renyi(self, order: float) -> float:
+        return self.pair.reverse_renyi(order)
+
+    @property
+    def has_density(self) -> bool:  # type: ignore[override]
+        return self.pair.has_density
+
+    def batch_key(self) -> tuple[Any, ...] | None:
+        inner = self.pair.batch_key()
+        return None if inner is None else ("SwappedPair", inner)
+
+    @classmethod
+    def batch(cls, pairs: Sequence[Self]) -> PrivacyLossDistribution:
+        return batch_pld([p.pair for p in pairs]).swapped()
+
+    def layers(self) -> Layers:
+        return self.pair.layers()._replace(swapped=True)
+
+    def family(self) -> tuple[Hashable, tuple[float, ...]] | None:
+        inner = self.pair.family()
+        return None if inner is None else (("SwappedPair", inner[0]), inner[1])
+
+    def with_parameters(self, values: Iterator[float]) -> Pair:
+        return self.pair.with_parameters(values).swapped()
+
+
+def grouped(parts: Sequence[tuple[Pair, int]]) -> list[list[tuple[Pair, int]]]:
+    """Parts come sorted, so that those of one kind, and with near parameters, stand together."""
+    return [list(group) for _, group in groupby(parts, key=lambda part: part[0].batch_key() or part[0])]
+
+
+def batch_pld(pairs: Sequence[Pair]) -> PrivacyLossDistribution:
+    """The distribution of pairs of one kind, a row for each."""
+    return pairs[0].pld() if len(pairs) == 1 else type(pairs[0]).batch(pairs)
