@@ -17,7 +17,7 @@ from _peers import installed, run_peer
 
 from tacit.accounting import account, calibrate
 from tacit.accounting import events as e
-from tacit.pld import enumerated, product
+from tacit.pld import closed_form, enumerated, product
 
 SIZES = (2, 5, 10, 30, 100)
 DELTAS = (1e-3, 1e-6, 1e-9, 1e-12)
@@ -87,7 +87,7 @@ KINDS: dict[str, tuple[Callable[[int], Plan], bool, str]] = {
 
 def cleared() -> None:
     """Nothing composed is remembered."""
-    for cache in (product._delta, product._epsilon, product._invert, enumerated.enumerated):
+    for cache in (product._delta, product._epsilon, closed_form._invert, enumerated.enumerated):
         cache.cache_clear()
 
 

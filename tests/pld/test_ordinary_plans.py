@@ -72,12 +72,12 @@ def test_the_ends_enclose_the_inversion(name: str) -> None:
 
 def test_different_sampled_releases_take_no_longer_than_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """100 different ones used to be put on grids, one by one, which took longer than 10^4 by their transforms."""
-    from tacit.pld import engine
+    from tacit.pld import grid_composition
 
     def refused(*_: object) -> None:
         raise AssertionError("put on a grid")
 
-    monkeypatch.setattr(engine, "gridded", refused)
+    monkeypatch.setattr(grid_composition, "gridded", refused)
     for size in (30, 100):
         parts = [(0.8 + 1.2 * k / size, 0.01 + 0.09 * k / size, 1) for k in range(size)]
         found = account(plan(parts), delta=1e-6, neighbours="add-or-remove").epsilon

@@ -1,44 +1,36 @@
 """Composed privacy loss, certified from both sides, for one direction of neighbouring.
 
-Above: connect-the-dots on a grid, tails cut pessimistically, convolution by bounded Fourier sums.
-Below: the same numbers, by `docs/theory/grid-from-below.md`. Both errors are of second order in the step.
+Above: the curve of a larger product (gridded, or smoothed), with every error added. Below: the same numbers, by
+`docs/theory/grid-from-below.md`. Both errors are of second order in the step, which shrinks until the ends are near.
 """
 
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import UNIT
 from tacit.pld.certified import CertifiedCurve, inverted, read
-from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.coarse import roundoff, window
+from tacit.pld.choice import MOST_ON_GRID, transform_for
 from tacit.pld.coarsening import coarsened
 from tacit.pld.distributions import AtomicPLD
-from tacit.pld.fourier import Piece, compose, cutoff_frequency
-from tacit.pld.grid import gridded
-from tacit.pld.moments import LogMoments, log_one_minus, row_moments, tilted
-from tacit.pld.pairs.base import Pair, batch_pld, grouped
+from tacit.pld.grid_composition import MOST_NODES, GridComposition
+from tacit.pld.moments import LogMoments
+from tacit.pld.pairs.base import Pair
 
 __all__ = ["Engine"]
 
-_MOST_NODES = 1 << 22
-_MOST_BANDED = 1 << 44
-_MOST_CELLS = 1 << 22
-_TOTAL_CELLS = 12_000_000
-_CHUNK = 2_000_000
 _CLEARLY, _COARSE = 0.8, 0.05
-_MOST_ON_GRID = 1e7
-"""With more releases the rounding of a grid is larger than that of transforms."""
-_ROWS = 128
 _SAMPLE = 48
 
 
 class Engine:
     """The composition of pairs with counts: enclosures of delta(epsilon) and epsilon(delta)."""
+
+    approximates: ClassVar[bool] = True
 
     def __init__(self, parts: list[tuple[Pair, int]]) -> None:
         self.parts = coarsened(parts)
@@ -48,10 +40,7 @@ class Engine:
         self.total = float(sum(n for _, n in parts))
         self.exact = all(p.exact and p.exact_in_products for p, _ in parts)
         self._rough: dict[float, LogMoments] = {}
-        self._characteristic = CharacteristicComposition.of(parts, self.exact)
-
-    def _slices(self) -> list[list[tuple[Pair, int]]]:
-        return [g[i : i + _ROWS] for g in grouped(self.parts) for i in range(0, len(g), _ROWS)]
+        self._characteristic = transform_for(parts, self.exact)
 
     def _moments(self, right: float) -> LogMoments:
         """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
@@ -130,92 +119,15 @@ class Engine:
     # -- one grid --------------------------------------------------------------------------------
 
     def _solve(self, step: float, tilt: float, epsilon: float, delta: float) -> CertifiedCurve:
-        """Grid every part, tilt, bound the window, multiply."""
-        right, left = max(delta * 1e-8 / self.total, 1e-305), 1e-11 / self.total
+        """The composed curve around epsilon, by the transform while it serves, else on a grid of this step."""
         spread = math.sqrt(self.total) * step / 2
         tilt = min(tilt, 0.5 / spread)
         if self._characteristic is not None:
             if (smoothed := self._characteristic.solve(spread, tilt, epsilon, delta)) is not None:
                 return smoothed
             self._characteristic = None
-        _, _, variance = self._moments(1e-300).moments(tilt)
-        sigma = max(math.sqrt(variance), step)
-        shifts = [sign * factor / sigma for sign in (1, -1) for factor in (2.0, 4.0, 6.0, 8.0, 12.0)]
-        rises = np.zeros(len(shifts))
-        pieces: list[Piece] = []
-        cells = 0
-        log_scale, scale_error, slack, log_gain, unresolved = 0.0, 0.0, 0.0, 0.0, 0.0
-        log_kept_high, log_kept_low = 0.0, 0.0
-        ends = [0, 0]
-        for members in self._slices():
-            whole = batch_pld([pair for pair, _ in members])
-            low, high = whole.extent(right, left)
-            nodes = (high - low) / step + 2
-            if nodes > _MOST_CELLS or cells + nodes * len(members) > _TOTAL_CELLS:
-                raise NotCertified(
-                    what="a composed guarantee",
-                    reason=f"losses from {low:g} to {high:g} do not fit a grid of step {step:g}",
-                    hint="ask for a Rényi or concentrated bound, or group equal events into counts",
-                )
-            rows = max(1, min(len(members), int(_CHUNK / nodes)))
-            for i in range(0, len(members), rows):
-                chosen = members[i : i + rows]
-                law = whole if rows >= len(members) else batch_pld([pair for pair, _ in chosen])
-                grid = gridded(law, step, low, high)
-                counts = np.array([n for _, n in chosen], dtype=np.float64)
-                count = grid.masses.shape[1]
-                cells += count * len(chosen)
-                losses = np.arange(grid.start, grid.start + count, dtype=np.float64) * step
-                log_a = row_moments(grid.masses, losses, tilt)
-                for k, shift in enumerate(shifts):
-                    rises[k] += float(counts @ (row_moments(grid.masses, losses, tilt + shift) - log_a))
-                weights = tilted(grid.masses, losses, tilt, log_a)
-                means = weights @ losses
-                variances = np.maximum(weights @ losses**2 - means**2, 0.0) * (1 - 1e-6)
-                furthest = float(np.max(np.abs(losses)))
-                unit = UNIT * (16 + 4 * tilt * furthest + 4 * float(np.max(np.abs(log_a))))
-                pieces.append(
-                    Piece(start=grid.start, weights=weights, counts=counts, variances=variances, unit=unit)
-                )
-                number = float(counts.sum())
-                log_scale += float(counts @ log_a)
-                scale_error += 8 * UNIT * float(counts @ np.abs(log_a))
-                slack += number * grid.slack
-                log_kept_high += float(counts @ log_one_minus(grid.infinite_high))
-                log_kept_low += float(counts @ log_one_minus(grid.infinite_low))
-                ends[0] += grid.start * int(number)
-                ends[1] += (grid.start + count - 1) * int(number)
-                if self.exact:
-                    gain, mass = roundoff(
-                        grid,
-                        tilted(grid.cell_masses, losses[1:], tilt, log_a),
-                        tilted(grid.bottom[:, None], losses[:1], tilt, log_a)[:, 0],
-                        counts,
-                    )
-                    log_gain, unresolved = log_gain + gain, unresolved + mass
-        far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * spread
-        around, outside = window(shifts, rises, step, epsilon, epsilon - far, (ends[0], ends[1]))
-        nodes_needed = around[1] - around[0]
-        band = cutoff_frequency(pieces, step, max(2.0 * nodes_needed, 1e5 * min(len(self.parts), 300)))
-        if nodes_needed > (_MOST_NODES if band is None else _MOST_BANDED):
-            raise NotCertified(
-                what="a composed guarantee",
-                reason=f"its losses spread too far for a grid of step {step:g}",
-                hint="the Rényi and concentrated accountants give an upper end of any size",
-            )
-        composed = compose(pieces, step, tilt, (log_scale, scale_error), around, outside, band)
-        variance = math.expm1(2 * self.total * math.log(math.cosh(step / 2))) if spread < 5 else math.inf
-        return CertifiedCurve(
-            composed=composed,
-            slack=slack * (1 + 1e-9),
-            infinite_high=min(1.0, -math.expm1(log_kept_high) * (1 + 1e-12)),
-            infinite_low=-math.expm1(log_kept_low) * (1 - 1e-12),
-            log_gain=log_gain,
-            unresolved=unresolved,
-            spread=spread,
-            deviation=math.sqrt(variance) * (1 + 1e-9),
-            exact=self.exact,
-        )
+        variance = self._moments(1e-300).moments(tilt)[2]
+        return GridComposition(self.parts, self.exact).solve(step, tilt, epsilon, delta, variance)
 
     def pld(self) -> AtomicPLD:
         """The gridded upper pair of the composition as atoms, for use as one pair inside another."""
@@ -225,7 +137,7 @@ class Engine:
         solved = None
         for _ in range(60):
             solved = self._try(step, 0.0, guess, 1e-12)
-            if solved is not None and solved.composed.size <= _MOST_NODES:
+            if solved is not None and solved.composed.size <= MOST_NODES:
                 break
             step *= 1.6
         if solved is None:
@@ -286,7 +198,7 @@ class Engine:
             last = best.high
             step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
         missed = best is None or best.width > 4 * tolerance
-        if self._characteristic is not None and self.exact and missed and self.total < _MOST_ON_GRID:
+        if self._characteristic is not None and self.exact and missed and self.total < MOST_ON_GRID:
             self._characteristic = None  # the grid of losses may do better; both hold
             grid, best = self.epsilon(delta, tolerance), best or Interval(low=0.0, high=math.inf)
             return Interval(low=max(grid.low, best.low), high=min(grid.high, best.high))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, groupby, pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,11 +33,13 @@ _UNIT = 2.0**-52
 class Enumerated:
     """The losses (ascending) and P-masses of a product, and the mass at infinity."""
 
+    approximates: ClassVar[bool] = False
+
     losses: FloatArray
     masses: FloatArray
     infinite: Interval
 
-    def delta(self, epsilon: float) -> Interval:
+    def delta(self, epsilon: float, tolerance: float = 0.0) -> Interval:
         """Enclosure of P(infinity) + sum of masses (1 - e^{epsilon - loss}) over losses above epsilon."""
         first = int(np.searchsorted(self.losses, epsilon, side="right"))
         above, masses = self.losses[first:], self.masses[first:]
@@ -53,7 +55,7 @@ class Enumerated:
         high = (value + error) * (1 + 4 * _UNIT) + self.infinite.high
         return Interval(low=min(low * (1 - _UNIT), 1.0), high=min(high * (1 + _UNIT), 1.0))
 
-    def epsilon(self, delta: float) -> Interval:
+    def epsilon(self, delta: float, tolerance: float = 0.0, known: float = 0.0) -> Interval:
         """Enclosure of the smallest epsilon >= 0 with delta(epsilon) <= delta, for delta above infinity's mass."""
         if self.delta(0.0).high <= delta:
             return Interval(low=0.0, high=0.0)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from tacit.errors import EmptyComposition
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, sum_up
+from tacit.pld.choice import engine_for
 from tacit.pld.pairs.base import NOTHING, UNBOUNDED, Pair
 from tacit.pld.pairs.gaussian import GaussianPair
-
-if TYPE_CHECKING:
-    from tacit.pld.enumerated import Enumerated
 
 __all__ = ["Product", "families", "rebuilt"]
 
@@ -112,12 +109,6 @@ class Product:
         """The pair itself, where the product is one pair, once."""
         return self.pairs[0][0] if len(self.pairs) == 1 and self.pairs[0][1] == 1 else None
 
-    def _listed(self) -> Enumerated | None:
-        """The product written out, where its losses are few."""
-        from tacit.pld.enumerated import enumerated
-
-        return enumerated(self)
-
     def largest_loss(self) -> Interval:
         """Enclosure of the largest finite loss of the product."""
         if (single := self.single) is not None:
@@ -160,8 +151,7 @@ class Product:
         if epsilon >= top.high or epsilon == math.inf:
             mass = self.infinite_mass()
             return Interval(low=mass.low if self.exact else 0.0, high=mass.high)
-        listed = self._listed()
-        return listed.delta(epsilon) if listed is not None else _delta(self, epsilon, tolerance)
+        return _delta(self, epsilon, tolerance)
 
     def epsilon(self, delta: float, *, tolerance: float = TOLERANCE, known: float = 0.0) -> Interval:
         """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf where there is none).
@@ -182,20 +172,17 @@ class Product:
             return Interval(
                 low=max(top.low, 0.0) if exact and delta <= infinite.low else 0.0, high=max(top.high, 0.0)
             )
-        if (pair := self.single) is not None:
-            found = _invert(pair, delta)
-        elif (listed := self._listed()) is not None:
-            found = listed.epsilon(delta)
-        else:
-            if top.high <= known:
-                return Interval(low=0.0, high=max(top.high, 0.0))
-            found = self._at_the_top(delta, top) or _epsilon(self, delta, tolerance, known)
+        if self.single is None and top.high <= known:
+            return Interval(low=0.0, high=max(top.high, 0.0))
+        found = _epsilon(self, delta, tolerance, known)
         high = min(found.high, max(top.high, 0.0))
         return Interval(low=min(found.low, high), high=high)
 
-    def _at_the_top(self, delta: float, top: Interval) -> Interval | None:
+    def at_the_top(self, delta: float, top: Interval) -> Interval | None:
         """Where delta is far below the mass M of all largest losses together: h(e^e) >= M (1 - e^(e - top))."""
-        if not self.exact or math.isinf(top.high) or not all(p.exact_in_products for p, _ in self.pairs):
+        if not self.exact or math.isinf(top.high):
+            return None
+        if not all(p.exact_in_products for p, _ in self.pairs):
             return None
         log_mass, log_share = 0.0, math.log(delta)
         for pair, n in self.pairs:
@@ -236,40 +223,11 @@ def rebuilt(product: Product, values: Iterator[float]) -> Product:
 
 @lru_cache(maxsize=1024)
 def _delta(product: Product, epsilon: float, tolerance: float) -> Interval:
-    from tacit.pld.engine import Engine
-
-    return Engine(list(product.pairs)).delta(epsilon, tolerance)
+    return engine_for(product).delta(epsilon, tolerance)
 
 
 @lru_cache(maxsize=1024)
 def _epsilon(product: Product, delta: float, tolerance: float, known: float) -> Interval:
-    from tacit.pld.engine import Engine
-
-    return Engine(list(product.pairs)).epsilon(delta, tolerance, known)
-
-
-@lru_cache(maxsize=4096)
-def _invert(pair: Pair, delta: float) -> Interval:
-    """The adjacent floats between which the closed-form curve crosses delta."""
-
-    def search(over: Callable[[float], bool]) -> tuple[float, float]:
-        """(a, b) next to each other with over(a) and not over(b); (0, 0) if over(0) is false."""
-        if not over(0.0):
-            return 0.0, 0.0
-        low, high = 0.0, 1.0
-        while over(high):
-            low, high = high, high * 2
-            if math.isinf(high):
-                return low, high
-        while True:
-            middle = low + (high - low) / 2 if low else high / 2
-            if not low < middle < high or (low and high - low <= 4e-16 * high):
-                return low, high
-            if over(middle):
-                low = middle
-            else:
-                high = middle
-
-    top = search(lambda e: pair.hockey_stick(e).high > delta)[1]
-    bottom = search(lambda e: pair.hockey_stick(e).low > delta)[0] if pair.exact else 0.0
-    return Interval(low=min(bottom, top), high=top)
+    engine = engine_for(product)
+    on_top = product.at_the_top(delta, product.largest_loss()) if engine.approximates else None
+    return on_top or engine.epsilon(delta, tolerance, known)
