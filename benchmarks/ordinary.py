@@ -31,35 +31,35 @@ def spread(low: float, high: float, number: int) -> list[float]:
 
 
 def laplace(n: int) -> Plan:
-    return [e.Laplace(epsilon=x / n**0.5) for x in spread(0.5, 1.0, n)]
+    return [e.LaplaceEvent(epsilon=x / n**0.5) for x in spread(0.5, 1.0, n)]
 
 
 def randomised_response(n: int) -> Plan:
-    return [e.RandomizedResponse(epsilon=x / n**0.5) for x in spread(0.5, 1.0, n)]
+    return [e.RandomizedResponseEvent(epsilon=x / n**0.5) for x in spread(0.5, 1.0, n)]
 
 
 def gaussian(n: int) -> Plan:
-    return [e.Gaussian(noise_multiplier=x * n**0.5) for x in spread(1.0, 2.0, n)]
+    return [e.GaussianEvent(noise_multiplier=x * n**0.5) for x in spread(1.0, 2.0, n)]
 
 
 def sampled(n: int) -> Plan:
     rates = spread(0.01, 0.1, n)
     return [
-        e.PoissonSampled(event=e.Gaussian(noise_multiplier=x), sampling_rate=q)
+        e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=x), sampling_rate=q)
         for x, q in zip(spread(0.8, 2.0, n), rates, strict=True)
     ]
 
 
 def sampled_laplace(n: int) -> Plan:
     return [
-        e.PoissonSampled(event=e.Laplace(epsilon=x), sampling_rate=q)
+        e.PoissonSampledEvent(event=e.LaplaceEvent(epsilon=x), sampling_rate=q)
         for x, q in zip(spread(0.3, 1.5, n), spread(0.01, 0.1, n), strict=True)
     ]
 
 
 def without_replacement(n: int) -> Plan:
     return [
-        e.WithoutReplacement(event=e.Gaussian(noise_multiplier=x), sampling_rate=q)
+        e.WithoutReplacementEvent(event=e.GaussianEvent(noise_multiplier=x), sampling_rate=q)
         for x, q in zip(spread(0.8, 2.0, n), spread(0.01, 0.1, n), strict=True)
     ]
 
@@ -120,14 +120,14 @@ def main() -> list[dict[str, Any]]:
                 rows[-1]["ratio"] = 0.0
     rows += peers()
     many = [
-        e.PoissonSampled(event=e.Gaussian(noise_multiplier=x), sampling_rate=q)
+        e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=x), sampling_rate=q)
         for x, q in zip(spread(1.0, 10.0, 10_000), spread(0.001, 0.05, 10_000), strict=True)
     ]
     rows.append(repeated("10^4 different Poisson-sampled Gaussian", many, 5.0))
     for rate, multiplier, times in ((1e-3, 1.0, 10**6), (3.2e-5, 1.0, 10**9), (1e-5, 0.8, 10**9)):
-        one = e.PoissonSampled(event=e.Gaussian(noise_multiplier=multiplier), sampling_rate=rate)
+        one = e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=multiplier), sampling_rate=rate)
         name = f"one Poisson-sampled Gaussian ({multiplier:g}, rate {rate:g}) x 10^{len(str(times)) - 1}"
-        rows.append(repeated(name, [e.Repeated(event=one, times=times)], 2.0))
+        rows.append(repeated(name, [e.RepeatedEvent(event=one, times=times)], 2.0))
     rows += calibrations()
     return rows
 
@@ -155,8 +155,10 @@ def calibrations() -> list[dict[str, Any]]:
 
         def plan(multiplier: float, rates: list[float] = rates, times: int = times) -> Plan:
             return [
-                e.Repeated(
-                    event=e.PoissonSampled(event=e.Gaussian(noise_multiplier=multiplier), sampling_rate=rate),
+                e.RepeatedEvent(
+                    event=e.PoissonSampledEvent(
+                        event=e.GaussianEvent(noise_multiplier=multiplier), sampling_rate=rate
+                    ),
                     times=times,
                 )
                 for rate in rates

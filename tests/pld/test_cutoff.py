@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 from tacit.accounting import account
-from tacit.accounting.events import PoissonSampledEvent, RandomizedResponseEvent, RepeatedEvent, TabulatedEvent
+from tacit.accounting.events import (
+    PoissonSampledEvent,
+    RandomizedResponseEvent,
+    RepeatedEvent,
+    TabulatedEvent,
+)
 from tacit.pld import (
     ApproximatePair,
     DiscreteGaussianPair,

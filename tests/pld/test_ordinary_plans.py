@@ -45,10 +45,11 @@ def delta(parts: Sequence[Part], epsilon: float, tilt: float, sigma: float) -> f
 
 
 def plan(parts: Sequence[Part]) -> list[e.Event]:
-    return [
-        e.Repeated(event=e.PoissonSampled(event=e.Gaussian(noise_multiplier=m), sampling_rate=q), times=n)
+    sampled = [
+        (e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=m), sampling_rate=q), n)
         for m, q, n in parts
     ]
+    return [e.RepeatedEvent(event=event, times=n) for event, n in sampled]
 
 
 CASES = {
