@@ -236,3 +236,28 @@ def test_commands_shown_on_the_pages_exist() -> None:
                 if line.startswith("tacit "):
                     words = [w for w in line.split() if not w.startswith("-")]
                     assert " ".join(words[:2]) in known or line.split()[1].startswith("--"), line
+
+
+# --- the glossary --------------------------------------------------------------------------------------
+def test_every_public_name_stands_in_the_glossary() -> None:
+    import tacit
+    from tacit import events
+
+    text = page(DOCS / "glossary.md")
+    first = {
+        name
+        for row in re.findall(r"^\| (`[^|]*) \|", text, flags=re.M)
+        for name in re.findall(r"`([\w.]+)`", row)
+    }
+    wanted = {*tacit.__all__, *(f"events.{name}" for name in events.__all__)}
+    assert first - {"tacit"} == wanted, f"missing {sorted(wanted - first)}, gone {sorted(first - wanted)}"
+
+
+def test_the_glossary_has_the_words_of_the_field() -> None:
+    text = page(DOCS / "glossary.md")
+    words = "privacy-loss distribution (PLD), RDP, zCDP, Rényi DP, Gaussian DP (GDP), f-DP, trade-off curve, "
+    words += "Poisson subsampling, privacy profile, PRV, global sensitivity"
+    for word in words.split(", "):
+        assert word in text, word
+    for name in re.findall(r"`tacit\.([\w.]+)", text):
+        assert resolve("tacit." + name) is not None, name

@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["account", "calibrate"]
 
-EVENT = typer.Option([], "--event", help="An event in words: 'gaussian noise_multiplier=30 times=1000'.")
+EVENT = typer.Option(
+    [],
+    "--event",
+    help="An event in words: 'gaussian noise_multiplier=30 times=1000'; subsampled_ before it: Poisson subsampling.",
+)
 EVENTS = typer.Option(None, "--events", help="A TOML or JSON file with a list of events.")
-NEIGHBOURS = typer.Option("add-or-remove", "--neighbours", help="add-or-remove, or replace-one.")
+NEIGHBOURS = typer.Option(
+    "add-or-remove", "--neighbours", help="add-or-remove (unbounded DP), or replace-one (bounded DP)."
+)
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
@@ -31,9 +37,13 @@ def account(
     epsilon: float | None = typer.Option(None, "--epsilon", help="Report delta at this epsilon."),
     neighbours: str = NEIGHBOURS,
     accountant: str | None = typer.Option(
-        None, "--accountant", help="Use this accountant instead of the best."
+        None,
+        "--accountant",
+        help="pld (privacy-loss distributions), gaussian (GDP), pure, concentrated (zCDP) or renyi, and not the best.",
     ),
-    plot: Path | None = typer.Option(None, "--plot", help="Draw the composed curve to this file."),
+    plot: Path | None = typer.Option(
+        None, "--plot", help="Draw the composed privacy profile, delta over epsilon, to this file."
+    ),
     json: bool = JSON,
 ) -> None:
     """The composed guarantee of a plan that is fixed in advance, certified from both sides."""
