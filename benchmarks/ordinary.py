@@ -59,7 +59,7 @@ def sampled_laplace(n: int) -> Plan:
 
 def without_replacement(n: int) -> Plan:
     return [
-        e.WithoutReplacementEvent(event=e.GaussianEvent(noise_multiplier=x), sampling_rate=q)
+        e.SampledWithoutReplacementEvent(event=e.GaussianEvent(noise_multiplier=x), sampling_rate=q)
         for x, q in zip(spread(0.8, 2.0, n), spread(0.01, 0.1, n), strict=True)
     ]
 

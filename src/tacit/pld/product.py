@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from tacit.errors import EmptyComposition
 from tacit.exact.checks import require
@@ -15,9 +16,14 @@ from tacit.pld.choice import engine_for
 from tacit.pld.pairs.base import NOTHING, UNBOUNDED, Pair
 from tacit.pld.pairs.gaussian import GaussianPair
 
+if TYPE_CHECKING:
+    from tacit.pld.enumerated import Enumerated
+
 __all__ = ["Product", "families", "rebuilt"]
 
 TOLERANCE = 2e-4
+_MOST_ROUGHER = 16
+"""Products of more different pairs have no short list of losses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -223,11 +229,40 @@ def rebuilt(product: Product, values: Iterator[float]) -> Product:
 
 @lru_cache(maxsize=1024)
 def _delta(product: Product, epsilon: float, tolerance: float) -> Interval:
-    return engine_for(product).delta(epsilon, tolerance)
+    found = engine_for(product).delta(epsilon, tolerance)
+    rougher = _rougher(product)
+    return found if rougher is None else _below(found, rougher.delta(epsilon).high)
 
 
 @lru_cache(maxsize=1024)
 def _epsilon(product: Product, delta: float, tolerance: float, known: float) -> Interval:
     engine = engine_for(product)
     on_top = product.at_the_top(delta, product.largest_loss()) if engine.approximates else None
-    return on_top or engine.epsilon(delta, tolerance, known)
+    found = on_top or engine.epsilon(delta, tolerance, known)
+    rougher = _rougher(product)
+    return found if rougher is None else _below(found, rougher.epsilon(delta).high)
+
+
+def _below(found: Interval, high: float) -> Interval:
+    return Interval(low=min(found.low, high), high=min(found.high, high))
+
+
+@lru_cache(maxsize=1024)
+def _rougher(product: Product) -> Enumerated | None:
+    """The product of the worst pairs of the (epsilon, delta) that its pairs have, where it is listed: it lies above,
+    and what an engine gives away must not make more knowledge cost more."""
+    from tacit.pld.enumerated import enumerated
+    from tacit.pld.pairs.approximate import ApproximatePair
+
+    if product.single is not None or enumerated(product) is not None:
+        return None
+    pairs = []
+    for pair, count in product.pairs:
+        epsilon = max(pair.largest_loss.high, -pair.smallest_loss.low, 0.0)
+        delta = max(pair.infinite_mass.high, pair.reverse_infinite_mass.high)
+        if math.isinf(epsilon):
+            return None
+        pairs.append((ApproximatePair(epsilon=epsilon, delta=delta), count))
+        if len(pairs) > _MOST_ROUGHER:
+            return None
+    return enumerated(Product(pairs=pairs))

@@ -258,6 +258,12 @@ class TabulatedEvent(SimpleEvent):
         settle(self, p=listed("p", self.p), q=listed("q", self.q))
         object.__setattr__(self, "_pair", FinitePair(p=self.p, q=self.q))
 
+    def pure(self) -> float | None:
+        """The largest loss in either order, where every outcome has a finite one."""
+        if self._pair.infinite_mass.high > 0 or self._pair.reverse_infinite_mass.high > 0:
+            return None
+        return max(self._pair.largest_loss.high, -self._pair.smallest_loss.low, 0.0)
+
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
         """The table and its swap for removals and additions; one table above both for replacements."""
         if self._pair.p == self._pair.q:

@@ -1,0 +1,117 @@
+"""More knowledge never costs more: an account of events is at most that of any coarser description of them."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.accounting import account, bound_of
+from tacit.accounting import events as e
+from tacit.guarantees import Concentrated, Pure, convert
+
+SLACK = 1e-12
+
+
+def rho_of(epsilon: float) -> float:
+    return convert(Pure(epsilon=epsilon), Concentrated).rho
+
+
+def table(epsilon: float) -> tuple[e.SimpleEvent, float]:
+    """A table of losses of both signs, and the largest of them, rounded up."""
+    q, top = (0.5, 0.25, 0.25), 0.25 * math.exp(min(0.7 * epsilon, 0.5))
+    p = (0.5, top, 0.5 - top)
+    largest = max(abs(math.log(a / b)) for a, b in zip(p, q, strict=True))
+    return e.TabulatedEvent(p=p, q=q), largest * (1 + 1e-13)
+
+
+def described(kind: str, epsilon: float) -> tuple[e.SimpleEvent, list[e.SimpleEvent]]:
+    """An event, and what less is known by: its pure epsilon, its rho, the rho of its pure epsilon."""
+    by_rho = e.ConcentratedEvent(rho=rho_of(epsilon))
+    pure = e.PureEvent(epsilon=epsilon)
+    match kind:
+        case "gaussian":
+            rho = math.nextafter(epsilon**2 / 2, math.inf) * (1 + 1e-14)
+            return e.GaussianEvent(noise_multiplier=1 / epsilon), [e.ConcentratedEvent(rho=rho)]
+        case "laplace":
+            return e.LaplaceEvent(epsilon=epsilon), [pure, by_rho]
+        case "exponential":
+            return e.ExponentialEvent(epsilon=epsilon), [pure, by_rho]
+        case "response":
+            return e.RandomizedResponseEvent(epsilon=epsilon, categories=4), [pure, by_rho]
+        case "staircase":
+            return e.StaircaseEvent(epsilon=epsilon, gamma=0.3), [pure, by_rho]
+        case "integers":
+            return e.DiscreteLaplaceEvent(epsilon=epsilon), [pure, by_rho]
+        case "table":
+            found, largest = table(epsilon)
+            return found, [e.PureEvent(epsilon=largest), e.ConcentratedEvent(rho=rho_of(largest))]
+    return pure, [by_rho]
+
+
+def sampled(event: e.SimpleEvent, how: str, rate: float) -> e.SimpleEvent:
+    if how == "poisson":
+        return e.PoissonSampledEvent(event=event, sampling_rate=rate)
+    if how == "without replacement":
+        return e.SampledWithoutReplacementEvent(event=event, sampling_rate=rate)
+    return event
+
+
+KINDS = ("gaussian", "laplace", "exponential", "response", "staircase", "integers", "table", "pure")
+parts = st.tuples(
+    st.sampled_from(KINDS), st.sampled_from((0.01, 0.1, 0.3, 0.7, 1.5)), st.sampled_from((1, 2, 7))
+)
+deltas = st.sampled_from((1e-3, 1e-6, 1e-9))
+ways = st.sampled_from(("", "poisson", "without replacement"))
+
+
+def high(plan: list[e.Event], delta: float, how: str) -> tuple[float, float]:
+    """The upper end, and how far below it the lower one lies where there is one."""
+    neighbours = "replace-one" if how == "without replacement" else "add-or-remove"
+    found = account(plan, delta=delta, neighbours=neighbours).epsilon
+    return found.high, found.width if found.low > 0 else 0.0
+
+
+def repeated(event: e.SimpleEvent, times: int) -> e.Event:
+    return e.RepeatedEvent(event=event, times=times)
+
+
+@settings(max_examples=60)
+@given(parts, st.sampled_from((1, 2, 5, 12, 40, 100)), deltas, ways, st.sampled_from((0.02, 0.3)))
+def test_one_event_repeated(
+    part: tuple[str, float, int], times: int, delta: float, how: str, rate: float
+) -> None:
+    event, coarser = described(part[0], part[1])
+    best, _ = high([repeated(sampled(event, how, rate), times)], delta, how)
+    for less in coarser:
+        known, _ = high([repeated(sampled(less, how, rate), times)], delta, how)
+        assert best <= known * (1 + SLACK) + SLACK
+
+
+@settings(max_examples=25)
+@given(st.lists(parts, min_size=2, max_size=4), deltas, st.sampled_from(("", "poisson")))
+def test_different_events(chosen: list[tuple[str, float, int]], delta: float, how: str) -> None:
+    """Plans without a short list of losses: up to the width of the enclosure, which is at most a thousandth."""
+    both = [(described(kind, epsilon), times) for kind, epsilon, times in chosen]
+    exact = [repeated(sampled(event, how, 0.1), times) for (event, _), times in both]
+    best, width = high(exact, delta, how)
+    assert width <= 1e-3 * max(1.0, best)
+    for k in (0, -1):
+        coarse = [repeated(sampled(less[k], how, 0.1), times) for (_, less), times in both]
+        assert best <= high(coarse, delta, how)[0] * (1 + SLACK) + SLACK + width
+
+
+@settings(max_examples=25)
+@given(parts, deltas)
+def test_sums_of_divergences_rhos_and_mus(part: tuple[str, float, int], delta: float) -> None:
+    """What each single accountant knows of a plan is less than the account knows, up to the width of its ends."""
+    event, _ = described(part[0], part[1])
+    plan = [repeated(event, 3 * part[2])]
+    best, width = high(plan, delta, "")
+    for name in ("gaussian", "pure", "concentrated", "renyi"):
+        if name == "gaussian" and part[0] != "gaussian":
+            continue
+        if name == "pure" and part[0] == "gaussian":
+            continue
+        assert best <= bound_of(plan, accountant=name).epsilon(delta) * (1 + SLACK) + width
