@@ -199,22 +199,10 @@ class Price:
         return str(self.bound())
 
 
-def stated(
-    *,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    mu: Number | None = None,
-    within: Number | None = None,
-    confidence: Number | None = None,
-    simultaneous: bool = False,
-) -> Price | None:
+def stated(*, simultaneous: bool, **words: Number | None) -> Price | None:
     """The price, where one is stated; None where none of its words is given."""
-    if all(v is None for v in (epsilon, delta, rho, mu, within, confidence)) and simultaneous is False:
-        return None
-    return price(
-        epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence, simultaneous=simultaneous,
-    )  # fmt: skip
+    given = simultaneous is not False or any(value is not None for value in words.values())
+    return price(simultaneous=simultaneous, **words) if given else None
 
 
 def price(

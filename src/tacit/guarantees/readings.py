@@ -12,6 +12,7 @@ them cannot disagree.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from tacit.errors import NoLaw
 from tacit.exact.balls import ball, upper
@@ -52,12 +53,26 @@ def about_neighbours(unit: Unit, condition: Condition, what: str) -> None:
         )
 
 
+def _read(
+    what: str,
+    unit: Unit,
+    condition: Condition,
+    *,
+    plain: Callable[[], float],
+    bounded: Callable[[BoundedAdversary], float],
+) -> float:
+    """A reading of a bound where it has one, or of what is left of it for adversaries of bounded means."""
+    about_neighbours(unit, condition, what)
+    return bounded(condition) if isinstance(condition, BoundedAdversary) else plain()
+
+
 def power(bound: Bound, unit: Unit, condition: Condition, size: float) -> float:
     """The largest power of any test of this size about one unit, by whoever the condition speaks of."""
-    about_neighbours(unit, condition, "the power of a test")
-    if isinstance(condition, BoundedAdversary):
-        return bounded_power(bound, condition, probability("size", size))
-    return meaning.power(bound, size)
+    return _read(
+        "the power of a test", unit, condition,
+        plain=lambda: meaning.power(bound, size),
+        bounded=lambda limits: bounded_power(bound, limits, probability("size", size)),
+    )  # fmt: skip
 
 
 @law("bounded-power", operation="meaning", rests_on="bounded-adversary-readings")
@@ -70,10 +85,11 @@ def bounded_power(bound: Bound, condition: BoundedAdversary, size: float) -> flo
 
 def best_guess(bound: Bound, unit: Unit, condition: Condition, prior: float = 0.5) -> float:
     """The largest probability of guessing rightly between two versions of a unit's data, before odds of `prior`."""
-    about_neighbours(unit, condition, "a best guess")
-    if isinstance(condition, BoundedAdversary):
-        return bounded_guess(bound, condition, probability("prior", prior))
-    return meaning.best_guess(bound, prior)
+    return _read(
+        "a best guess", unit, condition,
+        plain=lambda: meaning.best_guess(bound, prior),
+        bounded=lambda limits: bounded_guess(bound, limits, probability("prior", prior)),
+    )  # fmt: skip
 
 
 @law("bounded-guess", operation="meaning", rests_on="bounded-adversary-readings")

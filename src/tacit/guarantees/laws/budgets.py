@@ -8,6 +8,7 @@ from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import flag, positive
 from tacit.guarantees.bounds import Concentrated, Renyi
 from tacit.guarantees.laws.convert import open_probability
+from tacit.guarantees.laws.search import largest
 
 if TYPE_CHECKING:
     from flint import arb
@@ -34,18 +35,8 @@ def concentrated_budget(*, epsilon: float, delta: float, printed: bool = False) 
     low = _printed_rho(e, d)
     if flag("printed", printed):
         return Concentrated(rho=low)
-    high = max(low, 1e-30)  # an epsilon near 0 leaves a rho that delta alone allows
-    while Concentrated(rho=high).delta(e) <= d:
-        low, high = high, high * 2
-    while high - low > 1e-15 * high:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        if Concentrated(rho=middle).delta(e) <= d:
-            low = middle
-        else:
-            high = middle
-    return Concentrated(rho=low)
+    # An epsilon near 0 leaves a rho that delta alone allows.
+    return Concentrated(rho=largest(lambda rho: Concentrated(rho=rho).delta_at(e) <= d, low, max(low, 1e-30)))
 
 
 def _printed_rho(epsilon: float, delta: float) -> float:

@@ -18,6 +18,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, probability, whole
 from tacit.guarantees.bounds import GaussianDP
 from tacit.guarantees.laws.registry import law
+from tacit.guarantees.laws.search import largest
 
 if TYPE_CHECKING:
     from flint import arb
@@ -29,18 +30,7 @@ __all__ = ["NoiseComparison", "classic_multiplier", "for_releases", "gaussian_bu
 def gaussian_budget(*, epsilon: float, delta: float) -> GaussianDP:
     """The largest mu that is certified to give (epsilon, delta): what one release, or many, may spend."""
     e, d = _target(epsilon, delta)
-    low, high = 0.0, max(1.0, e)
-    while GaussianDP(mu=high).delta(e) <= d:
-        low, high = high, high * 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high or high - low <= 2e-16 * high:
-            break
-        if GaussianDP(mu=middle).delta(e) <= d:
-            low = middle
-        else:
-            high = middle
-    return GaussianDP(mu=low)
+    return GaussianDP(mu=largest(lambda mu: GaussianDP(mu=mu).delta_at(e) <= d, 0.0, max(1.0, e)))
 
 
 def gaussian_multiplier(*, epsilon: float, delta: float) -> float:

@@ -10,7 +10,7 @@ readers see leave that open (decimals of more than 38 digits among them), Arrow 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,22 +131,30 @@ def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -
         duck.drop()
         return same, duck.copy(empty)
 
+    return _opened(asked, paths, shown, close=duck.close, brought=brought, again=lambda: duck.view(query()))
+
+
+def _opened(
+    asked: Files,
+    paths: tuple[Path, ...],
+    shown: Callable[[], tuple[bool, Any]],
+    *,
+    close: Callable[[], Any],
+    brought: Callable[[], None],
+    again: Callable[[], Any],
+) -> Opened:
+    """The table as the engine reads it, with our own reader to the rescue; by that alone where the types differ."""
     try:
         same, relation = door.metadata(shown, source=asked.path, problem=PROBLEM, hint=HINT)
     except BaseException:
-        duck.close()
+        close()
         raise
     if not same:
         return Opened(
-            relation=relation, source=asked.path, files=paths, close=duck.close, load=brought, refresh=brought
+            relation=relation, source=asked.path, files=paths, close=close, load=brought, refresh=brought
         )
     return Opened(
-        relation=relation,
-        source=asked.path,
-        files=paths,
-        close=duck.close,
-        rescue=brought,
-        refresh=lambda: duck.view(query()),
+        relation=relation, source=asked.path, files=paths, close=close, rescue=brought, refresh=again
     )
 
 
@@ -185,23 +193,7 @@ def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) ->
         same = by_arrow == dict(session.table(place.view).dtypes)
         return same, relation if same else place.fill([], _plain(schema))
 
-    try:
-        same, relation = door.metadata(shown, source=asked.path, problem=PROBLEM, hint=HINT)
-    except BaseException:
-        place.close()
-        raise
-    if not same:
-        return Opened(
-            relation=relation,
-            source=asked.path,
-            files=paths,
-            close=place.close,
-            load=brought,
-            refresh=brought,
-        )
-    return Opened(
-        relation=relation, source=asked.path, files=paths, close=place.close, rescue=brought, refresh=again
-    )
+    return _opened(asked, paths, shown, close=place.close, brought=brought, again=again)
 
 
 def _plain(schema: Any) -> Any:
