@@ -24,8 +24,8 @@ from fuzz.worlds import Column, World
 How = dict[str, Any]
 FORMS = (
     *("arrow",) * 3, "pandas", "pandas objects", "polars", "parquet", "parquet", "parquet pattern", "parquet path",
-    "parquet name", "csv", "csv", "csv.gz", "csv.tsv", "ibis table", "ibis table", "ibis collation", "ibis view",
-    "ibis view",
+    "parquet name", "csv", "csv", "csv.gz", "csv.tsv", "ibis table", "ibis table", "ibis collation", "ibis collation",
+    "ibis view", "ibis view",
 )  # fmt: skip
 SPARK = ("parquet", "arrow", "csv", "spark frame", "spark frame", "spark collation", "spark view")
 """The forms that are asked of Spark: files and frames that it is handed, and tables of its own."""
