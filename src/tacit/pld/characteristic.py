@@ -10,8 +10,8 @@ with bounded error (quadrature.py, tilted.py), and most frequencies are proved t
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import replace
-from itertools import groupby
 
 import numpy as np
 
@@ -33,6 +33,16 @@ _ROUGH_NODES = 320
 _WITNESSES, _WITNESS_ATOMS = 512, 16384
 
 
+def _by_key(
+    parts: list[tuple[Pair, int]],
+) -> list[tuple[tuple[Hashable, ...] | None, list[tuple[Pair, int]]]]:
+    """Parts that are made into nodes together, each group in the order in which they come."""
+    groups: dict[tuple[Hashable, ...] | None, list[tuple[Pair, int]]] = {}
+    for part in parts:
+        groups.setdefault(part[0].quadrature_key(), []).append(part)
+    return list(groups.items())
+
+
 class CharacteristicComposition:
     """Parts of kinds that have nodes, in chunks of near parameters; at most one normal part aside."""
 
@@ -47,9 +57,7 @@ class CharacteristicComposition:
             else:
                 others.append((pair, count))
         self.members = others
-        grouped = [
-            (key, list(group)) for key, group in groupby(others, key=lambda part: part[0].quadrature_key())
-        ]
+        grouped = _by_key(others)
         self.known = all(key is not None for key, _ in grouped)
         self.chunks = [group[i : i + _ROWS] for _, group in grouped for i in range(0, len(group), _ROWS)]
         self.atomic = [
@@ -89,8 +97,7 @@ class CharacteristicComposition:
         if len(self.members) <= _ALL:
             return self
         chosen: list[tuple[Pair, int]] = []
-        for _, group in groupby(self.members, key=lambda part: part[0].quadrature_key()):
-            members = list(group)
+        for _, members in _by_key(self.members):
             rest, largest = members[:-_LARGEST], members[-_LARGEST:]
             even = rest[:: max(1, len(rest) // _SAMPLE)]
             chosen += [(pair, max(1, round(n * len(rest) / len(even)))) for pair, n in even] + largest

@@ -65,8 +65,9 @@ def part_bound(
     off: FloatArray,
     disc: float,
     w: FloatArray,
+    closely: bool = True,
 ) -> FloatArray:
-    """ln|phi| of each row on each [w_k, w_k+1], from above.
+    """ln|phi| of each row on each [w_k, w_k+1], from above; `closely` also by the variation of densities.
 
     -E (moment_falls) for the whole law; or, with a softened part of mass p and uniform shares s_i of the density
     on cells of length d_i, of which the softened part leaves l_i, ln(1 - p (1 - e^-E) - sum_i l_i s_i (1 -
@@ -87,7 +88,7 @@ def part_bound(
             best = np.minimum(best, np.log1p(-np.minimum(falls, 1 - 1e-16)))
     if nodes.integers is not None:
         best = np.minimum(best, integer_bound(*nodes.integers, w[:-1], w[1:]))
-    if nodes.variation is not None:
+    if closely and nodes.variation is not None:
         best = np.minimum(best, variation_bound(*nodes.variation(tilt), scales, off, w))
     return best
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +25,8 @@ from tacit.pld.saddle import OUTSIDE, SaddlePoint
 
 __all__ = ["Part", "Tilted", "TooWide"]
 
+_FEW = 16.0
+"""Frequencies up to so many times the inverse deviation are few."""
 _BLOCK = 32
 """Rows whose tables of powers fit into a cache."""
 _BRIDGE = 16
@@ -159,28 +162,32 @@ class Tilted:
         """(Which multiples of the gap are alive, bound on the sum of |phi| over all others, both signs)."""
         last = math.sqrt(2 * SMOOTHED) / self.spread
 
-        def coarse(w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def coarse(w: FloatArray, closely: bool) -> tuple[FloatArray, FloatArray]:
             whole, others = np.zeros(len(w) - 1), np.zeros(len(w) - 1)
             for part, atomic in zip(self.parts, self.composition.atomic, strict=True):
-                bound = self.bound(part, w)
+                bound = self.bound(part, w, closely)
                 whole, others = whole + bound, others + (0.0 if atomic else bound)
             return whole, others
 
         witnesses = [Witness(nodes, self.tilt) for nodes in self.composition.witnesses(last)]
-        kept, dropped = alive(
-            start=4 / self.sigma,
-            last=last,
-            gap=gap,
-            variance=self.smooth,
-            coarse=coarse,
-            witnesses=witnesses,
-        )
+        # The variation of densities is asked only where their moments leave much alive.
+        for closely in (False, True):
+            kept, dropped = alive(
+                start=4 / self.sigma,
+                last=last,
+                gap=gap,
+                variance=self.smooth,
+                coarse=partial(coarse, closely=closely),
+                witnesses=witnesses,
+            )
+            if kept is not None and len(kept) * gap <= _FEW / self.sigma:
+                break
         beyond = 2 * math.exp(-SMOOTHED) * (1 + 1 / (self.spread * math.sqrt(2 * SMOOTHED) * gap))
         return kept, dropped + beyond
 
-    def bound(self, part: Part, w: FloatArray) -> FloatArray:
+    def bound(self, part: Part, w: FloatArray, closely: bool = True) -> FloatArray:
         """Sum over the rows of a part of n ln|phi| on each [w_k, w_k+1], from above."""
-        rows = part_bound(part.nodes, self.tilt, part.log_a, part.moments, part.off, self.disc, w)
+        rows = part_bound(part.nodes, self.tilt, part.log_a, part.moments, part.off, self.disc, w, closely)
         return np.asarray(part.nodes.counts @ rows)
 
     def _product(self, w: FloatArray, living: NDArray[np.bool_]) -> tuple[NDArray[np.complex128], FloatArray]:
