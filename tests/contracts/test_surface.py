@@ -10,7 +10,6 @@ import pkgutil
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -104,18 +103,14 @@ def test_signatures_name_every_parameter() -> None:
 
 
 # --- import time ---------------------------------------------------------------------------------------
-def best_of_five(code: str) -> float:
-    """The fastest of five fresh interpreters: what the work costs when nothing else is in the way."""
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def test_importing_takes_under_three_tenths_of_a_second() -> None:
-    assert best_of_five("import tacit") - best_of_five("pass") < 0.3
+    """The fastest of five fresh interpreters, by their own clock: what it costs when nothing else is in the way."""
+    code = "import time; start = time.perf_counter(); import tacit; print(time.perf_counter() - start)"
+    runs = [
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        for _ in range(5)
+    ]
+    assert min(float(run.stdout) for run in runs) < 0.3
 
 
 def test_importing_loads_no_heavy_library() -> None:

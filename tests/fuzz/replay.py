@@ -23,7 +23,7 @@ import numpy as np
 
 import tacit
 from fuzz.trials import signature
-from tacit.noise import inversion
+from tacit.noise import lazy_inversion
 from tacit.noise.source import SeededSource, Source, Words
 
 PACKAGE = Path(tacit.__file__).parent
@@ -105,7 +105,7 @@ def roads_of(one: Any, tables: Sequence[Any], tape: Tape) -> list[Road]:
 
     Tables of laws are made after some draws, and kept: here at once, in a first run, so that history does not count.
     """
-    kept, inversion.SMALL = inversion.SMALL, 0
+    kept, lazy_inversion.SMALL = lazy_inversion.SMALL, 0
     try:
         for cells in tables:
             tape.rewind()
@@ -113,7 +113,7 @@ def roads_of(one: Any, tables: Sequence[Any], tape: Tape) -> list[Road]:
                 one.treatment.run(one.question, cells, source=tape)
         return [road_of(one.treatment, one.question, cells, tape) for cells in tables]
     finally:
-        inversion.SMALL = kept
+        lazy_inversion.SMALL = kept
 
 
 def parted(left: Road, right: Road) -> str:

@@ -18,7 +18,7 @@ from tacit.noise.distributions.binomial import Binomial
 from tacit.noise.distributions.gaussian import _direct
 from tacit.noise.distributions.geometric import _side, geometric_digits, truncated_digit
 from tacit.noise.distributions.series import Series, gaussian_terms
-from tacit.noise.inversion import Inverter, Uniform, bernoulli
+from tacit.noise.lazy_inversion import Inverter, Uniform, bernoulli
 
 getcontext().prec = 60
 WIDTH, DEPTH = 4, 19

@@ -35,7 +35,7 @@ from tacit.noise import (
     rounding_delta,
 )
 from tacit.noise.distributions.blocks import exp_minus
-from tacit.noise.inversion import Uniform
+from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.reals import Exponentials, Normals, Uniforms, _settle
 
 getcontext().prec = 50

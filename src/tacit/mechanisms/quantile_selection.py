@@ -26,7 +26,7 @@ from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.quantiles import NoisyQuantiles, increasing_edges
 from tacit.mechanisms.sensitivity import Score
 from tacit.noise import uniform_integer
-from tacit.noise.inversion import Uniform
+from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source, default_source
 
 __all__ = ["QuantileSelection"]

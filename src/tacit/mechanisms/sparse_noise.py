@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tacit.exact.balls import Ball, ball
 from tacit.exact.integers import Integers
 from tacit.noise import Binomial, DiscreteGaussian, DiscreteLaplace, OneSidedGeometric
-from tacit.noise.inversion import CHUNK, Uniform, joined
+from tacit.noise.lazy_inversion import CHUNK, Uniform, joined
 from tacit.noise.source import Source
 
 __all__ = ["count_passing", "passing_noise", "tail_ball"]

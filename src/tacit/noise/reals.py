@@ -21,7 +21,7 @@ from tacit.exact.enclosures import Enclosure
 from tacit.noise.distributions.blocks import MARGIN, exp_minus, quick_table
 from tacit.noise.distributions.geometric import geometric_digits, truncated_digit
 from tacit.noise.distributions.series import Series, gaussian_terms
-from tacit.noise.inversion import CHUNK, GUARD, Inverter, Uniform
+from tacit.noise.lazy_inversion import CHUNK, GUARD, Inverter, Uniform
 from tacit.noise.source import Source, Words
 
 __all__ = ["Exponentials", "LazyReal", "Normals", "Uniforms"]

@@ -17,7 +17,7 @@ from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Reals, total
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.grid import ContinuousDistribution, Draws, GridVector, Needs, grid_spacing
-from tacit.noise.inversion import Inverter
+from tacit.noise.lazy_inversion import Inverter
 from tacit.noise.source import Source, default_source
 
 __all__ = ["ContinuousBeta", "ContinuousGamma"]

@@ -19,7 +19,7 @@ from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.blocks import BlockSampler
 from tacit.noise.distributions.finite import probability_parameter
 from tacit.noise.distributions.series import Series, between_zero_and
-from tacit.noise.inversion import CHUNK, Inverter, Uniform, joined
+from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source, Words
 
 __all__ = ["Binomial"]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tacit.exact.balls import ball, precision, scaled_floor
 from tacit.exact.integers import Integers
-from tacit.noise.inversion import CHUNK, Inverter, Uniform, joined
+from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source, Words
 
 __all__ = ["BlockSampler", "exp_minus", "exponential_settle", "quick_table", "random_bits"]

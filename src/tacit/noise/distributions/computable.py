@@ -14,7 +14,7 @@ from tacit.exact.checks import settle, whole
 from tacit.exact.integers import Integers
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.finite import draw_inverted
-from tacit.noise.inversion import Inverter
+from tacit.noise.lazy_inversion import Inverter
 from tacit.noise.source import Source
 
 __all__ = ["ComputableDistribution"]

@@ -17,7 +17,7 @@ from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.series import Series
-from tacit.noise.inversion import CHUNK, Inverter, bernoulli, joined
+from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.source import Source
 
 __all__ = ["Bernoulli", "Categorical", "FiniteDistribution"]

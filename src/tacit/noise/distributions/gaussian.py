@@ -18,7 +18,7 @@ from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.blocks import BlockSampler, exponential_settle, quick_table
 from tacit.noise.distributions.series import Series, between_zero_and, gaussian_terms
-from tacit.noise.inversion import CHUNK, Inverter, joined
+from tacit.noise.lazy_inversion import CHUNK, Inverter, joined
 from tacit.noise.source import Source, Words
 
 __all__ = ["DiscreteGaussian"]

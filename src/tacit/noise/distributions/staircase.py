@@ -18,7 +18,7 @@ from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.geometric import geometric_digits
 from tacit.noise.distributions.uniform import uniform_draws
-from tacit.noise.inversion import CHUNK, Inverter, bernoulli, joined
+from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.source import Source
 
 __all__ = ["DiscreteStaircase"]

@@ -11,7 +11,7 @@ from tacit.exact.checks import whole
 from tacit.exact.integers import Integers
 from tacit.noise.distributions.base import Shape, shape_of
 from tacit.noise.distributions.blocks import random_bits
-from tacit.noise.inversion import joined
+from tacit.noise.lazy_inversion import joined
 from tacit.noise.source import Source, default_source
 
 __all__ = ["permutation", "uniform_draws", "uniform_integer"]
