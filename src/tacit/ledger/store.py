@@ -26,12 +26,13 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import event, exc
+from sqlalchemy import exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import QueuePool
 
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.exact.checks import positive
+from tacit.ledger.opening import files_engine, opened
 from tacit.ledger.places import without_credentials
 from tacit.ledger.queue import Late, queued
 from tacit.ledger.told import as_ledger_error, busy, passing
@@ -235,7 +236,7 @@ class Store:
             if write and self.path is not None:
                 stack.enter_context(queued(self.path, until=time.monotonic() + wait))
             self._wait = wait
-            connection = stack.enter_context(self._engine.connect())
+            connection = stack.enter_context(opened(self._engine, self._open_file))
             yield connection.execution_options(tacit_write=write)
 
     def check_format(self, connection: Connection) -> None:
@@ -263,10 +264,7 @@ class Store:
     # --- engines -------------------------------------------------------------------------------------
     def _new_engine(self) -> Engine:
         if self.path is not None:
-            # Each transaction opens the file anew: a file that was put in its place is noticed, not ignored.
-            engine = sa.create_engine("sqlite+pysqlite://", creator=self._open_file, poolclass=NullPool)
-            event.listen(engine, "begin", _begin)
-            return engine
+            return files_engine()
         try:
             return sa.create_engine(
                 self._url, poolclass=QueuePool, pool_size=1, max_overflow=1, pool_pre_ping=True
@@ -302,7 +300,7 @@ class Store:
 
     def close(self) -> None:
         """Give connections back. The next transaction opens them anew."""
-        if self._owner == os.getpid():
+        if self._owner == os.getpid() and not self.is_file:
             self._engine.dispose()
 
     def __del__(self) -> None:
@@ -314,11 +312,6 @@ class Store:
             # A child must not speak on its parent's connection, nor wait for a thread that it does not have.
             self._engine.dispose(close=False)
             self._owner, self._lock = os.getpid(), threading.RLock()
-
-
-def _begin(connection: Connection) -> None:
-    write = connection.get_execution_options().get("tacit_write", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
 def _publish(partial: Path, path: Path) -> None:
