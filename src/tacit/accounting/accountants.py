@@ -17,11 +17,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.accounting.events import (
-    ApproximateEvent,
     ConcentratedEvent,
-    DiscreteGaussianEvent,
     Event,
-    GaussianEvent,
     SimpleEvent,
     flatten,
 )
@@ -29,7 +26,7 @@ from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, probability, text
 from tacit.exact.rounding import Interval, sum_up
-from tacit.guarantees import Bound, Concentrated, GaussianDP, Profile, Pure, Renyi, convert
+from tacit.guarantees import Bound, Concentrated, GaussianDP, Profile, Pure, Renyi
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
@@ -87,9 +84,10 @@ def _pld(parts: Counted, neighbours: Neighbours) -> Profile:
 
 
 def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianDP | None:
-    if not all(isinstance(e, GaussianEvent) for e, _ in parts):
+    squares = [(event.gaussian_squared(), count) for event, count in parts]
+    squared = sum((count * own for own, count in squares if own is not None), Fraction(0))
+    if any(own is None for own, _ in squares):
         return None
-    squared = sum((n * e.squared for e, n in parts if isinstance(e, GaussianEvent)), Fraction(0))
     return GaussianDP(mu=upper(lambda: ball(squared).sqrt()))
 
 
@@ -106,26 +104,11 @@ def _pure(parts: Counted, neighbours: Neighbours) -> Pure | None:
 def _concentrated(parts: Counted, neighbours: Neighbours) -> Concentrated | None:
     total: list[Fraction] = []
     for event, count in parts:
-        rho = _rho(event)
+        rho = event.concentrated()
         if rho is None:
             return None
         total.append(Fraction(rho) * count)
     return Concentrated(rho=sum_up(total))
-
-
-def _rho(event: SimpleEvent) -> float | None:
-    if isinstance(event, GaussianEvent):
-        return upper(lambda: 1 / (2 * ball(event.noise_multiplier) ** 2))
-    if isinstance(event, DiscreteGaussianEvent | ConcentratedEvent):
-        return event.rho
-    epsilon = event.pure()
-    if (
-        epsilon is None
-        or not isinstance(event, SimpleEvent)
-        or (isinstance(event, ApproximateEvent) and event.delta > 0)
-    ):
-        return None
-    return convert(Pure(epsilon=epsilon), Concentrated).rho
 
 
 def _renyi(parts: Counted, neighbours: Neighbours, orders: Sequence[float] = COMMON_ORDERS) -> Renyi | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import settle
+from tacit.guarantees import Concentrated, Pure, convert
 from tacit.guarantees.given import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair
@@ -50,6 +52,15 @@ class SimpleEvent(Event):
 
     def pure(self) -> float | None:
         """An epsilon that holds with delta = 0, where there is one."""
+        return None
+
+    def concentrated(self) -> float | None:
+        """A rho that holds (zCDP), where there is one: its own, or that of its pure epsilon."""
+        epsilon = self.pure()
+        return None if epsilon is None else convert(Pure(epsilon=epsilon), Concentrated).rho
+
+    def gaussian_squared(self) -> Fraction | None:
+        """mu^2, rounded up, where it is exactly Gaussian noise (Gaussian DP)."""
         return None
 
 

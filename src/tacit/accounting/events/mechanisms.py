@@ -66,6 +66,14 @@ class GaussianEvent(SimpleEvent):
         digits = max(0, 256 + noise.bit_length() - unit.bit_length())
         return Fraction(-(-(unit << digits) // noise), 1 << digits)
 
+    def concentrated(self) -> float:
+        """1 / (2 noise_multiplier^2)."""
+        return upper(lambda: 1 / (2 * ball(self.noise_multiplier) ** 2))
+
+    def gaussian_squared(self) -> Fraction:
+        """mu^2 itself."""
+        return self.squared
+
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """One symmetric pair of normal distributions, kept by its mu^2."""
         return both_orders(GaussianPair(squared=self.squared))
@@ -129,6 +137,10 @@ class DiscreteGaussianEvent(SimpleEvent):
     def rho(self) -> float:
         """The concentrated bound that it shares with continuous noise: 1 / (2 noise_multiplier^2)."""
         return upper(lambda: 1 / (2 * ball(self.noise_multiplier) ** 2))
+
+    def concentrated(self) -> float:
+        """Its rho."""
+        return self.rho
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Its own summed probabilities; never the continuous curve."""
@@ -235,6 +247,10 @@ class ConcentratedEvent(SimpleEvent):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", positive("rho", self.rho))
+
+    def concentrated(self) -> float:
+        """Its rho."""
+        return self.rho
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """The best curve that follows from rho."""
