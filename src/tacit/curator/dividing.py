@@ -108,7 +108,8 @@ def _approximate(
         part = epsilon * _sum(linear, rest) / whole
         at = delta * _sum(linear, rest) / _sum(linear, [*rest, *needy])
         common = Price(mu=Fraction(gaussian_budget(epsilon=down(part), delta=down(at)).mu))
-        return {i: common.part(squared[i] / _sum(squared, rest)) for i in rest}
+        shared = _sum(squared, rest)
+        return {i: common.part(squared[i] / shared) for i in rest}
 
     def keys(rest: Sequence[int]) -> dict[int, Price]:
         """Those that need a delta share it with those that divide a mu, and with no others."""
