@@ -192,7 +192,8 @@ class DuckDB(Engine):
         return x.sum(where=where).cast("decimal(38, 0)")
 
     def in_order(self, query: Any, keys: list[str]) -> Any:
-        return query.order_by(keys)
+        # Sorted as text, bytes that are no UTF-8 come back cut off at the first of them.
+        return query.order_by([_call("encode", "binary", query[key]) for key in keys])
 
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
         backend = query.get_backend()
