@@ -16,7 +16,7 @@ import pytest
 import tacit
 from support.theorems import named_in
 from tacit.curator.charges import charge
-from tacit.curator.choose import choose
+from tacit.curator.chooser import choose
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidInput, Refused
@@ -35,6 +35,7 @@ SCHEMA = Schema(
         **dict.fromkeys(WIDE, flag()),
         "state": category(["a", "b"]),
         "age": integer(0, 9),
+        "long": integer(0, 639),
         "cost": number(0, 1),
         "sick": flag(),
         "town": category(),
@@ -45,7 +46,11 @@ STATISTICS = {
     "count": tacit.count(by="state"),
     "histogram": tacit.histogram("age", 3),
     "margins": tacit.margins(["state", "sick"]),
+    "eight margins": tacit.margins(WIDE[:8]),
     "hierarchy": tacit.hierarchy(["state", "age"]),
+    "ranges": tacit.ranges(
+        "long", 640, at=[(a, b) for a in range(0, 640, 80) for b in range(a + 79, 640, 80)]
+    ),
     "sum": tacit.sum("cost"),
     "mean": tacit.mean("cost", by="state"),
     "variance": tacit.variance("age"),

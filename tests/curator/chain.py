@@ -26,16 +26,18 @@ SCHEMA = Schema(
         "b": tacit.category([1, 2, 3]),
         "t": tacit.category(),
         "f": tacit.flag(),
+        "g": tacit.category(["p", "q"], missing="p"),
+        "h": tacit.category(["r", "s", "z"], missing="r"),
         "v": tacit.number(0, 8, spacing=1),
         "n": tacit.integer(-7, 3),
         "w": tacit.number(-1, 2, spacing=0.5),
         "u": tacit.number(),
     }
 )
-FIRST = {"a": "x", "b": 1, "t": "k1", "f": True, "w": 2.0, "v": 8.0, "n": -7, "u": 5.0}
-SECOND = {"a": "y", "b": 3, "t": "k2", "f": False, "w": -1.0, "v": 0.0, "n": 3, "u": -9.0}
-THIRD = {"a": "x", "b": 2, "t": "k3", "f": True, "w": 2.0, "v": 0.0, "n": -7, "u": 5.0}
-FOURTH = {"a": "x", "b": 1, "t": "k1", "f": True, "w": -1.0, "v": 4.0, "n": 3, "u": 5.0}
+FIRST = {"g": "p", "h": "r", "a": "x", "b": 1, "t": "k1", "f": True, "w": 2.0, "v": 8.0, "n": -7, "u": 5.0}
+SECOND = {"g": "q", "h": "s", "a": "y", "b": 3, "t": "k2", "f": False, "w": -1.0, "v": 0.0, "n": 3, "u": -9.0}
+THIRD = {"g": "q", "h": "z", "a": "x", "b": 2, "t": "k3", "f": True, "w": 2.0, "v": 0.0, "n": -7, "u": 5.0}
+FOURTH = {"g": "p", "h": "z", "a": "x", "b": 1, "t": "k1", "f": True, "w": -1.0, "v": 4.0, "n": 3, "u": 5.0}
 NOTHING = dict.fromkeys(FIRST)
 OTHERS = [FIRST, SECOND, THIRD, FOURTH] * 3 + [FIRST] * 700
 """One key is so common that it is named under every price."""
@@ -56,6 +58,12 @@ ASKED: dict[str, Any] = {
     "histogram": tacit.histogram("v", 4),
     "margins": tacit.margins(["a", "b", "f"], order=2),
     "hierarchy": tacit.hierarchy(["a", "b"]),
+    "complete margins": tacit.margins(["g", "h"]),
+    "complete pairs": tacit.margins(["a", "g", "h"], order=2, where="g = 'q'"),
+    "complete hierarchy": tacit.hierarchy(["g", "h"]),
+    "two cells": tacit.count(by="g"),
+    "ranges": tacit.ranges("v", 4),
+    "few ranges": tacit.ranges("n", 11, at=[(-7, -7), (-7, 3), (2, 3)], where="f"),
     "quantiles": tacit.quantiles("v", by="a"),
     "bounds": tacit.bounds("u"),
     "keys": tacit.count(by="t", of="people"),
@@ -154,7 +162,8 @@ def losses(planned: Any, unit: str, name: str) -> Iterator[Loss]:
             assert [(d.kind, d.scale) for d in runs[i]] == [(d.kind, d.scale) for d in runs[j]]
             for one, two in zip(runs[i], runs[j], strict=True):
                 difference = np.ravel(one.true) - np.ravel(two.true)
-                (loss.laplace if one.kind == "laplace" else loss.gaussian)(difference, one.scale)
+                noised = {"laplace": loss.laplace, "gaussian": loss.gaussian}
+                noised.get(one.kind, functools.partial(loss.shaped, one.kind))(difference, one.scale)
         yield loss
 
 

@@ -20,7 +20,8 @@ import pytest
 from tacit.accounting import account, events
 from tacit.mechanisms import base, cumulative_gaussian, partition_gaussian, shaped, sparse, stability
 from tacit.mechanisms.partition_law import KeyLaw
-from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector
+from tacit.mechanisms.polytope import _Range
+from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector, KNormVector, LinfBall
 
 ADDING = (base, cumulative_gaussian, partition_gaussian, shaped, sparse, stability)
 
@@ -33,6 +34,10 @@ class Draw:
     law: Any
     values: Any
     true: Any = None
+
+    def __post_init__(self) -> None:
+        # A body of another shape would need a gauge of its own.
+        assert self.kind != "cube" or isinstance(self.law.body, LinfBall)
 
     @property
     def scale(self) -> Fraction:
@@ -48,6 +53,7 @@ def watched() -> Iterator[list[Draw]]:
         for kind, law, name in (
             ("laplace", DiscreteLaplace, "sample"), ("discrete gaussian", DiscreteGaussian, "sample"),
             ("gaussian", GaussianVector, "sample"), ("keys", KeyLaw, "draw"), ("names", KeyLaw, "below"),
+            ("range norm", _Range, "sample"), ("cube", KNormVector, "sample"),
         ):  # fmt: skip
             patch.setattr(law, name, _watch(getattr(law, name), kind, found))
         for module in ADDING:
@@ -68,7 +74,7 @@ def _added(add: Any, found: list[Draw]) -> Any:
     def adding(values: Any, noise: Any) -> Any:
         out = add(values, noise)
         last = found[-1]
-        if last.kind in ("laplace", "gaussian", "discrete gaussian"):
+        if last.kind in ("laplace", "gaussian", "discrete gaussian", "range norm", "cube"):
             # What is added is the last draw, all of it, once.
             assert last.true is None, "a draw was added twice"
             assert np.array_equal(np.ravel(noise), np.ravel(last.values)), (
@@ -101,6 +107,13 @@ class Loss:
 
     def gaussian(self, difference: Any, std: Fraction) -> None:
         self.mu_squared += sum(int(x) ** 2 for x in np.ravel(difference)) / std**2
+
+    def shaped(self, kind: str, difference: Any, scale: Fraction) -> None:
+        """Noise of density e^(-g(x) / scale): g is the span of 0 and the coordinates, or the largest of them."""
+        moved = [int(x) for x in np.ravel(difference)]
+        span = max(0, *moved) - min(0, *moved) if kind == "range norm" else max(map(abs, moved))
+        if span:
+            self.pure.append((span / scale, 0))
 
     def discrete(self, difference: Any, std: Fraction) -> None:
         self.lattice = (tuple(abs(int(x)) for x in np.ravel(difference) if x), float(std))

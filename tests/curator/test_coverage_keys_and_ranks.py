@@ -11,7 +11,7 @@ import pytest
 
 import tacit.statistics as ask
 from support.shared import shared
-from tacit.curator.choose import choose
+from tacit.curator.chooser import choose
 from tacit.curator.keys import Selected, selected_intervals
 from tacit.curator.prices import price
 from tacit.curator.ranks import Ranks

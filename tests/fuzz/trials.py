@@ -22,7 +22,7 @@ import tacit
 from fuzz.worlds import World
 from tacit.curator import curator as curator_room
 from tacit.curator.asks import ask
-from tacit.curator.choose import choose
+from tacit.curator.chooser import choose
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import CONFIDENCE, price
 from tacit.errors import TacitError

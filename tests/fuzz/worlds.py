@@ -252,6 +252,8 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
         case "quantiles":
             return st.quantiles(one, at=at, by=by, where=where, resolution=rng.choice([8, 64]))
         case "histogram":
+            if rng.random() < 0.3:
+                return st.ranges(one, rng.choice([2, 4]), where=where)
             return st.histogram(one, rng.choice([None, 2, 4]), by=by, where=where)
         case "contingency":
             return st.contingency(some(1, 3), where=where)

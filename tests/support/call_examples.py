@@ -247,6 +247,9 @@ NAMED: dict[str, dict[str, Any]] = {
     "RangeNorm.for_epsilon": {**_ONE, "dimension": 2, "times": 1},
     "RangeTree.plan": {"cells": 4, "epsilon": 1, "delta": 1e-6, "branching": 2, "rows": 1, "absent": False},
     "RoundedGaussian.for_target": {**_TWO, "sensitivity": L2(1), "dimension": 2},
+    "ShapedTables.for_epsilon": {
+        "epsilon": 1, "sizes": (2, 3), "times": 1, "replaced": True, "complete": True, "fixed": False
+    },
     "SmoothLaplace.classic": _TWO,
     "SmoothLaplace.for_target": _TWO,
     "SmoothStudent.for_epsilon": {**_ONE, "degrees": 3, "beta": 0.01},

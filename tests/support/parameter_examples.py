@@ -68,6 +68,9 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "RandomizedResponse": {"epsilon": 1, "categories": 3},
     "RangeNorm": {"dimension": 2, "noise_scale": 1, "times": 1, "spacing": 1},
     "RangeTree": {"cells": 2, "branching": 2, "mechanisms": (COUNT_NOISE, COUNT_NOISE)},
+    "ShapedTables": {
+        "sizes": (2, 3), "noise_scale": 1, "times": 1, "replaced": True, "complete": True, "fixed": False
+    },
     "RoundedGaussian": {"sensitivity": L2(1), "noise_std": 3, "dimension": 2, "spacing": 1},
     "Score": {"value": 1, "monotone": False},
     "Selection": {
@@ -205,6 +208,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "Proportion": {"of": parse("sick")},
     "Quantiles": {"column": "age", "at": (0.5,), "resolution": 16},
     "Ratio": {"numerator": "age", "denominator": "income"},
+    "Ranges": {"column": "age", "edges": 4},
     "SparseCount": {"columns": ("state",)},
     "Sum": {"column": "age"},
     "Variance": {"column": "age", "root": False},
@@ -220,6 +224,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "public_totals": {"total": 100},
     "quantile": {"column": "age", "at": 0.5, "resolution": 16},
     "quantiles": {"column": "age", "at": [0.25, 0.5], "resolution": 16},
+    "ranges": {"column": "age", "bins": 4},
     "ratio": {"numerator": "age", "denominator": "income"},
     "sparse_histogram": {"columns": ["state"]},
     "standard_deviation": {"column": "age"},

@@ -37,7 +37,7 @@ def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Est
 
 def _family(question: Question, treatment: Treatment, noisy: Noisy) -> Reals | None:
     """The tables as one family; None where there are too many columns or cells for it."""
-    spread = {n: b.scale**2 * (2 if b.law == "laplace" else 1) for b in treatment.blocks for n in b.parts}
+    spread = treatment.variances()
     try:
         found = valid_counts(question, noisy.parts, {p.name: spread.get(p.name, 0.0) for p in question.parts})
     except TacitError:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from tacit.curator.asks import Ask
-from tacit.curator.choose import choose, needs_delta
+from tacit.curator.chooser import choose, needs_delta
 from tacit.curator.prices import Price
 from tacit.curator.treatments import groups_of
 from tacit.errors import InvalidParameter

@@ -42,6 +42,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "proportion": statistics.proportion,
     "quantile": statistics.quantile,
     "quantiles": statistics.quantiles,
+    "ranges": statistics.ranges,
     "ratio": statistics.ratio,
     "sparse_histogram": statistics.sparse_histogram,
     "standard_deviation": statistics.standard_deviation,

@@ -16,7 +16,7 @@ from tacit.accounting.events import Event
 from tacit.curator import sampling
 from tacit.curator.asks import Ask
 from tacit.curator.charges import Charged, Shared, charge
-from tacit.curator.choose import choose
+from tacit.curator.chooser import choose
 from tacit.curator.dividing import divided
 from tacit.curator.expected_error import Expected, expected
 from tacit.curator.names import check_names, folded

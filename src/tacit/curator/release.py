@@ -71,7 +71,13 @@ class Release:
     @property
     def columns(self) -> dict[str, Any]:
         """The cells as columns: keys, then value, low, high."""
-        whole = self.planned.question.statistic.kind in ("count", "hierarchy", "margins", "sparse_histogram")
+        whole = self.planned.question.statistic.kind in (
+            "count",
+            "hierarchy",
+            "margins",
+            "ranges",
+            "sparse_histogram",
+        )
         found: dict[str, Any] = dict(key_columns(self.planned.question, self.noisy))
         for name in ("value", "low", "high"):
             values = np.ravel(getattr(self.estimate, name))

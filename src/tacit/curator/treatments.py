@@ -151,6 +151,16 @@ class Treatment:
         return None
 
     # --- errors before a row is read ------------------------------------------------------------------
+    def variances(self) -> dict[str, float]:
+        """The variance of a cell of each part, in steps."""
+        return {n: b.scale**2 * (2 if b.law == "laplace" else 1) for b in self.blocks for n in b.parts}
+
+    @property
+    def mean_error(self) -> float:
+        """E |noise| of a cell in steps, the mean over the parts: what mechanisms for counts are compared by."""
+        each = [b.expected_error() for b in self.blocks for _ in b.parts]
+        return sum(each) / len(each) if each else 0.0
+
     @property
     def log_error(self) -> float:
         """ln of the error at 95%, the mean over the blocks: what a price is divided by."""
@@ -221,8 +231,8 @@ def compared(name: str, errors: Mapping[str, float]) -> str:
     if not others:
         return f"{name}: the price is pure"
     other = min(others, key=lambda n: errors[n])
-    gain = errors[other] / errors[name]
-    times = "the same as" if gain < 1.005 else f"{1 / gain:.2f} of"
+    share = errors[name] / errors[other] if errors[other] else 1.0
+    times = "the same as" if share > 0.995 else f"{share:.2f} of"
     return f"{name}: at this price its error is {times} that of {other}"
 
 

@@ -37,6 +37,7 @@ from tacit.mechanisms.sparse_choices import SparseTable
 from tacit.mechanisms.sparse_keys import Impossible
 from tacit.mechanisms.stability import KeysOfAUnit, StableHistogram, StableReleased
 from tacit.mechanisms.staircase import Staircase
+from tacit.mechanisms.tables import ReleasedTables, ShapedTables
 from tacit.mechanisms.workloads import Workload, margin_matrices, prefix_matrix, range_matrix
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "RangeNorm",
     "RangeTree",
     "Released",
+    "ReleasedTables",
     "ResponseComparison",
     "RoughBounds",
     "RoundedGaussian",
@@ -91,6 +93,7 @@ __all__ = [
     "Selected",
     "Selection",
     "Sensitivity",
+    "ShapedTables",
     "Simplex",
     "SmoothBound",
     "SmoothLaplace",

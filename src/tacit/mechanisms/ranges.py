@@ -33,6 +33,7 @@ Reals = npt.NDArray[np.float64]
 MOST_CELLS = 1 << 24
 OPTIMISED_CELLS = 1 << 14
 BRANCHINGS = (2, 4, 8, 16)
+GRAIN = 1 << 10
 _ROUNDS = 8
 _SAMPLE = 12
 
@@ -101,8 +102,10 @@ class RangeTree:
 
     @classmethod
     def _made(
-        cls, p: int, b: int, budget: Budget, gaussian: bool, replaced: bool, m: int, absent: bool
-    ) -> RangeTree:
+        cls, p: int, b: int, budget: Budget, gaussian: bool, replaced: bool, m: int, absent: bool,
+        ranges: Sequence[tuple[int, int]] | None = None,
+    ) -> RangeTree:  # fmt: skip
+        """`ranges` are those that the levels' shares are made for; without them a sample of all lengths."""
         sizes = _widths(p, b)
         one, two = m * m if gaussian else m, 2 * (m * m if gaussian else m)
         # A replaced row leaves one node for another; in the root it can only vanish, if it can.
@@ -110,7 +113,10 @@ class RangeTree:
         moved = [root if n == 1 else two if replaced else one for n in sizes]
         # Shares depend on the ratios of the moves alone: those of one row are small numbers.
         ratios = np.array([move // one for move in moved])
-        shares = _shares(p, b, ratios, gaussian)
+        shares = _shares(p, b, ratios, gaussian, _ranges(p) if ranges is None else ranges)
+        if ranges is not None:
+            # Coarse, so that another machine's last digits make no other tree.
+            shares = np.where(ratios > 0, np.maximum(np.rint(shares * GRAIN), 1), 0.0)
         exact = iter(shares_of(shares[ratios > 0]))
         mechanisms = tuple(
             block_mechanism(n, move, next(exact), budget, gaussian) if move else None
@@ -168,6 +174,22 @@ class RangeTree:
         query = np.zeros(self.cells)
         query[first : last + 1] = 1
         return float(query @ _inverse_gram(query, self._variances, self.branching))
+
+    def range_spreads(self, ranges: npt.NDArray[np.int64]) -> tuple[Reals, Reals]:
+        """For each range the variance of its answer, and (sum a)^2 / sum a^2 of what single nodes add to it."""
+        variances, out = self._variances, np.zeros((len(ranges), 2))
+        for i, (first, last) in enumerate(ranges):
+            query = np.zeros(self.cells)
+            query[first : last + 1] = 1
+            x = _inverse_gram(query, variances, self.branching)
+            total = squares = 0.0
+            for v in reversed(variances):
+                # The answer has the weight x / v of this level's nodes, whose noise has variance v.
+                added = x**2 / v if v > 0 else np.zeros(1)
+                total, squares = total + float(added.sum()), squares + float((added**2).sum())
+                x = np.add.reduceat(x, np.arange(0, x.size, self.branching))
+            out[i] = total, total**2 / max(squares, 1e-300)
+        return out[:, 0], out[:, 1]
 
     def mean_squared_error(self) -> float:
         """The mean variance over a fixed sample of ranges of all lengths."""
@@ -232,7 +254,9 @@ def _inverse_gram(query: Reals, variances: Sequence[float], b: int) -> Reals:
     return _fitted(seen, variances, b)
 
 
-def _shares(p: int, b: int, moved: npt.NDArray[np.int64], gaussian: bool) -> Reals:
+def _shares(
+    p: int, b: int, moved: npt.NDArray[np.int64], gaussian: bool, ranges: Sequence[tuple[int, int]]
+) -> Reals:
     """Shares of the levels by the fixed-point rule of `strategies.optimised`, on a sample of ranges."""
     free = moved > 0
     now = np.where(free, 1.0 / free.sum(), 0.0)
@@ -241,7 +265,7 @@ def _shares(p: int, b: int, moved: npt.NDArray[np.int64], gaussian: bool) -> Rea
     power = 1 if gaussian else 2
     best, least = now, np.inf
     queries = []
-    for a, c in _ranges(p):
+    for a, c in ranges:
         queries.append(np.zeros(p))
         queries[-1][a : c + 1] = 1
     for _ in range(_ROUNDS):

@@ -20,6 +20,7 @@ from tacit.statistics.moments import (
 )
 from tacit.statistics.planner import read, read_cells
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
+from tacit.statistics.ranges import Ranges, ranges
 from tacit.statistics.sensitivity import GlobalSensitivity
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.sums import Ratio, Sum, ratio, sum
@@ -40,6 +41,7 @@ __all__ = [
     "PublicTotals",
     "Quantiles",
     "Question",
+    "Ranges",
     "Ratio",
     "SparseCount",
     "SparseQuestion",
@@ -65,6 +67,7 @@ __all__ = [
     "public_totals",
     "quantile",
     "quantiles",
+    "ranges",
     "ratio",
     "read",
     "read_cells",

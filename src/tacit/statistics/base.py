@@ -30,6 +30,7 @@ from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Schema
 from tacit.statistics.forms import Form, Parts, Reals
 from tacit.statistics.sensitivity import GlobalSensitivity, base_unit, subsets
+from tacit.statistics.tables import CountTables
 
 __all__ = [
     "Part",
@@ -116,6 +117,7 @@ class Question:
     form: Form | None
     support: Aggregate | None = None
     support_sensitivity: GlobalSensitivity | None = None
+    tables: CountTables | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -149,6 +151,10 @@ class Question:
     def integers(self, cells: Sequence[Cells]) -> dict[str, Integers]:
         """The true parts, exactly, from the engine's aggregates. PRIVATE: to be given to a mechanism only."""
         return self.statistic.integers(self, cells)
+
+    def histogram(self, cells: Sequence[Cells]) -> Integers:
+        """The true finest cells of which the parts are sums. PRIVATE: to be given to a mechanism only."""
+        return self.statistic.histogram(self, cells)
 
     def assemble(self, noisy: Parts) -> Reals:
         """The statistic from noisy parts (post-processing)."""
@@ -198,6 +204,12 @@ class Statistic(ABC):
     @abstractmethod
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
         """The released parts as exact integer combinations of the aggregates."""
+
+    def histogram(self, question: Question, cells: Sequence[Cells]) -> Integers:
+        """The finest cells of which the parts are sums, where the question says that they are (`tables.sums`)."""
+        (only,) = cells
+        (aggregate,) = question.requests[0].aggregates
+        return np.ravel(only.values[aggregate])
 
     def assemble(self, question: Question, noisy: Parts) -> Reals:
         """The statistic from noisy parts."""

@@ -14,7 +14,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
 from tacit.sources.aggregates import People, Rows
-from tacit.sources.axes import Binned, Magnitudes, axis_of, bins
+from tacit.sources.axes import Axis, Binned, Magnitudes, axis_of, bins
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Cells, Request
 from tacit.sources.schema import Integer, Number, Schema
@@ -31,7 +31,8 @@ from tacit.statistics.base import (
     people_only,
 )
 from tacit.statistics.forms import Linear, Parts, Reals
-from tacit.statistics.sensitivity import boxes, stacked, subsets
+from tacit.statistics.sensitivity import base_unit, boxes, replaced, row_limit, stacked, subsets
+from tacit.statistics.tables import MOST_CELLS, CountTables, axis_sums, never_absent
 
 __all__ = ["Bounds", "Count", "Margins", "bounds", "contingency", "count", "histogram", "margins"]
 
@@ -87,7 +88,18 @@ class Count(Statistic):
             form=Linear(part="count"),
             support=frame.support,
             support_sensitivity=frame.sensitivity,
+            tables=self._tables(frame, unit),
         )
+
+    def _tables(self, frame: Frame, unit: Unit) -> CountTables | None:
+        """A person adds 1 to some cells; a row to one of them, so that the cells add up to the rows."""
+        if frame.support is not None:
+            return None
+        size = base_unit(unit)[1]
+        if self.of == "people":
+            return CountTables(times=size, replaced=replaced(unit), complete=False)
+        fixed = never_absent(unit, frame.axes, self.where is not None)
+        return CountTables(times=row_limit(unit) * size, replaced=replaced(unit), complete=True, fixed=fixed)
 
     def describe(self) -> dict[str, Any]:
         """As other statistics; `over` where there is something to say."""
@@ -140,21 +152,45 @@ class Margins(Statistic):
                     hint="declare category([...])",
                 )  # fmt: skip
         subsets_of = list(itertools.combinations(axes, self.order))
-        requests: list[Request] = []
-        parts: list[Part] = []
-        for group in subsets_of:
-            frame = Frame(axes=group, absent=True, cells=None, support=None, sensitivity=None)
-            requests.extend(frame.request(Rows(where=self.where), groups=()))
-            parts.append(Part(name=" x ".join(a.column for a in group), axes=group))
+        parts = [Part(name=" x ".join(a.column for a in group), axes=group) for group in subsets_of]
         _limit(subsets_of)
+        rows = Rows(where=self.where)
+        tables = self._tables(axes, parts, unit)
+        # One table of all columns, where it is small: the others are sums of it, read in one pass.
+        read = [tuple(axes)] if tables.sums is not None else subsets_of
+        requests = [Request(axes=tuple(group), aggregates=(rows,), groups=()) for group in read]
         sensitivity, one = stacked(len(parts), unit), stacked(1, unit)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=(), requests=tuple(requests), parts=tuple(parts),
-            sensitivity=sensitivity, sensitivities={p.name: one for p in parts}, form=None,
+            sensitivity=sensitivity, sensitivities={p.name: one for p in parts}, form=None, tables=tables,
+        )  # fmt: skip
+
+    def _tables(self, axes: Sequence[Axis], parts: Sequence[Part], unit: Unit) -> CountTables:
+        """A row adds 1 to each table in whose columns it has keys; where it always has, all tables are sums of one."""
+        complete, filtered = all(a.always for a in axes), self.where is not None
+        cells = math.prod(a.size or 0 for a in axes)
+        sums = sensitivity = None
+        added = max(cells // math.prod(a.size or 1 for a in p.axes) for p in parts)
+        # Noise of one cell, added up so often, against noise for a row in so many tables.
+        if complete and self.order < len(axes) and cells <= MOST_CELLS and added <= (2 * len(parts)) ** 2:
+            sums = {p.name: axis_sums(axes, p.axes) for p in parts}
+            sensitivity = boxes([(1, 1)], unit, cells=cells, absent=filtered)
+        return CountTables(
+            times=row_limit(unit) * base_unit(unit)[1], replaced=replaced(unit), complete=complete,
+            fixed=never_absent(unit, axes, filtered), sensitivity=sensitivity, sums=sums,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
         rows = Rows(where=self.where)
+        if question.tables is not None and question.tables.sums is not None:
+            (whole,) = cells
+            columns = [a.column for a in question.requests[0].axes]
+            found = {}
+            for part in question.parts:
+                kept = {a.column for a in part.axes}
+                gone = tuple(i for i, c in enumerate(columns) if c not in kept)
+                found[part.name] = np.asarray(whole.values[rows].sum(axis=gone))
+            return found
         return {p.name: c.values[rows] for p, c in zip(question.parts, cells, strict=True)}
 
     def assemble(self, question: Question, noisy: Parts) -> Reals:

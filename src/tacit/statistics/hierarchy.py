@@ -24,10 +24,13 @@ from tacit.sources.schema import Schema
 from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of
 from tacit.statistics.forms import Parts, Reals
 from tacit.statistics.sensitivity import GlobalSensitivity, base_unit, boxes, replaced, row_limit
+from tacit.statistics.tables import CountTables, never_absent
 from tacit.statistics.trees import Tree, consistent_tree
 
 __all__ = ["Hierarchy", "hierarchy", "tree_sensitivity"]
 
+MOST_LEAVES = 4096
+"""With more leaves, sums of noisy ones are worse than noise on every level; they are not looked at."""
 Pairs = tuple[tuple[Hashable, Hashable | None], ...]
 
 
@@ -95,9 +98,29 @@ class Hierarchy(Statistic):
             statistic=self, schema=schema, unit=unit, axes=axes,
             requests=(Request(axes=axes, aggregates=(Rows(where=self.where),), groups=()),),
             parts=shown, sensitivity=sensitivity, sensitivities=sensitivities, form=None,
+            tables=self._tables(axes, tree, leaves, parts, unit, absent=absent),
             details={
                 "tree": tree, "leaves": leaves, "levels": tuple(nodes for _, nodes in parts), "absent": absent,
             },
+        )  # fmt: skip
+
+    def _tables(
+        self, axes: tuple[Axis, ...], tree: Tree, leaves: Sequence[Any], parts: Sequence[Level], unit: Unit, *,
+        absent: bool,
+    ) -> CountTables:  # fmt: skip
+        """A row is counted once on each level of its way down: on all of them where all ways are equally long."""
+        depths = np.unique(tree.depth[_places(tree, leaves)])
+        sums = sensitivity = None
+        if len(leaves) <= MOST_LEAVES:
+            sums = {
+                part.name: above
+                for (part, _), above in zip(parts, _ancestors(tree, leaves, parts), strict=True)
+            }
+            sensitivity = boxes([(1, 1)], unit, cells=len(leaves), absent=absent)
+        return CountTables(
+            times=row_limit(unit) * base_unit(unit)[1], replaced=replaced(unit), complete=len(depths) == 1,
+            fixed=len(depths) == 1 and never_absent(unit, axes, self.where is not None), sums=sums,
+            sensitivity=sensitivity,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
@@ -204,6 +227,20 @@ def _is_key(value: object) -> bool:
 
 def _places(tree: Tree, nodes: Sequence[Any]) -> npt.NDArray[np.int64]:
     return np.fromiter(map(tree.place.__getitem__, nodes), dtype=np.int64, count=len(nodes))
+
+
+def _ancestors(tree: Tree, leaves: Sequence[Any], parts: Sequence[Level]) -> list[npt.NDArray[np.int64]]:
+    """For each level the place of each leaf's ancestor on it; -1 where its way ends above."""
+    on_level = np.full(len(tree.order), -1, dtype=np.int64)
+    for _, nodes in parts:
+        on_level[_places(tree, nodes)] = np.arange(len(nodes))
+    parent, depth = np.asarray(tree.parent), np.asarray(tree.depth)
+    out: list[npt.NDArray[np.int64]] = []
+    at = _places(tree, leaves)
+    for level in range(len(parts) - 1, -1, -1):
+        out.append(np.where(depth[at] == level, on_level[at], -1))
+        at = np.where(depth[at] == level, np.maximum(parent[at], 0), at)
+    return out[::-1]
 
 
 def _check_leaves(tree: Tree, leaves: Sequence[Any]) -> None:

@@ -175,11 +175,10 @@ class PublicTotals:
         keep = {p.name for p in left}
         changed: dict[str, Any] = {"parts": tuple(left), "details": details}
         if isinstance(question.statistic, Margins):
-            pairs = [(p, r) for p, r in zip(question.parts, question.requests, strict=True) if p.name in keep]
-            changed |= {
-                "requests": tuple(r for _, r in pairs),
-                "sensitivity": stacked(len(left), question.unit),
-            }
+            changed["sensitivity"] = stacked(len(left), question.unit)
+            if question.tables is None or question.tables.sums is None:
+                pairs = zip(question.parts, question.requests, strict=True)
+                changed["requests"] = tuple(r for p, r in pairs if p.name in keep)
         elif isinstance(question.statistic, Hierarchy):
             levels = [i for i, p in enumerate(question.parts) if p.name in keep]
             details["levels"] = tuple(question.details["levels"][i] for i in levels)

@@ -1,0 +1,66 @@
+"""The chooser: which mechanism a question gets at a price, and why.
+
+A question says what it is about: unknown keys, a huge domain, ranks, or vectors of integers with their sensitivity. For
+tables of counts every mechanism that fits is a candidate (`candidates`), calibrated to the price before it is
+compared, and the one with the least expected absolute error of a cell is taken, each table counting alike. A
+candidate must be better than those before it by one part in a thousand, so that ties and the floats of another
+machine decide nothing (docs/decisions/0015-the-curator-runs-mechanisms.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tacit.curator.fitted import fitted
+from tacit.curator.keys import treat_keys
+from tacit.curator.prices import Price
+from tacit.curator.ranks import treat_ranks
+from tacit.curator.rough import treat_bounds
+from tacit.curator.sparse import treat_sparse
+from tacit.curator.treatments import Treatment, compared, treat
+from tacit.guarantees import Bound
+from tacit.statistics.base import Question
+
+__all__ = ["candidates", "choose", "needs_delta"]
+
+BETTER = 0.999
+"""How much of the best error so far a later candidate may have at most, to be taken."""
+
+
+def choose(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
+    """The treatment of a question at this price; `budget` says what is cheap."""
+    if question.statistic.kind == "sparse_histogram":
+        return treat_sparse(question, price)
+    if not question.known_keys:
+        return treat_keys(question, price)
+    if question.statistic.kind == "bounds":
+        return treat_bounds(question, price)
+    if question.statistic.kind == "quantiles":
+        return treat_ranks(question, price)
+    direct = treat(question, price, budget=budget)
+    if price.kind == "accuracy" or not direct.blocks:
+        return direct
+    return _best(direct, dict(candidates(question, price)))
+
+
+def candidates(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
+    """Mechanisms for all parts at once, by name, beside independent noise on every number."""
+    yield from fitted(question, price)
+
+
+def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:
+    """The best of all; independent noise stands first, and keeps its own reason where nothing beats it."""
+    name, best = direct.reason.split(":")[0], direct
+    errors = {name: direct.mean_error} | {n: t.mean_error for n, t in others.items()}
+    for other, treatment in others.items():
+        if errors[other] < BETTER * errors[name]:
+            name, best = other, treatment
+    if best is direct:
+        return direct
+    return replace(best, reason=compared(name, errors), candidates=errors)
+
+
+def needs_delta(question: Question) -> bool:
+    """Does its treatment at an (epsilon, delta) price spend a delta of its own?"""
+    return not question.known_keys or question.statistic.kind == "sparse_histogram"
