@@ -19,6 +19,15 @@ def test_examples_run(block) -> None:
     exec(compile(block, "docs/mechanisms.md", "exec"), {})
 
 
+def test_the_page_of_direct_use_runs_from_top_to_bottom() -> None:
+    text = (ROOT / "docs" / "direct-mechanisms.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == text.count("\n## ") == 6
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "docs/direct-mechanisms.md", "exec"), names)
+
+
 def test_every_mechanism_is_on_the_page_and_every_link_leads_to_a_proof() -> None:
     mechanisms = [n for n in room.__all__ if hasattr(getattr(room, n), "bound") and "Mechanism" not in n]
     assert len(mechanisms) >= 18
