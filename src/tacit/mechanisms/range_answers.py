@@ -23,6 +23,7 @@ from tacit.mechanisms.ranges import BRANCHINGS, RangeTree
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.sensitivity import L2
 from tacit.mechanisms.spreads import laplace_factor, normal_factor
+from tacit.mechanisms.strategies import variance_of
 from tacit.mechanisms.tables import Floats, ReleasedTables, TableMechanism, mean_factor
 from tacit.noise.source import Source, default_source
 
@@ -117,17 +118,28 @@ class RangeAnswers(TableMechanism):
         return ReleasedTables(values=(below[last + 1] - below[first],), publishable=source.publishable)
 
     # --- errors -----------------------------------------------------------------------------------------
-    def _spread(self) -> tuple[Floats, Floats]:
-        """The variance of each answer, and how many alike Laplace variables its noise is like."""
+    def _spread(self) -> tuple[Floats, Floats, Floats]:
+        """The variance of each answer, how many alike Laplace variables its noise is like, and how many at the least:
+        as if all of it came from variables as wide as its widest."""
         if isinstance(self.noise, RangeTree):
             return self.noise.range_spreads(self.ranges)
         lengths = (self.ranges[:, 1] - self.ranges[:, 0] + 1).astype(np.float64)
         std = float(self.noise.noise_std)
         each = std**2 + 1 / 12 if isinstance(self.noise, RoundedGaussian) else std**2
-        return lengths * each, lengths
+        return lengths * each, lengths, lengths
+
+    def _lumps(self) -> float:
+        """Coarse noise is lumpy: the variance of its continuous counterpart, whose tail is above it, over its own."""
+        found = [
+            (2 * float(m.law.noise_scale) ** 2, variance_of(m))
+            for m in self._mechanisms
+            if isinstance(m, Laplace)
+        ]
+        # Noise of less variance than this is never seen.
+        return max((wide / own for wide, own in found if own > 1e-200), default=1.0)
 
     def mean_sizes(self) -> list[float]:
-        variance, terms = self._spread()
+        variance, terms, _ = self._spread()
         factor = math.sqrt(2 / math.pi) if self.gaussian else mean_factor(terms)
         return [float((np.sqrt(variance) * factor).mean())]
 
@@ -135,14 +147,24 @@ class RangeAnswers(TableMechanism):
         return [float(self._spread()[0].mean())]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Of the normal law, or of as many Laplace variables; half a step for the grid."""
+        """Of the normal law, or of Laplace variables, as many as it is like or at the least, whichever is wider;
+        half a step for the grid.
+
+        A sum of unlike Laplace variables is a normal one whose variance is a sum of weighted exponential ones. Fewer
+        and equal weights, as large as the largest, majorise these, so that far out its tail is the heavier one; near
+        the middle the law with the same four moments is nearer.
+        """
         miss = float(1 - confidence_level(confidence))
-        variance, terms = self._spread()
+        variance, terms, least = self._spread()
         if self.gaussian:
             return [normal_factor(miss) * np.sqrt(variance) + 0.5]
-        each, place = np.unique(np.floor(terms), return_inverse=True)
-        factor = np.array([laplace_factor(float(k), miss) for k in each])[place.reshape(terms.shape)]
-        return [factor * np.sqrt(variance) + 0.5]
+        factor = np.maximum(*(_factors(np.floor(numbers), miss) for numbers in (terms, least)))
+        return [factor * np.sqrt(variance * self._lumps()) + 0.5]
+
+
+def _factors(numbers: Floats, miss: float) -> Floats:
+    each, place = np.unique(numbers, return_inverse=True)
+    return np.asarray([laplace_factor(float(k), miss) for k in each])[place.reshape(numbers.shape)]
 
 
 def best_trees(

@@ -175,21 +175,23 @@ class RangeTree:
         query[first : last + 1] = 1
         return float(query @ _inverse_gram(query, self._variances, self.branching))
 
-    def range_spreads(self, ranges: npt.NDArray[np.int64]) -> tuple[Reals, Reals]:
-        """For each range the variance of its answer, and (sum a)^2 / sum a^2 of what single nodes add to it."""
-        variances, out = self._variances, np.zeros((len(ranges), 2))
+    def range_spreads(self, ranges: npt.NDArray[np.int64]) -> tuple[Reals, Reals, Reals]:
+        """For each range the variance of its answer; of the variances a that single nodes add to it
+        (sum a)^2 / sum a^2, and sum a / max a."""
+        variances, out = self._variances, np.zeros((len(ranges), 3))
         for i, (first, last) in enumerate(ranges):
             query = np.zeros(self.cells)
             query[first : last + 1] = 1
             x = _inverse_gram(query, variances, self.branching)
-            total = squares = 0.0
+            total = squares = most = 0.0
             for v in reversed(variances):
                 # The answer has the weight x / v of this level's nodes, whose noise has variance v.
                 added = x**2 / v if v > 0 else np.zeros(1)
                 total, squares = total + float(added.sum()), squares + float((added**2).sum())
+                most = max(most, float(added.max()))
                 x = np.add.reduceat(x, np.arange(0, x.size, self.branching))
-            out[i] = total, total**2 / max(squares, 1e-300)
-        return out[:, 0], out[:, 1]
+            out[i] = total, total**2 / max(squares, 1e-300), total / max(most, 1e-300)
+        return out[:, 0], out[:, 1], out[:, 2]
 
     def mean_squared_error(self) -> float:
         """The mean variance over a fixed sample of ranges of all lengths."""

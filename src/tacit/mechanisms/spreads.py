@@ -19,7 +19,7 @@ GRID = 128
 NODES = 400
 SHAPES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
 MOST_BOXES = 24
-"""From so many boxes on their sum is taken for normal."""
+"""Of more boxes than these those that have less than this part of the variance are taken together for normal."""
 
 
 class BoxSum:
@@ -33,27 +33,41 @@ class BoxSum:
         self.reach = sum(live) / 2
         if not live:
             self.mean_size, grid, law = 0.0, np.zeros(1), [0.0]
-        elif len(live) > MOST_BOXES:
-            self.mean_size = math.sqrt(2 / math.pi * self.variance)
-            places = np.linspace(0.0, 9.0, 4000)
-            grid, law = places * math.sqrt(self.variance), [math.erfc(x / math.sqrt(2)) for x in places]
         else:
-            step = min(live) / GRID
-            density = np.ones(1)
-            for w in live:
-                density = np.convolve(density, np.full(max(round(w / step), 1), 1.0))
-                density /= density.sum()
-            middle = (density.size - 1) / 2
-            size = np.abs(np.arange(density.size) - middle) * step
-            self.mean_size = float((density * size).sum())
-            order = np.argsort(size)
-            grid = size[order]
-            law = np.maximum(1 - np.cumsum(density[order]), 0.0).tolist()
+            grid, density = _listed(live) if len(live) <= MOST_BOXES else _around(live, self.variance)
+            self.mean_size = float((density * grid).sum())
+            order = np.argsort(grid)
+            grid = grid[order]
+            law = [*np.cumsum(density[order][::-1])[::-1][1:].tolist(), 0.0]
         self._grid, self._law = grid, np.concatenate([[1.0], law])
 
     def tail(self, w: Floats) -> Floats:
         """Pr[|W| > w]; between grid points the larger one."""
         return np.asarray(self._law[np.searchsorted(self._grid, w, side="left")])
+
+
+def _listed(live: list[float]) -> tuple[Floats, Floats]:
+    """|W| on a grid, and how likely each of its places is."""
+    step = min(live) / GRID
+    density = np.ones(1)
+    for w in live:
+        density = np.convolve(density, np.full(max(round(w / step), 1), 1.0))
+        density /= density.sum()
+    return np.abs(np.arange(density.size) - (density.size - 1) / 2) * step, density
+
+
+def _around(live: list[float], variance: float) -> tuple[Floats, Floats]:
+    """The same for many boxes: those that have a large part of the variance one by one, the others as a normal law."""
+    step = math.sqrt(variance) / (4 * GRID)
+    wide = [w for w in live if w * w > 12 * variance / MOST_BOXES]
+    rest = math.sqrt(max(variance - sum(w * w for w in wide) / 12, 0.0)) / step
+    reach = math.ceil(9 * rest)
+    places = np.arange(-reach, reach + 1)
+    density = np.exp(-((places / max(rest, 1e-9)) ** 2) / 2)
+    for w in wide:
+        density = np.convolve(density / density.sum(), np.full(math.ceil(w / step), 1.0))
+    density = density / density.sum()
+    return np.abs(np.arange(density.size) - (density.size - 1) / 2) * step, density
 
 
 @lru_cache(maxsize=256)
