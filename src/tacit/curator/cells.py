@@ -44,8 +44,7 @@ def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
 def keys_at(question: Question, noisy: Noisy, places: Any) -> dict[str, list[Any]]:
     """The same for some cells alone: of a large table the others are not made."""
     places = np.asarray(places)
-    kind = question.statistic.kind
-    if noisy.keys is None and kind in ("margins", "hierarchy", "bounds", "quantiles"):
+    if noisy.keys is None and question.statistic.layout != "cells":
         chosen = places.tolist()
         return {name: [column[i] for i in chosen] for name, column in raw_keys(question, noisy).items()}
     found: dict[str, list[Any]] = {}
@@ -78,15 +77,17 @@ def _keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
     if noisy.keys is not None:
         names = [a.column for a in question.axes]
         return {n: list(column) for n, column in zip(names, noisy.keys, strict=True)}
-    if question.statistic.kind == "margins":
+    layout = question.statistic.layout
+    if layout == "tables":
         return _margins(question)
-    if question.statistic.kind == "hierarchy":
+    if layout == "levels":
         return _levels(question)
-    if question.statistic.kind == "bounds":
+    if layout == "ends":
         return {"bound": ["low", "high"]}
     columns = _product(question.axes)
-    shares = getattr(question.statistic, "at", None)
-    if question.statistic.kind == "quantiles" and shares is not None:
+    if layout == "shares":
+        statistic: Any = question.statistic
+        shares = statistic.at
         cells = math.prod(a.size or 0 for a in question.axes)
         columns = {n: [v for v in c for _ in shares] for n, c in columns.items()}
         columns[_fresh("share", columns)] = [float(s) for _ in range(cells) for s in shares]

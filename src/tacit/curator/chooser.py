@@ -9,7 +9,7 @@ machine decide nothing (docs/decisions/0015-the-curator-runs-mechanisms.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tacit.curator.fitted import fitted
@@ -24,20 +24,21 @@ from tacit.statistics.base import Question
 
 __all__ = ["candidates", "choose", "needs_delta"]
 
+FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
+    "ranks": treat_ranks, "rough bounds": treat_bounds, "thresholds": treat_sparse,
+}  # fmt: skip
+"""Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
 """How much of the best error so far a later candidate may have at most, to be taken."""
 
 
 def choose(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
     """The treatment of a question at this price; `budget` says what is cheap."""
-    if question.statistic.kind == "sparse_histogram":
-        return treat_sparse(question, price)
-    if not question.known_keys:
-        return treat_keys(question, price)
-    if question.statistic.kind == "bounds":
-        return treat_bounds(question, price)
-    if question.statistic.kind == "quantiles":
-        return treat_ranks(question, price)
+    of_its_own = FITTING.get(question.statistic.fits)
+    if of_its_own is None and not question.known_keys:
+        of_its_own = treat_keys
+    if of_its_own is not None:
+        return of_its_own(question, price)
     direct = treat(question, price, budget=budget)
     if price.kind == "accuracy" or not direct.blocks:
         return direct
@@ -63,4 +64,4 @@ def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:
 
 def needs_delta(question: Question) -> bool:
     """Does its treatment at an (epsilon, delta) price spend a delta of its own?"""
-    return not question.known_keys or question.statistic.kind == "sparse_histogram"
+    return not question.known_keys or question.statistic.fits == "thresholds"

@@ -17,17 +17,15 @@ from tacit.statistics.consistency import nearest_histogram
 from tacit.statistics.forms import Reals
 from tacit.statistics.invariants import valid_counts
 
-__all__ = ["COUNTED", "finish"]
-
-COUNTED = ("count", "hierarchy", "margins")
+__all__ = ["finish"]
 
 
 def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Estimate) -> Estimate:
     """Counts of rows and people: whole, not negative; the tables of a release agree with each other."""
-    if question.statistic.kind not in COUNTED:
+    if not question.statistic.agrees:
         return estimate  # means, shares and quantiles already keep to their declared range and order
     low, high = np.maximum(estimate.low, 0.0), np.maximum(estimate.high, 0.0)
-    alone = question.statistic.kind == "count" and not question.details.get("public")
+    alone = question.statistic.layout == "cells" and not question.details.get("public")
     value = None if alone else _family(question, treatment, noisy)
     if value is None:
         value = nearest_histogram(estimate.value).astype(np.float64)

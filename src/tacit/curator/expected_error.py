@@ -19,7 +19,7 @@ from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import NoLaw
 from tacit.risk import decompose
 from tacit.risk.releases import release_price
-from tacit.statistics.base import Part, Question
+from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
 from tacit.statistics.sensitivity import base_unit, row_limit
 
@@ -84,13 +84,12 @@ def expected(
     return replace(found, sampling=parts.sampling, about=about)
 
 
-PROBLEMS = {"count": "count", "margins": "margins", "sum": "sum"}
 NO_BOUND = "no lower bound is known for this statistic"
 
 
 def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Expected:
     """The largest valid lower bound of the worst expected error, from public numbers alone (tacit.risk)."""
-    problem = PROBLEMS.get(question.statistic.kind)
+    problem = question.statistic.problem
     unit, size = base_unit(question.unit)
     reason = ""
     if problem is None or found.mean is None or not question.known_keys or question.cells is None:
@@ -107,7 +106,7 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
     statistic: Any = question.statistic
     people = getattr(statistic, "of", "rows") == "people"
     about: dict[str, Any] = {
-        "cells": sum(_cells(p) for p in question.parts),
+        "cells": sum(p.cells or 0 for p in question.parts),
         "at_most": 1 if people else row_limit(unit),
     }
     if problem == "margins":
@@ -129,10 +128,6 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
     )
     from_n = "" if price.least_n is None else f"the lower bound holds from {price.least_n:,} units on"
     return replace(found, floor=price.lower_bound, floor_reason=price.reason or from_n)
-
-
-def _cells(part: Part) -> int:
-    return math.prod(a.size or 1 for a in part.axes)
 
 
 def _expected(

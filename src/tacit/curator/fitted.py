@@ -206,7 +206,7 @@ def fitted(question: Question, price: Price) -> Iterator[tuple[str, Fitted]]:
                 ),
             )  # fmt: skip
     yield from _ranged(question, price, epsilon)
-    sizes = [math.prod(a.size or 0 for a in p.axes) for p in noisy]
+    sizes = [p.cells or 0 for p in noisy]
     ways = [{"complete": False}]
     if facts.complete:
         ways.append({"complete": True, "fixed": facts.fixed})

@@ -173,7 +173,7 @@ def treat_keys(question: Question, price: Price) -> Selected:
 
 def _supports_itself(question: Question) -> bool:
     """Is the statistic the number of supporting units?"""
-    return question.statistic.kind == "count" and question.support in question.requests[0].aggregates[:1]
+    return question.statistic.agrees and question.support in question.requests[0].aggregates[:1]
 
 
 def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) -> tuple[Reals, Reals]:

@@ -71,13 +71,7 @@ class Release:
     @property
     def columns(self) -> dict[str, Any]:
         """The cells as columns: keys, then value, low, high."""
-        whole = self.planned.question.statistic.kind in (
-            "count",
-            "hierarchy",
-            "margins",
-            "ranges",
-            "sparse_histogram",
-        )
+        whole = self.planned.question.statistic.whole
         found: dict[str, Any] = dict(key_columns(self.planned.question, self.noisy))
         for name in ("value", "low", "high"):
             values = np.ravel(getattr(self.estimate, name))
@@ -88,7 +82,7 @@ class Release:
     def _days(self, values: Any) -> Any:
         """Means and quantiles of dates as dates, rounded to the day; other values as they are."""
         statistic: Any = self.planned.question.statistic
-        if statistic.kind not in ("mean", "quantiles"):
+        if not statistic.in_column_units:
             return values
         column = self.planned.question.schema[statistic.column]
         if not isinstance(column, Date):

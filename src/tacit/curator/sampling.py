@@ -55,7 +55,7 @@ def population(question: Question, treatment: Treatment, noisy: Noisy, confidenc
     )
     low, high = (inner.low - form.low) / form.width, (inner.high - form.low) / form.width
     tail = float(miss / 8)
-    if question.statistic.kind == "proportion":
+    if question.statistic.yes_or_no:
         low, high = _exact(low, rows, tail, -1), _exact(high, rows, tail, 1)
     else:
         with np.errstate(divide="ignore"):

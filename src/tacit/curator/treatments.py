@@ -197,8 +197,7 @@ def groups_of(question: Question) -> list[Group]:
 
 def cells_of(question: Question, parts: Sequence[str]) -> int:
     """How many numbers of these parts get noise: counted part by part, as a family of tables is no product of axes."""
-    sizes = {p.name: math.prod(a.size or 0 for a in p.axes) for p in question.parts}
-    return sum(sizes[name] for name in parts)
+    return sum(p.cells or 0 for p in question.parts if p.name in parts)
 
 
 def treat(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
@@ -306,7 +305,7 @@ def _epsilon_of_mu(mu_squared: Fraction) -> Fraction:
 # --- by accuracy --------------------------------------------------------------------------------------------
 def _accurate(question: Question, price: Price, groups: Sequence[Group], budget: Bound | None) -> Treatment:
     """The cheapest noise that stays within the asked error; for counts and sums, whose error is the noise."""
-    if question.statistic.kind not in ("count", "hierarchy", "margins", "sum") or len(groups) != 1:
+    if not question.statistic.noise_alone or len(groups) != 1:
         raise InvalidParameter(
             parameter="within", value=float(price.within or 0),
             must=f"be asked of counts and sums; the error of a {question.statistic.kind} depends on the data",

@@ -167,7 +167,7 @@ def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
 def _shown(question: Question, ends: Sequence[Any], rule: QualityRule) -> tuple[Any, Rest | None]:
     """Which cells a page can show: all of a small table, of a large one the largest; and what is told of all."""
     value, low, high = ends
-    if value.size <= MOST_POINTS or (question.statistic.kind == "quantiles" and not question.axes):
+    if value.size <= MOST_POINTS or (question.statistic.layout == "shares" and not question.axes):
         return np.arange(value.size), None
     there = np.isfinite(value)
     ranked = np.where(there, value, -np.inf)
@@ -198,7 +198,7 @@ def _cell(
 def _rule(release: Release) -> QualityRule:
     """Quantiles and means are judged against the declared range: zero has no meaning there."""
     statistic: Any = release.planned.ask.statistic
-    if statistic.kind in ("quantiles", "mean"):
+    if statistic.in_column_units:
         column = release.planned.question.schema.measured(statistic.column)
         return QualityRule(care=0.05, noisy=0.2, of=float(column.width * column.spacing))
     return QualityRule()

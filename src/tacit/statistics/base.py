@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +101,11 @@ class Part:
     axes: tuple[Axis, ...] = ()
     exact: bool = False
 
+    @property
+    def cells(self) -> int | None:
+        """How many numbers it has; None where the keys are unknown."""
+        return cell_count(self.axes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -132,7 +137,7 @@ class Question:
         A promise for all of them at once counts these, not the product of the axes: margins and hierarchies have
         several tables.
         """
-        counts = [cell_count(p.axes) for p in self.parts if not p.exact]
+        counts = [p.cells for p in self.parts if not p.exact]
         return None if any(c is None for c in counts) else sum(c for c in counts if c is not None)
 
     @property
@@ -175,6 +180,23 @@ class Statistic(ABC):
     """Something that can be asked, grouped by columns and restricted by a filter."""
 
     kind: ClassVar[str] = "statistic"
+    """Its name in files and texts; what it is like is said below, and nobody asks for the name to know it."""
+    whole: ClassVar[bool] = False
+    """Are its values whole numbers, of rows or of people?"""
+    agrees: ClassVar[bool] = False
+    """Can its tables be made whole, not negative, and to agree with each other?"""
+    noise_alone: ClassVar[bool] = False
+    """Is its error that of its noise, whatever the data are? Then an accuracy can be paid for."""
+    yes_or_no: ClassVar[bool] = False
+    """Does each row say yes or no?"""
+    in_column_units: ClassVar[bool] = False
+    """Are its values values of its column, so that those of dates are dates?"""
+    problem: ClassVar[str | None] = None
+    """The problem that lower bounds are known for (`tacit.risk`)."""
+    fits: ClassVar[Literal["noise", "ranks", "rough bounds", "thresholds"]] = "noise"
+    """What kind of mechanism fits it."""
+    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "cells"
+    """How its values lie: one a cell of its axes, or otherwise."""
 
     by: tuple[str | Binned, ...] = ()
     where: Expression | None = None

@@ -54,6 +54,10 @@ class Count(Statistic):
     """
 
     kind: ClassVar[str] = "count"
+    whole: ClassVar[bool] = True
+    agrees: ClassVar[bool] = True
+    noise_alone: ClassVar[bool] = True
+    problem: ClassVar[str | None] = "count"
 
     of: Literal["rows", "people"] = "rows"
     over: tuple[str, ...] = ()
@@ -123,6 +127,11 @@ class Margins(Statistic):
     """
 
     kind: ClassVar[str] = "margins"
+    whole: ClassVar[bool] = True
+    agrees: ClassVar[bool] = True
+    noise_alone: ClassVar[bool] = True
+    problem: ClassVar[str | None] = "margins"
+    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "tables"
 
     columns: tuple[str | Binned, ...]
     order: int = 1
@@ -206,6 +215,8 @@ class Bounds(Statistic):
     """
 
     kind: ClassVar[str] = "bounds"
+    fits: ClassVar[Literal["noise", "ranks", "rough bounds", "thresholds"]] = "rough bounds"
+    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "ends"
 
     column: str
 

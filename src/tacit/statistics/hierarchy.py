@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,10 @@ class Hierarchy(Statistic):
     """
 
     kind: ClassVar[str] = "hierarchy"
+    whole: ClassVar[bool] = True
+    agrees: ClassVar[bool] = True
+    noise_alone: ClassVar[bool] = True
+    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "levels"
 
     columns: tuple[str | Binned, ...]
     parents: Pairs = ()

@@ -64,6 +64,7 @@ class Mean(Statistic):
     """
 
     kind: ClassVar[str] = "mean"
+    in_column_units: ClassVar[bool] = True
 
     column: str
 
@@ -112,6 +113,7 @@ class Proportion(Statistic):
     """
 
     kind: ClassVar[str] = "proportion"
+    yes_or_no: ClassVar[bool] = True
 
     of: Expression
 

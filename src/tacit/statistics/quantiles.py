@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -38,6 +38,9 @@ class Quantiles(Statistic):
     """
 
     kind: ClassVar[str] = "quantiles"
+    in_column_units: ClassVar[bool] = True
+    fits: ClassVar[Literal["noise", "ranks", "rough bounds", "thresholds"]] = "ranks"
+    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "shares"
 
     column: str
     at: tuple[float, ...]

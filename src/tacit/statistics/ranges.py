@@ -57,6 +57,7 @@ class Ranges(Statistic):
     """
 
     kind: ClassVar[str] = "ranges"
+    whole: ClassVar[bool] = True
 
     column: str
     edges: int | tuple[Any, ...]

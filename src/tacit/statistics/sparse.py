@@ -108,6 +108,8 @@ class SparseCount(Statistic):
     """
 
     kind: ClassVar[str] = "sparse_histogram"
+    whole: ClassVar[bool] = True
+    fits: ClassVar[Literal["noise", "ranks", "rough bounds", "thresholds"]] = "thresholds"
 
     columns: tuple[str | Binned, ...]
     of: Literal["rows", "people"] = "rows"

@@ -39,6 +39,8 @@ class Sum(Statistic):
     """
 
     kind: ClassVar[str] = "sum"
+    noise_alone: ClassVar[bool] = True
+    problem: ClassVar[str | None] = "sum"
 
     column: str
 
