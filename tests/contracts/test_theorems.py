@@ -73,6 +73,7 @@ UNITS = [
 ]
 PRICES = [
     Price(epsilon=Fraction(1)),
+    Price(epsilon=Fraction(3)),
     Price(epsilon=Fraction(1), delta=Fraction(1, 10**6)),
     Price(epsilon=Fraction(1, 100), delta=Fraction(1, 1000)),
     Price(rho=Fraction(1, 10)),

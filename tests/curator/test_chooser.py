@@ -96,6 +96,33 @@ def test_two_cells_of_rows_that_are_replaced_are_one_number() -> None:
     assert direct.reason == "Laplace noise: the price is pure"
 
 
+def test_one_number_of_many_steps_gets_a_staircase_where_it_wins() -> None:
+    """Its law by the definition: no value is more likely by more than e^epsilon where the sum moves by 64 or less."""
+    question = tacit.sum("x").on(SCHEMA, ROWS["add-or-remove"])
+    found = choose(question, Price(epsilon=Fraction(3)))
+    assert found.reason.startswith("staircase noise: at this price its error is 0.7")
+    assert found.pure == 3
+    assert [e.pure() for e in found.events] == [3.0]
+    # E |X| of Laplace noise is the sensitivity over epsilon; of the best noise e^(epsilon/2) / (e^epsilon - 1) of it.
+    assert found.mean_error == pytest.approx(64 * np.exp(1.5) / np.expm1(3), rel=0.02)
+    law = found.blocks[0]._pure().law
+    mass = np.array([law.probability(k)[1] for k in range(-700, 701)])
+    assert mass.sum() == pytest.approx(1, abs=1e-9)
+    for move in (1, 5, 63, 64):
+        assert float((mass[move:] / mass[:-move]).max()) <= np.exp(3) * (1 + 1e-9)
+    assert float((mass[65:] / mass[:-65]).max()) > np.exp(3) * 1.5
+    source = SeededSource(seed=5)
+    (block,), (name,) = found.blocks, found.blocks[0].parts
+    seen = np.array([block.release({name: np.array([7])}, source=source)[name][0] - 7 for _ in range(4000)])
+    assert abs(np.abs(seen).mean() - found.mean_error) <= 6 * seen.std() / np.sqrt(len(seen))
+    for low, high in ((-8, 8), (9, 40), (-200, -60)):
+        p = float(mass[(np.arange(-700, 701) >= low) & (np.arange(-700, 701) <= high)].sum())
+        assert abs(((seen >= low) & (seen <= high)).mean() - p) <= 6 * np.sqrt(p * (1 - p) / len(seen))
+    assert choose(question, Price(epsilon=Fraction(1, 2))).reason == "Laplace noise: the price is pure"
+    one = choose(tacit.count().on(SCHEMA, ROWS["add-or-remove"]), Price(epsilon=Fraction(3)))
+    assert one.blocks[0].law == "laplace"
+
+
 ASKED = {
     "margins": tacit.margins(KEYS[:3]),
     "pairs": tacit.margins(KEYS[:3], order=2),

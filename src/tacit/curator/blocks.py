@@ -22,13 +22,13 @@ from tacit.accounting.events import Event, GaussianEvent
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.rounding import up
 from tacit.guarantees import Bound, GaussianDP, Pure
-from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian
+from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian, Staircase
 from tacit.noise.source import Source
 from tacit.statistics.base import Integers
 
 __all__ = ["Block", "normal_quantile"]
 
-Law = Literal["laplace", "gaussian"]
+Law = Literal["laplace", "gaussian", "staircase"]
 
 SAFE = 1 + 1e-12
 """Quantiles of the normal law are correct to about 1e-15; this covers it, and no privacy rests on it."""
@@ -49,7 +49,7 @@ def _laplace_quantile(l1: int, epsilon: Fraction, confidence: Fraction, coordina
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Noise for some parts at once. `level` is epsilon (laplace) or noise_std in steps (gaussian)."""
+    """Noise for some parts at once. `level` is epsilon (laplace, staircase) or noise_std in steps (gaussian)."""
 
     parts: tuple[str, ...]
     law: Law
@@ -70,16 +70,21 @@ class Block:
         std = Fraction(upper(lambda: ball(square).sqrt()))
         return cls(parts=parts, law="gaussian", l1=l1, l2_squared=l2_squared, level=std)
 
+    @classmethod
+    def staircase(cls, parts: tuple[str, ...], l1: int, l2_squared: int, epsilon: Fraction) -> Block:
+        """Staircase noise of this epsilon, for one number."""
+        return cls(parts=parts, law="staircase", l1=l1, l2_squared=l2_squared, level=epsilon)
+
     # --- what it reveals --------------------------------------------------------------------------------
     @property
     def epsilon(self) -> Fraction | None:
         """The exact pure epsilon, where there is one."""
-        return self.level if self.law == "laplace" else None
+        return None if self.law == "gaussian" else self.level
 
     @property
     def bound(self) -> Bound:
         """What a release of this block may reveal."""
-        if self.law == "laplace":
+        if self.law != "gaussian":
             return Pure(epsilon=up(self.level))
         square = self.l2_squared / self.level**2
         return GaussianDP(mu=upper(lambda: ball(square).sqrt()))
@@ -87,8 +92,8 @@ class Block:
     @property
     def event(self) -> Event:
         """What is run, for accountants and the ledger."""
-        if self.law == "laplace":
-            return self._laplace().event
+        if self.law != "gaussian":
+            return self._pure().event
         square = self.level**2 / self.l2_squared
         return GaussianEvent(noise_multiplier=lower(lambda: ball(square).sqrt()))
 
@@ -103,29 +108,36 @@ class Block:
     @property
     def theorems(self) -> tuple[str, ...]:
         """What the claim rests on."""
+        if self.law == "staircase":
+            return ("staircase-mechanism",)
         return ("discrete-laplace", "laplace") if self.law == "laplace" else ("rounded-gaussian",)
 
     # --- how far it errs, in steps ----------------------------------------------------------------------
     @property
     def scale(self) -> float:
         """The scale of the Laplace law, or the standard deviation of the Gaussian one."""
-        return float(self.l1 / self.level) if self.law == "laplace" else float(self.level)
+        return float(self.level) if self.law == "gaussian" else float(self.l1 / self.level)
 
     def expected_error(self) -> float:
         """E |noise| of one number."""
-        if self.law == "laplace":
-            return self._laplace().expected_error()
+        if self.law != "gaussian":
+            return self._pure().expected_error()
         return math.sqrt(2 / math.pi) * self.scale + (0.5 if self.scale < 4 else 0.0)
 
     def quantile(self, confidence: Fraction, coordinates: int = 1) -> int:
         """The least whole number of steps within which the noise of all coordinates stays, with this probability."""
         if self.law == "laplace":
             return _laplace_quantile(self.l1, self.level, confidence, coordinates)
+        if self.law == "staircase":
+            law = Staircase(epsilon=self.level, sensitivity=L1(self.l1)).law
+            return int(law.error_bound(confidence=confidence, coordinates=coordinates))
         # |round(Z)| <= t if and only if |Z| < t + 1/2.
         return max(0, math.ceil(normal_quantile(float(confidence), coordinates) * self.scale - 0.5))
 
     # --- running ----------------------------------------------------------------------------------------
-    def _laplace(self) -> Laplace:
+    def _pure(self) -> Laplace | Staircase:
+        if self.law == "staircase":
+            return Staircase(epsilon=self.level, sensitivity=L1(self.l1))
         return Laplace.for_epsilon(epsilon=self.level, sensitivity=L1(self.l1))
 
     def release(self, integers: Mapping[str, Integers], *, source: Source | None) -> dict[str, Integers]:
@@ -136,8 +148,8 @@ class Block:
         joined = np.concatenate([a.astype(object) if wide else a for a in flat])
         if joined.size == 0:
             return {name: np.zeros(shapes[name], dtype=np.int64) for name in self.parts}
-        if self.law == "laplace":
-            noisy = self._laplace().release(joined, source=source).values
+        if self.law != "gaussian":
+            noisy = self._pure().release(joined, source=source).values
         else:
             noisy = RoundedGaussian(
                 sensitivity=L2.root(self.l2_squared), noise_std=self.level, dimension=joined.size
@@ -156,6 +168,10 @@ class Block:
                 "noise_scale": str(self.l1 / self.level),
                 "epsilon": str(self.level),
             }
+            norm = {"norm": "L1", "steps": self.l1}
+        elif self.law == "staircase":
+            plateau = str(self._pure().noise_law["plateau_steps"])
+            said = {"law": "staircase", "epsilon": str(self.level), "plateau_steps": plateau}
             norm = {"norm": "L1", "steps": self.l1}
         else:
             said = {"law": "Gaussian, rounded to the grid", "noise_std": str(self.level)}

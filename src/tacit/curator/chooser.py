@@ -12,15 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from tacit.curator.blocks import Block
 from tacit.curator.fitted import fitted
 from tacit.curator.keys import treat_keys
 from tacit.curator.prices import Price
 from tacit.curator.ranks import treat_ranks
 from tacit.curator.rough import treat_bounds
 from tacit.curator.sparse import treat_sparse
-from tacit.curator.treatments import Treatment, compared, treat
+from tacit.curator.treatments import Treatment, cells_of, compared, groups_of, pure_within, treat
 from tacit.guarantees import Bound
 from tacit.statistics.base import Question
+from tacit.statistics.forms import Average, Linear
 
 __all__ = ["candidates", "choose", "needs_delta"]
 
@@ -30,6 +32,10 @@ FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
 """How much of the best error so far a later candidate may have at most, to be taken."""
+CLEARLY = 0.95
+"""The same for staircase noise."""
+LOUD = 100
+"""From this epsilon on a single number has no noise to speak of, whatever its law."""
 
 
 def choose(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
@@ -46,8 +52,25 @@ def choose(question: Question, price: Price, *, budget: Bound | None = None) -> 
 
 
 def candidates(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
-    """Mechanisms for all parts at once, by name, beside independent noise on every number."""
+    """Mechanisms for all parts at once, and for one number alone, beside independent noise on every number."""
     yield from fitted(question, price)
+    yield from _single(question, price)
+
+
+def _single(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
+    """Staircase noise, where it errs clearly less than Laplace noise: for one number, many steps and a large epsilon.
+
+    Its event is its epsilon and no more, so that a little less error would be bought with worse composition.
+    """
+    groups, epsilon = groups_of(question), pure_within(price)
+    if epsilon is None or len(groups) != 1 or not isinstance(question.form, Linear | Average):
+        return
+    parts, l1, l2_squared = groups[0]
+    if cells_of(question, parts) != 1 or l1 < 2 or epsilon > LOUD:
+        return
+    stairs, plain = (make(parts, l1, l2_squared, epsilon) for make in (Block.staircase, Block.laplace))
+    if stairs.expected_error() < CLEARLY * plain.expected_error():
+        yield "staircase noise", Treatment(blocks=(stairs,), price=price, reason="")
 
 
 def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:
