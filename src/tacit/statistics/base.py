@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -249,7 +249,7 @@ class Statistic(ABC):
     def describe(self) -> dict[str, Any]:
         """The statistic as plain values, for plans and certificates."""
         out: dict[str, Any] = {"kind": self.kind}
-        for name in self.__dataclass_fields__:
+        for name in (f.name for f in fields(self)):
             value = getattr(self, name)
             if name == "by":
                 out["by"] = [
