@@ -39,6 +39,19 @@ def test_a_long_list_is_the_same_in_batches_of_any_size(monkeypatch: Any, batch:
 
 
 @pytest.mark.parametrize("batch", [1, 7, 100_000])
+def test_more_cells_than_the_list_is_long_are_counted_once(monkeypatch: Any, batch: int) -> None:
+    """They are looked up in several goes, each for as many as the list is long."""
+    monkeypatch.setattr(engines_room, "BATCH", batch)
+    schema = Schema({"k": category(WORDS), "f": flag()})
+    held = {"k": [WORDS[i % 990] for i in range(2970)], "f": [i // 990 != 1 for i in range(2970)]}
+    cells = read(pa.table(held), schema, "k", "f")
+    expected = np.zeros((1000, 2), dtype=int)
+    for word, f in zip(held["k"], held["f"], strict=True):
+        expected[WORDS.index(word), int(f)] += 1
+    assert cells.values[Rows()].reshape(1000, 2).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("batch", [1, 7, 100_000])
 def test_occupied_cells_of_a_long_list_are_the_same_in_batches_of_any_size(
     monkeypatch: Any, batch: int
 ) -> None:
