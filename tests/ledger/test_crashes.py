@@ -6,6 +6,7 @@ to a disk is not tested here.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tacit.errors import BudgetExceeded
 from tacit.ledger import Ledger, export, verify_ledger
 
 BUDGET = 2.0  # 16 charges: reached in some of the rounds on one ledger, and hammered at in the rest
+ROUNDS = int(os.environ.get("TACIT_CRASH_ROUNDS", "60"))
 TESTS = Path(__file__).parents[1]
 
 
@@ -66,32 +68,29 @@ def check(place: str, notes: list[list[str]]) -> None:
         with sqlite3.connect(place) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         connection.close()
-    for number in range(16 - len(charges)):
+    paid = sum(c.guarantee.bound.epsilon > 0 for c in charges.values())  # type: ignore[attr-defined]
+    for number in range(16 - paid):
         ledger.reserve(ask(f"after {number}", 0.125))
     with pytest.raises(BudgetExceeded):
         ledger.reserve(ask("one more", 0.125))
     ledger.close()
 
 
-def test_fifty_rounds_on_a_disk(tmp_path: Path) -> None:
+def test_twenty_rounds_on_a_disk(tmp_path: Path) -> None:
     places = [str(tmp_path / f"{n}.ledger") for n in range(5)]
-    noted = crash(places, rounds=50, log=tmp_path / "log", window=(0.0, 0.1))
-    assert sum(noted.values()) >= 50
-
-
-def test_fifty_rounds_on_a_server(postgres: str, tmp_path: Path) -> None:
-    places = [new_schema(postgres) for _ in range(5)]
-    noted = crash(places, rounds=50, log=tmp_path / "log", window=(0.0, 0.1))
-    assert sum(noted.values()) >= 50
+    noted = crash(places, rounds=20, log=tmp_path / "log", window=(0.0, 0.05))
+    assert sum(noted.values()) >= 40
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_five_hundred_rounds(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_sixty_rounds(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with quick_folder() as folder:
         if kind == "sqlite":
-            places = [str(Path(folder) / f"{n}.ledger") for n in range(50)]
+            places = [str(Path(folder) / f"{n}.ledger") for n in range(ROUNDS // 4)]
         else:
-            places = [new_schema(request.getfixturevalue("postgres")) for _ in range(50)]
-        noted = crash(places, rounds=500, log=tmp_path / "log", window=(0.0, 0.05))
-    assert sum(noted.values()) >= 500
+            places = [new_schema(request.getfixturevalue("postgres")) for _ in range(ROUNDS // 4)]
+        noted = crash(places, rounds=ROUNDS, log=tmp_path / "log", window=(0.0, 0.02))
+    assert sum(noted.values()) >= 2 * ROUNDS
+    assert noted["ran"] >= ROUNDS
+    assert noted["answered"] >= ROUNDS // 4

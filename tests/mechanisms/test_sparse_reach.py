@@ -45,22 +45,27 @@ def test_a_count_that_is_far_off_is_refused_in_large_domains_too() -> None:
 
 def test_the_last_free_cells_are_found_and_are_uniform() -> None:
     """One possible cell in 256, and all of them occupied but five."""
-    domain = 1 << 23
-    barred = Impossible(test=lambda k: k % np.uint64(256) != 7, count=domain // 256 * 255)
-    possible = np.arange(7, domain, 256, dtype=np.uint64)
-    free = possible[[0, 1, 500, 20_000, possible.size - 1]]
-    occupied = pack_keys(np.setdiff1d(possible, free), domain)
-    seen: Counter[int] = Counter()
-    for seed in range(200):
+
+    def draw(bits: int, count: int, seed: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        domain = 1 << bits
+        barred = Impossible(test=lambda k: k % np.uint64(256) != 7, count=domain // 256 * 255)
+        possible = np.arange(7, domain, 256, dtype=np.uint64)
+        free = possible[[0, 1, possible.size // 60, possible.size * 2 // 3, possible.size - 1]]
+        occupied = pack_keys(np.setdiff1d(possible, free), domain)
         source = SeededSource(seed=seed)
-        keys = draw_empty(2, domain=domain, occupied=occupied, impossible=barred, source=source)
+        return free, draw_empty(count, domain=domain, occupied=occupied, impossible=barred, source=source)
+
+    seen: Counter[int] = Counter()
+    for seed in range(200):  # how often each is drawn does not depend on how many cells there are
+        free, keys = draw(16, 2, seed)
         assert keys.size == 2
         assert np.isin(keys, free).all()
         seen.update(keys.tolist())
     # 400 draws over five keys: 80 each, within 5 standard deviations (fixed seeds).
     assert all(abs(seen[int(k)] - 80) < 5 * 7 for k in free)
-    every = draw_empty(5, domain=domain, occupied=occupied, impossible=barred, source=SeededSource(seed=1))
-    assert every.tolist() == free.tolist()
+    for bits in (16, 23):  # looked through at once, and in eight parts
+        free, every = draw(bits, 5, 1)
+        assert every.tolist() == free.tolist()
 
 
 @pytest.mark.parametrize("left", [0, 1, 10_000])

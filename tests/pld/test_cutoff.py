@@ -252,10 +252,18 @@ def test_tables_with_masses_below_the_floats_are_left_to_the_grid() -> None:
     assert FinitePair(p=(0, 1), q=(1, 0)).quadrature_key() is not None
 
 
+def _modulus(law: FloatArray, loss: FloatArray, frequency: float, last: float) -> float:
+    """Of the transform. Sums over every 2^k-th point are as exact, as long as each turn has its two points."""
+    every = min(64, 1 << int(math.log2(last / frequency)))
+    law, turns = law[::every], frequency * loss[::every]
+    return math.hypot(float(law @ np.cos(turns)), float(law @ np.sin(turns))) / float(law.sum())
+
+
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("tilt", [0.0, 1.5, 6.0])
 def test_softened_moments_and_shares_stay_above_the_transforms(swapped: bool, tilt: float) -> None:
-    """Sampled normal noise, little of it and much, against sums over 120,000 points at every third frequency."""
+    """Sampled normal noise, little of it and much, against sums over 120,000 points, and over fewer
+    where the frequency is lower: two points in each turn of the fastest, as at the highest."""
     parameters = [(1.6, 1e-4), (1.3, 9e-3), (1.0, 0.02), (0.7, 0.3), (0.2, 0.01), (0.05, 0.9)]
     x = np.linspace(-12, 24, 120_001)
     q = np.exp(-x * x / 2) * (36 / 120_000) / math.sqrt(2 * math.pi)
@@ -273,7 +281,7 @@ def test_softened_moments_and_shares_stay_above_the_transforms(swapped: bool, ti
         loss = np.log1p(rate * np.expm1(mu * x - mu * mu / 2))
         law = q * np.exp(-tilt * loss) if swapped else q * np.exp((tilt + 1) * loss)
         law /= law.sum()
-        moduli = np.array([abs(np.sum(law * np.exp(1j * v * loss))) for v in inside]).reshape(-1, 3)
+        moduli = np.array([_modulus(law, loss, v, inside[-1]) for v in inside]).reshape(-1, 3)
         assert np.all(np.max(moduli, axis=1) <= np.exp(bounds) + 1e-11)
         # They say something: most of the truth where noise is not little and the modulus still near 1.
         early = (np.min(moduli, axis=1) > 0.99) & (np.min(moduli, axis=1) < 0.99999)

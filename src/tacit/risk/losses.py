@@ -50,13 +50,18 @@ class Loss:
         """L(x, r) for integer arrays that broadcast."""
         if self.table is not None:
             return np.asarray(self.table[rows, outputs])
-        distance = np.abs(np.asarray(rows, dtype=np.float64) - outputs)
+        # Both as floats first: they broadcast, and would else be converted once for each pair.
+        distance = np.asarray(np.asarray(rows, dtype=np.float64) - np.asarray(outputs, dtype=np.float64))
+        np.abs(distance, out=distance)
         if self.name == "absolute":
-            return np.asarray(distance)
+            return distance
         return np.asarray(distance * distance if self.name == "squared" else distance > 0, dtype=np.float64)
 
     def between(self, rows: npt.NDArray[np.int64], h: Array) -> Array:
         """The expected loss when h is rounded to a neighbouring integer at random, with h as the mean."""
+        if self.table is None and self.name == "absolute":
+            # No count lies strictly between two neighbours, so that the loss is linear there: |x - h|.
+            return self.at(rows[:, None], h)
         low = np.floor(h).astype(np.int64)
         share = h - low
         high = np.minimum(low + 1, self.last if self.table is not None else low + 1)
