@@ -1,6 +1,15 @@
 """Every theorem that tacit rests on: id, statement, source, assumptions; the proof is in docs/theory/<id>.md."""
 
-from tacit.guarantees.theorems import accounting, algebra, mechanisms, noise, risk, statistics, tables
+from tacit.guarantees.theorems import (
+    accounting,
+    algebra,
+    functions,
+    mechanisms,
+    noise,
+    risk,
+    statistics,
+    tables,
+)
 from tacit.guarantees.theorems.register import THEOREMS, Standing, Theorem, register, theorem
 
 __all__ = [
@@ -9,6 +18,7 @@ __all__ = [
     "Theorem",
     "accounting",
     "algebra",
+    "functions",
     "mechanisms",
     "noise",
     "register",

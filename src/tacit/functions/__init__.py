@@ -1,0 +1,37 @@
+"""Functions: kernels, Gaussian-process release, and the sample paths behind it."""
+
+from tacit.functions.boxes import Box
+from tacit.functions.kernels import (
+    ExponentialKernel,
+    GaussianKernel,
+    Kernel,
+    MaternKernel,
+    PeriodicKernel,
+    PolynomialKernel,
+    ProductKernel,
+    Spectrum,
+    SumKernel,
+    TensorProductKernel,
+    WrappedGaussianKernel,
+)
+from tacit.functions.means import KernelCombination, Mean
+from tacit.functions.process import GaussianProcessRelease, PathValues
+
+__all__ = [
+    "Box",
+    "ExponentialKernel",
+    "GaussianKernel",
+    "GaussianProcessRelease",
+    "Kernel",
+    "KernelCombination",
+    "MaternKernel",
+    "Mean",
+    "PathValues",
+    "PeriodicKernel",
+    "PolynomialKernel",
+    "ProductKernel",
+    "Spectrum",
+    "SumKernel",
+    "TensorProductKernel",
+    "WrappedGaussianKernel",
+]

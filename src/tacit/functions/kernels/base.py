@@ -1,0 +1,171 @@
+"""What every kernel knows: its Gram matrix, how large it gets, the norm of its combinations, its spectrum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter
+from tacit.exact.balls import Ball
+from tacit.exact.checks import settle, whole
+from tacit.exact.rationals import exact_parameter
+from tacit.functions.boxes import MOST_DIMENSIONS, Box, Floats, as_points
+
+__all__ = ["Kernel", "Spectrum", "nystrom"]
+
+Balls = Sequence[Ball]
+MOST_NODES = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spectrum:
+    """K(x, y) = sum_j values[j] psi_j(x) psi_j(y) on a box; psi_j orthonormal for the Lebesgue measure there.
+
+    `functions(points)` gives the array (m, terms) of psi_j at the points. `closed` says whether the values come from a
+    formula or from Nystrom's method (Gauss-Legendre nodes).
+    """
+
+    values: Floats
+    functions: Callable[[npt.ArrayLike], Floats]
+    box: Box
+    closed: bool
+
+
+class Kernel(ABC):
+    """A positive definite function K(x, y) on R^d, or on its own domain.
+
+    Subclasses are frozen, keyword-only data classes, valid from birth. `gram` is in floats, for means and for people;
+    `ball` encloses one value, for what must be proved.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """d."""
+
+    @property
+    @abstractmethod
+    def sup_diagonal(self) -> float:
+        """sup K(x, x) over the kernel's domain, rounded up."""
+
+    @abstractmethod
+    def _gram(self, left: Floats, right: Floats) -> Floats:
+        """K(left_i, right_j); the points are checked."""
+
+    @abstractmethod
+    def ball(self, left: Balls, right: Balls) -> Ball:
+        """K(x, y) at the working precision, for points given as balls."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What the kernel is, as plain JSON values: for certificates and for the custodian's records."""
+
+    def describe(self) -> dict[str, Any]:
+        """The kernel for a certificate."""
+        return {"kernel": self.kind, "dimension": self.dimension, **self.parameters}
+
+    def check_domain(self, points: Floats) -> None:
+        """Refuse points at which the kernel is not defined; most kernels are defined everywhere."""
+        return
+
+    def gram(self, left: npt.ArrayLike, right: npt.ArrayLike | None = None) -> Floats:
+        """The matrix K(left_i, right_j) in floats; one list of points gives the Gram matrix."""
+        first = as_points(left, self.dimension)
+        second = first if right is None else as_points(right, self.dimension)
+        self.check_domain(first)
+        self.check_domain(second)
+        return self._gram(first, second)
+
+    def diagonal(self, points: npt.ArrayLike) -> Floats:
+        """K(x, x) at the points."""
+        array = as_points(points, self.dimension)
+        return np.array([float(self.gram(x[None])[0, 0]) for x in array])
+
+    def squared_norm(self, points: npt.ArrayLike, coefficients: npt.ArrayLike) -> float:
+        """|sum_i a_i K(x_i, .)|^2 = a'Ga in the RKHS, in blocks of rows."""
+        array = as_points(points, self.dimension)
+        self.check_domain(array)
+        weights = np.asarray(coefficients, dtype=np.float64).ravel()
+        if weights.size != array.shape[0]:
+            raise InvalidParameter(
+                parameter="coefficients",
+                value=f"{weights.size} numbers",
+                must=f"be {array.shape[0]}, one a point",
+            )
+        rows = max(1, (1 << 22) // max(1, array.shape[0]))
+        parts = [
+            float(weights[s : s + rows] @ (self._gram(array[s : s + rows], array) @ weights))
+            for s in range(0, array.shape[0], rows)
+        ]
+        return max(0.0, float(np.sum(parts)))
+
+    def spectrum(self, box: Box, terms: int, *, closed: bool = True) -> Spectrum:
+        """The largest `terms` eigenvalues on the box, by formula where there is one, else by Nystrom's method."""
+        terms = whole("terms", terms)
+        if box.dimension != self.dimension:
+            raise InvalidParameter(
+                parameter="box", value=box.dimension, must=f"have dimension {self.dimension}"
+            )
+        found = self._closed_spectrum(box, terms) if closed else None
+        return found if found is not None else nystrom(self, box, terms)
+
+    def _closed_spectrum(self, box: Box, terms: int) -> Spectrum | None:
+        return None
+
+
+def nystrom(kernel: Kernel, box: Box, terms: int) -> Spectrum:
+    """Eigenvalues of the integral operator by tensor Gauss-Legendre nodes; psi_j extended by the kernel itself."""
+    d = box.dimension
+    each = int(min(max(4 * terms + 20, 60), MOST_NODES ** (1 / d)))
+    if each**d < terms:
+        raise InvalidParameter(parameter="terms", value=terms, must=f"be at most {each**d} in dimension {d}")
+    nodes, weights = np.polynomial.legendre.leggauss(each)
+    axes = [m + s / 2 * nodes for m, s in zip(box.middle, box.sides, strict=True)]
+    points = np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
+    grids = np.meshgrid(*[s / 2 * weights for s in box.sides], indexing="ij")
+    roots = np.sqrt(np.prod([m.ravel() for m in grids], axis=0))
+    values, vectors = np.linalg.eigh(roots[:, None] * kernel.gram(points) * roots[None, :])
+    values, vectors = values[::-1][:terms].clip(min=0.0), vectors[:, ::-1][:, :terms]
+
+    def functions(at: npt.ArrayLike) -> Floats:
+        # An eigenvalue lost in rounding has no eigenfunction that floats could tell: it gives 0.
+        with np.errstate(divide="ignore"):
+            inverse = np.where(values > 1e-13 * values[0], 1 / values, 0.0)
+        return np.asarray((kernel.gram(at, points) * roots[None, :]) @ vectors * inverse[None, :])
+
+    return Spectrum(values=values, functions=functions, box=box, closed=False)
+
+
+def length_parameter(name: str, value: object) -> float:
+    """A length of ordinary size: between 2^-200 and 2^200, so that squares and ratios stay in range."""
+    exact = exact_parameter(name, value)
+    number = float(exact)
+    if not 2.0**-200 <= number <= 2.0**200:
+        raise InvalidParameter(parameter=name, value=value, must="lie between 2^-200 and 2^200")
+    return number
+
+
+def dimension_parameter(instance: object, value: object) -> None:
+    """Settle the field `dimension` of a kernel."""
+    d = whole("dimension", value)
+    if d > MOST_DIMENSIONS:
+        raise InvalidParameter(parameter="dimension", value=value, must=f"be at most {MOST_DIMENSIONS}")
+    settle(instance, dimension=d)
+
+
+def squared_distance(left: Floats, right: Floats) -> Floats:
+    """|x_i - y_j|^2 by differences, never by expanding the square: near points stay near."""
+    total = np.zeros((left.shape[0], right.shape[0]))
+    for axis in range(left.shape[1]):
+        total += (left[:, None, axis] - right[None, :, axis]) ** 2
+    return total

@@ -1,0 +1,53 @@
+"""Standard normal numbers whose bits are kept: an exact real each, of which more bits can be drawn at any time."""
+
+from __future__ import annotations
+
+import flint
+import numpy as np
+
+from tacit.exact.balls import Ball
+from tacit.noise.reals import BLOCK_BITS, Normals
+from tacit.noise.source import Source
+
+__all__ = ["KeptNormal", "draw_normals"]
+
+MORE_WORDS = 3
+
+
+class KeptNormal:
+    """sign, block and the first `bits` bits of the place in the block; the bits to come are uniform."""
+
+    __slots__ = ("bits", "block", "sign", "value")
+
+    def __init__(self, sign: int, block: int, value: int, bits: int) -> None:
+        self.sign, self.block, self.value, self.bits = sign, block, value, bits
+
+    def ball(self) -> Ball:
+        """The interval in which the number is known to lie."""
+        middle = flint.arb(((self.block << self.bits) | self.value) * 2 + 1) * flint.arb(2) ** (
+            -self.bits - 1 - BLOCK_BITS
+        )
+        size = flint.arb(middle, flint.arb(2) ** (-self.bits - 1 - BLOCK_BITS))
+        return -size if self.sign else size
+
+    def extend(self, source: Source) -> None:
+        """Draw one more word of it."""
+        self.value = (self.value << 64) | int(source.words(1)[0])
+        self.bits += 64
+
+    def packed(self) -> tuple[int, int, int, int]:
+        """What a record needs."""
+        return self.sign, self.block, self.bits, self.value
+
+
+def draw_normals(count: int, source: Source) -> list[KeptNormal]:
+    """Independent standard normals, each known to 256 bits and a few."""
+    drawn = Normals.draw((count,), source)
+    extra = source.words(count * MORE_WORDS).reshape(count, MORE_WORDS)
+    out = []
+    place, block, sign = drawn.place.tolist(), drawn.block.tolist(), drawn.sign.tolist()
+    for i, low in enumerate(np.ascontiguousarray(extra)):
+        value, bits = drawn.more.get(i, (place[i], 64))
+        value = (value << (64 * MORE_WORDS)) | int.from_bytes(low.tobytes(), "little")
+        out.append(KeptNormal(sign[i], block[i], value, bits + 64 * MORE_WORDS))
+    return out

@@ -1,0 +1,180 @@
+"""Gaussian-process noise for a function in the RKHS of a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.accounting import events
+from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, lower
+from tacit.exact.checks import settle
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
+from tacit.functions.boxes import Box, Floats
+from tacit.functions.kernels import Kernel
+from tacit.functions.means import Mean
+from tacit.guarantees import GaussianDP, gaussian_budget
+from tacit.mechanisms.base import Mechanism, epsilon_parameter, shown
+from tacit.mechanisms.gaussian import delta_parameter
+from tacit.noise import grid_spacing
+from tacit.noise.source import Source, default_source
+
+__all__ = ["GaussianProcessRelease", "PathValues"]
+
+FINENESS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathValues:
+    """One noisy path at some points: integers that stand for integer * spacing, and what sampling them cost."""
+
+    points: Floats
+    values: Integers
+    spacing: Fraction
+    numerical_delta: float
+    publishable: bool
+
+    def to_floats(self) -> Floats:
+        """values * spacing, for reading; post-processing."""
+        return np.asarray(self.values).astype(np.float64) * float(self.spacing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianProcessRelease(Mechanism):
+    """f_D + noise_std G, G a Gaussian process with covariance K, for f_D in the RKHS of K.
+
+    At a point the noise has the standard deviation noise_std sqrt(K(x, x)). Guarantee: GaussianDP(mu =
+    rkhs_sensitivity / noise_std) for the whole path, however often and wherever it is asked; reached.
+    Assumption: |f_D - f_D'| <= rkhs_sensitivity in the RKHS of `kernel`, for all neighbours.
+    Theorem `gaussian-process-release`. Source: Hall 2012, Prop. 3.2.2 (whose calibration is looser).
+    """
+
+    kernel: Kernel
+    rkhs_sensitivity: Exact
+    noise_std: Exact
+    domain: Box
+    spacing: Exact | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise InvalidParameter(parameter="kernel", value=type(self.kernel).__name__, must="be a kernel")
+        if not isinstance(self.domain, Box) or self.domain.dimension != self.kernel.dimension:
+            raise InvalidParameter(
+                parameter="domain", value=self.domain, must=f"be a Box of dimension {self.kernel.dimension}"
+            )
+        ends = np.array([self.domain.lows, self.domain.highs])
+        self.kernel.check_domain(ends)
+        exact_parameter("rkhs_sensitivity", self.rkhs_sensitivity)
+        noise = exact_parameter("noise_std", self.noise_std)
+        settle(self, rkhs_sensitivity=self.rkhs_sensitivity, noise_std=self.noise_std)
+        object.__setattr__(
+            self, "spacing", default_spacing(noise) if self.spacing is None else grid_spacing(self.spacing)
+        )
+
+    @classmethod
+    def for_mu(
+        cls, *, mu: Exact, kernel: Kernel, rkhs_sensitivity: Exact, domain: Box, spacing: Exact | None = None
+    ) -> GaussianProcessRelease:
+        """noise_std = rkhs_sensitivity / mu."""
+        noise_std = exact_parameter("rkhs_sensitivity", rkhs_sensitivity) / epsilon_parameter(mu, "mu")
+        return cls(
+            kernel=kernel,
+            rkhs_sensitivity=rkhs_sensitivity,
+            noise_std=noise_std,
+            domain=domain,
+            spacing=spacing,
+        )
+
+    @classmethod
+    def for_target(
+        cls, *, epsilon: Exact, delta: Exact, kernel: Kernel, rkhs_sensitivity: Exact, domain: Box,
+        spacing: Exact | None = None,
+    ) -> GaussianProcessRelease:  # fmt: skip
+        """The least noise whose exact curve has delta(epsilon) <= delta."""
+        target, limit = up(epsilon_parameter(epsilon)), delta_parameter(delta)
+        mu = gaussian_budget(epsilon=target, delta=float(limit)).mu
+        return cls.for_mu(
+            mu=mu, kernel=kernel, rkhs_sensitivity=rkhs_sensitivity, domain=domain, spacing=spacing
+        )
+
+    @property
+    def step(self) -> Fraction:
+        """The grid's spacing."""
+        assert self.spacing is not None
+        return Fraction(self.spacing)
+
+    @property
+    def mu(self) -> float:
+        """rkhs_sensitivity / noise_std, rounded up."""
+        return up(self._sensitivity / self._noise)
+
+    @property
+    def _sensitivity(self) -> Fraction:
+        return exact_parameter("rkhs_sensitivity", self.rkhs_sensitivity)
+
+    @property
+    def _noise(self) -> Fraction:
+        return exact_parameter("noise_std", self.noise_std)
+
+    @property
+    def noise_multiplier(self) -> float:
+        """noise_std / rkhs_sensitivity, rounded down."""
+        return lower(lambda: ball(self._noise / self._sensitivity))
+
+    @property
+    def bound(self) -> GaussianDP:
+        return GaussianDP(mu=self.mu)
+
+    @property
+    def event(self) -> events.GaussianEvent:
+        return events.GaussianEvent(noise_multiplier=self.noise_multiplier)
+
+    @property
+    def noise_law(self) -> dict[str, Any]:
+        return {
+            "law": "Gaussian process, rounded",
+            **self.kernel.describe(),
+            "noise_std": shown(self._noise),
+            "spacing": shown(self.step),
+            "exact": True,
+        }
+
+    def noise_std_at(self, points: npt.ArrayLike) -> Floats:
+        """noise_std sqrt(K(x, x)): the noise's standard deviation at the points."""
+        return float(self._noise) * np.sqrt(self.kernel.diagonal(self.domain.inside(points)))
+
+    def noise_covariance(self, points: npt.ArrayLike) -> Floats:
+        """noise_std^2 K: public, so that bands come from simulation."""
+        return float(self._noise) ** 2 * self.kernel.gram(self.domain.inside(points))
+
+    def batch(self, mean: Mean, points: npt.ArrayLike, *, source: Source | None = None) -> PathValues:
+        """f_D + noise at the given points, once; repeated points get the same value."""
+        from tacit.functions.paths.conditioned import ConditionedPath
+        from tacit.functions.paths.rounding import rounded
+
+        source = source if source is not None else default_source()
+        at = self.domain.inside(points)
+        path = ConditionedPath(kernel=self.kernel, mean=mean, noise_std=self._noise, source=source)
+        unique, inverse = np.unique(at, axis=0, return_inverse=True)
+        values = np.array([rounded(path.value(x), self.step) for x in unique], dtype=np.int64)
+        return PathValues(
+            points=at,
+            values=values[inverse.ravel()],
+            spacing=self.step,
+            numerical_delta=0.0,
+            publishable=source.publishable,
+        )
+
+
+def default_spacing(noise_std: Fraction) -> Fraction:
+    """The largest power of two that is at most noise_std / 256."""
+    fine = noise_std / FINENESS
+    power = fine.numerator.bit_length() - fine.denominator.bit_length()
+    step = Fraction(2) ** power
+    return step if step <= fine else step / 2
