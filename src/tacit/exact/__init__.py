@@ -7,6 +7,7 @@
     balls        ball arithmetic at rising precision, under the one lock
     enclosures   arrays of floats with proved radii
     matrices     matrices of exact numbers, applied to either kind of real
+    threads      one thread for small linear algebra
 
 Nothing here knows of privacy, data or randomness. Import from the modules: some need NumPy or FLINT, some neither.
 """

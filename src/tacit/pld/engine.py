@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.exact.rounding import Interval
+from tacit.exact.threads import one_thread
 from tacit.pld.certified import CertifiedCurve, inverted, read
 from tacit.pld.choice import MOST_ON_GRID, transform_for
 from tacit.pld.coarsening import coarsened
@@ -129,6 +130,7 @@ class Engine:
         variance = self._moments(1e-300).moments(tilt)[2]
         return GridComposition(self.parts, self.exact).solve(step, tilt, epsilon, delta, variance)
 
+    @one_thread()
     def pld(self) -> AtomicPLD:
         """The gridded upper pair of the composition as atoms, for use as one pair inside another."""
         self._characteristic = None
@@ -163,6 +165,7 @@ class Engine:
         second = math.sqrt(tolerance / (4 * (tilt + 1))) * (1.0 if self._characteristic is None else 0.6)
         return 2 / math.sqrt(self.total) * max(second, tolerance / 16)
 
+    @one_thread()
     def epsilon(self, delta: float, tolerance: float, known: float = 0.0) -> Interval:
         """Enclosure of the smallest epsilon >= 0 with H_epsilon(P||Q) <= delta, for 0 < delta < 1.
 
@@ -206,6 +209,7 @@ class Engine:
             return self._coarse(lambda s: inverted(self._solve(s, tilt, guess, delta), delta, guess), step)
         return best
 
+    @one_thread()
     def delta(self, epsilon: float, tolerance: float) -> Interval:
         """Enclosure of H_epsilon(P||Q)."""
         tilt, log_delta = self._tilt_for_epsilon(epsilon)

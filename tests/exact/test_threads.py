@@ -1,4 +1,4 @@
-"""Small linear systems run on one thread, and the setting is given back."""
+"""Small linear algebra runs on one thread, and the setting is given back."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import threading
 import pytest
 
 from tacit.errors import InvalidParameter
+from tacit.exact.threads import _functions, _libraries, one_thread
+from tacit.pld import LaplacePair, Product
+from tacit.pld import engine as engine_room
 from tacit.risk import optimal_count
 from tacit.risk import remap as remap_room
 from tacit.risk import solve as solve_room
-from tacit.risk.threads import _functions, _libraries, one_thread
 
 
 def settings() -> list[int]:
@@ -74,3 +76,20 @@ def test_the_best_count_is_solved_on_one(two: object, monkeypatch: pytest.Monkey
     optimal_count(n=40, epsilon=1.0)
     assert set(seen) == {1}
     assert set(settings()) == {2}
+
+
+def test_compositions_are_computed_on_one(two: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    plain = engine_room.Engine._solve
+
+    def watched(*given: object) -> object:
+        seen.extend(settings())
+        return plain(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine_room.Engine, "_solve", watched)
+    product = Product(pairs=[(LaplacePair(epsilon=e), 1) for e in (0.31, 0.52, 0.73)])
+    for read in (lambda: product.epsilon(0.031), lambda: product.delta(0.31), product.as_pair().pld):
+        seen.clear()
+        read()
+        assert set(seen) == {1}
+        assert set(settings()) == {2}

@@ -1,4 +1,4 @@
-"""One thread for the linear algebra of small systems.
+"""One thread for small linear algebra.
 
 OpenBLAS spreads even an inverse of 100 x 100 over all cores, and its threads then wait for each other longer than
 the work takes: four times as long on two idle cores, a hundred times where others want the cores too. Where its
