@@ -234,6 +234,19 @@ def test_engines_and_sizes_have_names():
         spark.memory_in_mib("lots")
 
 
+@needs_spark
+@pytest.mark.parametrize("form", ["parquet", "csv", "arrow"])
+def test_files_are_not_read_beside_a_session_of_spark_connect(form, tmp_path, monkeypatch):
+    """PySpark's functions speak to the remote session alone; a whole file was called unreadable."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    table = pa.table({"x": [1]})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    source = table if form == "arrow" else tmp_path / f"t.{form}"
+    with pytest.raises(InvalidParameter, match="no session of Spark Connect"):
+        open_table(source, schema={"x": integer(0, 9)}, unit=rows(), engine="spark")
+
+
 ABSENT = """
 import sys
 import tacit.errors, pyarrow

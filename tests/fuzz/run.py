@@ -206,6 +206,7 @@ def parsed(arguments: list[str] | None = None) -> Any:
     )
     parser.add_argument("--shrink", type=int, default=0, help="tries to make each finding smaller")
     parser.add_argument("--report", default="", help="a file to which findings are written in full")
+    parser.add_argument("--first", action="store_true", help="end with the first batch that finds something")
     parser.add_argument("--verbose", action="store_true", help="findings in full")
     args = parser.parse_args(arguments)
     spark = args.engine == "spark"
@@ -228,7 +229,7 @@ def fuzz(args: Any) -> Report:
         except Exception:
             print(f"batch {number} broke the fuzzer itself:\n{traceback.format_exc()}", flush=True)
             report.oracles["fuzzer"] += 1
-        if args.batch is not None:
+        if args.batch is not None or (args.first and report.oracles):
             break
         if args.plans and number % args.plans == 0:
             plan_files(args.seed, number, report)

@@ -62,6 +62,12 @@ def local_session(memory: str) -> Any:
     """A session of this process: beside a session that is already there, or in a Spark that is started for it."""
     size = memory_in_mib(memory)
     pyspark = _pyspark()
+    if "SPARK_CONNECT_MODE_ENABLED" in os.environ:
+        # PySpark's functions then speak to the remote session only, whatever frame they are given.
+        raise _missing(
+            "no session of Spark Connect in this process",
+            "hand over a table of that session itself: session.read.parquet(...)",
+        )
     with contextlib.suppress(Exception):
         if _local and _local[0].sparkContext._jsc is not None:
             return _local[0]
