@@ -39,7 +39,7 @@ _HOME: dict[str, str] = {
     "account": "tacit.accounting",
     "ask": "tacit.curator",
     "bins": "tacit.sources",
-    "bounds": "tacit.statistics",
+    "clamping_bounds": "tacit.statistics",
     "calibrate": "tacit.accounting",
     "category": "tacit.sources",
     "compose": "tacit.guarantees",
@@ -113,9 +113,9 @@ __all__ = [
     "account",
     "ask",
     "bins",
-    "bounds",
     "calibrate",
     "category",
+    "clamping_bounds",
     "compose",
     "concentrated_budget",
     "contingency",
@@ -224,7 +224,7 @@ if TYPE_CHECKING:
     )
     from tacit.statistics import (
         CountTable,
-        bounds,
+        clamping_bounds,
         contingency,
         count,
         hierarchy,

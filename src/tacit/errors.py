@@ -207,7 +207,7 @@ class MissingBounds(InvalidInput):
             f"column {column!r} has no bounds",
             hint=hint
             or "declare number(low, high); bounds are never read from the data,"
-            f" or release rough ones: curator.release(tacit.bounds({column!r}), epsilon=...)",
+            f" or release private ones: curator.release(tacit.clamping_bounds({column!r}), epsilon=...)",
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tacit.accounting import codec, events
 from tacit.accounting.events.base import DEEPEST
-from tacit.accounting.words import WORDS, describe, parse
+from tacit.accounting.text import WORDS, describe, parse
 from tacit.cli import main
 from tacit.errors import InvalidParameter, TacitError
 

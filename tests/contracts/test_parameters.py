@@ -29,7 +29,7 @@ ROOMS: dict[str, dict[str, dict[str, Any]]] = {
 
 MADE_BY_TACIT: dict[str, str] = {
     "tacit.mechanisms": """Answers Candidate Chosen Cumulated Kept MarginPlan NoisyQuantiles Released ReleasedTables
-        ResponseComparison RoughBounds Selected SparseReleased SparseTable StableReleased Tested TreeCounts""",
+        ResponseComparison FoundBounds Selected SparseReleased SparseTable StableReleased Tested TreeCounts""",
     "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
         Needs SampledBody permutation root total uniform_integer""",
     "tacit.accounting.events": "Event SimpleEvent",

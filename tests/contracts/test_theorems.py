@@ -21,7 +21,7 @@ from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidInput, Refused
 from tacit.guarantees import THEOREMS, Renyi
-from tacit.risk.lower import PROBLEMS, bounds
+from tacit.risk.lower_bounds import PROBLEMS, lower_bounds
 from tacit.sources import Schema, category, flag, integer, number
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ STATISTICS = {
     "ratio": tacit.ratio("cost", "age"),
     "quantiles": tacit.quantiles("age", at=[0.5]),
     "fine quantiles": tacit.quantiles("cost", at=[0.5]),
-    "bounds": tacit.bounds("free"),
+    "clamping_bounds": tacit.clamping_bounds("free"),
     "sparse": tacit.sparse_histogram(["state", "age", "sick"]),
     "very sparse": tacit.sparse_histogram(WIDE),
     "unknown keys": tacit.count(by="town"),
@@ -149,7 +149,7 @@ def test_what_is_said_was_found_in_the_source(said: dict[str, str]) -> None:
 def test_every_theorem_of_the_treatments_is_reached(said: dict[str, str]) -> None:
     """Else the walk has a hole: whatever a treatment or a charge can say, some question makes it say."""
     can = {name: path.name for path in CURATOR for name, line in named_in(path).items() if line}
-    added_by_the_certificate = {"contribution-polytopes", "keyed-bounding", "post-processing"}
+    added_by_the_certificate = {"contribution-polytopes", "contribution-bounding", "post-processing"}
     assert set(can) - added_by_the_certificate - set(said) == set()
 
 
@@ -157,7 +157,7 @@ def test_every_theorem_of_the_treatments_is_reached(said: dict[str, str]) -> Non
 def test_lower_bounds_are_named_by_their_theorems(problem: str) -> None:
     for neighbours in ("replace-one", "add-or-remove"):
         relation = tacit.rows(neighbours=neighbours).neighbours
-        for bound in bounds(
+        for bound in lower_bounds(
             problem, n=60, epsilon=0.5, cells=6, occupied=3, attributes=2, neighbours=relation
         ):
             assert bound.name in THEOREMS

@@ -19,7 +19,7 @@ import pytest
 
 from tacit.accounting import account, events
 from tacit.mechanisms import base, cumulative_gaussian, partition_gaussian, shaped, sparse, stability
-from tacit.mechanisms.partition_law import KeyLaw
+from tacit.mechanisms.partition_distribution import KeyDistribution
 from tacit.mechanisms.polytope import _Range
 from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector, KNormVector, LinfBall
 
@@ -52,7 +52,8 @@ def watched() -> Iterator[list[Draw]]:
     with pytest.MonkeyPatch.context() as patch:
         for kind, law, name in (
             ("laplace", DiscreteLaplace, "sample"), ("discrete gaussian", DiscreteGaussian, "sample"),
-            ("gaussian", GaussianVector, "sample"), ("keys", KeyLaw, "draw"), ("names", KeyLaw, "below"),
+            ("gaussian", GaussianVector, "sample"), ("keys", KeyDistribution, "draw"),
+            ("names", KeyDistribution, "below"),
             ("range norm", _Range, "sample"), ("cube", KNormVector, "sample"),
         ):  # fmt: skip
             patch.setattr(law, name, _watch(getattr(law, name), kind, found))
@@ -221,7 +222,7 @@ def _over(used: float, limit: Any) -> float:
     return used / float(limit) if used else 0.0
 
 
-def key_pair(law: KeyLaw, epsilon: float, shift: int) -> float:
+def key_pair(law: KeyDistribution, epsilon: float, shift: int) -> float:
     """The delta at this epsilon between a key with n and with n + shift supporters, at worst over n, by enumeration.
 
     What is published of a key with n supporters is n - J where J <= n, and nothing otherwise.

@@ -28,7 +28,7 @@ RELEASES: list[dict[str, Any]] = [
     {"kind": "count", "of": "people", "by": ["state", {"column": "age", "bins": [0, 18, 65]}], "rho": 0.01},
     {"kind": "count", "by": "town", "epsilon": 0.25, "delta": 1e-7},
     {"kind": "count", "where": "age < 50 and insured", "within": 50, "confidence": 0.9, "simultaneous": True},
-    {"kind": "bounds", "column": "income", "epsilon": 0.25},
+    {"kind": "clamping_bounds", "column": "income", "epsilon": 0.25},
     {"kind": "contingency", "columns": ["state", "insured"], "mu": 0.1, "weight": 2},
     {"kind": "hierarchy", "columns": ["state", "ward"], "epsilon": 0.25},
     {"kind": "hierarchy", "columns": "state", "parents": TREE, "epsilon": 0.25},

@@ -121,7 +121,7 @@ def test_intervals_of_named_counts_have_their_level_and_no_less(level: Fraction)
     """A key with so many supporters that it is always named: the chance of each count is in the law, and is summed."""
     with tacit.Curator(TABLES["some"], protect=tacit.rows(), schema=SCHEMA, budget=BUDGET) as held:
         (planned,) = held.preview(tacit.count(by="t"), epsilon=1, delta=1e-6).releases
-    law, support = planned.treatment.selection.law, 10**6
+    law, support = planned.treatment.selection.distribution, 10**6
     reached = [0, *law.reached]
     chance = [Fraction(b - a, law.reached[-1]) for a, b in pairwise(reached)]
     counts = np.array([support + law.center - j for j in range(1, len(reached))])

@@ -105,7 +105,7 @@ def test_one_number_of_many_steps_gets_a_staircase_where_it_wins() -> None:
     assert [e.pure() for e in found.events] == [3.0]
     # E |X| of Laplace noise is the sensitivity over epsilon; of the best noise e^(epsilon/2) / (e^epsilon - 1) of it.
     assert found.mean_error == pytest.approx(64 * np.exp(1.5) / np.expm1(3), rel=0.02)
-    law = found.blocks[0]._pure().law
+    law = found.blocks[0]._pure().distribution
     mass = np.array([law.probability(k)[1] for k in range(-700, 701)])
     assert mass.sum() == pytest.approx(1, abs=1e-9)
     for move in (1, 5, 63, 64):

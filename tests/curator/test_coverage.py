@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 import tacit.statistics as ask
-from support.noise_laws import block_quantile, pair_quantile, weighted_quantile
+from support.noise_distributions import block_quantile, pair_quantile, weighted_quantile
 from support.shared import shared
 from tacit.curator.blocks import Block
 from tacit.curator.pivots import apart, laplace_log_tail

@@ -163,7 +163,7 @@ def test_certificate_says_what_was_run(make: Any) -> None:
     assert from_record(said["guarantee"]) == answer.guarantee
     assert said["neighbours"] == "add-or-remove"
     assert said["numerical_delta"] == 0
-    assert said["mechanism"]["noise"][0]["law"] == "discrete Laplace"
+    assert said["mechanism"]["noise"][0]["distribution"] == "discrete Laplace"
     assert said["mechanism"]["noise"][0]["epsilon"] == "1/10"
     assert said["publishable"] is True
     assert set(said["schema"]) == {"state", "income"}
@@ -206,7 +206,7 @@ def test_consistent_counts_are_not_negative(make: Any) -> None:
     ("ask", "paid", "error", "words"),
     [
         (lambda: tacit.count(by="sate"), {"epsilon": 0.1}, UnknownColumn, "state"),
-        (lambda: tacit.sum("free"), {"epsilon": 0.1}, MissingBounds, "tacit.bounds"),
+        (lambda: tacit.sum("free"), {"epsilon": 0.1}, MissingBounds, "tacit.clamping_bounds"),
         (lambda: tacit.count(), {}, InvalidParameter, "epsilon"),
         (lambda: tacit.count(), {"epsilon": 0.1, "rho": 0.1}, InvalidParameter, "exactly one"),
         (lambda: tacit.count(), {"epsilon": -1}, InvalidParameter, "above 0"),

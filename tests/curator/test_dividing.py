@@ -85,7 +85,8 @@ def test_a_delta_that_nobody_else_needs_goes_to_the_keys() -> None:
 
 def test_shares_of_any_mixture_add_up_to_the_price() -> None:
     asked: list[Any] = [
-        tacit.count(by="t"), tacit.median("x"), tacit.median("y"), tacit.count(), tacit.mean("x"), tacit.bounds("u"),
+        tacit.count(by="t"), tacit.median("x"), tacit.median("y"), tacit.count(), tacit.mean("x"),
+        tacit.clamping_bounds("u"),
         tacit.margins(FLAGS), tacit.sparse_histogram(["y"]), tacit.ratio("x", "y"),
     ]  # fmt: skip
     with curator("replace-one") as held:

@@ -1,4 +1,4 @@
-"""Unknown keys, quantiles and rough bounds through the curator: names that may be told, intervals that hold."""
+"""Unknown keys, quantiles and clamping bounds through the curator: names that may be told, intervals that hold."""
 
 from __future__ import annotations
 
@@ -135,24 +135,24 @@ def test_quantiles_of_dates_are_dates(make: Any) -> None:
     assert "2020-0" in str(answer)
 
 
-def test_rough_bounds_hold_most_of_the_values(make: Any) -> None:
+def test_clamping_bounds_hold_most_of_the_values(make: Any) -> None:
     curator = make()
-    answer = curator.release(tacit.bounds("free"), epsilon=0.5)
+    answer = curator.release(tacit.clamping_bounds("free"), epsilon=0.5)
     low, high = answer.table["value"]
     assert -1024 <= low < -64
     assert 64 < high <= 1024
-    other = curator.release(tacit.bounds("free"), epsilon=0.1, delta=1e-7)
+    other = curator.release(tacit.clamping_bounds("free"), epsilon=0.1, delta=1e-7)
     assert other.guarantee.bound == tacit.Pure(epsilon=0.1)
     with pytest.raises(InvalidParameter, match="counts and sums"):
-        curator.release(tacit.bounds("free"), within=4)
+        curator.release(tacit.clamping_bounds("free"), within=4)
 
 
 def test_certificates_say_what_their_intervals_cover(make: Any) -> None:
-    """A threshold chosen after the noise, rough bounds and named keys are told apart from exact coverage."""
+    """A threshold chosen after the noise, clamping bounds and named keys are told apart from exact coverage."""
     curator = make(tacit.Approximate(epsilon=9.0, delta=1e-4), protect=tacit.rows())
     told = {
         "sparse": curator.release(tacit.sparse_histogram(["state", "age"]), epsilon=1.0),
-        "bounds": curator.release(tacit.bounds("free"), epsilon=1.0),
+        "bounds": curator.release(tacit.clamping_bounds("free"), epsilon=1.0),
         "keys": curator.release(tacit.count(by="town"), epsilon=1.0, delta=1e-6),
         "count": curator.release(tacit.count(by="state"), epsilon=1.0),
     }

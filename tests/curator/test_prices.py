@@ -33,7 +33,7 @@ ASKED = {
     "quantiles": tacit.quantiles("x", resolution=64),
     "margins": tacit.margins(["s", "f"]),
     "sparse": tacit.sparse_histogram(["s", "f"]),
-    "bounds": tacit.bounds("u"),
+    "clamping_bounds": tacit.clamping_bounds("u"),
 }
 GOOD = [
     (1, 1), (0.1, Fraction(1, 10)), (1e-6, Fraction(1, 10**6)), (Fraction(1, 3), Fraction(1, 3)),

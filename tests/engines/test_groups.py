@@ -157,7 +157,7 @@ def test_the_columns_that_are_limited_are_named():
     unit = people("id", at_most=2, groups=1)
     named = {name: s.on(SCHEMA, unit).limited for name, s in ALL.items()}
     assert all(named[name] == () for name in SPREAD)
-    assert ask.bounds("age").on(SCHEMA, unit).limited == ()
+    assert ask.clamping_bounds("age").on(SCHEMA, unit).limited == ()
     assert named["histogram by"] == named["quantiles by"] == named["count"] == ("state",)
     assert named["people"] == named["sparse rows"] == ("state", "age")
     assert named["unknown keys by bins"] == ("town", "age")

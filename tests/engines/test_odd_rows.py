@@ -131,12 +131,12 @@ def test_no_odd_value_stops_a_reading_or_adds_more_than_one_row_may(name):
         assert read_all(table, schema, some, unit=unit, portable=portable) == expected
 
 
-def test_rough_bounds_count_every_row_at_most_once():
+def test_clamping_bounds_count_every_row_at_most_once():
     for name in ("free number", "free integer"):
         table, schema, _ = table_of(name)
         columns = ["int64", "uint64", "float64", "decimal38_10", "string"]
         with open_table(table, schema=schema, unit=rows()) as opened:
-            read = ask.read(opened, [ask.bounds(x).on(schema, rows()) for x in columns])
+            read = ask.read(opened, [ask.clamping_bounds(x).on(schema, rows()) for x in columns])
         for x, parts in zip(columns, read, strict=True):
             assert parts["count"].sum() <= len(STORED[x]), x
 

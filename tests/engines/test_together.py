@@ -93,7 +93,7 @@ def statistics(draw, unit_is_people):
         lambda: ask.contingency(columns, where=where),
         lambda: ask.margins(["state", "sick", "ward"], order=draw(st.integers(1, 2)), where=where),
         lambda: ask.hierarchy(["state", "sick"], where=where),
-        lambda: ask.bounds("cost", where=where),
+        lambda: ask.clamping_bounds("cost", where=where),
         lambda: ask.sparse_histogram(columns, where=where, of=of),
     ]
     return draw(st.sampled_from(made))()
@@ -155,7 +155,7 @@ TOGETHER = [
     ask.mean("age", by="town"),
     ask.margins(["state", "sick"]),
     ask.quantiles("age", at=[0.5]),
-    ask.bounds("cost"),
+    ask.clamping_bounds("cost"),
 ]
 
 

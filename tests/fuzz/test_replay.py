@@ -34,7 +34,7 @@ KNOWN = (
     st.variance("age"), st.standard_deviation("pay", by="ward"), st.ratio("pay", "age"), st.proportion("sick"),
     st.quantiles("pay", resolution=32), st.median("age", where="ward = 'a'"), st.histogram("pay", 4, by="ward"),
     st.contingency(["ward", "sick"]), st.margins(["ward", "age", "sick"], order=2), st.hierarchy(["ward", "sick"]),
-    st.bounds("far"),
+    st.clamping_bounds("far"),
 )  # fmt: skip
 OCCUPIED = (
     st.count(by="town"), st.mean("pay", by="town"), st.variance("sick", by="town"),

@@ -264,7 +264,7 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
             return st.hierarchy(some(1, 2), where=where)
         case "sparse":
             if rng.random() < 0.15:
-                return st.bounds(one, where=where)
+                return st.clamping_bounds(one, where=where)
             return st.sparse_histogram(some(1, 3), where=where, of=of)
     raise AssertionError
 

@@ -50,7 +50,7 @@ CALLS: list[Call] = [
     call(tacit.subsample, PROMISE, rate=0.1, scheme="poisson"),
     call(tacit.post_process, PURE),
     call(tacit.convert, PURE, tacit.Approximate),
-    call(tacit.convert, NORMAL, tacit.Approximate, delta=1e-6, law="gaussian-to-approximate"),
+    call(tacit.convert, NORMAL, tacit.Approximate, delta=1e-6, law="gdp-to-approximate"),
     call(tacit.convert, NORMAL, tacit.Approximate, epsilon=1.0),
     call(tacit.convert, NORMAL, tacit.Renyi, orders=(2.0, 3.0)),
     call(guarantees.gaussian_budget, epsilon=1.0, delta=1e-6),

@@ -112,7 +112,7 @@ def test_composition_of_randomised_response_is_above_the_enumerated_product(
     for slack in (1e-3, 0.1):
         advanced = tacit.compose(*approximate, law="advanced", slack=slack)
         assert advanced.delta_at(at) >= exact - 1e-12
-    rho = tacit.compose(*bounds, law="compose-concentrated")
+    rho = tacit.compose(*bounds, law="compose-zcdp")
     assert rho.delta_at(at) >= exact - 1e-12
     curve = tacit.compose(*bounds, law="compose-renyi")
     for order in (1.5, 2.0, 7.0):

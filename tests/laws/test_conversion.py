@@ -31,9 +31,7 @@ def test_conversions_of_gaussian_noise_are_above_the_integrated_profile(mu: floa
         for point in (
             tacit.convert(concentrated, tacit.Approximate, delta=delta),
             tacit.convert(renyi, tacit.Approximate, delta=delta),
-            tacit.convert(
-                concentrated, tacit.Approximate, delta=delta, law="concentrated-to-approximate-printed"
-            ),
+            tacit.convert(concentrated, tacit.Approximate, delta=delta, law="zcdp-to-approximate-printed"),
             tacit.convert(renyi, tacit.Approximate, delta=delta, law="renyi-to-approximate-printed"),
         ):
             assert second.gaussian_hockey_stick(mu, float(point.epsilon)) <= delta * (1 + 1e-9)
@@ -49,7 +47,7 @@ def test_conversions_of_pure_are_above_randomised_response_and_nearly_reach_it(e
         tacit.convert(start, tacit.Approximate),
         tacit.convert(start, tacit.Pointwise),
         tacit.convert(start, tacit.Concentrated),
-        tacit.convert(start, tacit.Concentrated, law="pure-to-concentrated-printed"),
+        tacit.convert(start, tacit.Concentrated, law="pure-to-zcdp-printed"),
         tacit.convert(start, tacit.GaussianDP),
         tacit.convert(start, tacit.Renyi, orders=(1.5, 2.0, 4.0, math.inf)),
         tacit.convert(start, tacit.Renyi, law="pure-to-renyi-printed"),
@@ -72,9 +70,7 @@ def test_conversions_of_pure_are_above_randomised_response_and_nearly_reach_it(e
 def test_sharper_is_never_worse_than_printed(bound: Bound, delta: float) -> None:
     if isinstance(bound, tacit.Concentrated):
         sharp = tacit.convert(bound, tacit.Approximate, delta=delta)
-        printed = tacit.convert(
-            bound, tacit.Approximate, delta=delta, law="concentrated-to-approximate-printed"
-        )
+        printed = tacit.convert(bound, tacit.Approximate, delta=delta, law="zcdp-to-approximate-printed")
         assert sharp.epsilon <= printed.epsilon * (1 + 1e-12)
     if isinstance(bound, Renyi):
         sharp = tacit.convert(bound, tacit.Approximate, delta=delta)

@@ -121,8 +121,8 @@ def test_approximate_against_approximate_is_exact(e1: float, d1: float, e2: floa
 
 def test_chains_are_named() -> None:
     pure = promise(tacit.Pure(epsilon=1))
-    assert pure.implies(promise(tacit.Concentrated(rho=0.5))).chain == ("pure-to-concentrated",)
-    assert pure.implies(promise(tacit.GaussianDP(mu=1.24))).chain == ("pure-to-gaussian",)
+    assert pure.implies(promise(tacit.Concentrated(rho=0.5))).chain == ("pure-to-zcdp",)
+    assert pure.implies(promise(tacit.GaussianDP(mu=1.24))).chain == ("pure-to-gdp",)
     gaussian = promise(tacit.GaussianDP(mu=1))
     assert "gaussian-profile" in gaussian.implies(promise(tacit.Approximate(epsilon=1, delta=0.13))).chain
     wide = gaussian.implies(promise(tacit.Approximate(epsilon=1, delta=0.12)))

@@ -32,12 +32,12 @@ from tacit.mechanisms import (
 def test_laplace_in_one_dimension(epsilon, value, spacing) -> None:
     mechanism = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(value), spacing=spacing)
     assert float(mechanism.bound.epsilon) == pytest.approx(epsilon, rel=1e-15)
-    assert tight(worst_loss(mechanism.law, math.floor(value / spacing), 12), mechanism.bound.epsilon)
+    assert tight(worst_loss(mechanism.distribution, math.floor(value / spacing), 12), mechanism.bound.epsilon)
 
 
 def test_laplace_in_three_dimensions_splits_its_move() -> None:
     mechanism = Laplace.for_epsilon(epsilon=1, sensitivity=L1(2))
-    log = {k: math.log(mass(mechanism.law, k)) for k in range(-8, 9)}
+    log = {k: math.log(mass(mechanism.distribution, k)) for k in range(-8, 9)}
     worst = 0.0
     for move in itertools.product(range(-2, 3), repeat=3):
         if sum(map(abs, move)) <= 2:
@@ -50,7 +50,7 @@ def test_the_laplace_curve_is_its_own_sum() -> None:
     """delta(e) = sum over outputs of max(0, P - e^e Q), and a vector's move is no worse than a scalar's."""
     for steps in (1, 2, 5):
         mechanism = Laplace.for_epsilon(epsilon=1.5, sensitivity=L1(steps))
-        p = np.array([mass(mechanism.law, k) for k in range(-200, 201)])
+        p = np.array([mass(mechanism.distribution, k) for k in range(-200, 201)])
         for e in (0.0, 0.3, 1.0, 1.49):
             summed = float(np.maximum(p - math.exp(e) * np.roll(p, steps), 0).sum())
             assert mechanism.profile.delta(e) == pytest.approx(summed, rel=1e-9, abs=1e-12)
@@ -80,11 +80,11 @@ def test_the_laplace_curve_on_fine_grids_covers_the_discrete_law() -> None:
 @pytest.mark.parametrize("steps", [1, 3])
 def test_geometric_and_staircase(epsilon, steps) -> None:
     geometric = Geometric(epsilon=epsilon, sensitivity=CountSensitivity(steps))
-    assert tight(worst_loss(geometric.law, steps, 10), geometric.bound.epsilon)
+    assert tight(worst_loss(geometric.distribution, steps, 10), geometric.bound.epsilon)
     for spacing in (1, 0.125):
         stairs = Staircase(epsilon=epsilon, sensitivity=L1(steps), spacing=spacing)
         shift = int(steps / spacing)
-        assert tight(worst_loss(stairs.law, shift, 3 * shift), stairs.bound.epsilon)
+        assert tight(worst_loss(stairs.distribution, shift, 3 * shift), stairs.bound.epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])

@@ -112,6 +112,6 @@ def test_interval_exponential(high, steps) -> None:
         worst = max(worst, float(np.abs(np.log(matrix[s:]) - np.log(matrix[:-s])).max()))
     assert tight(worst, mechanism.bound.epsilon)
     for c in (0, high // 2, high):
-        law = mechanism.law(c)
+        law = mechanism.distribution(c)
         assert np.allclose([mass(law, k) for k in centres], matrix[c], atol=1e-13)
     assert scale < 2 * steps  # the general theorem would take 2 * steps

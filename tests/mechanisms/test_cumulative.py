@@ -167,8 +167,8 @@ def test_events_and_laws():
     tree, normal = forms(64)
     assert tree.event.epsilon == 1.0
     assert normal.event.noise_multiplier == pytest.approx(1.0, rel=1e-6)
-    assert tree.noise_law["exact"]
-    assert normal.noise_law["exact"]
+    assert tree.noise_distribution["exact"]
+    assert normal.noise_distribution["exact"]
     assert not tree.release(np.zeros(64, dtype=int), source=SeededSource(seed=1)).publishable
     assert tree.release(np.zeros(64, dtype=int)).publishable
     huge = np.full(64, 1 << 58)

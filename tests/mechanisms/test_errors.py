@@ -54,7 +54,7 @@ ADDITIVE = [
 
 @pytest.mark.parametrize(("mechanism", "reach"), ADDITIVE)
 def test_additive_errors_are_exact(mechanism, reach) -> None:
-    k, p = enumerated(mechanism.law, reach)
+    k, p = enumerated(mechanism.distribution, reach)
     size, step = np.abs(k), float(mechanism.step)
     assert mechanism.expected_error() == pytest.approx(float((size * p).sum()) * step, rel=1e-10)
     for confidence in (0.5, 0.95, 0.999):
@@ -78,7 +78,7 @@ def test_laplace_closed_forms_of_the_lecture() -> None:
         assert fine.expected_max_error(dimension=d) == pytest.approx(10 * harmonic, rel=1e-6)
         assert fine.expected_max_error(dimension=d) <= 10 * (math.log(d) + 1) + 1e-5  # Lemma 2.8 (2c)
     coarse = Laplace(sensitivity=L1(1), noise_scale=1.5)
-    k, p = enumerated(coarse.law, 200)
+    k, p = enumerated(coarse.distribution, 200)
     for d in (1, 7, 100):
         exact = sum(1 - p[np.abs(k) <= t].sum() ** d for t in range(199))
         assert exact - 1e-9 <= coarse.expected_max_error(dimension=d) <= exact * (1 + 1e-8)
@@ -238,7 +238,7 @@ def test_euclidean_laplace_has_the_variance_gamma_marginal() -> None:
 )
 def test_difference_errors_hold(body) -> None:
     mechanism = KNormDifference.for_epsilon(epsilon=1, sensitivity=Contribution(1, body), spacing=2.0**-10)
-    law = Difference(law=KNormVector(body=body, noise_scale=mechanism.noise_scale))
+    law = Difference(distribution=KNormVector(body=body, noise_scale=mechanism.noise_scale))
     drawn = law.sample(spacing=mechanism.step, size=40_000, source=SeededSource(seed=5)).to_floats()
     widest = drawn[:, int(np.argmax(drawn.std(axis=0)))]
     assert mechanism.noise_std == pytest.approx(widest.std(), rel=0.05)

@@ -29,15 +29,15 @@ def test_laplace_scales_are_exact_quotients(epsilon: Fraction) -> None:
     """No third is a float: a scale that went through one would be too small for every second epsilon."""
     for sensitivity in (1, 5):
         one = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(sensitivity))
-        assert Fraction(one.noise_scale) == one.law.noise_scale == sensitivity / epsilon
+        assert Fraction(one.noise_scale) == one.distribution.noise_scale == sensitivity / epsilon
         assert (
-            Geometric(epsilon=epsilon, sensitivity=CountSensitivity(sensitivity)).law.noise_scale
+            Geometric(epsilon=epsilon, sensitivity=CountSensitivity(sensitivity)).distribution.noise_scale
             == sensitivity / epsilon
         )
         cut = TruncatedGeometric(epsilon=epsilon, low=0, high=5, sensitivity=CountSensitivity(sensitivity))
-        assert cut.law.noise_scale == sensitivity / epsilon
+        assert cut.distribution.noise_scale == sensitivity / epsilon
         fine = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(sensitivity), spacing=Fraction(1, 8))
-        assert fine.law.noise_scale == 8 * sensitivity / epsilon
+        assert fine.distribution.noise_scale == 8 * sensitivity / epsilon
         points = PolytopeNorm.for_epsilon(epsilon=epsilon, points=[(1, 0), (0, 1)], times=sensitivity)
         assert points.noise_scale == sensitivity / epsilon
         assert (
@@ -45,10 +45,10 @@ def test_laplace_scales_are_exact_quotients(epsilon: Fraction) -> None:
             == sensitivity / epsilon
         )
     tree = CumulativeTree(bins=64, l1=2, epsilon=epsilon)
-    assert tree.law.noise_scale * tree.spacing == len(tree.widths) * 2 / epsilon
+    assert tree.distribution.noise_scale * tree.spacing == len(tree.widths) * 2 / epsilon
     tested = MedianByTest(proposed=L1(3), test_epsilon=epsilon, release_epsilon=2 * epsilon, delta=1e-6)
-    assert tested._test_law.noise_scale == 1 / epsilon
-    assert tested._release_law.noise_scale == 3 / (2 * epsilon)
+    assert tested._test_distribution.noise_scale == 1 / epsilon
+    assert tested._release_distribution.noise_scale == 3 / (2 * epsilon)
 
 
 @pytest.mark.parametrize("rho", [Fraction(1, 3), Fraction(1, 7), Fraction(5, 11), Fraction(1, 10)])

@@ -152,7 +152,7 @@ def test_types_follow_from_the_sums() -> None:
 def test_hidden_cells_do_not_widen_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = StableHistogram.for_target(epsilon=1, delta=1e-6, sensitivity=L1(1))
     noise = np.array([0, -(1 << 90)], dtype=object)
-    monkeypatch.setattr(type(mechanism.noise.law), "sample", lambda *_, **__: noise)
+    monkeypatch.setattr(type(mechanism.noise.distribution), "sample", lambda *_, **__: noise)
     out = mechanism.release([1000, 1000])
     assert out.positions.tolist() == [0]
     assert out.values.dtype == np.int64

@@ -54,10 +54,10 @@ def name_law(m, n):
 
 def count_law(m, n, width):
     """Not named, or the noisy count n + center - J."""
-    steps = np.diff([0.0, *(r / 2**128 for r in m.law.reached)])
+    steps = np.diff([0.0, *(r / 2**128 for r in m.distribution.reached)])
     out = np.zeros(width)
     for j, p in enumerate(steps, start=1):
-        out[n + m.law.center - j if j <= n else -1] += p
+        out[n + m.distribution.center - j if j <= n else -1] += p
     return out
 
 
@@ -65,7 +65,7 @@ def count_law(m, n, width):
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-20])
 def test_one_key_is_private_exactly_and_cannot_be_better(epsilon, delta):
     m = OptimalSelection(epsilon=epsilon, delta=delta)
-    reached = [0, *m.law.reached]
+    reached = [0, *m.distribution.reached]
     with flint.ctx.workprec(400):
         grow, d = flint.arb(epsilon).exp(), flint.arb(delta)
         for a, b in itertools.pairwise(reached):
@@ -87,7 +87,7 @@ def test_names_by_enumeration(keys, replaced, group):
     epsilon, delta = 1.5, 0.05
     m = OptimalSelection(epsilon=epsilon, delta=delta, keys=keys, replaced=replaced, group=group)
     moved = touched(keys, replaced, group)
-    most = min(len(m.law.reached), 2 if moved == 4 else 30)
+    most = min(len(m.distribution.reached), 2 if moved == 4 else 30)
     worst = max(
         excess([name_law(m, n) for n in a], [name_law(m, n) for n in b], epsilon)
         for a, b in neighbours(moved, most, t=keys, replaced=replaced, group=group)
@@ -101,8 +101,8 @@ def test_counts_by_enumeration(keys, replaced):
     epsilon, delta = 1.5, 0.05
     m = OptimalSelection(epsilon=epsilon, delta=delta, keys=keys, replaced=replaced)
     moved = touched(keys, replaced)
-    most = len(m.law.reached) + 1 if moved == 1 else 4
-    width = most + 2 + m.law.center + len(m.law.reached)
+    most = len(m.distribution.reached) + 1 if moved == 1 else 4
+    width = most + 2 + m.distribution.center + len(m.distribution.reached)
     worst = max(
         excess([count_law(m, n, width) for n in a], [count_law(m, n, width) for n in b], epsilon)
         for a, b in neighbours(moved, most, t=keys, replaced=replaced)
@@ -212,11 +212,11 @@ def test_a_tie_of_the_first_word_is_settled_by_the_second():
             out, self._script = self._script[:count], self._script[count:]
             return np.array(out, dtype=np.uint64)
 
-    high, low = int(m.law.high[2]), int(m.law.low[2])
+    high, low = int(m.distribution.high[2]), int(m.distribution.low[2])
     assert m.select([3], source=Scripted([high, low - 1])).mask[0]
     assert not m.select([3], source=Scripted([high, low])).mask[0]
-    assert m.law.draw((1,), Scripted([high, low - 1]))[0] == 3
-    assert m.law.draw((1,), Scripted([high, low]))[0] == 4
+    assert m.distribution.draw((1,), Scripted([high, low - 1]))[0] == 3
+    assert m.distribution.draw((1,), Scripted([high, low]))[0] == 4
 
 
 def test_bad_input():

@@ -65,7 +65,7 @@ def test_the_reachable_outputs_do_not_depend_on_the_true_value(mechanism) -> Non
 
 @pytest.mark.parametrize("mechanism", ADDITIVE[:4], ids=lambda m: type(m).__name__)
 def test_every_integer_is_reachable(mechanism) -> None:
-    low = [mechanism.law.probability(k)[0] for k in range(-40, 41)]
+    low = [mechanism.distribution.probability(k)[0] for k in range(-40, 41)]
     assert min(low) > 0
 
 
@@ -101,7 +101,7 @@ def test_draws_follow_the_law() -> None:
         ),
         (
             IntervalExponential(sensitivity=L1(1), noise_scale=2, low=0, high=6),
-            lambda m, y: np.mean(m.law(2).probability(y)),
+            lambda m, y: np.mean(m.distribution(2).probability(y)),
             range(7),
         ),
     ]
@@ -143,7 +143,7 @@ def test_a_float_sampler_costs_a_delta() -> None:
     out = mechanism.release([3, 4], source=SeededSource(seed=1))
     assert out.numerical_delta == mechanism.numerical_delta > 0
     assert mechanism.bound.delta == pytest.approx((1 + math.e) * out.numerical_delta)
-    assert not mechanism.noise_law["exact"]
+    assert not mechanism.noise_distribution["exact"]
 
 
 def test_the_laws_of_noise_are_plain_values() -> None:
@@ -160,7 +160,7 @@ def test_the_laws_of_noise_are_plain_values() -> None:
         SmoothLaplace.for_target(epsilon=1, delta=1e-6),
     ]
     for mechanism in everything:
-        assert json.loads(json.dumps(mechanism.noise_law))["law"]
+        assert json.loads(json.dumps(mechanism.noise_distribution))["distribution"]
         hash(mechanism)
 
 
@@ -181,4 +181,4 @@ def test_ten_million_draws_are_integers_on_the_grid(mechanism) -> None:
     assert out.values.shape == values.shape
     reach = mechanism.max_error(confidence=1 - 1e-9, dimension=10_000_000)
     assert np.abs(out.values).max() * float(mechanism.step) <= reach
-    assert abs(out.values.mean()) < 6.5 * mechanism.law.std / math.sqrt(values.size)
+    assert abs(out.values.mean()) < 6.5 * mechanism.distribution.std / math.sqrt(values.size)

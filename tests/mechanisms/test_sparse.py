@@ -54,7 +54,7 @@ NOISES = [
 def test_which_cells_are_released_has_the_law_of_dense_noise(noise, threshold) -> None:
     mechanism = SparseHistogram(noise=noise, domain=5, threshold=threshold)
     true, source, total = np.array([0, 3, 0, 0, 1]), SeededSource(seed=5), 2500
-    chance = [middle(noise.law.survival(threshold + 1 - int(c))) for c in true]
+    chance = [middle(noise.distribution.survival(threshold + 1 - int(c))) for c in true]
     expected = {
         kept: math.prod(p if i in kept else 1 - p for i, p in enumerate(chance))
         for n in range(6)
@@ -69,7 +69,9 @@ def test_which_cells_are_released_has_the_law_of_dense_noise(noise, threshold) -
     assert fits(seen, expected, total)
     for cell in range(5):
         here = Counter({v: n for (k, v), n in values.items() if k == cell})
-        law = {v: middle(noise.law.probability(v - int(true[cell]))) for v in range(threshold + 1, 60)}
+        law = {
+            v: middle(noise.distribution.probability(v - int(true[cell]))) for v in range(threshold + 1, 60)
+        }
         number = sum(here.values())
         assert fits(here, {v: p / chance[cell] for v, p in law.items()}, number)
 
@@ -81,8 +83,8 @@ def test_empty_cells_are_independent_of_each_other() -> None:
     for _ in range(total):
         out = mechanism.release([], [], source=source)
         pairs[tuple(min(int(v), 4) for v in out.values), tuple(int(k) for k in out.keys)] += 1
-    law = {v: middle(NOISES[0].law.probability(v)) for v in (1, 2, 3)} | {
-        4: middle(NOISES[0].law.survival(4))
+    law = {v: middle(NOISES[0].distribution.probability(v)) for v in (1, 2, 3)} | {
+        4: middle(NOISES[0].distribution.survival(4))
     }
     none = 1 - sum(law.values())
     expected = {
@@ -220,18 +222,18 @@ def test_thresholds_are_the_sources() -> None:
     assert hall_threshold(noise, cells=64) == math.floor(2 * math.log(64)) == 8
     assert hall_threshold(noise, cells=64, occupied=64) == 0
     floor = noise_floor(noise, cells=1 << 64, expected_false=1000)
-    tails = [2.0**64 * noise.law.survival(t + 1)[0] for t in (floor - 1, floor)]
+    tails = [2.0**64 * noise.distribution.survival(t + 1)[0] for t in (floor - 1, floor)]
     assert tails[0] > 1000 > tails[1]
     normal = Gaussian(sensitivity=L2.root(2), noise_std=4, dimension=1 << 20)
     t = hall_threshold(normal, cells=1 << 20)
-    assert 2**20 * normal.law.survival(t + 1)[0] <= 0.5 < 2**20 * normal.law.survival(t)[1]
+    assert 2**20 * normal.distribution.survival(t + 1)[0] <= 0.5 < 2**20 * normal.distribution.survival(t)[1]
 
 
 def test_guarantee_is_the_noises() -> None:
     mechanism = SparseHistogram.for_epsilon(epsilon=0.7, sensitivity=L1(2), domain=1 << 40)
     assert mechanism.bound == Pure(epsilon=0.7)
     assert mechanism.event == mechanism.noise.event
-    assert mechanism.noise_law["threshold"] == mechanism.threshold
+    assert mechanism.noise_distribution["threshold"] == mechanism.threshold
     normal = SparseHistogram.for_target(epsilon=1, delta=1e-6, sensitivity=L2.root(2), domain=1 << 64)
     assert normal.bound.delta_at(1.0) <= 1e-6
 
@@ -241,7 +243,8 @@ def test_errors_against_a_sum_over_the_law(noise) -> None:
     mechanism = SparseHistogram(noise=noise, domain=5, threshold=4)
     for true in (0, 1, 3, 4, 5, 9, 40):
         direct = sum(
-            middle(noise.law.probability(z)) * (abs(z) if true + z > 4 else true) for z in range(-120, 121)
+            middle(noise.distribution.probability(z)) * (abs(z) if true + z > 4 else true)
+            for z in range(-120, 121)
         )
         assert mechanism.cell_error(true) == pytest.approx(direct, rel=1e-9)
     worst = max(mechanism.cell_error(c) for c in range(200))

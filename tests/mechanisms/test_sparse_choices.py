@@ -31,8 +31,10 @@ def middle(pair: tuple[float, float]) -> float:
 def test_tails_are_those_of_the_exact_law(noise) -> None:
     law = tails(noise)
     k = np.arange(-40, 41)
-    assert law.probability(k) == pytest.approx([middle(noise.law.probability(int(x))) for x in k], rel=1e-9)
-    assert law.upper(k) == pytest.approx([middle(noise.law.survival(int(x))) for x in k], rel=1e-9)
+    assert law.probability(k) == pytest.approx(
+        [middle(noise.distribution.probability(int(x))) for x in k], rel=1e-9
+    )
+    assert law.upper(k) == pytest.approx([middle(noise.distribution.survival(int(x))) for x in k], rel=1e-9)
     far = np.arange(-400, 401)
     mass = law.probability(far)
     for m in (-3, 0, 1, 2, 9):
@@ -88,7 +90,7 @@ def test_false_discovery_threshold_by_its_definition() -> None:
 
         def met(t: int, out=out, rate=rate) -> bool:
             kept = int((out.values > t).sum())
-            return kept > 0 and 5000 * middle(NOISES[0].law.survival(t + 1)) <= rate * kept
+            return kept > 0 and 5000 * middle(NOISES[0].distribution.survival(t + 1)) <= rate * kept
 
         least = next((t for t in range(200) if met(t)), 200)
         expected = out.above(least) if least < 200 else None

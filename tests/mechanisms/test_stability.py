@@ -24,7 +24,7 @@ def cell_law(mechanism: StableHistogram, count: int, reach: int) -> dict[int | N
     """Outcomes of one cell: not shown, or a noisy count above the threshold. The tail is one outcome."""
     if count == 0:
         return {HIDDEN: 1.0}
-    t, law = mechanism.threshold, mechanism.noise.law
+    t, law = mechanism.threshold, mechanism.noise.distribution
     shown = {v: middle(law.probability(v - count)) for v in range(t + 1, t + reach)}
     shown[t + reach] = middle(law.survival(t + reach - count))
     return {HIDDEN: 1 - middle(law.survival(t + 1 - count)), **shown}
@@ -100,7 +100,7 @@ def test_worst_way_to_use_keys_by_brute_force() -> None:
         for scale in (0.7, 3.0):
             noise = Laplace(sensitivity=L1(unit.total), noise_scale=scale)
             mechanism = StableHistogram(noise=noise, threshold=6, unit=unit)
-            chance = [0.0] + [middle(noise.law.survival(7 - v)) for v in range(1, each + 1)]
+            chance = [0.0] + [middle(noise.distribution.survival(7 - v)) for v in range(1, each + 1)]
             brute = max(1 - math.prod(1 - chance[x] for x in v) for v in contributions(unit, keys))
             assert mechanism.key_delta == pytest.approx(brute, rel=1e-9)
 

@@ -132,7 +132,7 @@ EVERY = [
     LinfBall(coordinates=4),
     Ellipsoid(factor=[[2, 0], [1, 1]]),
     KNormVector(body=EuclideanBall(coordinates=3), noise_scale=2),
-    Difference(law=KNormVector(body=L1Ball(coordinates=2), noise_scale=1)),
+    Difference(distribution=KNormVector(body=L1Ball(coordinates=2), noise_scale=1)),
 ]
 
 
@@ -263,7 +263,7 @@ def test_a_body_by_formula(p_of) -> None:
     assert not body.symmetric
     x = floats(body, 30_000).sum(axis=1)
     assert fit(x, lambda e: np.clip(e, 0, 1) ** 2, p_of, 0, 1) > 1e-9
-    both = Difference(law=KNormVector(body=body, noise_scale=1)).sample(spacing=GRID, size=5)
+    both = Difference(distribution=KNormVector(body=body, noise_scale=1)).sample(spacing=GRID, size=5)
     assert both.numerical_delta == 0.0
 
 

@@ -65,6 +65,6 @@ def test_every_way_to_draw_atoms_stands_in_the_list_once() -> None:
         assert len(listed) == len(wanted)
 
 
-def test_many_losses_need_no_depth() -> None:
+def test_many_events_need_no_depth() -> None:
     assert sum(1 for _ in _shares(1, 4096)) == 4096
     assert sum(1 for _ in _shares(4095, 2)) == 4096

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import Neighbours
-from tacit.risk import bound, bounds, expected_errors, optimal_count, optimal_finite, uniform_count
-from tacit.risk.lower import margins_cube, sparse_packing, sparse_product
+from tacit.risk import (
+    expected_errors,
+    lower_bound,
+    lower_bounds,
+    optimal_count,
+    optimal_finite,
+    uniform_count,
+)
+from tacit.risk.lower_bounds import margins_cube, sparse_packing, sparse_product
 
 GRID = [
     (problem, n, e, p, q, k)
@@ -34,14 +41,14 @@ def test_every_bound_is_below_every_mechanism(neighbours: Neighbours) -> None:
     for problem, n, e, p, q, k in GRID:
         about = {"n": n, "epsilon": e, "cells": p, "occupied": q, "attributes": k, "neighbours": neighbours}
         errors = expected_errors(problem, **about)
-        for found in bounds(problem, **about):
+        for found in lower_bounds(problem, **about):
             assert 0 <= found.value <= min(errors.values()), (found, problem, about, errors)
 
 
 def test_every_count_bound_is_below_the_optimum() -> None:
     for n, e in itertools.product((1, 2, 7, 30, 100), (0.01, 0.1, 0.5, 1.5, 5.0)):
         best = optimal_count(n=n, epsilon=e).certificate.risk
-        for found in bounds("count", n=n, epsilon=e):
+        for found in lower_bounds("count", n=n, epsilon=e):
             assert found.value <= best
 
 
@@ -57,7 +64,7 @@ def test_bounds_hold_at_random_places(n: int, e: float, p: int, q: int, k: int) 
     for problem in ("count", "histogram", "sparse-histogram", "margins"):
         about = {"n": n, "epsilon": e, "cells": p, "occupied": min(p, q), "attributes": k}
         errors = expected_errors(problem, **about)
-        assert all(b.value <= min(errors.values()) for b in bounds(problem, **about))
+        assert all(b.value <= min(errors.values()) for b in lower_bounds(problem, **about))
 
 
 # --- exact optima on small data -------------------------------------------------------------------------
@@ -86,7 +93,7 @@ def test_histogram_bounds_are_below_the_exact_optimum(n: int, cells: int, epsilo
     )
     best = optimal_finite(loss=loss, neighbours=replaced(states), epsilon=epsilon).certificate
     assert best.relative_gap < 1e-6
-    for found in bounds("histogram", n=n, cells=cells, epsilon=epsilon):
+    for found in lower_bounds("histogram", n=n, cells=cells, epsilon=epsilon):
         assert found.value <= best.risk + 1e-9
     for occupied in range(1, cells + 1):
         allowed = [i for i, s in enumerate(states) if sum(v > 0 for v in s) <= occupied]
@@ -94,7 +101,7 @@ def test_histogram_bounds_are_below_the_exact_optimum(n: int, cells: int, epsilo
         sparse = loss.copy()
         sparse[[i for i in range(len(states)) if i not in allowed]] = 0.0
         exact = optimal_finite(loss=sparse, neighbours=replaced(states), epsilon=epsilon).certificate.risk
-        for found in bounds("sparse-histogram", n=n, cells=cells, occupied=occupied, epsilon=epsilon):
+        for found in lower_bounds("sparse-histogram", n=n, cells=cells, occupied=occupied, epsilon=epsilon):
             assert found.value <= exact + 1e-9, (found, occupied)
 
 
@@ -112,7 +119,7 @@ def test_margin_bounds_are_below_the_exact_optimum(n: int, attributes: int, epsi
         dtype=float,
     )
     best = optimal_finite(loss=loss, neighbours=replaced(states), epsilon=epsilon).certificate.risk
-    for found in bounds("margins", n=n, attributes=attributes, epsilon=epsilon):
+    for found in lower_bounds("margins", n=n, attributes=attributes, epsilon=epsilon):
         assert found.value <= best + 1e-9
 
 
@@ -128,28 +135,30 @@ def _tables(n: int, corners: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 def test_bounds_reach_half_of_the_best_error() -> None:
     for n, e in ((1, 0.5), (50, 0.05), (250, 0.1), (250, 2.0)):
-        assert bound("count", n=n, epsilon=e).value >= 0.5 * optimal_count(n=n, epsilon=e).certificate.risk
+        assert (
+            lower_bound("count", n=n, epsilon=e).value >= 0.5 * optimal_count(n=n, epsilon=e).certificate.risk
+        )
     for p, n, e in ((2, 200, 0.5), (10, 1500, 0.3), (64, 6400, 1.0)):
         best = min(expected_errors("histogram", n=n, epsilon=e, cells=p).values())
         # Noise costs p/sinh(e/2) and the bound tends to p/sinh(e): half of it, up to cosh(e/2).
-        assert bound("histogram", n=n, epsilon=e, cells=p).value >= 0.5 / math.cosh(e / 2) * best * 0.97
+        assert lower_bound("histogram", n=n, epsilon=e, cells=p).value >= 0.5 / math.cosh(e / 2) * best * 0.97
 
 
 def test_bounds_are_not_vacuous() -> None:
-    found = bound("sparse-histogram", n=21574, epsilon=1.0, cells=65536, occupied=3152)
+    found = lower_bound("sparse-histogram", n=21574, epsilon=1.0, cells=65536, occupied=3152)
     assert found.name == "sparse-product"
     assert found.value > 4000
-    assert bound("margins", n=10_000, epsilon=1.0, attributes=100).name == "margins-cube"
+    assert lower_bound("margins", n=10_000, epsilon=1.0, attributes=100).name == "margins-cube"
     assert margins_cube(100, 10_000, 1.0) > 0.04 * 100**2
     assert sparse_packing(65536, 3152, 21574, 1.0) > 1000
     assert sparse_product(10**9, 2, 1000, 1.0) > 10
 
 
 def test_halls_bound_only_where_it_holds() -> None:
-    named = {b.name: b.value for b in bounds("count", n=10, epsilon=0.01)}
+    named = {b.name: b.value for b in lower_bounds("count", n=10, epsilon=0.01)}
     assert named["count-rate"] == 0.0
     assert optimal_count(n=10, epsilon=0.01).certificate.risk < math.exp(-2) / 0.01
-    named = {b.name: b.value for b in bounds("count", n=600, epsilon=0.01)}
+    named = {b.name: b.value for b in lower_bounds("count", n=600, epsilon=0.01)}
     assert named["count-rate"] == pytest.approx(math.exp(-2) / 0.01, rel=1e-8)
     assert named["count-rate"] <= named["count-packing"] <= named["optimal-count-remap"]
 
@@ -167,7 +176,7 @@ def test_the_uniform_bound_holds_at_every_count() -> None:
 
 def test_bad_input() -> None:
     with pytest.raises(UnknownName, match="histogram"):
-        bound("histogramm", n=1, epsilon=1)
+        lower_bound("histogramm", n=1, epsilon=1)
     for about in (
         {"n": 0, "epsilon": 1},
         {"n": 5, "epsilon": 0},
@@ -175,11 +184,11 @@ def test_bad_input() -> None:
         {"n": 5, "epsilon": 1e4},
     ):
         with pytest.raises(InvalidParameter):
-            bound("count", **about)
+            lower_bound("count", **about)
     with pytest.raises(InvalidParameter, match="cells"):
-        bound("histogram", n=5, epsilon=1, cells=1)
+        lower_bound("histogram", n=5, epsilon=1, cells=1)
     with pytest.raises(InvalidParameter, match="occupied"):
-        bound("sparse-histogram", n=5, epsilon=1, cells=3, occupied=4)
+        lower_bound("sparse-histogram", n=5, epsilon=1, cells=3, occupied=4)
     with pytest.raises(InvalidParameter, match="worst_error"):
         uniform_count(n=5, epsilon=1, worst_error=-1)
     with pytest.raises(InvalidParameter, match="delta"):

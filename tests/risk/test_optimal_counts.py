@@ -15,7 +15,7 @@ from tacit.risk import OptimalCount, OptimalFinite, equalizer, optimal_count, op
 from tacit.risk.certificate import bayes_floor, height_risks
 from tacit.risk.count import path
 from tacit.risk.kernel import GeometricKernel
-from tacit.risk.losses import Loss
+from tacit.risk.loss_functions import Loss
 
 
 def from_the_definition(table: np.ndarray, epsilon: float, prior: np.ndarray | None = None) -> float:
@@ -168,7 +168,7 @@ def test_delta_helps_and_tends_to_the_pure_risk() -> None:
 def test_every_prior_is_a_lower_bound() -> None:
     """Even a silly prior must stay below the true minimax risk."""
     from tacit.risk.certificate import bayes_floor
-    from tacit.risk.losses import Loss
+    from tacit.risk.loss_functions import Loss
 
     generator = np.random.default_rng(3)
     for n, epsilon in ((5, 0.3), (12, 1.0)):

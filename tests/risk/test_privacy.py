@@ -148,8 +148,8 @@ def test_a_count_outside_the_range_is_clamped() -> None:
 def test_what_was_run_is_an_event() -> None:
     found = optimal_count(n=5, epsilon=0.5)
     assert found.event == DiscreteLaplaceEvent(epsilon=0.5, sensitivity=1)
-    law = found.noise_law
-    assert law["law"] == "remapped truncated geometric"
+    law = found.noise_distribution
+    assert law["distribution"] == "remapped truncated geometric"
     assert len(law["heights"]) == 6
 
 

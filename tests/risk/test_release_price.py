@@ -17,7 +17,7 @@ from tacit.guarantees import Neighbours
 from tacit.mechanisms import Geometric
 from tacit.report.prices import draw_prices, price_table
 from tacit.risk import ReleasePrice, optimal_finite, quick_count, release_price
-from tacit.risk.lower import exact_count
+from tacit.risk.lower_bounds import exact_count
 
 ADD, REPLACE = Neighbours.ADD_OR_REMOVE, Neighbours.REPLACE_ONE
 
@@ -126,7 +126,7 @@ def test_counts_of_people_with_several_rows(people: int, rows: int, epsilon: flo
     found = release_price("count", error=10 * best, epsilon=epsilon, neighbours=ADD, n=people, at_most=rows)
     assert found.lower_bound is not None
     assert 0.3 * best <= found.lower_bound <= best
-    assert found.theorem == "counts-inside"
+    assert found.theorem == "embedded-counts"
 
 
 def test_margins() -> None:

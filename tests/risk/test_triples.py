@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
 from tacit.guarantees import Neighbours
-from tacit.risk import bounds, expected_errors, release_price
+from tacit.risk import expected_errors, lower_bounds, release_price
 from tacit.risk.triples import _centre, triple_risk, triples
 
 ROOTS = list(itertools.permutations((1, -1, 0)))
@@ -99,8 +99,9 @@ def test_below_every_mechanism_and_growing_with_n() -> None:
         values = [triple_risk(n, e) for n in (20, 100, 1000, 10**5)]
         assert values == sorted(values)
         assert values[-1] <= triple_risk(None, e)
-    named = {b.name for b in bounds("histogram", n=60, epsilon=1.0, cells=3)}
+    named = {b.name for b in lower_bounds("histogram", n=60, epsilon=1.0, cells=3)}
     assert "histogram-triples" in named
     assert "histogram-triples" not in {
-        b.name for b in bounds("histogram", n=60, epsilon=1.0, cells=3, neighbours=Neighbours.ADD_OR_REMOVE)
+        b.name
+        for b in lower_bounds("histogram", n=60, epsilon=1.0, cells=3, neighbours=Neighbours.ADD_OR_REMOVE)
     }

@@ -110,8 +110,8 @@ def test_declarations_are_valid_from_birth(declare):
         (lambda: ask.margins(["free"]), WrongType),
         (lambda: ask.contingency([]), EmptyComposition),
         (lambda: ask.proportion("age"), WrongType),
-        (lambda: ask.bounds("state"), WrongType),
-        (lambda: ask.bounds("sick"), InvalidParameter),
+        (lambda: ask.clamping_bounds("state"), WrongType),
+        (lambda: ask.clamping_bounds("sick"), InvalidParameter),
         (lambda: bins("age", True), InvalidParameter),
     ],
 )

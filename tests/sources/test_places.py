@@ -13,16 +13,16 @@ from tacit.guarantees import rows
 from tacit.ledger.canonical import canonical, canonical_table
 from tacit.sources import Schema, category, flag, integer, number, open_table
 from tacit.sources import engines as engines_room
-from tacit.sources.aggregates import Rows
+from tacit.sources.aggregates import CountRows
 from tacit.sources.axes import Listed, axes_of
 from tacit.sources.places import in_order, positions, texts
-from tacit.sources.query import Request, run
+from tacit.sources.query import Aggregation, run
 
 WORDS = [f"word {i * 7919 % 1000}" for i in range(1000)]
 
 
 def read(table: pa.Table, schema: Schema, *by: str, sparse: bool = False) -> Any:
-    request = Request(axes=axes_of(by, schema), aggregates=(Rows(),), sparse=sparse)
+    request = Aggregation(axes=axes_of(by, schema), aggregates=(CountRows(),), sparse=sparse)
     with open_table(table, schema=schema, unit=rows()) as opened:
         return run(opened, [request])[0]
 
@@ -35,7 +35,7 @@ def test_a_long_list_is_the_same_in_batches_of_any_size(monkeypatch: Any, batch:
     held = [declared[i % 990] for i in range(2500)] + ["no such word" if words else 5000] * 3 + [None]
     cells = read(pa.table({"k": held}), Schema({"k": category(declared)}), "k")
     expected = [sum(1 for h in held if h == d) for d in declared]
-    assert cells.values[Rows()].tolist() == expected
+    assert cells.values[CountRows()].tolist() == expected
 
 
 @pytest.mark.parametrize("batch", [1, 7, 100_000])
@@ -48,7 +48,7 @@ def test_more_cells_than_the_list_is_long_are_counted_once(monkeypatch: Any, bat
     expected = np.zeros((1000, 2), dtype=int)
     for word, f in zip(held["k"], held["f"], strict=True):
         expected[WORDS.index(word), int(f)] += 1
-    assert cells.values[Rows()].reshape(1000, 2).tolist() == expected.tolist()
+    assert cells.values[CountRows()].reshape(1000, 2).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("batch", [1, 7, 100_000])
@@ -60,7 +60,7 @@ def test_occupied_cells_of_a_long_list_are_the_same_in_batches_of_any_size(
     schema = Schema({"k": category(WORDS), "f": flag()})
     cells = read(pa.table({"k": held, "f": [i % 2 == 0 for i in range(1202)]}), schema, "k", "f", sparse=True)
     found = dict(
-        zip(np.asarray(cells.keys[0]).astype(int).tolist(), cells.values[Rows()].tolist(), strict=True)
+        zip(np.asarray(cells.keys[0]).astype(int).tolist(), cells.values[CountRows()].tolist(), strict=True)
     )
     expected: dict[int, int] = {}
     for i, h in enumerate(held[:1200]):
@@ -76,7 +76,7 @@ def test_unknown_keys_come_in_the_order_of_their_text(monkeypatch: Any, sorts: b
     held = ["b", "B", "é", "zz", "", "a\0", "a", "\U0001f600", "￿", "10", "9", None] * 3
     cells = read(pa.table({"k": held}), Schema({"k": category()}), "k")
     assert cells.keys[0].tolist() == sorted({h for h in held if h is not None})
-    assert cells.values[Rows()].tolist() == [3] * 11
+    assert cells.values[CountRows()].tolist() == [3] * 11
     n = [i % 12 for i in range(len(held))]
     both = read(pa.table({"k": held, "n": n}), Schema({"k": category(), "n": integer(0, 11)}), "n", "k")
     pairs = list(zip(both.keys[0].tolist(), both.keys[1].tolist(), strict=True))

@@ -172,16 +172,16 @@ def test_the_same_seed_gives_the_same_twin() -> None:
 def test_a_plan_can_be_rehearsed_on_a_twin(name: str, tmp_path: Path) -> None:
     """Every column is counted, by its own keys, as the schema's policies say."""
     from tacit.guarantees import people
-    from tacit.sources import Request, bins, open_table, run
-    from tacit.sources.aggregates import Rows
+    from tacit.sources import Aggregation, bins, open_table, run
+    from tacit.sources.aggregates import CountRows
     from tacit.sources.axes import axes_of
 
     made = twin(SCHEMA, rows=300, people=100)
     write_table(made, tmp_path / name)
     by = [("region",), ("grade",), ("rooms",), ("insured",), (bins("age", 4),), (bins("seen", 5),)]
-    requests = [Request(axes=axes_of(b, SCHEMA), aggregates=(Rows(),)) for b in by]
+    requests = [Aggregation(axes=axes_of(b, SCHEMA), aggregates=(CountRows(),)) for b in by]
     with open_table(tmp_path / name, schema=SCHEMA, unit=people("person_id", at_most=300)) as table:
-        counted = [int(np.sum(c.values[Rows()])) for c in run(table, requests, key=b"k" * 32)]
+        counted = [int(np.sum(c.values[CountRows()])) for c in run(table, requests, key=b"k" * 32)]
     stray = made["region"].null_count + pc.sum(pc.equal(made["region"], "undeclared")).as_py()
     assert counted[0] == 300 - stray
     assert counted[2] == 300, "missing rooms count as 1"

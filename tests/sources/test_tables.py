@@ -1,4 +1,4 @@
-"""Digests, declarations as text, rough bounds, and one pass for many questions."""
+"""Digests, declarations as text, clamping bounds, and one pass for many questions."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def test_undeclared_keys_do_not_stay():
     assert list(read[0]["count"]) == [0, 0]
 
 
-def test_rough_bounds_count_magnitudes():
+def test_clamping_bounds_count_magnitudes():
     schema = Schema({"x": number()})
     values = [0.0, -0.0, 1.0, 1.5, 2.0, -3.0, 2.0**-30, 1e300, -math.inf, math.nan, None]
-    question = ask.bounds("x").on(schema, rows())
+    question = ask.clamping_bounds("x").on(schema, rows())
     with open_table(pa.table({"x": values}), schema=schema, unit=rows()) as table:
         counts = ask.read(table, [question])[0]["count"]
     labels = question.axes[0].labels
@@ -118,7 +118,7 @@ def test_rough_bounds_count_magnitudes():
         (-(2.0**60), -(2.0**59)): 1,
     }
     assert question.sensitivity.l1 == 1
-    assert ask.bounds("x").on(schema, people("id", at_most=4)).sensitivity.linf == 4
+    assert ask.clamping_bounds("x").on(schema, people("id", at_most=4)).sensitivity.linf == 4
 
 
 def test_default_grids_are_powers_of_two_with_a_million_steps():

@@ -12,7 +12,7 @@ from tacit.sources import axes as ax
 from tacit.sources import expressions as ex
 from tacit.sources.schema import Category, Column, Date, Flag, Integer, Number
 from tacit.statistics import (
-    Bounds,
+    ClampingBounds,
     Count,
     Margins,
     Mean,
@@ -189,5 +189,5 @@ def parts(question: Any, rows: list[Row], person: str | None = None) -> dict[str
             add("squares_above", cell, u * u)
     for cell, names in people.items():
         add("count", cell, len(names))
-    assert not isinstance(statistic, Bounds)
+    assert not isinstance(statistic, ClampingBounds)
     return out

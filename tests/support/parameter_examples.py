@@ -200,7 +200,7 @@ LAWS: dict[str, dict[str, Any]] = {
 """Functions of bounds; their numbers and flags are fed, what they say of bounds is tested with the laws."""
 
 STATISTICS: dict[str, dict[str, Any]] = {
-    "Bounds": {"column": "age"},
+    "ClampingBounds": {"column": "age"},
     "Count": {"of": "rows"},
     "Hierarchy": {"columns": ("state",)},
     "Margins": {"columns": ("state", "sick"), "order": 1},
@@ -212,7 +212,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "SparseCount": {"columns": ("state",)},
     "Sum": {"column": "age"},
     "Variance": {"column": "age", "root": False},
-    "bounds": {"column": "age"},
+    "clamping_bounds": {"column": "age"},
     "contingency": {"columns": ["state", "sick"]},
     "count": {"by": "state"},
     "hierarchy": {"columns": ["state"]},

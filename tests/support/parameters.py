@@ -106,7 +106,7 @@ def swapped(first: Any, strange: Any) -> Any:
 def looked_at(made: Any, *, light: bool = False) -> str:
     """What an object says of itself: its fields and what it promises; every word must come without a raw error."""
     said = []
-    for name in () if light else ("bound", "event", "noise_law", "kind", "describe"):
+    for name in () if light else ("bound", "event", "noise_distribution", "kind", "describe"):
         if not hasattr(type(made), name):
             continue
         try:

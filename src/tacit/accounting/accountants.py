@@ -68,7 +68,7 @@ def profile_of(events: Event | Sequence[Event], *, neighbours: str | Neighbours)
 def _pld(parts: Counted, neighbours: Neighbours) -> Profile:
     removal: list[tuple[Pair, int]] = []
     addition: list[tuple[Pair, int]] = []
-    # Rhos add (theorem `compose-concentrated`), and the curve of the sum is below the product of the curves.
+    # Rhos add (theorem `compose-zcdp`), and the curve of the sum is below the product of the curves.
     rho = sum_up(Fraction(e.rho) * n for e, n in parts if isinstance(e, ConcentratedEvent))
     merged: Counted = [(ConcentratedEvent(rho=rho), 1)] if rho > 0 else []
     for event, count in [*(p for p in parts if not isinstance(p[0], ConcentratedEvent)), *merged]:

@@ -9,7 +9,7 @@ from tacit.accounting import events as known
 from tacit.accounting.events import Event
 from tacit.accounting.events.base import DEEPEST
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.guarantees.given import instance
+from tacit.guarantees.arguments import instance
 
 __all__ = ["VERSION", "dumps", "from_record", "loads", "to_record"]
 

@@ -23,8 +23,8 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, order_above_one, probability
 from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi, convert
+from tacit.guarantees.arguments import instance
 from tacit.guarantees.bounds.base import no_renyi
-from tacit.guarantees.given import instance
 
 __all__ = [
     "AdvancedFilter",
@@ -149,7 +149,7 @@ class ApproximateFilter(Filter):
 
 
 class ConcentratedFilter(Filter):
-    """The sum of rhos (theorem `compose-concentrated`)."""
+    """The sum of rhos (theorem `compose-zcdp`)."""
 
     def __init__(self, budget: Concentrated) -> None:
         _a_budget(budget, Concentrated)
@@ -168,7 +168,7 @@ class ConcentratedFilter(Filter):
 
 
 class GaussianFilter(Filter):
-    """The sum of mu^2 (theorem `compose-gaussian`), for Gaussian releases."""
+    """The sum of mu^2 (theorem `compose-gdp`), for Gaussian releases."""
 
     def __init__(self, budget: GaussianDP) -> None:
         _a_budget(budget, GaussianDP)

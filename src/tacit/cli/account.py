@@ -14,7 +14,7 @@ from tacit.errors import EmptyComposition, InvalidParameter
 
 if TYPE_CHECKING:
     from tacit.accounting.events import Event
-    from tacit.accounting.words import Described
+    from tacit.accounting.text import Described
 
 __all__ = ["account", "calibrate"]
 
@@ -123,7 +123,7 @@ def calibrate(
 
 
 def _described(lines: list[str], path: Path | None) -> list[Described]:
-    from tacit.accounting.words import parse
+    from tacit.accounting.text import parse
 
     found = [parse(line) for line in lines]
     if path is not None:
@@ -137,7 +137,7 @@ def _described(lines: list[str], path: Path | None) -> list[Described]:
 
 def _from_file(path: Path) -> list[Described]:
     """A list of events: lines in words, or tables with `kind` and named values."""
-    from tacit.accounting.words import describe, parse
+    from tacit.accounting.text import describe, parse
     from tacit.curator.toml import parse_toml, read_text
 
     text = read_text(path, parameter="events")

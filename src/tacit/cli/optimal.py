@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tacit.risk.certificate import Certificate
     from tacit.risk.count import OptimalCount
     from tacit.risk.finite import OptimalFinite
-    from tacit.risk.losses import Loss
+    from tacit.risk.loss_functions import Loss
 
 __all__ = ["optimal"]
 
@@ -55,7 +55,7 @@ def count(
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
     """The best mechanism for a count on 0..n, its risk, and what no mechanism can go below."""
-    from tacit.risk.losses import LOSSES, as_loss
+    from tacit.risk.loss_functions import LOSSES, as_loss
     from tacit.risk.parameters import criterion_parameter, epsilon_level, range_parameter
     from tacit.risk.solve import is_compact, solve_compact
 
@@ -92,7 +92,7 @@ def count(
         "theorem": certificate.theorem,
     }
     if out is not None and made is not None:
-        whole = {**told, "mechanism": made.noise_law, "prior": certificate.prior.tolist()}
+        whole = {**told, "mechanism": made.noise_distribution, "prior": certificate.prior.tolist()}
         write_whole(out, lambda path: _write(path, whole))
         told["out"] = str(out)
     if plot is not None:

@@ -43,7 +43,7 @@ def normal_quantile(confidence: float, coordinates: int = 1) -> float:
 @lru_cache(maxsize=1024)
 def _laplace_quantile(l1: int, epsilon: Fraction, confidence: Fraction, coordinates: int) -> int:
     """Certified by a search in ball arithmetic, and asked for several times in one release."""
-    law = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(l1)).law
+    law = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(l1)).distribution
     return int(law.error_bound(confidence=confidence, coordinates=coordinates))
 
 
@@ -129,7 +129,7 @@ class Block:
         if self.law == "laplace":
             return _laplace_quantile(self.l1, self.level, confidence, coordinates)
         if self.law == "staircase":
-            law = Staircase(epsilon=self.level, sensitivity=L1(self.l1)).law
+            law = Staircase(epsilon=self.level, sensitivity=L1(self.l1)).distribution
             return int(law.error_bound(confidence=confidence, coordinates=coordinates))
         # |round(Z)| <= t if and only if |Z| < t + 1/2.
         return max(0, math.ceil(normal_quantile(float(confidence), coordinates) * self.scale - 0.5))
@@ -170,7 +170,7 @@ class Block:
             }
             norm = {"norm": "L1", "steps": self.l1}
         elif self.law == "staircase":
-            plateau = str(self._pure().noise_law["plateau_steps"])
+            plateau = str(self._pure().noise_distribution["plateau_steps"])
             said = {"law": "staircase", "epsilon": str(self.level), "plateau_steps": plateau}
             norm = {"norm": "L1", "steps": self.l1}
         else:

@@ -12,7 +12,7 @@ from tacit.accounting.codec import to_record
 from tacit.curator.binding import bound
 from tacit.curator.plan import Plan, Planned
 from tacit.curator.sampling import DECLARED
-from tacit.curator.words import beyond_groups
+from tacit.curator.text import beyond_groups
 from tacit.ledger.canonical import sha256
 from tacit.sources.aggregates import Squares, Steps
 
@@ -49,7 +49,7 @@ def certify(
     question, treatment = planned.question, planned.treatment
     theorems = dict.fromkeys([*treatment.theorems, plan.charged.theorem, "post-processing"])
     if made["data"]["bounded"]:
-        theorems["keyed-bounding"] = None
+        theorems["contribution-bounding"] = None
     theorems["contribution-polytopes"] = None
     content = {
         "format": FORMAT,

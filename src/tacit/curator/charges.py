@@ -65,9 +65,7 @@ def charge(
             return _approximate(costs, neighbours, shared)
         case Concentrated():
             total = sum((_rho(c) for c in costs), Fraction(0))
-            return Charged(
-                bound=Concentrated(rho=up(total)), exact={"rho": total}, theorem="compose-concentrated"
-            )
+            return Charged(bound=Concentrated(rho=up(total)), exact={"rho": total}, theorem="compose-zcdp")
         case GaussianDP():
             return _gaussian(costs)
         case Renyi():
@@ -128,7 +126,7 @@ def _sums(costs: Sequence[Treatment], shared: Shared | None) -> _Sums:
     at = delta + max(shared.delta, spent)
     if own is None and shared.epsilon is not None:
         # Divided as squares of mu: the asked price holds for them together.
-        own, spent, theorem = shared.epsilon, shared.delta, "compose-gaussian"
+        own, spent, theorem = shared.epsilon, shared.delta, "compose-gdp"
     together = None if epsilon is None or own is None else epsilon + own
     return _Sums(epsilon=together, delta=delta + spent, at=at, theorem=theorem)
 
@@ -216,4 +214,4 @@ def _gaussian(costs: Sequence[Treatment]) -> Charged:
                 )
             square += Fraction(convert(Pure(epsilon=epsilon), GaussianDP).mu) ** 2
     total = square
-    return Charged(bound=GaussianDP(mu=upper(lambda: ball(total).sqrt())), theorem="compose-gaussian")
+    return Charged(bound=GaussianDP(mu=upper(lambda: ball(total).sqrt())), theorem="compose-gdp")

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tacit.curator.blocks import Block
+from tacit.curator.clamping import treat_clamping_bounds
 from tacit.curator.fitted import fitted
 from tacit.curator.keys import treat_keys
 from tacit.curator.prices import Price
 from tacit.curator.ranks import treat_ranks
-from tacit.curator.rough import treat_bounds
 from tacit.curator.sparse import treat_sparse
 from tacit.curator.treatments import Treatment, cells_of, compared, groups_of, pure_within, treat
 from tacit.guarantees import Bound
@@ -27,7 +27,7 @@ from tacit.statistics.forms import Average, Linear
 __all__ = ["candidates", "choose", "needs_delta"]
 
 FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
-    "ranks": treat_ranks, "rough bounds": treat_bounds, "thresholds": treat_sparse,
+    "ranks": treat_ranks, "clamping bounds": treat_clamping_bounds, "thresholds": treat_sparse,
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999

@@ -2,7 +2,7 @@
 
 Pure epsilons, and rhos, are divided in proportion. An (epsilon, delta) is divided in two ways at once. Some releases
 pay in epsilon, each its share; the others divide the largest mu that keeps to what is left, mu^2 in proportion, since
-Gaussian bounds compose to exactly the root of the sum of squares (theorem `compose-gaussian`). Who pays how follows
+Gaussian bounds compose to exactly the root of the sum of squares (theorem `compose-gdp`). Who pays how follows
 from what each gains: releases are put in the order of (error of pure noise) / (error of Gaussian noise), and of all
 cuts through this order the one with the least mean of log errors is taken. Every statistic counts once: counts, sums
 and means by the quantile of their noise, quantiles by the error of their ranks. Releases that need a delta of their

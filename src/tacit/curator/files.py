@@ -31,7 +31,7 @@ from tacit.sources.tables import ENGINES
 __all__ = ["KINDS", "PlanFile", "read_plan"]
 
 KINDS: dict[str, Callable[..., Any]] = {
-    "bounds": statistics.bounds,
+    "clamping_bounds": statistics.clamping_bounds,
     "contingency": statistics.contingency,
     "count": statistics.count,
     "hierarchy": statistics.hierarchy,

@@ -62,7 +62,7 @@ class Fitted(Treatment):
         noise = ("rounded-gaussian",) if self.gaussian else ("discrete-laplace", "laplace")
         if len(self.events) == 1:
             return noise
-        return (*noise, "linear-strategies", "compose-gaussian" if self.gaussian else "compose-pure")
+        return (*noise, "linear-strategies", "compose-gdp" if self.gaussian else "compose-pure")
 
     @property
     def pure(self) -> Fraction | None:
@@ -116,7 +116,7 @@ class Fitted(Treatment):
 
     def describe(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
-        return {"noise": [self.mechanism.noise_law], "chosen": self.reason, "numerical_delta": 0.0}
+        return {"noise": [self.mechanism.noise_distribution], "chosen": self.reason, "numerical_delta": 0.0}
 
     def variances(self) -> dict[str, float]:
         """The mean variance of a cell of each part."""

@@ -110,7 +110,7 @@ class Selected(Treatment):
 
     def describe(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
-        noise = [{"selection": self.selection.method, **self.selection.noise_law}]
+        noise = [{"selection": self.selection.method, **self.selection.noise_distribution}]
         noise += [b.describe() for b in self.blocks]
         return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
 
@@ -225,7 +225,7 @@ def _first(reached: Any, low: Any, high: Any) -> Any:
 def _noise(selection: PartitionSelection) -> tuple[Any, int, int]:
     """ln Pr[noise >= t], the threshold, and how far the noise reaches."""
     if isinstance(selection, OptimalSelection):
-        law = selection.law
+        law = selection.distribution
         table = np.log(np.array([float(Fraction(r, law.reached[-1])) for r in law.reached]))
 
         def survival(t: Any) -> Any:

@@ -24,8 +24,8 @@ from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
 from tacit.errors import EmptyComposition
 from tacit.guarantees import Bound, Guarantee, Unit
+from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.declarations import FIXED_PARAMETERS
-from tacit.guarantees.given import instance, listed
 from tacit.ledger.canonical import canonical, canonical_table, sha256
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
@@ -88,12 +88,12 @@ class Plan:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        from tacit.curator.words import plan_text
+        from tacit.curator.text import plan_text
 
         return plan_text(self)
 
     def _repr_html_(self) -> str:
-        from tacit.curator.words import plan_html
+        from tacit.curator.text import plan_html
 
         return plan_html(self)
 

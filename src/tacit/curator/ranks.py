@@ -96,7 +96,7 @@ class Ranks(Treatment):
 
     def describe(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
-        return {"noise": [self.mechanism.noise_law], "chosen": self.reason, "numerical_delta": 0.0}
+        return {"noise": [self.mechanism.noise_distribution], "chosen": self.reason, "numerical_delta": 0.0}
 
     @property
     def log_error(self) -> float:

@@ -140,14 +140,14 @@ class Release:
         return json_text(self.certificate)
 
     def __str__(self) -> str:
-        from tacit.curator.words import release_text
+        from tacit.curator.text import release_text
 
         return release_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from tacit.curator.words import release_html
+        from tacit.curator.text import release_html
 
         return release_html(self)
 

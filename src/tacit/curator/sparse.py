@@ -111,7 +111,7 @@ class Sparse(Treatment):
     ) -> Estimate:
         """Intervals given that a cell passed the threshold: an empty cell that passed was lucky."""
         value = np.asarray(noisy.parts["count"])
-        law: Any = self.mechanism.noise.law
+        law: Any = self.mechanism.noise.distribution
         scale = float(law.std)
 
         def log_survival(t: Any) -> Any:
@@ -134,7 +134,7 @@ class Sparse(Treatment):
 
     def describe(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
-        return {"noise": [self.mechanism.noise_law], "chosen": self.reason, "numerical_delta": 0.0}
+        return {"noise": [self.mechanism.noise_distribution], "chosen": self.reason, "numerical_delta": 0.0}
 
     @property
     def covers(self) -> str:

@@ -77,7 +77,7 @@ class Treatment:
         """What the claim rests on."""
         found = [t for b in self.blocks for t in b.theorems]
         if len(self.blocks) > 1:
-            found.append("compose-pure" if self.pure is not None else "compose-gaussian")
+            found.append("compose-pure" if self.pure is not None else "compose-gdp")
         return tuple(dict.fromkeys(found))
 
     @property
@@ -292,7 +292,7 @@ def _inverse(cost: object, target: Fraction) -> Fraction:
 
 
 def _epsilon_of_mu(mu_squared: Fraction) -> Fraction:
-    """The pure epsilon inside mu: Phi(mu / 2) = e^epsilon / (1 + e^epsilon), rounded down (`pure-to-gaussian`)."""
+    """The pure epsilon inside mu: Phi(mu / 2) = e^epsilon / (1 + e^epsilon), rounded down (`pure-to-gdp`)."""
 
     def formula() -> object:
         half = ball(mu_squared).sqrt() / 2

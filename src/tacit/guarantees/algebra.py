@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.checks import flag
+from tacit.guarantees.arguments import how_many, instance
 from tacit.guarantees.bounds import Bound, Profile
 from tacit.guarantees.conditions import Always, Condition
 from tacit.guarantees.declarations import (
@@ -18,7 +19,6 @@ from tacit.guarantees.declarations import (
     MUTUAL_KNOWLEDGE,
     PARTS_ARE_GROUPS,
 )
-from tacit.guarantees.given import how_many, instance
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.laws import conditions as condition_laws
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound

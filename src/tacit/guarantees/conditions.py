@@ -20,7 +20,7 @@ from enum import StrEnum
 from tacit.errors import NoLaw, UnknownName
 from tacit.exact.checks import probability, settle, text
 from tacit.exact.rounding import sum_up
-from tacit.guarantees.given import how_many
+from tacit.guarantees.arguments import how_many
 
 __all__ = ["Always", "BoundedAdversary", "Condition", "Indistinguishability", "Priors", "RandomData"]
 

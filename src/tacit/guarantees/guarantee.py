@@ -9,6 +9,7 @@ from typing import Any
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.checks import text
 from tacit.guarantees import readings
+from tacit.guarantees.arguments import how_many, instance, listed
 from tacit.guarantees.bounds import Bound
 from tacit.guarantees.conditions import (
     Always,
@@ -19,7 +20,6 @@ from tacit.guarantees.conditions import (
 )
 from tacit.guarantees.declarations import SECRET_SAMPLE
 from tacit.guarantees.explain import explain
-from tacit.guarantees.given import how_many, instance, listed
 from tacit.guarantees.implication import Implication, bound_implies
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
 from tacit.guarantees.laws.conditions import sim_to_ind

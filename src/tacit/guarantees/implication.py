@@ -86,11 +86,11 @@ def _pointwise(known: Bound, wanted: Pointwise) -> Implication:
         return Implication(holds=True, chain=(*verdict.chain, "pure-to-approximate"))
     if wanted.delta > 0:
         try:
-            reached = convert(known, Pointwise, delta=float(wanted.delta), law="curve-to-pointwise")
+            reached = convert(known, Pointwise, delta=float(wanted.delta), law="profile-to-pointwise")
         except NoLaw as problem:
             return Implication(holds=False, reason=problem.message)
         if reached.epsilon <= wanted.epsilon:
-            return Implication(holds=True, chain=(*_curve_theorem(known), "curve-to-pointwise"))
+            return Implication(holds=True, chain=(*_curve_theorem(known), "profile-to-pointwise"))
     return Implication(
         holds=False, reason="its curve does not show that the loss is so small with that probability"
     )
@@ -105,7 +105,7 @@ def _converted(
         # A pure epsilon hides in every bound that is finite at delta = 0.
         hidden = known._epsilon(0.0)
         if isinstance(known, GaussianDP) and kind is Concentrated:
-            chain = ("gaussian-to-concentrated",)
+            chain = ("gdp-to-zcdp",)
         elif math.isfinite(hidden):
             chain = (*(() if isinstance(known, Pure) else _pure_theorem(known)), f"pure-to-{kind.kind}")
             known = Pure(epsilon=hidden)
@@ -166,7 +166,7 @@ def _curve_theorem(bound: Bound) -> tuple[str, ...]:
         Pointwise: ("pointwise-to-approximate", "approximate-profile"),
         Approximate: ("approximate-profile",),
         GaussianDP: ("gaussian-profile",),
-        Concentrated: ("concentrated-to-approximate",),
+        Concentrated: ("zcdp-to-approximate",),
         Renyi: ("renyi-to-approximate",),
         Profile: ("dominating-pair",),
     }
@@ -176,8 +176,8 @@ def _curve_theorem(bound: Bound) -> tuple[str, ...]:
 def _renyi_theorem(bound: Bound) -> tuple[str, ...]:
     names: dict[type[Bound], tuple[str, ...]] = {
         Pure: ("pure-to-renyi",),
-        GaussianDP: ("gaussian-to-concentrated", "concentrated-to-renyi"),
-        Concentrated: ("concentrated-to-renyi",),
+        GaussianDP: ("gdp-to-zcdp", "zcdp-to-renyi"),
+        Concentrated: ("zcdp-to-renyi",),
         Renyi: ("renyi-interpolation",),
         Profile: ("dominating-pair",),
     }

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from tacit.errors import NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, probability
+from tacit.guarantees.arguments import instance
 from tacit.guarantees.bounds import Approximate, Bound, GaussianDP, Pure
 from tacit.guarantees.bounds.gaussian import normal_cdf
-from tacit.guarantees.given import instance
 from tacit.guarantees.laws.registry import law
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-@law("test-power", operation="meaning")
+@law("trade-off-curve", operation="meaning")
 def power(bound: Bound, size: float) -> float:
     """The largest power of a test, of this size, of 'the unit's data are x' against 'they are x''.
 

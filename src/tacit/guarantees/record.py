@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
+from tacit.guarantees.arguments import instance
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,
@@ -17,7 +18,6 @@ from tacit.guarantees.bounds import (
     Renyi,
 )
 from tacit.guarantees.conditions import Always, BoundedAdversary, Condition, Priors, RandomData
-from tacit.guarantees.given import instance
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Coupled, GroupOf, People, Rows, Unit
 

@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
 from tacit.exact.checks import settle, text
-from tacit.guarantees.given import how_many, instance
+from tacit.guarantees.arguments import how_many, instance
 
 __all__ = [
     "Coupled",

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import InvalidParameter, LedgerError, TacitError
 from tacit.exact.checks import flag, whole
 from tacit.guarantees import Bound, Guarantee
-from tacit.guarantees.given import instance
+from tacit.guarantees.arguments import instance
 from tacit.ledger import budget as totals
 from tacit.ledger.book import Book, answer_name, closed_name, now
 from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total

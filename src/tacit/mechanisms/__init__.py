@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit.mechanisms.base import AdditiveMechanism, Mechanism
 from tacit.mechanisms.bodies import Box, Simplex, gauge
+from tacit.mechanisms.clamping_bounds import FoundBounds
 from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeTree
 from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
 from tacit.mechanisms.exponential import Chosen, Exponential
@@ -25,7 +26,6 @@ from tacit.mechanisms.quantile_selection import QuantileSelection
 from tacit.mechanisms.quantiles import NoisyQuantiles
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseComparison
 from tacit.mechanisms.ranges import RangeTree, TreeCounts
-from tacit.mechanisms.rough_bounds import RoughBounds
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.selection import Selected, Selection
 from tacit.mechanisms.sensitivity import L1, L2, CountSensitivity, Linf, Score, Sensitivity
@@ -55,6 +55,7 @@ __all__ = [
     "CumulativeGaussian",
     "CumulativeTree",
     "Exponential",
+    "FoundBounds",
     "Gamma",
     "Gauge",
     "Gaussian",
@@ -87,7 +88,6 @@ __all__ = [
     "Released",
     "ReleasedTables",
     "ResponseComparison",
-    "RoughBounds",
     "RoundedGaussian",
     "Score",
     "Selected",

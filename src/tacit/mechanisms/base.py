@@ -83,7 +83,7 @@ class Mechanism(ABC):
 
     @property
     @abstractmethod
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         """The law of the noise for a certificate: plain JSON values, exact numbers as strings."""
 
     @property

@@ -58,7 +58,7 @@ def block_mechanism(
 
 
 def composed_bound(mechanisms: Sequence[Mechanism | None]) -> Bound:
-    """Pure epsilons add; the squares of mu add (theorems compose-pure, compose-gaussian)."""
+    """Pure epsilons add; the squares of mu add (theorems compose-pure, compose-gdp)."""
     bounds = [m.bound for m in mechanisms if m is not None]
     if len(bounds) == 1:
         return bounds[0]

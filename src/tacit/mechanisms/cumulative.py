@@ -235,7 +235,7 @@ class CumulativeTree(Cumulative):
         return Fraction(1, 1 << bits)
 
     @property
-    def law(self) -> DiscreteLaplace:
+    def distribution(self) -> DiscreteLaplace:
         """The law of one node's noise, in grid steps."""
         return DiscreteLaplace(noise_scale=self.noise_scale / self.spacing)
 
@@ -249,9 +249,9 @@ class CumulativeTree(Cumulative):
         return events.PureEvent(epsilon=float(self.bound.epsilon))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "discrete Laplace on a tree of counts",
+            "distribution": "discrete Laplace on a tree of counts",
             "noise_scale": shown(self.noise_scale),
             "widths": list(self.widths),
             "spacing": shown(self.spacing),
@@ -260,7 +260,7 @@ class CumulativeTree(Cumulative):
 
     def release(self, counts: npt.ArrayLike, *, source: Source | None = None) -> Cumulated:
         source = source if source is not None else default_source()
-        array, law, factor = self._histogram(counts), self.law, int(1 / self.spacing)
+        array, law, factor = self._histogram(counts), self.distribution, int(1 / self.spacing)
         cells, k = array.shape[:-1], self.bins
         largest = max(abs(int(array.max())), abs(int(array.min()))) if array.size else 0
         if (largest * factor + 64 * law.noise_scale) * 2 * k >= SMALL:

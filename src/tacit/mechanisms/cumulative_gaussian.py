@@ -162,9 +162,9 @@ class CumulativeGaussian(Cumulative):
         return self._inner.event
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "Gaussian, rounded, under the square root of the summation matrix",
+            "distribution": "Gaussian, rounded, under the square root of the summation matrix",
             "noise_std": shown(exact_parameter("noise_std", self.noise_std)),
             "coefficient_bits": self.bits,
             "spacing": "1",

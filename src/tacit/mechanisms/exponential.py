@@ -149,19 +149,19 @@ class Exponential(SelectionMechanism):
         return events.ExponentialEvent(epsilon=float(self.bound.epsilon))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
-        return {"law": "exponential mechanism", "rate": shown(self.rate), "exact": True}
+    def noise_distribution(self) -> dict[str, Any]:
+        return {"distribution": "exponential mechanism", "rate": shown(self.rate), "exact": True}
 
-    def _law(self, scores: list[Fraction]) -> Categorical:
+    def _distribution(self, scores: list[Fraction]) -> Categorical:
         best = max(scores)
         return Categorical(log_weights=[(s - best) * self.rate for s in scores])
 
     def _choose(self, scores: list[Fraction], source: Source) -> int:
-        return int(self._law(scores).sample(source=source))
+        return int(self._distribution(scores).sample(source=source))
 
     def probabilities(self, scores: Sequence[Exact] | npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         exact = exact_scores(scores)
-        law = self._law(exact)
+        law = self._distribution(exact)
         with precision(128):
             return np.array([float(law.probability_ball(i).mid()) for i in range(len(exact))])
 

@@ -69,9 +69,9 @@ class Gamma(Radial):
         return Pure(epsilon=up(euclidean_size(self.sensitivity, self.step) / self._scale))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "Euclidean Laplace, rounded",
+            "distribution": "Euclidean Laplace, rounded",
             "noise_scale": shown(self._scale),
             "dimension": self.coordinates,
             "spacing": shown(self.step),

@@ -130,14 +130,14 @@ class Gaussian(AdditiveMechanism):
         return Fraction(self.spacing)
 
     @property
-    def law(self) -> DiscreteGaussian:
+    def distribution(self) -> DiscreteGaussian:
         """The law of one coordinate's noise, in grid steps."""
         return DiscreteGaussian(noise_std=exact_parameter("noise_std", self.noise_std) / self.step)
 
     @property
     def rho(self) -> float:
         """sensitivity^2 / (2 noise_std^2), rounded up: zero-concentrated privacy, any dimension."""
-        return up(Fraction(self.sensitivity.squared_steps(self.step)) / (2 * self.law.parameter))
+        return up(Fraction(self.sensitivity.squared_steps(self.step)) / (2 * self.distribution.parameter))
 
     @property
     def patterns(self) -> list[tuple[int, ...]]:
@@ -149,7 +149,7 @@ class Gaussian(AdditiveMechanism):
         return self.profile if self.patterns and self._summable() else Concentrated(rho=self.rho)
 
     def _summable(self) -> bool:
-        return float(self.law.noise_std) <= PAIR_STD
+        return float(self.distribution.noise_std) <= PAIR_STD
 
     @property
     def profile(self) -> Profile:
@@ -163,7 +163,7 @@ class Gaussian(AdditiveMechanism):
                 reason="the sensitivity allows too many different integer moves",
                 hint="use the concentrated bound, a coarser grid, or RoundedGaussian, whose curve is known",
             )
-        std = -up(-Fraction(self.law.noise_std))
+        std = -up(-Fraction(self.distribution.noise_std))
 
         def one(shift: int) -> Profile:
             return Profile.of_pair(DiscreteGaussianPair(noise_std=std, sensitivity=shift))
@@ -182,7 +182,9 @@ class Gaussian(AdditiveMechanism):
         if exact < 0:
             raise InvalidParameter(parameter="epsilon", value=epsilon, must="be at least 0")
         if self.dimension == 1:
-            return scalar_delta(self.law, math.isqrt(self.sensitivity.squared_steps(self.step)), exact)
+            return scalar_delta(
+                self.distribution, math.isqrt(self.sensitivity.squared_steps(self.step)), exact
+            )
         return self.bound.delta_at(up(exact))
 
     @property
@@ -190,14 +192,14 @@ class Gaussian(AdditiveMechanism):
         """Discrete Gaussian noise where one coordinate moves by a known number of steps; else its rho."""
         if self._summable() and len(self.patterns) == 1 and len(self.patterns[0]) == 1:
             steps = self.patterns[0][0]
-            std = Fraction(self.law.noise_std)
+            std = Fraction(self.distribution.noise_std)
             return events.DiscreteGaussianEvent(noise_multiplier=-up(-std / steps), sensitivity=steps)
         return events.ConcentratedEvent(rho=self.rho)
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "discrete Gaussian",
+            "distribution": "discrete Gaussian",
             "noise_std": shown(exact_parameter("noise_std", self.noise_std)),
             "spacing": shown(self.step),
             "exact": True,
@@ -207,14 +209,14 @@ class Gaussian(AdditiveMechanism):
         return at_most(values, self.dimension)
 
     def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
-        return self.law.sample(size=shape, source=source)
+        return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
         """E |X| = 2 spacing sum_{k >= 1} Pr[X >= k]; sqrt(2/pi) noise_std + spacing / 4 bounds it on fine grids."""
-        std, step = Fraction(self.law.noise_std), self.step
+        std, step = Fraction(self.distribution.noise_std), self.step
         if std <= 64:
             with precision(128):
-                terms = [self.law.survival_ball(k) for k in range(1, math.ceil(16 * std) + 24)]
+                terms = [self.distribution.survival_ball(k) for k in range(1, math.ceil(16 * std) + 24)]
                 total = sum(terms, ball(0)) * 2 * ball(step)
             return upper(lambda: total * (1 + ball(Fraction(1, 10**30))))
         # Sum of k e^{-k^2/2v} <= v + 1/12 by Euler-Maclaurin, over Z >= sqrt(2 pi v).
@@ -234,7 +236,7 @@ class Gaussian(AdditiveMechanism):
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
         """The least grid value t with Pr[max_i |X_i| <= t] >= confidence, exactly."""
         level, d = confidence_level(confidence), dimension_parameter(dimension)
-        return in_units(self.law.error_bound(confidence=level, coordinates=d), self.step)
+        return in_units(self.distribution.error_bound(confidence=level, coordinates=d), self.step)
 
 
 def delta_parameter(value: object) -> float:

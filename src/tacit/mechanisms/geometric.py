@@ -64,7 +64,7 @@ class Geometric(AdditiveMechanism):
         return _ONE
 
     @property
-    def law(self) -> DiscreteLaplace:
+    def distribution(self) -> DiscreteLaplace:
         """The law of the noise."""
         return DiscreteLaplace(noise_scale=self.sensitivity.exact / epsilon_parameter(self.epsilon))
 
@@ -79,7 +79,7 @@ class Geometric(AdditiveMechanism):
         from tacit.pld import DiscreteLaplacePair
 
         return Profile.of_pair(
-            DiscreteLaplacePair(rate=up(self.law.rate), sensitivity=int(self.sensitivity.value))
+            DiscreteLaplacePair(rate=up(self.distribution.rate), sensitivity=int(self.sensitivity.value))
         )
 
     @property
@@ -90,9 +90,9 @@ class Geometric(AdditiveMechanism):
         )
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "two-sided geometric",
+            "distribution": "two-sided geometric",
             "noise_scale": shown(self.sensitivity.exact / epsilon_parameter(self.epsilon)),
             "spacing": "1",
             "exact": True,
@@ -102,21 +102,21 @@ class Geometric(AdditiveMechanism):
         return one_value(values, "geometric")
 
     def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
-        return self.law.sample(size=shape, source=source)
+        return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
         """E |X| = 1 / sinh(epsilon / sensitivity), which is also the minimax risk over all long ranges."""
-        rate = self.law.rate
+        rate = self.distribution.rate
         return upper(lambda: 1 / ball(rate).sinh())
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
         """The least integer t with Pr[|X| <= t] >= confidence."""
-        return in_units(self.law.error_bound(confidence=confidence_level(confidence)), _ONE)
+        return in_units(self.distribution.error_bound(confidence=confidence_level(confidence)), _ONE)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
         """For `dimension` counts released side by side (which composes their epsilons)."""
         level, d = confidence_level(confidence), dimension_parameter(dimension)
-        return in_units(self.law.error_bound(confidence=level, coordinates=d), _ONE)
+        return in_units(self.distribution.error_bound(confidence=level, coordinates=d), _ONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ class TruncatedGeometric(Mechanism):
             )
 
     @property
-    def law(self) -> DiscreteLaplace:
+    def distribution(self) -> DiscreteLaplace:
         """The law of the noise before clamping."""
         return DiscreteLaplace(noise_scale=self.sensitivity.exact / epsilon_parameter(self.epsilon))
 
@@ -164,9 +164,9 @@ class TruncatedGeometric(Mechanism):
         )
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "truncated geometric",
+            "distribution": "truncated geometric",
             "noise_scale": shown(self.sensitivity.exact / epsilon_parameter(self.epsilon)),
             "spacing": "1",
             "low": int(self.low),
@@ -179,7 +179,7 @@ class TruncatedGeometric(Mechanism):
         source = source if source is not None else default_source()
         array = one_value(values, "truncated geometric")
         clamp = np.vectorize(lambda v: min(max(int(v), self.low), self.high), otypes=[object])
-        noisy = add_exact(clamp(array), self.law.sample(size=array.shape, source=source))
+        noisy = add_exact(clamp(array), self.distribution.sample(size=array.shape, source=source))
         out = clamp(noisy)
         fits = self.low >= -(1 << 63) and self.high < 1 << 63
         return Released(
@@ -192,13 +192,17 @@ class TruncatedGeometric(Mechanism):
         if not self.low <= output <= self.high:
             return 0.0, 0.0
         if output == self.high:
-            return self.law.survival(output - x)
-        return self.law.cumulative(output - x) if output == self.low else self.law.probability(output - x)
+            return self.distribution.survival(output - x)
+        return (
+            self.distribution.cumulative(output - x)
+            if output == self.low
+            else self.distribution.probability(output - x)
+        )
 
     def expected_error(self, *, count: int | None = None) -> float:
         """E |Y - x| = q (2 - q^(x - low) - q^(high - x)) / (1 - q^2); without a count, the worst: the middle."""
         x = (self.low + self.high) // 2 if count is None else min(max(count, self.low), self.high)
-        rate = self.law.rate
+        rate = self.distribution.rate
 
         def formula() -> Any:
             a = ball(rate)
@@ -211,15 +215,15 @@ class TruncatedGeometric(Mechanism):
         """The least t with Pr[|Y - x| <= t] >= confidence for every count x; the worst x is in the middle."""
         level = confidence_level(confidence)
         width = self.high - self.low
-        both = self.law.error_bound(confidence=level)
+        both = self.distribution.error_bound(confidence=level)
         if 2 * (both + 1) <= width:
             return in_units(both, _ONE)
         # From width/2 steps on no count can be missed on both sides: one tail, Pr[X > t] = q^(t+1)/(1+q).
-        one = max(width // 2, self.law.quantile(level))
+        one = max(width // 2, self.distribution.quantile(level))
         return in_units(min(one, both, width), _ONE)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
         """For `dimension` counts side by side: the untruncated bound, cut at the length of the range."""
         level, d = confidence_level(confidence), dimension_parameter(dimension)
-        t = self.law.error_bound(confidence=level, coordinates=d)
+        t = self.distribution.error_bound(confidence=level, coordinates=d)
         return in_units(min(t, self.high - self.low), _ONE)

@@ -118,9 +118,9 @@ class IntervalExponential(Mechanism):
         return Pure(epsilon=upper(formula))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "exponential mechanism on an interval",
+            "distribution": "exponential mechanism on an interval",
             "noise_scale": shown(exact_parameter("noise_scale", self.noise_scale)),
             "low": shown(Fraction(self.low)),
             "high": shown(Fraction(self.high)),
@@ -128,7 +128,7 @@ class IntervalExponential(Mechanism):
             "exact": True,
         }
 
-    def law(self, centre: int) -> ComputableDistribution:
+    def distribution(self, centre: int) -> ComputableDistribution:
         """The law of the output, in grid steps above `low`, for a true value `centre` steps above `low`."""
         width, c, rate = self._width, min(max(int(centre), 0), self._width), self.rate
 
@@ -148,7 +148,9 @@ class IntervalExponential(Mechanism):
         """A grid point of the interval; the value is clamped to it first."""
         source = source if source is not None else default_source()
         array = one_value(values, "interval exponential")
-        drawn = int(self.law(int(array.ravel()[0]) - self._first).sample(source=source)) + self._first
+        drawn = (
+            int(self.distribution(int(array.ravel()[0]) - self._first).sample(source=source)) + self._first
+        )
         dtype = np.int64 if -(1 << 63) <= drawn < 1 << 63 else object
         return Released(
             values=np.array(drawn, dtype=dtype).reshape(array.shape),

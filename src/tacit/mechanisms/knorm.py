@@ -80,9 +80,9 @@ class KNorm(Radial):
         return Approximate(epsilon=epsilon, delta=upper(lambda: (1 + ball(epsilon).exp()) * ball(cost)))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "K-norm, rounded",
+            "distribution": "K-norm, rounded",
             "body": type(self.body).__name__,
             "noise_scale": shown(self._scale),
             "dimension": self.coordinates,
@@ -146,9 +146,9 @@ class KNormDifference(ShapedMechanism):
         return Pure(epsilon=up(_moved(self.sensitivity) / self._scale))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "difference of K-norm noises, rounded",
+            "distribution": "difference of K-norm noises, rounded",
             "body": type(self.sensitivity.body).__name__,
             "noise_scale": shown(self._scale),
             "dimension": self.coordinates,
@@ -158,7 +158,7 @@ class KNormDifference(ShapedMechanism):
 
     def _draw(self, source: Source) -> GridVector:
         one = KNormVector(body=self.sensitivity.body, noise_scale=self._scale)
-        return Difference(law=one).sample(spacing=self.step, source=source)
+        return Difference(distribution=one).sample(spacing=self.step, source=source)
 
     def _one(self) -> _Side:
         return _Side(shape=self.sensitivity.body, noise_scale=self._scale, spacing=self.step)
@@ -209,5 +209,5 @@ class _Side(Radial):
         raise NotImplementedError
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {}

@@ -75,13 +75,13 @@ class Laplace(AdditiveMechanism):
         return Fraction(self.spacing)
 
     @property
-    def law(self) -> DiscreteLaplace:
+    def distribution(self) -> DiscreteLaplace:
         """The law of one coordinate's noise, in grid steps."""
         return DiscreteLaplace(noise_scale=exact_parameter("noise_scale", self.noise_scale) / self.step)
 
     @property
     def bound(self) -> Pure:
-        return Pure(epsilon=up(self.law.rate * self.sensitivity.steps(self.step)))
+        return Pure(epsilon=up(self.distribution.rate * self.sensitivity.steps(self.step)))
 
     @property
     def profile(self) -> Profile:
@@ -92,43 +92,43 @@ class Laplace(AdditiveMechanism):
         steps = self.sensitivity.steps(self.step)
         if steps > _DIRECT_TERMS:
             # The curve of the discrete law is above the continuous one; this shift covers the difference.
-            rate, epsilon = self.law.rate, self.law.rate * steps
+            rate, epsilon = self.distribution.rate, self.distribution.rate * steps
             wider = upper(lambda: ball(epsilon) + 2 * (ball(rate) / 2).cosh().log())
             return Profile.of_pair(LaplacePair(epsilon=wider))
-        return Profile.of_pair(DiscreteLaplacePair(rate=up(self.law.rate), sensitivity=steps))
+        return Profile.of_pair(DiscreteLaplacePair(rate=up(self.distribution.rate), sensitivity=steps))
 
     @property
     def event(self) -> Event:
         """Discrete Laplace noise; for moves of very many steps the continuous law that is above it."""
         steps = self.sensitivity.steps(self.step)
         if steps > _DIRECT_TERMS:
-            rate, epsilon = self.law.rate, self.law.rate * steps
+            rate, epsilon = self.distribution.rate, self.distribution.rate * steps
             return events.LaplaceEvent(
                 epsilon=upper(lambda: ball(epsilon) + 2 * (ball(rate) / 2).cosh().log())
             )
         return events.DiscreteLaplaceEvent(epsilon=float(self.bound.epsilon), sensitivity=steps)
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "discrete Laplace",
+            "distribution": "discrete Laplace",
             "noise_scale": shown(exact_parameter("noise_scale", self.noise_scale)),
             "spacing": shown(self.step),
             "exact": True,
         }
 
     def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
-        return self.law.sample(size=shape, source=source)
+        return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
         """E |X| = spacing / sinh(spacing / noise_scale); noise_scale in the limit of fine grids (Lemma 2.8)."""
-        rate, step = self.law.rate, self.step
+        rate, step = self.distribution.rate, self.step
         return upper(lambda: ball(step) / ball(rate).sinh())
 
     @property
     def noise_std(self) -> float:
         """The standard deviation: spacing sqrt(2 q) / (1 - q) = spacing / (sqrt(2) sinh(rate / 2))."""
-        rate, step = self.law.rate, self.step
+        rate, step = self.distribution.rate, self.step
         return upper(lambda: ball(step) / (ball(2).sqrt() * (ball(rate) / 2).sinh()))
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
@@ -139,7 +139,7 @@ class Laplace(AdditiveMechanism):
         """The least grid value t with Pr[max_i |X_i| <= t] >= confidence, exactly (no union bound)."""
         d = dimension_parameter(dimension)
         return in_units(
-            self.law.error_bound(confidence=confidence_level(confidence), coordinates=d), self.step
+            self.distribution.error_bound(confidence=confidence_level(confidence), coordinates=d), self.step
         )
 
     def expected_max_error(self, *, dimension: int) -> float:
@@ -151,7 +151,7 @@ class Laplace(AdditiveMechanism):
         d = dimension_parameter(dimension)
         scale, step = exact_parameter("noise_scale", self.noise_scale), self.step
         if scale <= 256 * step:
-            rate = float(self.law.rate)
+            rate = float(self.distribution.rate)
             k = np.arange(1, math.ceil((math.log(d) + 45) / rate) + 2)
             tail = 2 * np.exp(-rate * k) / (1 + math.exp(-rate))
             return float(-np.expm1(d * np.log1p(-tail)).sum() * (1 + 1e-9)) * float(step)

@@ -85,11 +85,11 @@ class Candidate:
         return tuple(m.event for m in self.mechanisms if m is not None)
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         """The laws of the noise, block by block, for a certificate."""
-        laws = [{"queries": len(a), "noise": None if m is None else m.noise_law}
+        laws = [{"queries": len(a), "noise": None if m is None else m.noise_distribution}
                 for a, m in zip(self.strategy.blocks, self.mechanisms, strict=True)]  # fmt: skip
-        return {"law": "least squares of noisy blocks", "strategy": self.name, "blocks": laws}
+        return {"distribution": "least squares of noisy blocks", "strategy": self.name, "blocks": laws}
 
     def release(self, histogram: npt.ArrayLike, *, source: Source | None = None) -> Answers:
         """M theta with noise: exact integer noise on the strategy's answers, then least squares."""

@@ -17,7 +17,7 @@ from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
-from tacit.mechanisms.partition_law import KeyLaw, delta_of_group, key_law, split
+from tacit.mechanisms.partition_distribution import KeyDistribution, delta_of_group, key_distribution, split
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Kept", "OptimalSelection", "PartitionSelection"]
@@ -152,7 +152,7 @@ class OptimalSelection(PartitionSelection):
         settle(self, delta=self.delta)
         settle(self, keys=shape_parameter("keys", self.keys), group=shape_parameter("group", self.group))
         settle(self, replaced=flag("replaced", self.replaced))
-        _ = self.law
+        _ = self.distribution
 
     @property
     def moved(self) -> int:
@@ -167,9 +167,9 @@ class OptimalSelection(PartitionSelection):
         return split(one[0], one[1], self.moved)
 
     @property
-    def law(self) -> KeyLaw:
+    def distribution(self) -> KeyDistribution:
         """The probabilities, as integers over 2^128."""
-        return key_law(*self.level)
+        return key_distribution(*self.level)
 
     @property
     def method(self) -> str:
@@ -181,29 +181,29 @@ class OptimalSelection(PartitionSelection):
         return Approximate(epsilon=up(epsilon_parameter(self.epsilon)), delta=up(selection_delta(self.delta)))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         e, d = self.level
         return {
-            "law": "optimal partition selection",
+            "distribution": "optimal partition selection",
             "key_epsilon": shown(e),
             "key_delta": shown(d),
-            "longest": len(self.law.reached),
+            "longest": len(self.distribution.reached),
             "exact": True,
         }
 
     def keep_probability(self, support: int) -> float:
         n = whole("support", support, least=0)
-        return down(self.law.kept(n)) if n else 0.0
+        return down(self.distribution.kept(n)) if n else 0.0
 
     def support_for(self, probability: Exact) -> int:
-        return self.law.first(confidence_level(probability))
+        return self.distribution.first(confidence_level(probability))
 
     def _mask(self, supports: Integers, source: Source) -> Mask:
-        return self.law.below(supports, source)
+        return self.distribution.below(supports, source)
 
     def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
-        drawn = self.law.draw(supports.shape, source)
-        return np.asarray(drawn <= supports), np.asarray(self.law.center - drawn)
+        drawn = self.distribution.draw(supports.shape, source)
+        return np.asarray(drawn <= supports), np.asarray(self.distribution.center - drawn)
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        return float(self.law.error_bound(confidence_level(confidence)))
+        return float(self.distribution.error_bound(confidence_level(confidence)))

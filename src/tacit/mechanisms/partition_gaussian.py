@@ -235,9 +235,9 @@ class GaussianSelection(PartitionSelection):
         return events.ComposedEvent(events=(noise, events.ApproximateEvent(epsilon=0.0, delta=self.new)))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "Gaussian, rounded, with a threshold",
+            "distribution": "Gaussian, rounded, with a threshold",
             "noise_std": shown(exact_parameter("noise_std", self.noise_std)),
             "threshold": self.threshold,
             "spacing": "1",

@@ -49,8 +49,8 @@ class PermuteAndFlip(SelectionMechanism):
         return events.PermuteAndFlipEvent(epsilon=float(self.bound.epsilon))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
-        return {"law": "permute-and-flip", "rate": shown(self.rate), "exact": True}
+    def noise_distribution(self) -> dict[str, Any]:
+        return {"distribution": "permute-and-flip", "rate": shown(self.rate), "exact": True}
 
     def _choose(self, scores: list[Fraction], source: Source) -> int:
         best = max(scores)

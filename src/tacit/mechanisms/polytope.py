@@ -123,9 +123,9 @@ class PolytopeNorm(ShapedMechanism):
         return Pure(epsilon=up(self.times / self._scale))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "K-norm of the hull of moves, rounded",
+            "distribution": "K-norm of the hull of moves, rounded",
             "corners": sorted({p for cone in self.cones for p in cone}),
             "noise_scale": shown(self._scale),
             "dimension": self.coordinates,
@@ -245,9 +245,9 @@ class RangeNorm(ShapedMechanism):
         return Pure(epsilon=up(self.times / self._scale))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "range norm, rounded",
+            "distribution": "range norm, rounded",
             "noise_scale": shown(self._scale),
             "dimension": self.coordinates,
             "spacing": shown(self.step),

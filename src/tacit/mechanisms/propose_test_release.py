@@ -98,18 +98,18 @@ class _ByTest(Mechanism):
         return Fraction(self.spacing)
 
     @property
-    def _test_law(self) -> DiscreteLaplace:
+    def _test_distribution(self) -> DiscreteLaplace:
         return DiscreteLaplace(noise_scale=1 / epsilon_parameter(self.test_epsilon, "test_epsilon"))
 
     @property
-    def _release_law(self) -> DiscreteLaplace:
+    def _release_distribution(self) -> DiscreteLaplace:
         steps = self.proposed.steps(self.step)
         return DiscreteLaplace(noise_scale=steps / epsilon_parameter(self.release_epsilon, "release_epsilon"))
 
     @property
     def threshold(self) -> int:
         """The least t with Pr[test noise > t] <= delta; about ln(1/2 delta) / test_epsilon."""
-        return self._test_law.quantile(1 - Fraction(delta_parameter(self.delta)))
+        return self._test_distribution.quantile(1 - Fraction(delta_parameter(self.delta)))
 
     @property
     def bound(self) -> Approximate:
@@ -118,9 +118,9 @@ class _ByTest(Mechanism):
         return Approximate(epsilon=total, delta=delta_parameter(self.delta))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "propose-test-release, discrete Laplace",
+            "distribution": "propose-test-release, discrete Laplace",
             "proposed": shown(self.proposed.exact),
             "test_epsilon": shown(Fraction(self.test_epsilon)),
             "release_epsilon": shown(Fraction(self.release_epsilon)),
@@ -141,7 +141,10 @@ class _ByTest(Mechanism):
         ordered = np.sort(integer_array(values).ravel())
         distance = self._distance(ordered)
         # Both noises are always drawn, so that the time does not tell the outcome before it is known.
-        test, noise = self._test_law.sample(source=source), self._release_law.sample(source=source)
+        test, noise = (
+            self._test_distribution.sample(source=source),
+            self._release_distribution.sample(source=source),
+        )
         passed = distance + int(test) > self.threshold
         if not passed:
             return Tested(passed=False, released=None, publishable=source.publishable)
@@ -151,24 +154,26 @@ class _ByTest(Mechanism):
 
     def passing_distance(self, confidence: Exact = 0.95) -> int:
         """The least distance to instability at which the test passes with this probability."""
-        return self.threshold + 1 + self._test_law.quantile(confidence_level(confidence))
+        return self.threshold + 1 + self._test_distribution.quantile(confidence_level(confidence))
 
     def expected_error(self) -> float:
         """E |noise| of a release, if the test passes: noise_scale = bound / release_epsilon."""
         from tacit.exact.balls import ball, upper
 
-        rate, step = self._release_law.rate, self.step
+        rate, step = self._release_distribution.rate, self.step
         return upper(lambda: ball(step) / ball(rate).sinh())
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
         """What the noise of a release stays within, if the test passes."""
-        return in_units(self._release_law.error_bound(confidence=confidence_level(confidence)), self.step)
+        return in_units(
+            self._release_distribution.error_bound(confidence=confidence_level(confidence)), self.step
+        )
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
         """For `dimension` such releases at once."""
         level = confidence_level(confidence)
         d = whole("dimension", dimension, least=1)
-        return in_units(self._release_law.error_bound(confidence=level, coordinates=d), self.step)
+        return in_units(self._release_distribution.error_bound(confidence=level, coordinates=d), self.step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

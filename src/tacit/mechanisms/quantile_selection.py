@@ -89,9 +89,9 @@ class QuantileSelection(Mechanism):
         return events.RepeatedEvent(event=self._choice.event, times=3)
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "exponential mechanism on ranks, three times",
+            "distribution": "exponential mechanism on ranks, three times",
             "rate": shown(self._choice.rate),
             "exact": True,
         }

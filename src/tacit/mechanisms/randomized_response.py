@@ -91,9 +91,9 @@ class RandomizedResponse(Mechanism):
         return events.RandomizedResponseEvent(epsilon=float(self.bound.epsilon), categories=self.categories)
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "randomised response",
+            "distribution": "randomised response",
             "epsilon": shown(epsilon_parameter(self.epsilon)),
             "categories": int(self.categories),
             "exact": True,

@@ -87,7 +87,7 @@ class RangeAnswers(TableMechanism):
         total = Fraction(0)
         for m in self._mechanisms:
             if isinstance(m, Laplace):
-                total += Fraction(m.sensitivity.steps(m.step)) / Fraction(m.law.noise_scale)
+                total += Fraction(m.sensitivity.steps(m.step)) / Fraction(m.distribution.noise_scale)
             else:
                 assert isinstance(m.sensitivity, L2)
                 total += (
@@ -97,8 +97,8 @@ class RangeAnswers(TableMechanism):
         return total
 
     @property
-    def noise_law(self) -> dict[str, Any]:
-        return {**self.noise.noise_law, "on": f"{self.cells} bins, of which the ranges are sums"}
+    def noise_distribution(self) -> dict[str, Any]:
+        return {**self.noise.noise_distribution, "on": f"{self.cells} bins, of which the ranges are sums"}
 
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
@@ -131,7 +131,7 @@ class RangeAnswers(TableMechanism):
     def _lumps(self) -> float:
         """Coarse noise is lumpy: the variance of its continuous counterpart, whose tail is above it, over its own."""
         found = [
-            (2 * float(m.law.noise_scale) ** 2, variance_of(m))
+            (2 * float(m.distribution.noise_scale) ** 2, variance_of(m))
             for m in self._mechanisms
             if isinstance(m, Laplace)
         ]

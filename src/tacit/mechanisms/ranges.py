@@ -135,10 +135,10 @@ class RangeTree:
         return tuple(m.event for m in self.mechanisms if m is not None)
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         """The laws of the noise, level by level, for a certificate."""
-        laws = [None if m is None else m.noise_law for m in self.mechanisms]
-        return {"law": "tree of sums, least squares", "branching": self.branching, "levels": laws}
+        laws = [None if m is None else m.noise_distribution for m in self.mechanisms]
+        return {"distribution": "tree of sums, least squares", "branching": self.branching, "levels": laws}
 
     @property
     def _variances(self) -> list[float]:

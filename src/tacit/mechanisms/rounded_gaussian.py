@@ -69,9 +69,9 @@ class RoundedGaussian(ShapedMechanism):
         return GaussianDP(mu=up(size / exact_parameter("noise_std", self.noise_std)))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "Gaussian, rounded",
+            "distribution": "Gaussian, rounded",
             "noise_std": shown(exact_parameter("noise_std", self.noise_std)),
             "dimension": self.coordinates,
             "spacing": shown(self.step),

@@ -78,8 +78,8 @@ class Selection(Mechanism):
         return inner
 
     @property
-    def noise_law(self) -> dict[str, Any]:
-        return {**self.mechanism.noise_law, "candidates": len(self.candidates)}
+    def noise_distribution(self) -> dict[str, Any]:
+        return {**self.mechanism.noise_distribution, "candidates": len(self.candidates)}
 
     def choose(self, scores: Mapping[str, Exact], *, source: Source | None = None) -> Selected:
         """The chosen name; `scores` has one number for each candidate, larger is better."""

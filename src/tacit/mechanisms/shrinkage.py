@@ -34,7 +34,7 @@ PSEUDO_CELLS = 64.0
 class FittedPrior:
     """Point masses `weights` at `counts`, and `far` beyond them all; `cells` cells in total."""
 
-    law: Tails
+    distribution: Tails
     cells: int
     counts: Reals
     weights: Reals
@@ -43,14 +43,16 @@ class FittedPrior:
 
     def posterior(self, noisy: Any) -> Reals:
         """The weights of the counts given each noisy value: one row each."""
-        likely = self.law.probability(np.asarray(noisy, dtype=np.float64)[:, None] - self.counts[None, :])
+        likely = self.distribution.probability(
+            np.asarray(noisy, dtype=np.float64)[:, None] - self.counts[None, :]
+        )
         joint = likely * self.weights
         total = joint.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(joint, total, where=total > 0, out=np.zeros_like(joint)))
 
     def threshold_risks(self, thresholds: npt.NDArray[np.int64]) -> Reals:
         """The expected sum of absolute errors of each threshold under the prior (far cells err by E|Z| under all)."""
-        risk = self.law.risk(thresholds[:, None], self.counts[None, :])
+        risk = self.distribution.risk(thresholds[:, None], self.counts[None, :])
         return np.asarray(self.cells * (risk @ self.weights))
 
 
@@ -92,7 +94,7 @@ def fit(released: SparseReleased) -> FittedPrior:
             break
     weights = weights / weights.sum()
     return FittedPrior(
-        law=law,
+        distribution=law,
         cells=mechanism.cells,
         counts=counts,
         weights=weights[:-1],

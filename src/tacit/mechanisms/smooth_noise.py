@@ -85,7 +85,7 @@ class SmoothMechanism(Mechanism):
         """The grid's spacing."""
         return Fraction(self.spacing)
 
-    def _law(self, noise_scale: Fraction) -> ContinuousDistribution:
+    def _distribution(self, noise_scale: Fraction) -> ContinuousDistribution:
         raise NotImplementedError
 
     def _check(self) -> None:
@@ -113,7 +113,7 @@ class SmoothMechanism(Mechanism):
         """The noisy value: one integer on the grid, and the smooth bound of the same data."""
         source = source if source is not None else default_source()
         array = one_value(value, "smooth sensitivity")
-        drawn = self._law(self._noise_scale(smooth)).sample(spacing=self.step, source=source)
+        drawn = self._distribution(self._noise_scale(smooth)).sample(spacing=self.step, source=source)
         return Released(
             values=add_exact(array, drawn.values.reshape(array.shape)),
             spacing=self.step,
@@ -211,16 +211,16 @@ class SmoothLaplace(SmoothMechanism):
         return Approximate(epsilon=up(epsilon_parameter(self.epsilon)), delta=self._delta())
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "Laplace sized by a smooth bound, rounded",
+            "distribution": "Laplace sized by a smooth bound, rounded",
             "noise_multiplier": shown(exact_parameter("noise_multiplier", self.noise_multiplier)),
             "beta": shown(exact_parameter("beta", self.beta)),
             "spacing": shown(self.step),
             "exact": True,
         }
 
-    def _law(self, noise_scale: Fraction) -> ContinuousDistribution:
+    def _distribution(self, noise_scale: Fraction) -> ContinuousDistribution:
         return _Laplace(noise_scale)
 
     def _mean(self) -> float:
@@ -300,9 +300,9 @@ class SmoothStudent(SmoothMechanism):
         )
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "Student sized by a smooth bound, rounded",
+            "distribution": "Student sized by a smooth bound, rounded",
             "degrees": int(self.degrees),
             "noise_multiplier": shown(exact_parameter("noise_multiplier", self.noise_multiplier)),
             "beta": shown(exact_parameter("beta", self.beta)),
@@ -310,7 +310,7 @@ class SmoothStudent(SmoothMechanism):
             "exact": True,
         }
 
-    def _law(self, noise_scale: Fraction) -> ContinuousDistribution:
+    def _distribution(self, noise_scale: Fraction) -> ContinuousDistribution:
         return _Student(noise_scale, int(self.degrees))
 
     def _mean(self) -> float:

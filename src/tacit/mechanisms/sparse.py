@@ -68,7 +68,7 @@ def hall_threshold(noise: Laplace | Gaussian, *, cells: int, occupied: int = 1) 
     With continuous Laplace noise this leaves p Pr[noise > t] = q/2 empty cells; for Gaussian noise it is the least
     integer t with that property.
     """
-    law, q = _noise(noise).law, whole("occupied", occupied, least=1)
+    law, q = _noise(noise).distribution, whole("occupied", occupied, least=1)
     p = domain_size(cells, "cells")
     if q > p:
         raise InvalidParameter(
@@ -91,7 +91,7 @@ def noise_floor(noise: Laplace | Gaussian, *, cells: int, expected_false: int = 
     """The least t >= 0 that at most `expected_false` of p empty cells pass on average: p Pr[noise > t] <= that."""
     p = domain_size(cells, "cells")
     most = whole("expected_false", expected_false, least=1)
-    return 0 if p <= 2 * most else _least_with(_noise(noise).law, Fraction(most, p))
+    return 0 if p <= 2 * most else _least_with(_noise(noise).distribution, Fraction(most, p))
 
 
 def _least_with(law: Any, chance: Fraction) -> int:
@@ -232,9 +232,9 @@ class SparseHistogram(Mechanism):
         return self.noise.event
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            **self.noise.noise_law,
+            **self.noise.noise_distribution,
             "threshold": self.threshold,
             "domain": str(self.domain),
             "cells": str(self.cells),
@@ -243,7 +243,7 @@ class SparseHistogram(Mechanism):
     @property
     def expected_false(self) -> float:
         """How many of the cells would be released on average if all of them were empty."""
-        return upper(lambda: tail_ball(self.noise.law, self.threshold + 1) * self.cells)
+        return upper(lambda: tail_ball(self.noise.distribution, self.threshold + 1) * self.cells)
 
     # -- release ---------------------------------------------------------------------------------------
 
@@ -253,15 +253,15 @@ class SparseHistogram(Mechanism):
         """Noise, threshold, and the empty cells that pass by chance; keys sorted, so that order tells nothing."""
         source = source if source is not None else default_source()
         occupied, true = self._checked(keys, counts)
-        noisy = add_exact(true, self.noise.law.sample(size=true.size, source=source))
+        noisy = add_exact(true, self.noise.distribution.sample(size=true.size, source=source))
         passed = np.asarray(noisy > self.threshold, dtype=np.bool_)
         least = self.threshold + 1
-        number = count_passing(self.noise.law, self.cells - int(occupied.size), least, source)
+        number = count_passing(self.noise.distribution, self.cells - int(occupied.size), least, source)
         places = draw_empty(
             number, domain=self.domain, occupied=occupied, impossible=self.impossible, source=source
         )
         number = int(places.size)
-        values = passing_noise(self.noise.law, number, least, source)
+        values = passing_noise(self.noise.distribution, number, least, source)
         kept = occupied[passed]
         at = np.searchsorted(kept, places)
         return SparseReleased(

@@ -25,7 +25,7 @@ MOST_BOXES = 24
 class BoxSum:
     """W = sum of independent uniform variables, each on an interval of length w_i around 0: E |W| and its tail."""
 
-    __slots__ = ("_grid", "_law", "mean_size", "reach", "variance")
+    __slots__ = ("_distribution", "_grid", "mean_size", "reach", "variance")
 
     def __init__(self, widths: tuple[float, ...]) -> None:
         live = [w for w in widths if w > 0]
@@ -39,11 +39,11 @@ class BoxSum:
             order = np.argsort(grid)
             grid = grid[order]
             law = [*np.cumsum(density[order][::-1])[::-1][1:].tolist(), 0.0]
-        self._grid, self._law = grid, np.concatenate([[1.0], law])
+        self._grid, self._distribution = grid, np.concatenate([[1.0], law])
 
     def tail(self, w: Floats) -> Floats:
         """Pr[|W| > w]; between grid points the larger one."""
-        return np.asarray(self._law[np.searchsorted(self._grid, w, side="left")])
+        return np.asarray(self._distribution[np.searchsorted(self._grid, w, side="left")])
 
 
 def _listed(live: list[float]) -> tuple[Floats, Floats]:

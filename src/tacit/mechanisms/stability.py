@@ -161,7 +161,7 @@ class StableHistogram(Mechanism):
     @property
     def key_delta(self) -> float:
         """The chance that a unit's own cells show, at worst: over the number of cells it uses, rounded up."""
-        law, unit, t = self.noise.law, self.unit, self.threshold
+        law, unit, t = self.noise.distribution, self.unit, self.threshold
 
         def hidden(keys: int) -> Ball:
             out = flint.arb(1)
@@ -192,9 +192,9 @@ class StableHistogram(Mechanism):
         )
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            **self.noise.noise_law,
+            **self.noise.noise_distribution,
             "threshold": self.threshold,
             "keys_of_a_unit": self.unit.keys,
             "each": self.unit.each,
@@ -213,7 +213,7 @@ class StableHistogram(Mechanism):
                 parameter="counts", value="an array with empty cells", must="be one count of at least 1 a cell",
                 hint="cells that nobody occupies must not be seen by this mechanism at all",
             )  # fmt: skip
-        noisy = add_exact(true, self.noise.law.sample(size=true.size, source=source))
+        noisy = add_exact(true, self.noise.distribution.sample(size=true.size, source=source))
         passed = np.flatnonzero(np.asarray(noisy > self.threshold, dtype=np.bool_))
         # The type follows from what is released: a cell that stays hidden must not widen it.
         return StableReleased(
@@ -237,7 +237,7 @@ class StableHistogram(Mechanism):
     def showing(self, count: int) -> float:
         """The chance that a cell with this true count is released, rounded up."""
         true = whole("count", count, least=1)
-        return float(self.noise.law.survival(self.threshold + 1 - true)[1])
+        return float(self.noise.distribution.survival(self.threshold + 1 - true)[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

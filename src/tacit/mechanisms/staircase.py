@@ -55,14 +55,14 @@ class Staircase(AdditiveMechanism):
             "it is for one number: the size of its largest move",
         )
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
-        _ = self.law
+        _ = self.distribution
 
     @property
     def step(self) -> Fraction:
         return Fraction(self.spacing)
 
     @property
-    def law(self) -> DiscreteStaircase:
+    def distribution(self) -> DiscreteStaircase:
         """The law of the noise, in grid steps."""
         steps = self.sensitivity.steps(self.step)
         return DiscreteStaircase(epsilon=epsilon_parameter(self.epsilon), sensitivity=steps, gamma=self.gamma)
@@ -72,12 +72,12 @@ class Staircase(AdditiveMechanism):
         return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "staircase",
+            "distribution": "staircase",
             "epsilon": shown(epsilon_parameter(self.epsilon)),
             "sensitivity_steps": self.sensitivity.steps(self.step),
-            "plateau_steps": self.law.plateau,
+            "plateau_steps": self.distribution.plateau,
             "spacing": shown(self.step),
             "exact": True,
         }
@@ -86,17 +86,17 @@ class Staircase(AdditiveMechanism):
         return one_value(values, "staircase")
 
     def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
-        return self.law.sample(size=shape, source=source)
+        return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
         """E |X|, a sum of two geometric series."""
-        return in_units(Fraction(self.law.mean_absolute) * (1 + Fraction(1, 1 << 50)), self.step)
+        return in_units(Fraction(self.distribution.mean_absolute) * (1 + Fraction(1, 1 << 50)), self.step)
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
         """The least grid value t with Pr[|X| <= t] >= confidence."""
-        return in_units(self.law.error_bound(confidence=confidence_level(confidence)), self.step)
+        return in_units(self.distribution.error_bound(confidence=confidence_level(confidence)), self.step)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
         """For `dimension` numbers released side by side (which composes their epsilons)."""
         level, d = confidence_level(confidence), dimension_parameter(dimension)
-        return in_units(self.law.error_bound(confidence=level, coordinates=d), self.step)
+        return in_units(self.distribution.error_bound(confidence=level, coordinates=d), self.step)

@@ -179,8 +179,8 @@ class ShapedTables(TableMechanism):
         return f"the number of rows and {self.coordinates - 1} counts"
 
     @property
-    def noise_law(self) -> dict[str, Any]:
-        return {**self.noise.noise_law, "on": self.on, "tables": list(self.sizes)}
+    def noise_distribution(self) -> dict[str, Any]:
+        return {**self.noise.noise_distribution, "on": self.on, "tables": list(self.sizes)}
 
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
@@ -280,8 +280,8 @@ class CellSums(TableMechanism):
         return int(self.sums[0].size)
 
     @property
-    def noise_law(self) -> dict[str, Any]:
-        return {**self.noise.noise_law, "on": f"{self.cells} cells, of which the tables are sums"}
+    def noise_distribution(self) -> dict[str, Any]:
+        return {**self.noise.noise_distribution, "on": f"{self.cells} cells, of which the tables are sums"}
 
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
@@ -331,7 +331,7 @@ class CellSums(TableMechanism):
                 factor = np.full(each.size, normal_factor(miss))
             else:
                 # Coarse noise is lumpy: its continuous counterpart, whose tail is above it, has scale l1 / epsilon.
-                std = math.sqrt(2) * float(self.noise.law.noise_scale)
+                std = math.sqrt(2) * float(self.noise.distribution.noise_scale)
                 factor = np.array([laplace_factor(int(k), miss) for k in each])
             out.append((np.sqrt(each) * factor * std + 0.5)[place.reshape(terms.shape)])
         return out

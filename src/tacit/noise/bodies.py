@@ -298,14 +298,14 @@ class KNormVector(ContinuousDistribution):
 class Difference(ContinuousDistribution):
     """A - B for independent A, B with the same law; for bodies that are not symmetric."""
 
-    law: ContinuousDistribution
+    distribution: ContinuousDistribution
 
     @property
     def dimension(self) -> int:
-        return self.law.dimension
+        return self.distribution.dimension
 
     def needs(self) -> Needs:
-        return self.law.needs() + self.law.needs()
+        return self.distribution.needs() + self.distribution.needs()
 
     def formula(self, draws: Draws) -> Reals:
-        return self.law.formula(draws) - self.law.formula(draws)
+        return self.distribution.formula(draws) - self.distribution.formula(draws)

@@ -127,13 +127,13 @@ class Inverter:
         "_span",
         "_wide",
         "bits",
-        "law",
+        "distribution",
         "limit",
         "step",
     )
 
     def __init__(self, law: Survival, *, bits: int = 64, step: int = 64, limit: int = TABLE_LIMIT) -> None:
-        self.law = law
+        self.distribution = law
         self.bits = bits
         self.limit = limit
         self.step = step
@@ -153,7 +153,7 @@ class Inverter:
         uniform = Uniform(value=value, bits=self.bits, source=source, step=self.step)
 
         def below(k: int) -> bool:
-            return uniform.below(lambda: self.law.survival(k))
+            return uniform.below(lambda: self.distribution.survival(k))
 
         low, high = 0, self._span or self._find_span()
         if value <= self._lowest():
@@ -175,7 +175,7 @@ class Inverter:
         """A power of two beyond which lies less than 2^-40, the same for every draw."""
         span = 1
         with precision(self.bits + GUARD):
-            while scaled_floor(self.law.survival(span), self.bits)[1] > self._lowest():
+            while scaled_floor(self.distribution.survival(span), self.bits)[1] > self._lowest():
                 span *= 2
                 if span.bit_length() > SUPPORT_BITS:
                     raise NotCertified(
@@ -191,12 +191,12 @@ class Inverter:
             if self._singles < SMALL:
                 return _integers([self.resolve(int(v), source) for v in values])
             self.compile()
-        result, doubtful = self._look_up(values)
-        if doubtful.size:
-            exact = [self.resolve(int(values[i]), source) for i in doubtful]
+        result, ambiguous = self._look_up(values)
+        if ambiguous.size:
+            exact = [self.resolve(int(values[i]), source) for i in ambiguous]
             if any(x >= 1 << 62 for x in exact):
                 result = result.astype(object)
-            result[doubtful] = exact
+            result[ambiguous] = exact
         return result
 
     def _look_up(self, values: Words) -> tuple[Integers, npt.NDArray[np.intp]]:
@@ -204,23 +204,23 @@ class Inverter:
         assert boundaries is not None
         if boundaries.size == 2:
             result = (values < boundaries[0]).view(np.int8).astype(np.int64)
-            doubt = (values == boundaries[0]) | (values == boundaries[1])
+            ambiguous = (values == boundaries[0]) | (values == boundaries[1])
         elif self._guide is not None:
             result = self._guide.base.take(self._guide.keys(values)).astype(np.int64)
-            doubt = np.zeros(values.size, dtype=np.bool_)
+            ambiguous = np.zeros(values.size, dtype=np.bool_)
             start = result
             for offset in range(self._guide.compares):
                 nearest = boundaries.take(start + offset if offset else start)
-                doubt |= values == nearest
+                ambiguous |= values == nearest
                 result = result + (values < nearest)
         else:
             result = boundaries.size - np.searchsorted(self._ascending, values, side="right").astype(np.int64)
-            doubt = values == boundaries.take(result, mode="clip")
+            ambiguous = values == boundaries.take(result, mode="clip")
         if self._floor:
-            doubt |= values <= np.uint64(self._floor)
+            ambiguous |= values <= np.uint64(self._floor)
         if self._wide.size:
-            doubt |= np.isin(values, self._wide)
-        return result, np.flatnonzero(doubt)
+            ambiguous |= np.isin(values, self._wide)
+        return result, np.flatnonzero(ambiguous)
 
     def compile(self) -> None:
         """Certify the leading bits of every boundary that a word can tell from 0."""
@@ -228,11 +228,11 @@ class Inverter:
         wide: list[int] = []
         floor = self._lowest()
         with precision(self.bits + 2 * GUARD):
-            for k, ball in enumerate(self.law.survivals(), start=1):
+            for k, ball in enumerate(self.distribution.survivals(), start=1):
                 low, high = scaled_floor(ball, self.bits)
                 if low != high:
                     with precision(self.bits + 8 * GUARD):
-                        low, high = scaled_floor(self.law.survival(k), self.bits)
+                        low, high = scaled_floor(self.distribution.survival(k), self.bits)
                 if high - low > 1:
                     raise NotCertified(
                         what="a cumulative probability",

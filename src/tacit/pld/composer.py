@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, cast
 
+from tacit.guarantees.arguments import instance
 from tacit.guarantees.curve import Composer, Curve, Directions
-from tacit.guarantees.given import instance
 from tacit.pld.pairs.approximate import ApproximatePair
 from tacit.pld.pairs.base import Pair
 from tacit.pld.pairs.concentrated import ConcentratedPair

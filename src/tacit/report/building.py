@@ -247,7 +247,7 @@ def _mechanism(said: Mapping[str, Any]) -> str:
     for one in said["mechanism"]["noise"]:
         size = one.get("noise_scale", one.get("noise_std"))
         word = "scale" if "noise_scale" in one else "standard deviation"
-        laws.append(f"{one['law']}, {word} {_decimal(size)}" if size else str(one["law"]))
+        laws.append(f"{one['distribution']}, {word} {_decimal(size)}" if size else str(one["distribution"]))
     return f"{said['mechanism']['chosen']}. " + (
         "Exact noise, in grid steps: " + "; ".join(laws) + "." if laws else ""
     )

@@ -94,11 +94,11 @@ def _words(problem: str, n: int, about: dict[str, Any]) -> str:
 def _floor(problem: str, n: int, epsilon: float, about: dict[str, Any]) -> float:
     """A lower bound by closed formulas where the range is long; the largest of all where it is short."""
     from tacit.guarantees import Neighbours
-    from tacit.risk import bound, release_price
-    from tacit.risk.lower import margins_cube, sparse_packing, sparse_product
+    from tacit.risk import lower_bound, release_price
+    from tacit.risk.lower_bounds import margins_cube, sparse_packing, sparse_product
 
     if n <= SOLVED_RANGE:
-        return bound(problem, n=n, epsilon=epsilon, **about).value
+        return lower_bound(problem, n=n, epsilon=epsilon, **about).value
     cells, k = int(about.get("cells", 2)), int(about.get("attributes", 1))
     kind = about.get("neighbours", Neighbours.REPLACE_ONE)
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tacit.risk.certificate import Certificate
     from tacit.risk.count import OptimalCount, optimal_count
     from tacit.risk.finite import OptimalFinite, optimal_finite
-    from tacit.risk.losses import Loss
-    from tacit.risk.lower import LowerBound, bound, bounds, uniform_count
+    from tacit.risk.loss_functions import Loss
+    from tacit.risk.lower_bounds import LowerBound, lower_bound, lower_bounds, uniform_count
     from tacit.risk.prices import (
         Decomposition,
         Price,
@@ -30,18 +30,18 @@ _HOME: dict[str, str] = {
     "Certificate": "certificate",
     "Decomposition": "prices",
     "Equalizer": "body",
-    "Loss": "losses",
-    "LowerBound": "lower",
+    "Loss": "loss_functions",
+    "LowerBound": "lower_bounds",
     "OptimalCount": "count",
     "OptimalFinite": "finite",
     "Price": "prices",
     "ReleasePrice": "releases",
-    "bound": "lower",
-    "bounds": "lower",
     "curve": "prices",
     "decompose": "prices",
     "equalizer": "body",
     "expected_errors": "prices",
+    "lower_bound": "lower_bounds",
+    "lower_bounds": "lower_bounds",
     "optimal_count": "count",
     "optimal_finite": "finite",
     "price": "prices",
@@ -49,7 +49,7 @@ _HOME: dict[str, str] = {
     "release_price": "releases",
     "risk_body": "body",
     "sampling_error": "prices",
-    "uniform_count": "lower",
+    "uniform_count": "lower_bounds",
 }
 
 __all__ = [
@@ -62,12 +62,12 @@ __all__ = [
     "OptimalFinite",
     "Price",
     "ReleasePrice",
-    "bound",
-    "bounds",
     "curve",
     "decompose",
     "equalizer",
     "expected_errors",
+    "lower_bound",
+    "lower_bounds",
     "optimal_count",
     "optimal_finite",
     "price",

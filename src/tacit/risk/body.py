@@ -13,7 +13,7 @@ from tacit.exact.rationals import Exact
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.count import path
 from tacit.risk.kernel import Array
-from tacit.risk.losses import Loss, as_loss
+from tacit.risk.loss_functions import Loss, as_loss
 from tacit.risk.program import solve_program
 
 __all__ = ["Equalizer", "equalizer", "risk_body"]

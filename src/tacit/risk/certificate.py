@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit.risk.kernel import Array, GeometricKernel, deflate, inflate
-from tacit.risk.losses import Loss
+from tacit.risk.loss_functions import Loss
 
 __all__ = ["Certificate", "bayes_floor", "best_outputs", "height_risks"]
 

@@ -25,7 +25,7 @@ from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate, height_risks
 from tacit.risk.finite import OptimalFinite, optimal_finite
 from tacit.risk.kernel import Array, GeometricKernel, inflate
-from tacit.risk.losses import Loss, as_loss
+from tacit.risk.loss_functions import Loss, as_loss
 from tacit.risk.parameters import criterion_parameter, epsilon_level, range_parameter
 from tacit.risk.remap import FRACTION_BITS, UNIT, Remap, truncated_geometric_risk
 from tacit.risk.solve import TOLERANCE, is_compact, refuse_prior, solve_compact
@@ -100,11 +100,15 @@ class OptimalCount(Mechanism):
                 hint="use heights",
             )
         x = np.arange(self.n + 1)
-        return np.asarray(self._kernel.law(x, x) @ self._spread())
+        return np.asarray(self._kernel.probabilities(x, x) @ self._spread())
 
     @property
-    def noise_law(self) -> dict[str, Any]:
-        law = {**self._noise.noise_law, "law": "remapped truncated geometric", "fraction_bits": FRACTION_BITS}
+    def noise_distribution(self) -> dict[str, Any]:
+        law = {
+            **self._noise.noise_distribution,
+            "distribution": "remapped truncated geometric",
+            "fraction_bits": FRACTION_BITS,
+        }
         law["heights"] = None if self.remap.heights is None else [str(h) for h in self.remap.heights]
         law["choices"] = {str(y): [str(w) for w in weights] for y, weights in self.remap.choices}
         return law

@@ -22,7 +22,7 @@ from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate
 from tacit.risk.exact import Edges, Rows, private_matrix
 from tacit.risk.kernel import Array
-from tacit.risk.losses import Loss, as_loss
+from tacit.risk.loss_functions import Loss, as_loss
 from tacit.risk.parameters import criterion_parameter, epsilon_level, prior_parameter
 from tacit.risk.program import solve_program
 
@@ -65,9 +65,9 @@ class OptimalFinite(Mechanism):
         return np.array([[float(Fraction(v, total)) for v in row] for row in self.rows])
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "finite matrix",
+            "distribution": "finite matrix",
             "epsilon": shown(epsilon_parameter(self.epsilon)),
             "delta": shown(exact_parameter("delta", self.delta, positive=False)),
             "total": str(sum(self.rows[0])),

@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.risk.folding import unfolded_heights, unfolded_prior
 from tacit.risk.kernel import Array, GeometricKernel
-from tacit.risk.reach import reach
+from tacit.risk.step_length import step_length
 
 if TYPE_CHECKING:
     from tacit.risk.structured import Structured
@@ -112,7 +112,7 @@ class Pairs:
     column: np.ndarray
     sign: Array
     offset: Array
-    law: Array
+    probability: Array
     # The slope that a structured program already counts for the pair; 0 where there is none.
     settled: Array
 
@@ -130,7 +130,7 @@ class Program:
         self.pairs = all_pairs(kernel, rows, columns) if pairs is None else pairs
         self.base = np.zeros(rows.size)
         if n % 2 == 0:
-            self.base = kernel.law(rows, np.array([n // 2]))[:, 0] * (n // 2 - rows)
+            self.base = kernel.probabilities(rows, np.array([n // 2]))[:, 0] * (n // 2 - rows)
 
     def by_row(self, values: Array) -> Array:
         """The sum over the pairs of each count."""
@@ -146,7 +146,7 @@ class Program:
 
     def risks(self, h: Array, a: Array, u: Array) -> Array:
         """The left sides of the first constraint."""
-        total = self.by_row(self.pairs.law * (a - self.pairs.settled * u)) + self.base
+        total = self.by_row(self.pairs.probability * (a - self.pairs.settled * u)) + self.base
         return total if self.far is None else total + self.far.risks(h)
 
     def inside(self, h: Array) -> bool:
@@ -162,7 +162,7 @@ class Program:
         scale = min(self.n / 4, 1 / np.sinh(self.epsilon))
         level = (0.05 if given is None else gap) * scale / (self.pairs.row.size + rows)
         u = self.distances(h)
-        z = level / (prior[self.pairs.row] * self.pairs.law)
+        z = level / (prior[self.pairs.row] * self.pairs.probability)
         a = z + np.sqrt(z * z + u * u)
         above = np.where(u > 0, 2 * z * a / (a + np.abs(u)), a - u)
         below = np.where(u < 0, 2 * z * a / (a + np.abs(u)), a + u)
@@ -199,7 +199,7 @@ def lightest(kernel: GeometricKernel) -> float:
 
 def all_pairs(kernel: GeometricKernel, rows: np.ndarray, columns: np.ndarray) -> Pairs:
     """Every pair that weighs anything: y itself, and its mirror image n - y."""
-    near, far = kernel.law(rows, columns), kernel.law(rows, kernel.n - columns)
+    near, far = kernel.probabilities(rows, columns), kernel.probabilities(rows, kernel.n - columns)
     least = lightest(kernel)
     a, b = np.nonzero(near > least), np.nonzero(far > least)
     return Pairs(
@@ -207,7 +207,7 @@ def all_pairs(kernel: GeometricKernel, rows: np.ndarray, columns: np.ndarray) ->
         column=np.concatenate([a[1], b[1]]),
         sign=np.concatenate([np.ones(a[0].size), -np.ones(b[0].size)]),
         offset=np.concatenate([-a[0].astype(float), kernel.n - b[0].astype(float)]),
-        law=np.concatenate([near[a], far[b]]),
+        probability=np.concatenate([near[a], far[b]]),
         settled=np.zeros(a[0].size + b[0].size),
     )
 
@@ -242,10 +242,10 @@ class State:
             total += primal * dual * float(dprice @ dvalue)
         return total
 
-    def reach(self, move: State) -> tuple[float, float]:
+    def step_lengths(self, move: State) -> tuple[float, float]:
         """How far one may go in the primal and in the dual variables before one of them is 0."""
-        primal = reach((self.above, move.above), (self.below, move.below), (self.slack, move.slack))
-        return primal, reach((self.up, move.up), (self.down, move.down), (self.prior, move.prior))
+        primal = step_length((self.above, move.above), (self.below, move.below), (self.slack, move.slack))
+        return primal, step_length((self.up, move.up), (self.down, move.down), (self.prior, move.prior))
 
     def moved(self, move: State, primal: float, dual: float) -> State:
         """The point after a move."""

@@ -58,7 +58,7 @@ class GeometricKernel:
         """q^|x-y| for all pairs."""
         return np.asarray(self.powers[np.abs(rows[:, None] - columns)])
 
-    def law(self, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Array:
+    def probabilities(self, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Array:
         """G(x, y) for all pairs."""
         return self.decay(rows, columns) * self.weights[columns]
 

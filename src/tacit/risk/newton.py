@@ -42,8 +42,8 @@ class Newton:
         self.r_above = now.above - (now.a - u)
         self.r_below = now.below - (now.a + u)
         self.r_slack = now.slack - (now.t - program.risks(now.h, now.a, u))
-        self.r_a = now.prior[pairs.row] * pairs.law - now.up - now.down
-        open_slope = now.up - now.down - pairs.settled * pairs.law * now.prior[pairs.row]
+        self.r_a = now.prior[pairs.row] * pairs.probability - now.up - now.down
+        open_slope = now.up - now.down - pairs.settled * pairs.probability * now.prior[pairs.row]
         self.r_h = program.by_column(pairs.sign * open_slope)
         if program.far is not None:
             self.r_h = self.r_h + program.far.transposed(now.prior)
@@ -59,9 +59,9 @@ class Newton:
     def factorise(self) -> _Solver:
         """The linear system at this point, ready to be solved."""
         program, now, pairs = self.program, self.now, self.program.pairs
-        slopes = pairs.law * pairs.sign * (self.tilt - pairs.settled)
+        slopes = pairs.probability * pairs.sign * (self.tilt - pairs.settled)
         curvature = program.by_column(4 * self.stiff_up * self.stiff_down / self.stiff)
-        inverse_w = now.slack / now.prior + program.by_row(pairs.law * pairs.law / self.stiff)
+        inverse_w = now.slack / now.prior + program.by_row(pairs.probability * pairs.probability / self.stiff)
         return (
             Dense(program, slopes, curvature, inverse_w)
             if program.far is None
@@ -74,14 +74,14 @@ class Newton:
         self.solver = self.factorise()
         mean = now.complementarity() / count
         trial = self.direction(-now.up * now.above, -now.down * now.below, -now.prior * now.slack)
-        later = now.complementarity_after(trial, *now.reach(trial)) / count
+        later = now.complementarity_after(trial, *now.step_lengths(trial)) / count
         target = mean * min(1.0, max(later, 0.0) / mean) ** 3
         move = self.direction(
             target - now.up * now.above - trial.up * trial.above,
             target - now.down * now.below - trial.down * trial.below,
             target - now.prior * now.slack - trial.prior * trial.slack,
         )
-        return now.moved(move, *now.reach(move))
+        return now.moved(move, *now.step_lengths(move))
 
     def direction(self, c_up: Array, c_down: Array, c_slack: Array) -> State:
         """The direction in which up*above, down*below and prior*slack change by these amounts."""
@@ -89,11 +89,11 @@ class Newton:
         one = c_up / now.above + self.stiff_up * self.r_above
         two = c_down / now.below + self.stiff_down * self.r_below
         both = one + two - self.r_a
-        f = c_slack / now.prior + self.r_slack + program.by_row(pairs.law * both / self.stiff)
+        f = c_slack / now.prior + self.r_slack + program.by_row(pairs.probability * both / self.stiff)
         b = -self.r_h - program.by_column(pairs.sign * (one - two - self.tilt * both))
         dh, dprior, dt = self.solver.solve(b, f, self.r_t)
         du = pairs.sign * dh[pairs.column]
-        da = self.tilt * du + (both - pairs.law * dprior[pairs.row]) / self.stiff
+        da = self.tilt * du + (both - pairs.probability * dprior[pairs.row]) / self.stiff
         dabove, dbelow = da - du - self.r_above, da + du - self.r_below
         return State(
             dh,

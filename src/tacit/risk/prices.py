@@ -13,7 +13,7 @@ from tacit.exact.checks import whole
 from tacit.exact.rationals import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.risk.lower import PROBLEMS, LowerBound, Size, bound
+from tacit.risk.lower_bounds import PROBLEMS, LowerBound, Size, lower_bound
 
 __all__ = ["Decomposition", "Price", "curve", "decompose", "expected_errors", "price", "sampling_error"]
 
@@ -103,7 +103,7 @@ def price(
 
     `size` is what `bound` and `expected_errors` take: n, epsilon, cells, occupied, attributes, neighbours.
     """
-    floor = bound(problem, **size)
+    floor = lower_bound(problem, **size)
     if error is not None:
         if not (math.isfinite(error) and error > 0):
             raise InvalidParameter(parameter="error", value=error, must="be a finite number above 0")

@@ -16,7 +16,7 @@ from tacit.exact.checks import whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.risk.lower import LARGEST, SAFE
+from tacit.risk.lower_bounds import LARGEST, SAFE
 from tacit.risk.triples import triples
 
 __all__ = ["RELEASES", "ReleasePrice", "quick_count", "release_price"]
@@ -87,7 +87,7 @@ def _short_range(n: int, epsilon: float) -> float:
 
     from tacit.risk.certificate import bayes_floor
     from tacit.risk.kernel import GeometricKernel
-    from tacit.risk.losses import Loss
+    from tacit.risk.loss_functions import Loss
 
     kernel = GeometricKernel(n=n, epsilon=epsilon)
     x = np.arange(n + 1)
@@ -116,7 +116,7 @@ def release_price(
     rows where rows are protected) where it is public, its largest value under add-or-remove; `cells` how many
     numbers are released, `attributes` among how many margins they are divided; `at_most` how many rows of one
     unit a cell may count; `low` and `high` what a row adds to a sum at least and at most. A count is of the units
-    with a property that each may or may not have. Theorems `count-closed-form`, `counts-inside`.
+    with a property that each may or may not have. Theorems `count-closed-form`, `embedded-counts`.
     """
     if problem not in RELEASES:
         raise UnknownName(what="problem", name=str(problem), known=RELEASES)
@@ -146,7 +146,7 @@ def release_price(
     )
     if problem in ("count", "histogram", "margins"):
         value *= rows
-        theorem = theorem if rows == 1 else "counts-inside"
+        theorem = theorem if rows == 1 else "embedded-counts"
     if value <= 0:
         return ReleasePrice(error=float(error), reason="too few units for a bound that says anything")
     if value > error:
@@ -175,7 +175,7 @@ def _per_cell(
     """The bound for one row per unit and cell, the n from which on it holds, and the theorem."""
     replace = neighbours is Neighbours.REPLACE_ONE
     grouped = problem in ("count", "histogram") and cells > 1
-    name = "histogram-pairs" if grouped else "count-closed-form" if problem == "count" else "counts-inside"
+    name = "histogram-pairs" if grouped else "count-closed-form" if problem == "count" else "embedded-counts"
     # Each entry: so many counts of their own among so many equal shares of the units, and what each is worth.
     ways: list[tuple[int, int, float]] = []
     if problem == "count" and cells == 1:

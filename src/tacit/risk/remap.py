@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.risk.certificate import Certificate, bayes_floor, best_outputs, height_risks
 from tacit.risk.kernel import Array, GeometricKernel, inflate
-from tacit.risk.losses import Loss
+from tacit.risk.loss_functions import Loss
 
 __all__ = ["FRACTION_BITS", "Remap", "bayes_remap", "minimax_remap", "zero_one_minimax"]
 

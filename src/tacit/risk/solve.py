@@ -13,7 +13,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.threads import one_thread
 from tacit.risk.certificate import Certificate
 from tacit.risk.kernel import GeometricKernel
-from tacit.risk.losses import Loss
+from tacit.risk.loss_functions import Loss
 from tacit.risk.parameters import prior_parameter
 from tacit.risk.remap import Remap, bayes_remap, minimax_remap, zero_one_minimax
 

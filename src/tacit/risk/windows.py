@@ -14,8 +14,8 @@ import numpy as np
 
 from tacit.risk.folding import unfolded_heights, unfolded_prior
 from tacit.risk.kernel import Array, GeometricKernel
-from tacit.risk.losses import Loss
-from tacit.risk.reach import reach
+from tacit.risk.loss_functions import Loss
+from tacit.risk.step_length import step_length
 
 __all__ = ["convex_minimax"]
 
@@ -73,15 +73,15 @@ class _Cells:
         self.output, cell = np.nonzero(length)
         self.size = length[self.output, cell]
         low, high = points[self.output, cell], points[self.output, cell + 1]
-        law = kernel.law(x, outputs)
+        law = kernel.probabilities(x, outputs)
         self.columns = law[:, self.output] * (loss.at(column, high) - loss.at(column, low))
         self.base = (law * loss.at(column, self.first)).sum(axis=1)
         if self.folded:
-            law = kernel.law(x, n - outputs)
+            law = kernel.probabilities(x, n - outputs)
             self.columns += law[:, self.output] * (loss.at(column, n - high) - loss.at(column, n - low))
             self.base += (law * loss.at(column, n - self.first)).sum(axis=1)
             if n % 2 == 0:
-                self.base += kernel.law(x, np.array([n // 2]))[:, 0] * loss.at(x, n // 2)
+                self.base += kernel.probabilities(x, np.array([n // 2]))[:, 0] * loss.at(x, n // 2)
 
     def half_heights(self, weights: Array) -> Array:
         return np.asarray(self.first + np.bincount(self.output, weights * self.size, self.first.size))
@@ -166,7 +166,7 @@ class _Point:
         trial = self.direction(
             theta, schur, inverse, -self.low * self.w, -self.high * self.room, -self.prior * self.slack
         )
-        p, d = self.reach(trial)
+        p, d = self.step_lengths(trial)
         later = self.moved(trial, p, d).gap() / (rows + 2 * size)
         target = mean * min(1.0, max(later / mean, 0.0)) ** 3
         move = self.direction(
@@ -177,7 +177,7 @@ class _Point:
             target - self.high * self.room - trial.high * trial.room,
             target - self.prior * self.slack - trial.prior * trial.slack,
         )
-        p, d = self.reach(move)
+        p, d = self.step_lengths(move)
         moved = self.moved(move, p, d)
         return moved if np.isfinite(moved.t) and np.isfinite(moved.prior).all() else None
 
@@ -203,9 +203,9 @@ class _Point:
             dprior,
         )
 
-    def reach(self, move: _Point) -> tuple[float, float]:
-        primal = reach((self.w, move.w), (self.room, move.room), (self.slack, move.slack))
-        return primal, reach((self.low, move.low), (self.high, move.high), (self.prior, move.prior))
+    def step_lengths(self, move: _Point) -> tuple[float, float]:
+        primal = step_length((self.w, move.w), (self.room, move.room), (self.slack, move.slack))
+        return primal, step_length((self.low, move.low), (self.high, move.high), (self.prior, move.prior))
 
     def moved(self, move: _Point, p: float, d: float) -> _Point:
         return _Point(

@@ -7,7 +7,7 @@ from tacit.sources.axes import MAX_CELLS, Axis, bins
 from tacit.sources.expressions import Expression
 from tacit.sources.opening.files import Files, files
 from tacit.sources.parsing import parse
-from tacit.sources.query import Cells, Request, run
+from tacit.sources.query import Aggregation, Cells, run
 from tacit.sources.schema import (
     Category,
     Column,
@@ -28,6 +28,7 @@ from tacit.sources.tables import Table, open_table
 __all__ = [
     "MAX_CELLS",
     "Aggregate",
+    "Aggregation",
     "Axis",
     "Category",
     "Cells",
@@ -39,7 +40,6 @@ __all__ = [
     "Integer",
     "Measured",
     "Number",
-    "Request",
     "Schema",
     "Table",
     "bins",

@@ -13,7 +13,7 @@ from typing import ClassVar
 from tacit.sources.expressions import Expression
 from tacit.sources.schema import Schema
 
-__all__ = ["Aggregate", "People", "Rows", "Squares", "Steps", "is_wide"]
+__all__ = ["Aggregate", "CountPeople", "CountRows", "Squares", "Steps", "is_wide"]
 
 MOST_ROWS_BITS = 40
 """A table has fewer than 2^40 rows: a public limit, from which the width of integers follows."""
@@ -34,14 +34,14 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows(Aggregate):
+class CountRows(Aggregate):
     """How many rows."""
 
     additive: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class People(Aggregate):
+class CountPeople(Aggregate):
     """How many different people. Never added up: somebody in two cells is one person in their union."""
 
 

@@ -173,7 +173,7 @@ class Bins(Axis):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Magnitudes(Axis):
-    """Signed powers of two, for rough bounds of a number: ..., [-2, -1), (-least, least), [1, 2), [2, 4), ...
+    """Signed powers of two, for clamping bounds of a number: ..., [-2, -1), (-least, least), [1, 2), [2, 4), ...
 
     Key 0 is the middle, key k > 0 holds [2^(lowest_power + k - 1), 2^(lowest_power + k)), -k its mirror image.
     """

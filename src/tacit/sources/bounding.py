@@ -3,8 +3,8 @@
 The rows of a person are put in the order of a hash of (key, row), equal hashes in the order of the rows' values,
 and the first m are kept. What is kept of one person is a function of that person's rows and the key alone, whoever
 else is in the table: two tables that differ in one person differ, after bounding, in that person's at most m rows
-and nowhere else (docs/theory/keyed-bounding.md). Rows without a person are not used. The bound holds for any key;
-that it is secret keeps people from choosing which of their rows count.
+and nowhere else (docs/theory/contribution-bounding.md). Rows without a person are not used. The bound holds for any
+key; that it is secret keeps people from choosing which of their rows count.
 
 The bounded rows are kept in the engine and serve every later question. In DuckDB declared categories are kept as
 small numbers, which makes the sort narrow and later questions fast.

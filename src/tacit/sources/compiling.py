@@ -300,7 +300,7 @@ class Reader:
 
     def aggregate(self, aggregate: agg.Aggregate) -> Any:
         """One integer for each cell."""
-        if isinstance(aggregate, agg.Rows):
+        if isinstance(aggregate, agg.CountRows):
             present = [n for n in aggregate.present if self.schema[n].may_be_missing]
             if (
                 aggregate.where is None
@@ -310,7 +310,7 @@ class Reader:
                 # The same expression as in the column's sum, which the engine then computes once.
                 return self.offset(present[0]).count()
             return self.table.count(where=self.mask(aggregate))
-        if isinstance(aggregate, agg.People):
+        if isinstance(aggregate, agg.CountPeople):
             assert self.person is not None
             return self.table[self.person].nunique(where=self.mask(aggregate))
         assert isinstance(aggregate, agg.Steps | agg.Squares)

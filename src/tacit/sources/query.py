@@ -21,14 +21,14 @@ import numpy.typing as npt
 
 from tacit.errors import UnitMismatch
 from tacit.sources import door
-from tacit.sources.aggregates import Aggregate, People, Rows, is_wide
+from tacit.sources.aggregates import Aggregate, CountPeople, CountRows, is_wide
 from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.occupied import Occupied, domain_of, key_limbs, labels_at, limb_key
 from tacit.sources.places import Lists, in_order, integers, positions, texts
 from tacit.sources.tables import Table
 
-__all__ = ["Cells", "Request", "run"]
+__all__ = ["Aggregation", "Cells", "run"]
 
 REFINEMENT = 20_000
 """Groupings are merged while their refinement has at most this many cells, a public number."""
@@ -37,7 +37,7 @@ Integers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Aggregation:
     """Aggregates, each for every cell that the axes span; `sparse`: only for the cells that are occupied.
 
     `groups` are the axes whose cells are a person's groups, of which people(..., groups=g) allows g: those of `by=`.
@@ -64,7 +64,7 @@ class Request:
         in each cell, or who brings unknown keys or newly occupied cells to light, is counted in min(m, g) cells only
         because the limit is kept over all axes.
         """
-        needed = not self.known or any(isinstance(a, People) for a in self.aggregates)
+        needed = not self.known or any(isinstance(a, CountPeople) for a in self.aggregates)
         return self.axes if needed or self.groups is None else self.groups
 
 
@@ -77,16 +77,16 @@ class Cells:
     sparse request there is one key a cell, a mixed-radix number (see `occupied`), and `keys` holds that one array.
     """
 
-    request: Request
+    request: Aggregation
     values: dict[Aggregate, Integers]
     keys: tuple[npt.NDArray[Any], ...] | None = None
 
 
-def run(table: Table, requests: Sequence[Request], *, key: bytes | None = None) -> list[Cells]:
+def run(table: Table, requests: Sequence[Aggregation], *, key: bytes | None = None) -> list[Cells]:
     """The cells of each request."""
     for request in requests:
         (domain_of if request.sparse else cell_count)(request.axes)
-        if any(isinstance(a, People) for a in request.aggregates) and table.person is None:
+        if any(isinstance(a, CountPeople) for a in request.aggregates) and table.person is None:
             raise UnitMismatch(
                 left="a count of people",
                 right=str(table.unit),
@@ -95,7 +95,7 @@ def run(table: Table, requests: Sequence[Request], *, key: bytes | None = None) 
     return table.read(lambda: _cells(table, requests, key))
 
 
-def _cells(table: Table, requests: Sequence[Request], key: bytes | None) -> list[Cells]:
+def _cells(table: Table, requests: Sequence[Aggregation], key: bytes | None) -> list[Cells]:
     out: dict[int, Cells] = {}
     for relation, group in _passes(table, requests, key):
         for index, cells in zip(group, _one_pass(table, relation, [requests[i] for i in group]), strict=True):
@@ -103,7 +103,7 @@ def _cells(table: Table, requests: Sequence[Request], key: bytes | None) -> list
     return [out[i] for i in range(len(requests))]
 
 
-def _passes(table: Table, requests: Sequence[Request], key: bytes | None) -> list[tuple[Any, list[int]]]:
+def _passes(table: Table, requests: Sequence[Aggregation], key: bytes | None) -> list[tuple[Any, list[int]]]:
     """Which requests are answered by one query. Decided by the requests alone, never by data."""
     passes: list[tuple[Any, list[int]]] = []
     relations = [bounded_relation(table, r.limited, key=key) for r in requests]
@@ -120,7 +120,7 @@ def _passes(table: Table, requests: Sequence[Request], key: bytes | None) -> lis
     return [(relation, sorted(members)) for relation, members in passes]
 
 
-def _saves(requests: Sequence[Request]) -> bool:
+def _saves(requests: Sequence[Aggregation]) -> bool:
     """Is one pass less work than one more? Not where a finer grouping than anybody asks for saves counting alone.
 
     A grouping by two keys takes longer than two by one each; a sum takes longer than both.
@@ -130,10 +130,10 @@ def _saves(requests: Sequence[Request]) -> bool:
         return True
     *before, last = requests
     shared = {a for r in before for a in r.aggregates} & set(last.aggregates)
-    return any(a != Rows() for a in shared)
+    return any(a != CountRows() for a in shared)
 
 
-def _agree(requests: Sequence[Request]) -> bool:
+def _agree(requests: Sequence[Aggregation]) -> bool:
     """May one grouping, by all the axes of these requests, answer each of them as if it were alone?
 
     Requests for the same cells always. Otherwise the cells of some are sums of finer ones: whoever asks for people,
@@ -156,7 +156,7 @@ PREPARED = 64
 """How many compiled queries a table keeps: the same question again pays for no compilation."""
 
 
-def _one_pass(table: Table, relation: Any, requests: list[Request]) -> list[Cells]:
+def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[Cells]:
     place = (id(relation), tuple(requests))
     kept = table.prepared.get(place)
     if kept is not None and kept[0] is relation:
@@ -202,7 +202,7 @@ def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_
 def _occupied(
     table: Table,
     relation: Any,
-    requests: list[Request],
+    requests: list[Aggregation],
     measures: dict[str, Any],
     columns: dict[Aggregate, str],
 ) -> list[Cells]:
@@ -228,7 +228,7 @@ class _Collector:
 
     def __init__(
         self,
-        request: Request,
+        request: Aggregation,
         names: dict[Axis, str],
         columns: dict[Aggregate, str],
         coded: frozenset[str],

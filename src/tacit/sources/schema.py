@@ -50,7 +50,7 @@ def number(
     missing: float | None = None,
     outside: Outside = "clamp",
 ) -> Number:
-    """A number in [low, high]; without bounds it can be filtered by, and its rough bounds can be released.
+    """A number in [low, high]; without bounds it can be filtered by, and clamping bounds for it can be released.
 
     spacing is a power of two; by default the largest one that leaves at least 2^20 steps between the bounds.
     """

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from tacit.statistics.base import Part, Question, Statistic
 from tacit.statistics.consistency import is_valid_histogram, nearest_histogram
-from tacit.statistics.counts import Bounds, Count, Margins, bounds, contingency, count, histogram, margins
+from tacit.statistics.counts import (
+    ClampingBounds,
+    Count,
+    Margins,
+    clamping_bounds,
+    contingency,
+    count,
+    histogram,
+    margins,
+)
 from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins
 from tacit.statistics.fitting import fit_table, whole_table
 from tacit.statistics.hierarchy import Hierarchy, hierarchy
@@ -28,7 +37,7 @@ from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
 from tacit.statistics.trees import Tree, consistent_tree, whole_cells
 
 __all__ = [
-    "Bounds",
+    "ClampingBounds",
     "Count",
     "CountTable",
     "GlobalSensitivity",
@@ -49,7 +58,7 @@ __all__ = [
     "Sum",
     "Tree",
     "Variance",
-    "bounds",
+    "clamping_bounds",
     "consistent_margins",
     "consistent_tree",
     "contingency",

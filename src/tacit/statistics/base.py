@@ -20,13 +20,11 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, UnitMismatch
 from tacit.exact.checks import flag, members, settle, text
 from tacit.guarantees import GroupOf, People, Unit
-from tacit.sources.aggregates import MOST_ROWS_BITS, NARROW_BITS, Aggregate
-from tacit.sources.aggregates import People as CountPeople
-from tacit.sources.aggregates import Rows as CountRows
+from tacit.sources.aggregates import MOST_ROWS_BITS, NARROW_BITS, Aggregate, CountPeople, CountRows
 from tacit.sources.axes import Axis, Binned, Open, axes_of, cell_count
 from tacit.sources.expressions import Expression
 from tacit.sources.parsing import parse
-from tacit.sources.query import Cells, Request
+from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
 from tacit.statistics.forms import Form, Parts, Reals
 from tacit.statistics.sensitivity import GlobalSensitivity, base_unit, subsets
@@ -115,7 +113,7 @@ class Question:
     schema: Schema
     unit: Unit
     axes: tuple[Axis, ...]
-    requests: tuple[Request, ...]
+    requests: tuple[Aggregation, ...]
     parts: tuple[Part, ...]
     sensitivity: GlobalSensitivity
     sensitivities: Mapping[str, GlobalSensitivity]
@@ -193,7 +191,7 @@ class Statistic(ABC):
     """Are its values values of its column, so that those of dates are dates?"""
     problem: ClassVar[str | None] = None
     """The problem that lower bounds are known for (`tacit.risk`)."""
-    fits: ClassVar[Literal["noise", "ranks", "rough bounds", "thresholds"]] = "noise"
+    fits: ClassVar[Literal["noise", "ranks", "clamping bounds", "thresholds"]] = "noise"
     """What kind of mechanism fits it."""
     layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "cells"
     """How its values lie: one a cell of its axes, or otherwise."""
@@ -238,7 +236,7 @@ class Statistic(ABC):
         assert question.form is not None
         return question.form.value(noisy)
 
-    def aggregates(self, schema: Schema, unit: Unit) -> tuple[Request, ...]:
+    def aggregates(self, schema: Schema, unit: Unit) -> tuple[Aggregation, ...]:
         """What the engine adds up."""
         return self.on(schema, unit).requests
 
@@ -292,10 +290,12 @@ class Frame:
     support: Aggregate | None
     sensitivity: GlobalSensitivity | None
 
-    def request(self, *aggregates: Aggregate, groups: tuple[Axis, ...] | None = None) -> tuple[Request, ...]:
+    def request(
+        self, *aggregates: Aggregate, groups: tuple[Axis, ...] | None = None
+    ) -> tuple[Aggregation, ...]:
         """One request, with the support of unknown keys where they are."""
         wanted = (*aggregates, *([self.support] if self.support else []))
-        return (Request(axes=self.axes, aggregates=tuple(dict.fromkeys(wanted)), groups=groups),)
+        return (Aggregation(axes=self.axes, aggregates=tuple(dict.fromkeys(wanted)), groups=groups),)
 
 
 def people_only(unit: Unit) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
-from tacit.sources.aggregates import People, Rows
+from tacit.sources.aggregates import CountPeople, CountRows
 from tacit.sources.axes import Axis, Binned, Magnitudes, axis_of, bins
 from tacit.sources.expressions import Expression
-from tacit.sources.query import Cells, Request
+from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Integer, Number, Schema
 from tacit.statistics.base import (
     By,
@@ -34,7 +34,16 @@ from tacit.statistics.forms import Linear, Parts, Reals
 from tacit.statistics.sensitivity import base_unit, boxes, replaced, row_limit, stacked, subsets
 from tacit.statistics.tables import MOST_CELLS, CountTables, axis_sums, never_absent
 
-__all__ = ["Bounds", "Count", "Margins", "bounds", "contingency", "count", "histogram", "margins"]
+__all__ = [
+    "ClampingBounds",
+    "Count",
+    "Margins",
+    "clamping_bounds",
+    "contingency",
+    "count",
+    "histogram",
+    "margins",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +119,8 @@ class Count(Statistic):
         said = super(Count, self).describe()
         return said if self.over else {k: v for k, v in said.items() if k != "over"}
 
-    def _aggregate(self) -> Rows | People:
-        return (People if self.of == "people" else Rows)(where=self.where)
+    def _aggregate(self) -> CountRows | CountPeople:
+        return (CountPeople if self.of == "people" else CountRows)(where=self.where)
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
         return {"count": cells[0].values[self._aggregate()]}
@@ -163,11 +172,11 @@ class Margins(Statistic):
         subsets_of = list(itertools.combinations(axes, self.order))
         parts = [Part(name=" x ".join(a.column for a in group), axes=group) for group in subsets_of]
         _limit(subsets_of)
-        rows = Rows(where=self.where)
+        rows = CountRows(where=self.where)
         tables = self._tables(axes, parts, unit)
         # One table of all columns, where it is small: the others are sums of it, read in one pass.
         read = [tuple(axes)] if tables.sums is not None else subsets_of
-        requests = [Request(axes=tuple(group), aggregates=(rows,), groups=()) for group in read]
+        requests = [Aggregation(axes=tuple(group), aggregates=(rows,), groups=()) for group in read]
         sensitivity, one = stacked(len(parts), unit), stacked(1, unit)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=(), requests=tuple(requests), parts=tuple(parts),
@@ -190,7 +199,7 @@ class Margins(Statistic):
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
-        rows = Rows(where=self.where)
+        rows = CountRows(where=self.where)
         if question.tables is not None and question.tables.sums is not None:
             (whole,) = cells
             columns = [a.column for a in question.requests[0].axes]
@@ -208,14 +217,14 @@ class Margins(Statistic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds(Statistic):
-    """How many values lie in each signed power-of-two range: rough bounds of a number that has none declared.
+class ClampingBounds(Statistic):
+    """How many values lie in each signed power-of-two range: clamping bounds of a number that has none declared.
 
     A histogram over 161 public ranges, which are no groups; a row is counted in at most one. Sensitivity as for Count.
     """
 
-    kind: ClassVar[str] = "bounds"
-    fits: ClassVar[Literal["noise", "ranks", "rough bounds", "thresholds"]] = "rough bounds"
+    kind: ClassVar[str] = "clamping_bounds"
+    fits: ClassVar[Literal["noise", "ranks", "clamping bounds", "thresholds"]] = "clamping bounds"
     layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "ends"
 
     column: str
@@ -231,13 +240,13 @@ class Bounds(Statistic):
         sensitivity = boxes([(1, 1)], unit, cells=axis.size, absent=True)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=(axis,),
-            requests=(Request(axes=(axis,), aggregates=(Rows(where=self.where),), groups=()),),
+            requests=(Aggregation(axes=(axis,), aggregates=(CountRows(where=self.where),), groups=()),),
             parts=(Part(name="count", axes=(axis,)),), sensitivity=sensitivity, sensitivities={"count": sensitivity},
             form=Linear(part="count"),
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
-        return {"count": cells[0].values[Rows(where=self.where)]}
+        return {"count": cells[0].values[CountRows(where=self.where)]}
 
 
 def count(
@@ -277,9 +286,9 @@ def margins(
     return Margins(columns=by_columns(columns), order=order, where=filter_of(where))
 
 
-def bounds(column: str, *, where: str | Expression | None = None) -> Bounds:
-    """Rough bounds of a number: the counts from which a range that holds most of the values can be read off."""
-    return Bounds(column=column, where=filter_of(where))
+def clamping_bounds(column: str, *, where: str | Expression | None = None) -> ClampingBounds:
+    """Clamping bounds of a number: the counts from which a range that holds most of the values can be read off."""
+    return ClampingBounds(column=column, where=filter_of(where))
 
 
 _bins = bins

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import members, settle
 from tacit.guarantees import People, Unit
-from tacit.sources.aggregates import Rows
+from tacit.sources.aggregates import CountRows
 from tacit.sources.axes import Axis, Binned, Listed, Open, axes_of
 from tacit.sources.expressions import Expression
-from tacit.sources.query import Cells, Request
+from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of
 from tacit.statistics.forms import Parts, Reals
@@ -100,7 +100,7 @@ class Hierarchy(Statistic):
         )
         return Question(
             statistic=self, schema=schema, unit=unit, axes=axes,
-            requests=(Request(axes=axes, aggregates=(Rows(where=self.where),), groups=()),),
+            requests=(Aggregation(axes=axes, aggregates=(CountRows(where=self.where),), groups=()),),
             parts=shown, sensitivity=sensitivity, sensitivities=sensitivities, form=None,
             tables=self._tables(axes, tree, leaves, parts, unit, absent=absent),
             details={
@@ -128,7 +128,7 @@ class Hierarchy(Statistic):
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
-        counts = cells[0].values[Rows(where=self.where)].ravel()
+        counts = cells[0].values[CountRows(where=self.where)].ravel()
         tree: Tree = question.details["tree"]
         totals = np.zeros(len(tree.order), dtype=counts.dtype)
         np.add.at(totals, _places(tree, question.details["leaves"]), counts)

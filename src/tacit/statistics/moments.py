@@ -24,7 +24,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Unit
-from tacit.sources.aggregates import Rows, Squares, Steps
+from tacit.sources.aggregates import CountRows, Squares, Steps
 from tacit.sources.expressions import And, Expression, Not
 from tacit.sources.parsing import parse
 from tacit.sources.query import Cells
@@ -89,14 +89,14 @@ class Mean(Statistic):
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
             requests=frame.request(
-                Rows(where=self.where, present=(self.column,)), Steps(column=self.column, where=self.where)
+                CountRows(where=self.where, present=(self.column,)), Steps(column=self.column, where=self.where)
             ),
             parts=parts, sensitivity=joint, sensitivities=sensitivities, form=form,
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
-        rows = cells[0].values[Rows(where=self.where, present=(self.column,))]
+        rows = cells[0].values[CountRows(where=self.where, present=(self.column,))]
         above = cells[0].values[Steps(column=self.column, where=self.where)]
         if question.parts[-1].name == "rows":
             return {"above": above, "rows": rows}
@@ -143,11 +143,11 @@ class Proportion(Statistic):
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
-    def _both(self) -> tuple[Rows, Rows]:
+    def _both(self) -> tuple[CountRows, CountRows]:
         tests = [self.of, Not(inner=self.of)]
         if self.where is not None:
             tests = [And(parts=(self.where, t)) for t in tests]
-        return Rows(where=tests[0]), Rows(where=tests[1])
+        return CountRows(where=tests[0]), CountRows(where=tests[1])
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
         yes, no = (cells[0].values[a] for a in self._both())
@@ -184,7 +184,7 @@ class Variance(Statistic):
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
             requests=frame.request(
-                Rows(where=self.where, present=(self.column,)),
+                CountRows(where=self.where, present=(self.column,)),
                 Steps(column=self.column, where=self.where), Squares(column=self.column, where=self.where),
             ),
             parts=_parts(names, column.spacing**2, frame), sensitivity=simplex(total, unit),
@@ -198,7 +198,7 @@ class Variance(Statistic):
         n, u, squares = (
             np.asarray(cells[0].values[a]).astype(object)
             for a in (
-                Rows(where=self.where, present=(self.column,)),
+                CountRows(where=self.where, present=(self.column,)),
                 Steps(column=self.column, where=self.where),
                 Squares(column=self.column, where=self.where),
             )

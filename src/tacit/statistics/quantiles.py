@@ -12,10 +12,10 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
-from tacit.sources.aggregates import Rows
+from tacit.sources.aggregates import CountRows
 from tacit.sources.axes import Cut, cell_count
 from tacit.sources.expressions import Expression
-from tacit.sources.query import Cells, Request
+from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
 from tacit.statistics.base import By, Integers, Part, Question, Statistic, by_columns, filter_of
 from tacit.statistics.forms import Parts, Reals
@@ -39,7 +39,7 @@ class Quantiles(Statistic):
 
     kind: ClassVar[str] = "quantiles"
     in_column_units: ClassVar[bool] = True
-    fits: ClassVar[Literal["noise", "ranks", "rough bounds", "thresholds"]] = "ranks"
+    fits: ClassVar[Literal["noise", "ranks", "clamping bounds", "thresholds"]] = "ranks"
     layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "shares"
 
     column: str
@@ -74,7 +74,7 @@ class Quantiles(Statistic):
         sensitivity = boxes([(1, 1)], unit, cells=cell_count(axes), absent=frame.absent)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
-            requests=(Request(axes=axes, aggregates=(Rows(where=self.where),), groups=frame.axes),),
+            requests=(Aggregation(axes=axes, aggregates=(CountRows(where=self.where),), groups=frame.axes),),
             parts=(Part(name="counts", axes=axes),),
             sensitivity=sensitivity, sensitivities={"counts": sensitivity}, form=None,
             details={
@@ -85,7 +85,7 @@ class Quantiles(Statistic):
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
-        return {"counts": cells[0].values[Rows(where=self.where)]}
+        return {"counts": cells[0].values[CountRows(where=self.where)]}
 
     def assemble(self, question: Question, noisy: Parts) -> Reals:
         """Quantiles of the histogram, in order; negative counts are read as 0, no rows as the middle."""

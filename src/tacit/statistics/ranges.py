@@ -13,10 +13,10 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, TooManyCells, UnknownName
 from tacit.exact.checks import members, settle
 from tacit.guarantees import People, Unit
-from tacit.sources.aggregates import Rows
+from tacit.sources.aggregates import CountRows
 from tacit.sources.axes import Axis, Binned, axis_of, bins
 from tacit.sources.expressions import Expression
-from tacit.sources.query import Cells, Request
+from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Integers, Part, Question, Statistic, filter_of
 from tacit.statistics.forms import Linear
@@ -89,7 +89,7 @@ class Ranges(Statistic):
         shown = Spans(column=self.column, spans=spans)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=(shown,),
-            requests=(Request(axes=(axis,), aggregates=(Rows(where=self.where),), groups=()),),
+            requests=(Aggregation(axes=(axis,), aggregates=(CountRows(where=self.where),), groups=()),),
             parts=(Part(name="count", axes=(shown,), exact=sensitivity.none),), sensitivity=sensitivity,
             sensitivities={"count": sensitivity}, form=Linear(part="count"),
             tables=CountTables(
@@ -127,7 +127,7 @@ class Ranges(Statistic):
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
         assert question.tables is not None
         assert question.tables.ranges is not None
-        counts = np.ravel(cells[0].values[Rows(where=self.where)])
+        counts = np.ravel(cells[0].values[CountRows(where=self.where)])
         below = np.concatenate([np.zeros(1, dtype=counts.dtype), np.cumsum(counts, dtype=counts.dtype)])
         first, last = question.tables.ranges.T
         return {"count": below[last + 1] - below[first]}

@@ -17,11 +17,11 @@ from tacit.exact.rationals import Exact
 from tacit.guarantees import GroupOf, Unit
 from tacit.mechanisms import L1, L2, Impossible, KeysOfAUnit, SparseHistogram
 from tacit.mechanisms.sparse_keys import Keys
-from tacit.sources.aggregates import People, Rows
+from tacit.sources.aggregates import CountPeople, CountRows
 from tacit.sources.axes import Axis, Binned, Cut, axis_of
 from tacit.sources.expressions import Expression
 from tacit.sources.occupied import codes_of, domain_of, labels_of
-from tacit.sources.query import Cells, Request
+from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of, people_only
 from tacit.statistics.forms import Linear
@@ -109,7 +109,7 @@ class SparseCount(Statistic):
 
     kind: ClassVar[str] = "sparse_histogram"
     whole: ClassVar[bool] = True
-    fits: ClassVar[Literal["noise", "ranks", "rough bounds", "thresholds"]] = "thresholds"
+    fits: ClassVar[Literal["noise", "ranks", "clamping bounds", "thresholds"]] = "thresholds"
 
     columns: tuple[str | Binned, ...]
     of: Literal["rows", "people"] = "rows"
@@ -154,7 +154,7 @@ class SparseCount(Statistic):
             schema=schema,
             unit=unit,
             axes=axes,
-            requests=(Request(axes=axes, aggregates=(self._aggregate(),), sparse=True),),
+            requests=(Aggregation(axes=axes, aggregates=(self._aggregate(),), sparse=True),),
             parts=(Part(name="count", axes=axes, exact=sensitivity.none),),
             sensitivity=sensitivity,
             sensitivities={"count": sensitivity},
@@ -166,8 +166,8 @@ class SparseCount(Statistic):
             ),
         )
 
-    def _aggregate(self) -> Rows | People:
-        return (People if self.of == "people" else Rows)(where=self.where)
+    def _aggregate(self) -> CountRows | CountPeople:
+        return (CountPeople if self.of == "people" else CountRows)(where=self.where)
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
         """The counts of the occupied cells, by increasing key; `question.occupied` has the keys too."""

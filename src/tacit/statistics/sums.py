@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Unit
-from tacit.sources.aggregates import Rows, Steps
+from tacit.sources.aggregates import CountRows, Steps
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Cells
 from tacit.sources.schema import Date, Measured, Schema
@@ -88,7 +88,7 @@ class Ratio(Statistic):
         wanted = [Steps(column=c, where=self.where, present=_others(names, c)) for c in names]
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
-            requests=frame.request(Rows(where=self.where, present=names), *wanted),
+            requests=frame.request(CountRows(where=self.where, present=names), *wanted),
             parts=(
                 Part(name="numerator", spacing=top.spacing, axes=frame.axes),
                 Part(name="denominator", spacing=bottom.spacing, axes=frame.axes),
@@ -106,7 +106,7 @@ class Ratio(Statistic):
         out = {}
         for part, column in zip(("numerator", "denominator"), names, strict=True):
             steps = cells[0].values[Steps(column=column, where=self.where, present=_others(names, column))]
-            n = cells[0].values[Rows(where=self.where, present=names)]
+            n = cells[0].values[CountRows(where=self.where, present=names)]
             out[part] = integer_map(n, question.schema.measured(column).lowest, steps)
         return out
 
@@ -137,11 +137,11 @@ def _others(names: tuple[str, ...], column: str) -> tuple[str, ...]:
     return tuple(n for n in names if n != column)
 
 
-def _needed(statistic: Sum, column: Measured) -> tuple[Rows | Steps, ...]:
+def _needed(statistic: Sum, column: Measured) -> tuple[CountRows | Steps, ...]:
     steps = Steps(column=statistic.column, where=statistic.where)
     if column.lowest == 0:
         return (steps,)
-    return Rows(where=statistic.where, present=(statistic.column,)), steps
+    return CountRows(where=statistic.where, present=(statistic.column,)), steps
 
 
 def _sum_of(
@@ -151,4 +151,4 @@ def _sum_of(
     lowest = schema.measured(column).lowest
     if lowest == 0:
         return steps
-    return integer_map(cells.values[Rows(where=where, present=(column, *others))], lowest, steps)
+    return integer_map(cells.values[CountRows(where=where, present=(column, *others))], lowest, steps)

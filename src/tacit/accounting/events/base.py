@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import settle
 from tacit.guarantees import Concentrated, Pure, convert
-from tacit.guarantees.given import how_many, listed
+from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair
 

@@ -12,7 +12,7 @@ from tacit.accounting.events.base import SimpleEvent, both_orders
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, positive, probability, settle
 from tacit.exact.rounding import down, up
-from tacit.guarantees.given import how_many, listed
+from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import (
     ApproximatePair,

@@ -25,7 +25,7 @@ class Concentrated(Bound):
     The curve is the best that follows from it order by order (Canonne, Kamath, Steinke 2020):
         delta(e) = min over a > 1 of exp((a-1)(a rho - e)) / (a-1) * (1 - 1/a)^a.
     Any order gives a valid bound, so that an inexact minimum costs tightness only.
-    Source: Bun, Steinke 2016, Def. 1.1; lecture 7, Def. 7.16; theorem `concentrated-to-approximate`.
+    Source: Bun, Steinke 2016, Def. 1.1; lecture 7, Def. 7.16; theorem `zcdp-to-approximate`.
     """
 
     kind: ClassVar[str] = "concentrated"

@@ -18,6 +18,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import positive, probability
 from tacit.exact.rounding import Interval
+from tacit.guarantees.arguments import how_many, instance, listed, real
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated
@@ -25,7 +26,6 @@ from tacit.guarantees.bounds.gaussian import GaussianDP
 from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import Renyi
 from tacit.guarantees.curve import Curve, Directions, composer
-from tacit.guarantees.given import how_many, instance, listed, real
 
 __all__ = ["Profile"]
 

@@ -11,9 +11,9 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, order_above_one
 from tacit.exact.rounding import up
+from tacit.guarantees.arguments import listed
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.pure import Pure
-from tacit.guarantees.given import listed
 
 if TYPE_CHECKING:
     from flint import arb

@@ -22,6 +22,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import probability, text
 from tacit.exact.rounding import sum_up, up
+from tacit.guarantees.arguments import how_many
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,
@@ -32,7 +33,6 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.given import how_many
 from tacit.guarantees.laws.convert import convert
 from tacit.guarantees.laws.registry import LAWS, law
 
@@ -115,14 +115,14 @@ def compose_optimal(parts: Weighted) -> Profile:
     )
 
 
-@law("compose-gaussian", operation="compose")
+@law("compose-gdp", operation="compose")
 def compose_gaussian(parts: Weighted) -> GaussianDP:
     """mu = sqrt(sum mu_i^2)."""
     square = sum((n * Fraction(b.mu) ** 2 for b, n in parts), Fraction(0))
     return GaussianDP(mu=upper(lambda: ball(square).sqrt()))
 
 
-@law("compose-concentrated", operation="compose")
+@law("compose-zcdp", operation="compose")
 def compose_concentrated(parts: Weighted) -> Concentrated:
     """Rhos add."""
     return Concentrated(rho=_sum(parts, lambda b: b.rho))
@@ -152,8 +152,8 @@ _LAW_OF: dict[type[Bound], str] = {
     Pure: "compose-pure",
     Pointwise: "compose-pointwise",
     Approximate: "compose-approximate-basic",
-    GaussianDP: "compose-gaussian",
-    Concentrated: "compose-concentrated",
+    GaussianDP: "compose-gdp",
+    Concentrated: "compose-zcdp",
     Renyi: "compose-renyi",
     Profile: "compose-profile",
 }

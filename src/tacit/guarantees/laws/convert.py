@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, order_above_one, probability
+from tacit.guarantees.arguments import a_kind, instance, listed
 from tacit.guarantees.bounds import (
     COMMON_ORDERS,
     Approximate,
@@ -28,7 +29,6 @@ from tacit.guarantees.bounds import (
 )
 from tacit.guarantees.bounds.base import no_renyi
 from tacit.guarantees.bounds.gaussian import normal_cdf
-from tacit.guarantees.given import a_kind, instance, listed
 from tacit.guarantees.laws.registry import LAWS, Law, find
 from tacit.guarantees.laws.registry import law as registered
 
@@ -58,21 +58,21 @@ def pointwise_to_approximate(bound: Pointwise) -> Approximate:
     return Approximate(epsilon=float(bound.epsilon), delta=float(bound.delta))
 
 
-@registered("pure-to-concentrated", operation="convert")
+@registered("pure-to-zcdp", operation="convert")
 def pure_to_concentrated(bound: Pure) -> Concentrated:
     """rho = epsilon tanh(epsilon/2)."""
     e = float(bound.epsilon)
     return Concentrated(rho=upper(lambda: ball(e) * (ball(e) / 2).tanh()))
 
 
-@registered("pure-to-concentrated-printed", operation="convert", rests_on="pure-to-concentrated")
+@registered("pure-to-zcdp-printed", operation="convert", rests_on="pure-to-zcdp")
 def pure_to_concentrated_printed(bound: Pure) -> Concentrated:
     """rho = epsilon^2/2 (Bun, Steinke 2016)."""
     e = float(bound.epsilon)
     return Concentrated(rho=upper(lambda: ball(e) ** 2 / 2))
 
 
-@registered("pure-to-gaussian", operation="convert")
+@registered("pure-to-gdp", operation="convert")
 def pure_to_gaussian(bound: Pure) -> GaussianDP:
     """The smallest mu with Phi(mu/2) >= e^epsilon/(1 + e^epsilon), found from above and checked in balls."""
     from scipy.special import ndtri_exp
@@ -106,25 +106,25 @@ def pure_to_renyi_printed(bound: Pure, *, orders: Iterable[float] = COMMON_ORDER
     return Renyi(orders=wanted, epsilons=(float(bound.epsilon),) * len(wanted))
 
 
-@registered("gaussian-to-concentrated", operation="convert")
+@registered("gdp-to-zcdp", operation="convert")
 def gaussian_to_concentrated(bound: GaussianDP) -> Concentrated:
     """rho = mu^2/2."""
     return Concentrated(rho=upper(lambda: ball(bound.mu) ** 2 / 2))
 
 
-@registered("concentrated-to-renyi", operation="convert")
+@registered("zcdp-to-renyi", operation="convert")
 def concentrated_to_renyi(bound: Concentrated, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
     """D_a <= a rho."""
     return _tabulate(bound, orders)
 
 
-@registered("gaussian-to-renyi", operation="convert", rests_on="gaussian-to-concentrated")
+@registered("gdp-to-renyi", operation="convert", rests_on="gdp-to-zcdp")
 def gaussian_to_renyi(bound: GaussianDP, *, orders: Iterable[float] = COMMON_ORDERS) -> Renyi:
     """D_a = a mu^2/2, exactly."""
     return _tabulate(bound, orders)
 
 
-@registered("gaussian-to-approximate", operation="convert", rests_on="gaussian-profile")
+@registered("gdp-to-approximate", operation="convert", rests_on="gaussian-profile")
 def gaussian_to_approximate(
     bound: GaussianDP, *, delta: float | None = None, epsilon: float | None = None
 ) -> Approximate:
@@ -132,7 +132,7 @@ def gaussian_to_approximate(
     return _point(bound, delta, epsilon)
 
 
-@registered("concentrated-to-approximate", operation="convert")
+@registered("zcdp-to-approximate", operation="convert")
 def concentrated_to_approximate(
     bound: Concentrated, *, delta: float | None = None, epsilon: float | None = None
 ) -> Approximate:
@@ -140,9 +140,7 @@ def concentrated_to_approximate(
     return _point(bound, delta, epsilon)
 
 
-@registered(
-    "concentrated-to-approximate-printed", operation="convert", rests_on="concentrated-to-approximate"
-)
+@registered("zcdp-to-approximate-printed", operation="convert", rests_on="zcdp-to-approximate")
 def concentrated_to_approximate_printed(bound: Concentrated, *, delta: float) -> Approximate:
     """epsilon = rho + 2 sqrt(rho ln(1/delta)) (lecture 7, Thm 7.18)."""
     d = open_probability(delta)
@@ -196,7 +194,7 @@ def approximate_to_renyi(bound: Approximate, *, orders: Iterable[float] = COMMON
     return _tabulate(bound, orders)
 
 
-@registered("curve-to-pointwise", operation="convert")
+@registered("profile-to-pointwise", operation="convert")
 def curve_to_pointwise(bound: Bound, *, delta: float) -> Pointwise:
     """The smallest loss that the curve shows to be exceeded with probability at most delta.
 
@@ -229,22 +227,22 @@ def to_profile(bound: Bound) -> Profile:
 _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
     (Pure, Pointwise): "pure-to-pointwise",
     (Pure, Approximate): "pure-to-approximate",
-    (Pure, Concentrated): "pure-to-concentrated",
-    (Pure, GaussianDP): "pure-to-gaussian",
+    (Pure, Concentrated): "pure-to-zcdp",
+    (Pure, GaussianDP): "pure-to-gdp",
     (Pure, Renyi): "pure-to-renyi",
     (Pointwise, Approximate): "pointwise-to-approximate",
-    (GaussianDP, Concentrated): "gaussian-to-concentrated",
-    (GaussianDP, Renyi): "gaussian-to-renyi",
-    (GaussianDP, Approximate): "gaussian-to-approximate",
-    (Concentrated, Renyi): "concentrated-to-renyi",
-    (Concentrated, Approximate): "concentrated-to-approximate",
+    (GaussianDP, Concentrated): "gdp-to-zcdp",
+    (GaussianDP, Renyi): "gdp-to-renyi",
+    (GaussianDP, Approximate): "gdp-to-approximate",
+    (Concentrated, Renyi): "zcdp-to-renyi",
+    (Concentrated, Approximate): "zcdp-to-approximate",
     (Renyi, Approximate): "renyi-to-approximate",
     (Profile, Approximate): "profile-to-approximate",
     (Profile, Renyi): "profile-to-renyi",
     (Approximate, Renyi): "approximate-to-renyi",
     (Pointwise, Renyi): "approximate-to-renyi",
     **{
-        (kind, Pointwise): "curve-to-pointwise"
+        (kind, Pointwise): "profile-to-pointwise"
         for kind in (Approximate, GaussianDP, Concentrated, Renyi, Profile)
     },
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.rounding import up
+from tacit.guarantees.arguments import how_many
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,
@@ -20,7 +21,6 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.given import how_many
 from tacit.guarantees.laws.registry import LAWS, law
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ def group_point(epsilon: float, delta: float, size: int) -> tuple[float, float]:
     return upper(lambda: size * ball(epsilon)), upper(total) if delta else 0.0
 
 
-@law("group-gaussian", operation="group", rests_on="group-concentrated")
+@law("group-gdp", operation="group", rests_on="group-zcdp")
 def group_gaussian(bound: GaussianDP, size: int) -> GaussianDP:
     """k mu."""
     return GaussianDP(mu=upper(lambda: size * ball(bound.mu)))
 
 
-@law("group-concentrated", operation="group")
+@law("group-zcdp", operation="group")
 def group_concentrated(bound: Concentrated, size: int) -> Concentrated:
     """k^2 rho."""
     return Concentrated(rho=upper(lambda: size**2 * ball(bound.rho)))
@@ -122,8 +122,8 @@ _LAW_OF: dict[type[Bound], str] = {
     Pure: "group-pure",
     Approximate: "group-approximate",
     Pointwise: "group-approximate",
-    GaussianDP: "group-gaussian",
-    Concentrated: "group-concentrated",
+    GaussianDP: "group-gdp",
+    Concentrated: "group-zcdp",
     Renyi: "group-renyi",
     Profile: "group-profile",
 }

@@ -44,7 +44,7 @@ register(
     Standing.SHARPER,
 )
 register(
-    "without-replacement-law",
+    "without-replacement-pair",
     "The curve of a symmetric pair sampled without replacement is that of a pair whose losses above 0 are those of "
     "Poisson sampling, mirrored below 0, with the rest at 0.",
     "proved on the page; the curve is Balle, Barthe, Gaboardi 2018",

@@ -48,7 +48,7 @@ register(
     "Hall 2012, Prop. 1.2.3; Kasiviswanathan, Smith 2008",
 )
 register(
-    "curve-to-pointwise",
+    "profile-to-pointwise",
     "If delta(e) bounds the curve, the loss exceeds e' > e with probability at most delta(e)/(1 - e^{e-e'}).",
     "Kasiviswanathan, Smith 2008 has a cruder constant; the sharp form is proved on the page",
     standing=Standing.SHARPER,
@@ -67,14 +67,14 @@ register(
     _SHARPER,
 )
 register(
-    "pure-to-concentrated",
+    "pure-to-zcdp",
     "epsilon-privacy gives rho = epsilon tanh(epsilon/2), the smallest possible; epsilon^2/2 is the classic bound.",
     "Bun, Steinke 2016, Prop. 1.4 (epsilon^2/2); Steinke 2024",
     "neighbours are symmetric",
     _SHARPER,
 )
 register(
-    "pure-to-gaussian",
+    "pure-to-gdp",
     "epsilon-privacy gives mu-Gaussian privacy with Phi(mu/2) = e^epsilon/(1 + e^epsilon), the smallest possible mu.",
     "Dong, Roth, Su 2022 (trade-off functions); the constant is proved on the page",
     "neighbours are symmetric",
@@ -100,18 +100,18 @@ register(
     "finite divergence at the larger order",
 )
 register(
-    "concentrated-to-renyi",
+    "zcdp-to-renyi",
     "rho-concentrated privacy is D_a <= a rho at every order.",
     "lecture 7, Def. 7.16; Bun, Steinke 2016, Def. 1.1",
 )
 register(
-    "concentrated-to-approximate",
+    "zcdp-to-approximate",
     "rho gives delta(e) = min over a > 1 of exp((a-1)(a rho - e))/(a-1) (1-1/a)^a.",
     "Canonne, Kamath, Steinke 2020, Cor. 13; lecture 7, Thm 7.18 has epsilon = rho + 2 sqrt(rho ln(1/delta))",
     standing=_SHARPER,
 )
 register(
-    "gaussian-to-concentrated",
+    "gdp-to-zcdp",
     "mu-Gaussian privacy gives rho = mu^2/2; Gaussian noise has rho = l2_sensitivity^2/(2 noise_std^2).",
     "lecture 7, Lemma 7.15 and Thm 7.19 (which prints the sensitivity without its square)",
     standing=_CORRECTED,
@@ -155,12 +155,12 @@ register(
     "lecture 7, Thm 7.6 and Cor. 7.7; Mironov 2017",
 )
 register(
-    "compose-concentrated",
+    "compose-zcdp",
     "Rhos add, also for adaptively chosen rhos under a budget fixed in advance.",
     "lecture 7, Thm 7.17; Bun, Steinke 2016, Lemma 1.7; Feldman, Zrnic 2021",
 )
 register(
-    "compose-gaussian",
+    "compose-gdp",
     "mus add in squares: mu = sqrt(sum mu_i^2), exactly for Gaussian noise.",
     "Dong, Roth, Su 2022, Cor. 3.3",
 )
@@ -201,7 +201,7 @@ register(
     standing=_SHARPER,
 )
 register(
-    "group-concentrated",
+    "group-zcdp",
     "k units at once: rho becomes k^2 rho, mu becomes k mu.",
     "Bun, Steinke 2016; Dong, Roth, Su 2022",
 )
@@ -255,7 +255,7 @@ register(
 )
 # --- meaning -----------------------------------------------------------------------------------------
 register(
-    "test-power",
+    "trade-off-curve",
     "Any test of size s between two neighbours has power at most e^e s + delta(e), and at most "
     "1 - e^{-e}(1 - delta(e) - s), for every e >= 0.",
     "Hall 2012, Prop. 1.2.2; Wasserman, Zhou 2010",

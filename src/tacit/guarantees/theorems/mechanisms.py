@@ -157,7 +157,7 @@ register(
     Standing.SHARPER,
 )
 register(
-    "rough-bounds",
+    "clamping-bounds",
     "No empty range reaches a threshold that all noises stay below.",
     "Wilson et al. 2020",
     "public ranges; independent noise of a known law",

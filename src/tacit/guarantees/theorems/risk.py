@@ -60,7 +60,7 @@ register(
     Standing.SHARPER,
 )
 register(
-    "counts-inside",
+    "embedded-counts",
     "Grouped counts, margins, sums, and counts of units with several rows contain independent counts, each "
     "worth what one unit can add, and inherit their lower bounds.",
     "proved on the page",

@@ -13,7 +13,7 @@ register(
     Standing.SHARPER,
 )
 register(
-    "keyed-bounding",
+    "contribution-bounding",
     "Keeping of each person the first m rows in the order of a keyed hash changes nobody else's rows.",
     "Wilson et al. 2020 sample; the deterministic form is proved on the page",
     "the order is total up to equal rows",

@@ -42,7 +42,7 @@ register(
     Standing.SHARPER,
 )
 register(
-    "hierarchy-movement",
+    "hierarchy-sensitivity",
     "A unit moves the counts of a hierarchy by the longest way down, or by what two ways do not share.",
     "worked out on the page",
     "a row's leaf depends on that row alone",

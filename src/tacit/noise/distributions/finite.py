@@ -63,7 +63,7 @@ class Bernoulli(DiscreteDistribution):
         return cls(probability_of_one=1 if x == 0 else real)
 
     def _p(self) -> Ball:
-        return self._inverter.law.survival(1)
+        return self._inverter.distribution.survival(1)
 
     def _draw(self, count: int, source: Source) -> Integers:
         return draw_inverted(self._inverter, count, source)
@@ -146,14 +146,14 @@ class FiniteDistribution(_Finite):
     def probability_ball(self, k: int) -> Ball:
         if not 0 <= k < len(self):
             return flint.arb(0)
-        suffix = (*self._law().suffix, 0)
+        suffix = (*self._distribution().suffix, 0)
         return flint.arb(flint.fmpq(suffix[k] - suffix[k + 1], suffix[0]))
 
     def survival_ball(self, k: int) -> Ball:
-        return flint.arb(1) if k <= 0 else self._law().survival(k)
+        return flint.arb(1) if k <= 0 else self._distribution().survival(k)
 
-    def _law(self) -> _Suffixes:
-        law = self._inverter.law
+    def _distribution(self) -> _Suffixes:
+        law = self._inverter.distribution
         assert isinstance(law, _Suffixes)
         return law
 
@@ -189,14 +189,14 @@ class Categorical(_Finite):
         return draw_inverted(self._inverter, count, source)
 
     def probability_ball(self, k: int) -> Ball:
-        return self._law().probability(k) if 0 <= k < len(self) else flint.arb(0)
+        return self._distribution().probability(k) if 0 <= k < len(self) else flint.arb(0)
 
     def survival_ball(self, k: int) -> Ball:
         if k <= 0:
             return flint.arb(1)
-        return self._law().survival(k) if k < len(self) else flint.arb(0)
+        return self._distribution().survival(k) if k < len(self) else flint.arb(0)
 
-    def _law(self) -> Series:
-        law = self._inverter.law
+    def _distribution(self) -> Series:
+        law = self._inverter.distribution
         assert isinstance(law, Series)
         return law

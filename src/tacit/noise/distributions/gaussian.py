@@ -101,7 +101,7 @@ class DiscreteGaussian(DiscreteDistribution):
             return flint.arb(1) - self.survival_ball(1 - k)
         if self.parameter > DIRECT_STD**2:
             return tail_sum(self.parameter, k) / normaliser(self.parameter)
-        return _direct(self.parameter).law.survival(k) / 2
+        return _direct(self.parameter).distribution.survival(k) / 2
 
     def tail_ball(self, k: int) -> Ball:
         return flint.arb(1) if k <= 0 else 2 * self.survival_ball(k)

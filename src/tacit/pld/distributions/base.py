@@ -36,7 +36,7 @@ class PrivacyLossDistribution(ABC):
     def mirrored(self) -> PrivacyLossDistribution:
         """The law whose losses above 0 are these, those below 0 their mirror image, and the rest at 0.
 
-        For laws with P(L > 0) + Q(L > 0) <= 1 (`docs/theory/without-replacement-law.md`).
+        For laws with P(L > 0) + Q(L > 0) <= 1 (`docs/theory/without-replacement-pair.md`).
         """
         raise NotImplementedError
 

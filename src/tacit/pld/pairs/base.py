@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from tacit.pld.distributions import PrivacyLossDistribution
-    from tacit.pld.half_rules import HalfRule
     from tacit.pld.quadrature import Quadrature
     from tacit.pld.quadrature_rules import QuadratureRange, Rule
+    from tacit.pld.without_replacement_rules import WithoutReplacementRule
 
 __all__ = [
     "MOST_RATE",
@@ -218,7 +218,9 @@ class Pair:
         return None
 
     @classmethod
-    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
         """The rule for the half Z > 1 of base pairs, for sampling without replacement."""
         return None
 

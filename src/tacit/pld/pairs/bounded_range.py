@@ -18,7 +18,6 @@ from tacit.pld.distributions import (
     TailPLD,
     Tails,
 )
-from tacit.pld.half_rules import HalfRule, bounded_half
 from tacit.pld.pairs.base import Pair, check_order
 from tacit.pld.quadrature_rules import (
     LARGEST_EPSILON,
@@ -26,6 +25,7 @@ from tacit.pld.quadrature_rules import (
     Rule,
     bounded_rule,
 )
+from tacit.pld.without_replacement_rules import WithoutReplacementRule, bounded_half
 
 __all__ = ["ExponentialPair", "exponential_pld"]
 
@@ -114,7 +114,9 @@ class ExponentialPair(Pair):
         return bounded_rule(column([p.epsilon for p in pairs]), False, reach)
 
     @classmethod
-    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
         return bounded_half(column([p.epsilon for p in pairs]), False, rates, reach)
 
     def family(self) -> tuple[Hashable, tuple[float, ...]] | None:

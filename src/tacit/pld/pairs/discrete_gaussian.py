@@ -19,13 +19,13 @@ from tacit.pld.distributions import (
     AtomicPLD,
     PrivacyLossDistribution,
 )
-from tacit.pld.half_rules import HalfRule, integer_half
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
 from tacit.pld.quadrature_rules import (
     QuadratureRange,
     Rule,
     integer_rule,
 )
+from tacit.pld.without_replacement_rules import WithoutReplacementRule, integer_half
 
 __all__ = ["DiscreteGaussianPair"]
 
@@ -181,5 +181,7 @@ class DiscreteGaussianPair(Pair):
         return replace(rule, cancelled=(shift / std) ** 2, integers=lattice)
 
     @classmethod
-    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
         return integer_half(column([float(p.noise_std) for p in pairs]), pairs[0].sensitivity, rates, reach)

@@ -20,7 +20,6 @@ from tacit.pld.distributions import (
     TailPLD,
     Tails,
 )
-from tacit.pld.half_rules import HalfRule, normal_half
 from tacit.pld.normal import float_normal_cdf, normal_cdf, normal_cells
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
 from tacit.pld.quadrature_rules import (
@@ -30,6 +29,7 @@ from tacit.pld.quadrature_rules import (
     soften,
 )
 from tacit.pld.variation import log_variation
+from tacit.pld.without_replacement_rules import WithoutReplacementRule, normal_half
 
 __all__ = ["GaussianPair", "gaussian_pld"]
 
@@ -154,7 +154,9 @@ class GaussianPair(Pair):
         return replace(soften(rule, mu), cancelled=squares, variation=variation)
 
     @classmethod
-    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
         mu = column([p.near for p in pairs])
         half = normal_half(mu, rates, reach)
         if half is None:

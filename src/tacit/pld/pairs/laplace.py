@@ -19,7 +19,6 @@ from tacit.pld.distributions import (
     TailPLD,
     Tails,
 )
-from tacit.pld.half_rules import HalfRule, bounded_half
 from tacit.pld.pairs.base import Pair, check_order
 from tacit.pld.quadrature_rules import (
     LARGEST_EPSILON,
@@ -27,6 +26,7 @@ from tacit.pld.quadrature_rules import (
     Rule,
     bounded_rule,
 )
+from tacit.pld.without_replacement_rules import WithoutReplacementRule, bounded_half
 
 __all__ = ["LaplacePair", "laplace_pld"]
 
@@ -117,7 +117,9 @@ class LaplacePair(Pair):
         return bounded_rule(column([p.epsilon for p in pairs]), True, reach)
 
     @classmethod
-    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
         return bounded_half(column([p.epsilon for p in pairs]), True, rates, reach)
 
     def family(self) -> tuple[Hashable, tuple[float, ...]] | None:

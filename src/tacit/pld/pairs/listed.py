@@ -15,7 +15,6 @@ from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.distributions import (
     AtomicPLD,
 )
-from tacit.pld.half_rules import HalfRule, positive_half
 from tacit.pld.pairs.base import Pair, check_order
 from tacit.pld.quadrature_rules import (
     AtomRows,
@@ -23,6 +22,7 @@ from tacit.pld.quadrature_rules import (
     Rule,
     atoms_rule,
 )
+from tacit.pld.without_replacement_rules import WithoutReplacementRule, positive_half
 
 __all__ = ["ListedPair"]
 
@@ -105,5 +105,7 @@ class ListedPair(Pair):
         return atoms_rule(cls.rows(pairs))
 
     @classmethod
-    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
         return positive_half(cls.rows(pairs))

@@ -18,7 +18,6 @@ from tacit.pld.arrays import FloatArray
 from tacit.pld.distributions import (
     AtomicPLD,
 )
-from tacit.pld.half_rules import HalfRule, larger_half, positive_half
 from tacit.pld.pairs.base import Pair
 from tacit.pld.pairs.listed import ListedPair
 from tacit.pld.quadrature_rules import (
@@ -29,6 +28,7 @@ from tacit.pld.quadrature_rules import (
     Rule,
     atoms_rule,
 )
+from tacit.pld.without_replacement_rules import WithoutReplacementRule, larger_half, positive_half
 
 __all__ = ["FinitePair"]
 
@@ -209,6 +209,8 @@ class FinitePair(ListedPair):
         return replace(atoms_rule(cls.rows(pairs)), cancelled=1.0)
 
     @classmethod
-    def half_rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
         rows = cls.rows(pairs)
         return positive_half(rows) if pairs[0].symmetric else larger_half(rows, rates, reach)

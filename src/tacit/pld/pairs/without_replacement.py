@@ -17,7 +17,6 @@ from tacit.pld.distributions import (
     PrivacyLossDistribution,
     unsampled_loss,
 )
-from tacit.pld.half_quadrature import half_quadrature
 from tacit.pld.pairs.base import MOST_RATE, NOTHING, UNBOUNDED, Pair, batch_pld
 from tacit.pld.pairs.measured import WorstPair, product_key
 from tacit.pld.product import Product, families, rebuilt
@@ -25,6 +24,7 @@ from tacit.pld.quadrature import Quadrature
 from tacit.pld.quadrature_rules import (
     QuadratureRange,
 )
+from tacit.pld.without_replacement_quadrature import without_replacement_quadrature
 
 __all__ = ["WithoutReplacementPair"]
 
@@ -123,7 +123,9 @@ class WithoutReplacementPair(WorstPair):
 
     @classmethod
     def quadrature(cls, members: Sequence[tuple[Pair, int]], reach: QuadratureRange) -> Quadrature | None:
-        return half_quadrature([(pair, count) for pair, count in members if isinstance(pair, cls)], reach)
+        return without_replacement_quadrature(
+            [(pair, count) for pair, count in members if isinstance(pair, cls)], reach
+        )
 
     def family(self) -> tuple[Hashable, tuple[float, ...]] | None:
         inner = families(self.products)

@@ -1,4 +1,4 @@
-"""Rough bounds: the threshold by its definition, and no empty range taken more often than stated."""
+"""Clamping bounds: the threshold by its definition, and no empty range taken more often than stated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tacit.errors import InvalidParameter
 from tacit.mechanisms import L1, L2, Gaussian, Laplace
-from tacit.mechanisms.rough_bounds import rough_bounds, rough_threshold
+from tacit.mechanisms.clamping_bounds import bounds_from_counts, clamping_threshold
 from tacit.noise import DiscreteLaplace, SeededSource
 from tacit.sources.axes import Magnitudes
 
@@ -20,7 +20,7 @@ EDGES = [LABELS[0][0], *(high for _, high in LABELS)]
 @pytest.mark.parametrize("scale", [0.5, 1, 20, 1000])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_threshold_is_the_least_by_the_geometric_tail(scale, confidence):
-    c = rough_threshold(DiscreteLaplace(noise_scale=scale), ranges=161, confidence=confidence)
+    c = clamping_threshold(DiscreteLaplace(noise_scale=scale), ranges=161, confidence=confidence)
     q = math.exp(-1 / scale)
 
     def all_below(t):
@@ -36,8 +36,8 @@ def test_reads_the_ranges_that_hold_rows():
     counts[80 + 30] = 5_000
     counts[80 - 22] = 400
     noise = Laplace.for_epsilon(epsilon=0.5, sensitivity=L1(1))
-    found = rough_bounds(
-        noise.release(counts, source=SeededSource(seed=1)).values, edges=EDGES, noise_law=noise
+    found = bounds_from_counts(
+        noise.release(counts, source=SeededSource(seed=1)).values, edges=EDGES, noise=noise
     )
     assert (found.low, found.high) == (LABELS[80 - 22][0], LABELS[80 + 30][1])
     assert found.found
@@ -55,14 +55,14 @@ def test_reads_the_ranges_that_hold_rows():
 def test_empty_ranges_are_taken_as_rarely_as_stated(noise):
     runs, taken = 2000, 0
     source = SeededSource(seed=2)
-    law = noise.law
+    law = noise.distribution
     draws = law.sample(size=(runs, 161), source=source)
-    c = rough_threshold(noise, ranges=161, confidence=0.9)
+    c = clamping_threshold(noise, ranges=161, confidence=0.9)
     taken = (draws >= c).any(axis=1).mean()
     # Five standard deviations of 2000 runs; and the threshold is not needlessly high.
     assert taken <= 0.1 + 5 * math.sqrt(0.09 / runs)
     assert (draws >= c - 1).any(axis=1).mean() > 0.1 - 5 * math.sqrt(0.09 / runs)
-    nothing = rough_bounds(np.zeros(161, dtype=int), edges=EDGES, noise_law=noise)
+    nothing = bounds_from_counts(np.zeros(161, dtype=int), edges=EDGES, noise=noise)
     assert (nothing.low, nothing.high, nothing.found) == (None, None, False)
 
 
@@ -73,11 +73,11 @@ def test_bad_input():
         {"edges": EDGES[::-1]},
         {"noisy_counts": np.zeros(161)},
         {"noisy_counts": np.zeros((1, 161), dtype=int)},
-        {"noise_law": "laplace"},
-        {"noise_law": Laplace(sensitivity=L1(1), noise_scale=1, spacing=0.5)},
+        {"noise": "laplace"},
+        {"noise": Laplace(sensitivity=L1(1), noise_scale=1, spacing=0.5)},
         {"confidence": 1},
     ):
-        given = {"noisy_counts": np.zeros(161, dtype=int), "edges": EDGES, "noise_law": law, **wrong}
+        given = {"noisy_counts": np.zeros(161, dtype=int), "edges": EDGES, "noise": law, **wrong}
         counts = given.pop("noisy_counts")
         with pytest.raises(InvalidParameter):
-            rough_bounds(counts, **given)
+            bounds_from_counts(counts, **given)

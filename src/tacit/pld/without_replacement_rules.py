@@ -12,7 +12,14 @@ import numpy as np
 from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.quadrature_rules import AtomRows, QuadratureRange, legendre
 
-__all__ = ["HalfRule", "bounded_half", "integer_half", "larger_half", "normal_half", "positive_half"]
+__all__ = [
+    "WithoutReplacementRule",
+    "bounded_half",
+    "integer_half",
+    "larger_half",
+    "normal_half",
+    "positive_half",
+]
 
 _WANTED = 37.0
 """Errors of e^-37 = 1e-16 are asked of the rules."""
@@ -35,7 +42,7 @@ _RADII = np.array([1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 8.0, 16.0, 32.0, 64.0, 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HalfRule:
+class WithoutReplacementRule:
     """ln Z > 0 at the nodes with Q-masses, their absolute error; the P-mass at infinity before sampling; ln Z at
     the edges of cells, from 0 upwards, and the least Q-density of ln Z in each."""
 
@@ -51,24 +58,24 @@ class HalfRule:
     """At a tilt, ln of the total variation of the densities of both halves together."""
 
 
-def positive_half(rows: AtomRows) -> HalfRule:
+def positive_half(rows: AtomRows) -> WithoutReplacementRule:
     """The positive losses, with their Q-masses, and the P-mass at infinity (columns of others have mass 0)."""
     losses, p, lost, _ = rows
     chosen = np.any(losses > 0, axis=0)
     x = np.maximum(losses[:, chosen], 0.0)
     lost = lost + np.zeros((len(losses), 1))
     q = np.where(x > 0, p[:, chosen] * np.exp(-x), 0.0)
-    return HalfRule(ratio=x, q=q, error=64 * UNIT, lost=lost, blur=np.ones_like(lost))
+    return WithoutReplacementRule(ratio=x, q=q, error=64 * UNIT, lost=lost, blur=np.ones_like(lost))
 
 
-def larger_half(rows: AtomRows, rates: FloatArray, reach: QuadratureRange) -> HalfRule:
+def larger_half(rows: AtomRows, rates: FloatArray, reach: QuadratureRange) -> WithoutReplacementRule:
     """For tables that are met in both orders: the larger of both curves."""
     ratio, q, lost = _larger_atoms(rows)
     # Where two curves cross is known to a unit of their height over the angle, which is the mass there.
     top = float(np.max(np.log1p(rates * np.expm1(np.minimum(ratio, _FURTHEST)))))
     error = 64 * UNIT * ratio.shape[1] * (1 + reach.power + reach.frequency)
     error *= math.exp(min(reach.power * top, _FURTHEST))
-    return HalfRule(ratio=ratio, q=q, error=error, lost=lost, blur=np.ones_like(lost))
+    return WithoutReplacementRule(ratio=ratio, q=q, error=error, lost=lost, blur=np.ones_like(lost))
 
 
 def _larger_atoms(rows: AtomRows) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -121,7 +128,7 @@ def _far(mu: float, reach: QuadratureRange) -> float:
     return peak + math.sqrt(2 * (_WANTED + math.log(4 * peak + 4)))
 
 
-def normal_half(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+def normal_half(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> WithoutReplacementRule | None:
     """Q = N(0, 1) and ln Z = mu u at x = mu/2 + u, u > 0."""
     least, most = float(np.min(mu)), float(np.max(mu))
     length = _far(most, reach) - least / 2
@@ -142,7 +149,7 @@ def normal_half(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Ha
     q = shares * np.exp(-((mu / 2 + u) ** 2) / 2) / math.sqrt(2 * math.pi)
     cells = np.concatenate([np.arange(0.0, 2.0, 0.5), np.arange(2.0, reach.power * most + 3.5, 1.0)])[None, :]
     density = np.exp(-((mu / 2 + cells[:, 1:]) ** 2) / 2) / math.sqrt(2 * math.pi) / mu
-    return HalfRule(
+    return WithoutReplacementRule(
         ratio=mu * u,
         q=q,
         error=error + 4 * math.exp(-_WANTED),
@@ -153,7 +160,9 @@ def normal_half(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Ha
     )
 
 
-def bounded_half(tops: FloatArray, atoms: bool, rates: FloatArray, reach: QuadratureRange) -> HalfRule | None:
+def bounded_half(
+    tops: FloatArray, atoms: bool, rates: FloatArray, reach: QuadratureRange
+) -> WithoutReplacementRule | None:
     """Q-density ~ e^(-l/2) on [0, epsilon], and the Laplace pair's atom at epsilon."""
     most = float(np.max(tops))
     slope = (_powers(reach)[0] + 0.5) * most
@@ -179,12 +188,14 @@ def bounded_half(tops: FloatArray, atoms: bool, rates: FloatArray, reach: Quadra
     cells = tops * np.array([[0.0, 0.25, 0.5, 0.75, 1.0]])
     density = scale * np.exp(-cells[:, 1:] / 2)
     none = np.zeros_like(tops)
-    return HalfRule(ratio=ratio, q=q, error=error, lost=none, blur=tops * blur, edges=cells, density=density)
+    return WithoutReplacementRule(
+        ratio=ratio, q=q, error=error, lost=none, blur=tops * blur, edges=cells, density=density
+    )
 
 
 def integer_half(
     std: FloatArray, sensitivity: int, rates: FloatArray, reach: QuadratureRange
-) -> HalfRule | None:
+) -> WithoutReplacementRule | None:
     """Integer noise above half the sensitivity: its integers where few, else Gauss's rule for their sums."""
     narrow, widest, s = float(np.min(std)), float(np.max(std)), float(sensitivity)
     first = sensitivity // 2 + 1
@@ -219,7 +230,7 @@ def integer_half(
     # 2x - s is exact for integers; otherwise it is off by units of s + 1 and of the panels.
     off = (s + 1 + blur) * s / (std * std)
     ratio = s * (2 * x - s) / (2 * std * std)
-    return HalfRule(ratio=ratio, q=q, error=error, lost=np.zeros_like(std), blur=off)
+    return WithoutReplacementRule(ratio=ratio, q=q, error=error, lost=np.zeros_like(std), blur=off)
 
 
 def _norm(std: FloatArray) -> FloatArray:

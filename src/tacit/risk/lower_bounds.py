@@ -19,7 +19,7 @@ from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.triples import triples
 
-__all__ = ["PROBLEMS", "LowerBound", "Size", "bound", "bounds", "uniform_count"]
+__all__ = ["PROBLEMS", "LowerBound", "Size", "lower_bound", "lower_bounds", "uniform_count"]
 
 PROBLEMS = ("count", "histogram", "margins", "sparse-histogram")
 SAFE = 1 - 1e-9
@@ -45,7 +45,7 @@ def exact_count(n: int, epsilon: float) -> float:
 
     It grows with n, because a mechanism for a long range is one for a short range; so a long range may be cut.
     """
-    from tacit.risk.losses import Loss
+    from tacit.risk.loss_functions import Loss
     from tacit.risk.remap import minimax_remap
 
     if n < 1:
@@ -184,7 +184,7 @@ def margins_cube(attributes: int, n: int, epsilon: float) -> float:
 # --- all together ---------------------------------------------------------------------------------------
 
 
-def bounds(
+def lower_bounds(
     problem: str,
     *,
     n: int,
@@ -237,7 +237,7 @@ def bounds(
 
 
 class Size(TypedDict, total=False):
-    """What `bounds` takes beside the problem: how large it is, at which epsilon, between which neighbours."""
+    """What `lower_bounds` takes beside the problem: how large it is, at which epsilon, between which neighbours."""
 
     n: Required[int]
     epsilon: Required[Exact]
@@ -247,9 +247,9 @@ class Size(TypedDict, total=False):
     neighbours: Neighbours
 
 
-def bound(problem: str, **size: Unpack[Size]) -> LowerBound:
-    """The largest valid lower bound for the problem, with the name of its theorem; `size` as for `bounds`."""
-    return bounds(problem, **size)[0]
+def lower_bound(problem: str, **size: Unpack[Size]) -> LowerBound:
+    """The largest valid lower bound for the problem, with the name of its theorem; `size` as for `lower_bounds`."""
+    return lower_bounds(problem, **size)[0]
 
 
 # --- helpers --------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 With Z the likelihood ratio of a symmetric pair under Q and g(Z) = 1 - q + q Z: the losses above 0 are ln g(Z) for
 Z > 1, with the Q-masses of Z and the P-masses g times those; the losses below 0 are their mirror image; the rest
-sits at 0 (`docs/theory/without-replacement-law.md`). Transforms are therefore Q-integrals of g^(z+1) and g^-z over
+sits at 0 (`docs/theory/without-replacement-pair.md`). Transforms are therefore Q-integrals of g^(z+1) and g^-z over
 Z > 1: by Gauss's rule on panels, whose error is bounded on ellipses in which |arg Z| <= pi/2, or by the same rule
 for sums over consecutive integers.
 """
@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.pld.arrays import UNIT, FloatArray, column
-from tacit.pld.half_rules import HalfRule
 from tacit.pld.quadrature import Quadrature
 from tacit.pld.quadrature_rules import QuadratureRange, Variation
+from tacit.pld.without_replacement_rules import WithoutReplacementRule
 
 if TYPE_CHECKING:
     from tacit.pld.pairs.without_replacement import WithoutReplacementPair
 
-__all__ = ["half_quadrature"]
+__all__ = ["without_replacement_quadrature"]
 
 _FURTHEST = 600.0
 
 
-def half_quadrature(
+def without_replacement_quadrature(
     members: Sequence[tuple[WithoutReplacementPair, int]], reach: QuadratureRange
 ) -> Quadrature | None:
     """Quadrature of pairs sampled without replacement of one shape; None where a rule would need too many."""
     pairs = [pair for pair, _ in members]
     rates = column([pair.rate for pair in pairs])
     base = [pair for pair in (p.single or p.either for p in pairs) if pair is not None]
-    half = type(base[0]).half_rule(base, rates, reach)
+    half = type(base[0]).without_replacement_rule(base, rates, reach)
     if half is None or float(np.max(half.ratio)) > _FURTHEST:
         return None
     moved = rates * np.expm1(half.ratio)
@@ -70,7 +70,7 @@ def half_quadrature(
     )
 
 
-def _variation(half: HalfRule, rest: FloatArray) -> Variation | None:
+def _variation(half: WithoutReplacementRule, rest: FloatArray) -> Variation | None:
     """With the atom at 0, where both halves begin."""
     inner = half.variation
     return None if inner is None else lambda tilt: (inner(tilt), rest)

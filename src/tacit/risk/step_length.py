@@ -6,14 +6,14 @@ import numpy as np
 
 from tacit.risk.kernel import Array
 
-__all__ = ["reach"]
+__all__ = ["step_length"]
 
 BACK_OFF = 0.98
 FREE = 2.0
 """More than a whole step: what a variable that hardly shrinks allows."""
 
 
-def reach(*pairs: tuple[Array, Array]) -> float:
+def step_length(*pairs: tuple[Array, Array]) -> float:
     """The share of a move, at most 1, after which every variable is still above 0: pairs of values and moves."""
     return min(1.0, BACK_OFF * min(_alone(values, move) for values, move in pairs))
 

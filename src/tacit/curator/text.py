@@ -110,7 +110,7 @@ def _foot(release: Release) -> list[str]:
     level = float(release.planned.ask.confidence)
     sampled = release.planned.ask.sampling
     about = "for the population, if the rows are independent draws" if sampled else "for the noise only"
-    if release.planned.question.statistic.fits in ("rough bounds", "thresholds"):
+    if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
         about += f"; they cover {release.planned.treatment.covers}"
     return [*more, f"intervals: {level:.0%}, {about}", price, left]
 

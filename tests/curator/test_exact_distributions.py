@@ -34,7 +34,7 @@ from tacit.mechanisms import (
     SparseHistogram,
     StableHistogram,
 )
-from tacit.mechanisms.partition_law import KeyLaw
+from tacit.mechanisms.partition_distribution import KeyDistribution
 from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector, SeededSource, Source
 from tacit.sources import Schema, category, integer
 
@@ -241,7 +241,7 @@ def test_names_and_counts_of_unknown_keys() -> None:
             return [int(c) if m else None for c, m in zip(out.counts, out.mask, strict=True)]
 
         found = law_of(counted)
-        law: Law = {n + one.law.center - j: reached[j] - reached[j - 1] for j in range(1, n + 1)}
+        law: Law = {n + one.distribution.center - j: reached[j] - reached[j - 1] for j in range(1, n + 1)}
         law = {k: p for k, p in law.items() if p}
         same(found, law | ({None: 1 - reached[n]} if reached[n] < 1 else {}))
 
@@ -335,7 +335,7 @@ def drawn() -> Iterator[list[Drawn]]:
     with pytest.MonkeyPatch.context() as patch:
         for kind, name in (
             (DiscreteLaplace, "sample"), (DiscreteGaussian, "sample"), (GaussianVector, "sample"),
-            (KeyLaw, "draw"), (KeyLaw, "below"),
+            (KeyDistribution, "draw"), (KeyDistribution, "below"),
         ):  # fmt: skip
             patch.setattr(kind, name, _noted(getattr(kind, name), found))
         yield found

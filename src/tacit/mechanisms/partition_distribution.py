@@ -18,7 +18,7 @@ from tacit.exact.integers import Integers
 from tacit.exact.rounding import down
 from tacit.noise.source import Source
 
-__all__ = ["KeyLaw", "delta_of_group", "key_law", "split"]
+__all__ = ["KeyDistribution", "delta_of_group", "key_distribution", "split"]
 
 BITS = 128
 ONE = 1 << BITS
@@ -32,7 +32,7 @@ MOST_SPLIT = 512
 
 
 @dataclass(frozen=True, slots=True)
-class KeyLaw:
+class KeyDistribution:
     """J on 1..L with Pr[J <= n] = reached[n-1] / 2^128; the last entry is 2^128."""
 
     reached: tuple[int, ...]
@@ -92,7 +92,7 @@ def _factors(epsilon: Fraction) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def key_law(epsilon: Fraction, delta: Fraction) -> KeyLaw:
+def key_distribution(epsilon: Fraction, delta: Fraction) -> KeyDistribution:
     """pi(1), pi(2), ... up to 1, every step rounded down, and checked as a law of counts.
 
     The steps pi(n) - pi(n-1) are a law of noise whose excess over e^epsilon times its neighbour, to either side, adds
@@ -121,7 +121,7 @@ def key_law(epsilon: Fraction, delta: Fraction) -> KeyLaw:
             )  # fmt: skip
     _check(reached, grow, delta)
     inner = reached[:-1]
-    return KeyLaw(
+    return KeyDistribution(
         reached=tuple(reached),
         high=np.array([r >> 64 for r in inner], dtype=np.uint64),
         low=np.array([r & ((1 << 64) - 1) for r in inner], dtype=np.uint64),

@@ -1,4 +1,4 @@
-"""Rough bounds of a number, read off noisy counts over public ranges: post-processing, at no further price."""
+"""Clamping bounds of a number, read off noisy counts over public ranges: post-processing, at no further price."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tacit.mechanisms.geometric import Geometric
 from tacit.mechanisms.laplace import Laplace
 from tacit.noise import DiscreteDistribution
 
-__all__ = ["RoughBounds", "rough_bounds", "rough_threshold"]
+__all__ = ["FoundBounds", "bounds_from_counts", "clamping_threshold"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoughBounds:
+class FoundBounds:
     """The outer borders of the ranges that surely hold rows; None where no range stands out of the noise.
 
     `threshold` is the noisy count from which a range is taken, `confidence` the probability that no empty range was.
@@ -40,24 +40,27 @@ class RoughBounds:
         return self.low is not None
 
 
-def rough_threshold(
-    noise_law: DiscreteDistribution | Laplace | Gaussian | Geometric, *, ranges: int, confidence: Exact = 0.95
+def clamping_threshold(
+    noise: DiscreteDistribution | Laplace | Gaussian | Geometric,
+    *,
+    ranges: int,
+    confidence: Exact = 0.95,
 ) -> int:
     """The least c with Pr[all of `ranges` independent noises < c] >= confidence: no empty range reaches it.
 
     Pr[X < c]^ranges >= confidence, one-sided and without a union bound, by the certified quantile of the law. A range
     with c + t rows is taken but with probability Pr[X < -t].
     """
-    law = noise_law.law if isinstance(noise_law, Laplace | Gaussian | Geometric) else noise_law
+    law = noise.distribution if isinstance(noise, Laplace | Gaussian | Geometric) else noise
     if not isinstance(law, DiscreteDistribution):
         raise InvalidParameter(
-            parameter="noise_law", value=type(noise_law).__name__, must="be a law of integer noise or its mechanism",
+            parameter="noise", value=type(noise).__name__, must="be a distribution of integer noise or its mechanism",
             hint="the mechanism that made the noisy counts",
         )  # fmt: skip
-    if isinstance(noise_law, Laplace | Gaussian) and noise_law.step != 1:
+    if isinstance(noise, Laplace | Gaussian) and noise.step != 1:
         raise InvalidParameter(
-            parameter="noise_law",
-            value=f"spacing {noise_law.step}",
+            parameter="noise",
+            value=f"spacing {noise.step}",
             must="have spacing 1",
             hint="counts are whole",
         )
@@ -70,13 +73,13 @@ def rough_threshold(
     return law.quantile(each) + 1
 
 
-def rough_bounds(
+def bounds_from_counts(
     noisy_counts: npt.ArrayLike,
     *,
     edges: npt.ArrayLike,
-    noise_law: DiscreteDistribution | Laplace | Gaussian | Geometric,
+    noise: DiscreteDistribution | Laplace | Gaussian | Geometric,
     confidence: Exact = 0.95,
-) -> RoughBounds:
+) -> FoundBounds:
     """(low, high): from the first to the last range whose noisy count reaches the threshold.
 
     With probability `confidence` both outer ranges hold at least one row, whatever the data, so that the bounds are
@@ -92,9 +95,9 @@ def rough_bounds(
         )  # fmt: skip
     if not bool((np.diff(borders) > 0).all()):
         raise InvalidParameter(parameter="edges", value="an array", must="increase")
-    threshold = rough_threshold(noise_law, ranges=counts.size, confidence=confidence)
+    threshold = clamping_threshold(noise, ranges=counts.size, confidence=confidence)
     taken = np.flatnonzero(np.asarray(counts >= threshold).astype(np.bool_))
     low, high = (float(borders[taken[0]]), float(borders[taken[-1] + 1])) if taken.size else (None, None)
-    return RoughBounds(
+    return FoundBounds(
         low=low, high=high, threshold=threshold, confidence=float(confidence_level(confidence))
     )

@@ -1,7 +1,7 @@
-"""Rough bounds of a number that has none declared: a private release, from which bounds may be declared.
+"""Clamping bounds of a number that has none declared: a private release, from which bounds may be declared.
 
 The counts over public power-of-two ranges get Laplace noise; from the first to the last range that noise alone would
-hardly fill, that is the answer. Post-processing (theorem `rough-bounds`).
+hardly fill, that is the answer. Post-processing (theorem `clamping-bounds`).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, pure_within, treat
 from tacit.errors import InvalidParameter
 from tacit.mechanisms import L1, Laplace
-from tacit.mechanisms.rough_bounds import rough_bounds
+from tacit.mechanisms.clamping_bounds import bounds_from_counts
 from tacit.statistics.base import Question
 
-__all__ = ["Rough", "treat_bounds"]
+__all__ = ["ClampingTreatment", "treat_clamping_bounds"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rough(Treatment):
+class ClampingTreatment(Treatment):
     """Laplace noise on the counts; the answer is two numbers, low and high."""
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """What the claim rests on."""
-        return (*self.blocks[0].theorems, "rough-bounds")
+        return (*self.blocks[0].theorems, "clamping-bounds")
 
     def read(
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
@@ -40,7 +40,7 @@ class Rough(Treatment):
         edges = [labels[0][0], *(high for _, high in labels)]
         block = self.blocks[0]
         law = Laplace.for_epsilon(epsilon=block.level, sensitivity=L1(block.l1))
-        found = rough_bounds(noisy.parts["count"], edges=edges, noise_law=law, confidence=confidence)
+        found = bounds_from_counts(noisy.parts["count"], edges=edges, noise=law, confidence=confidence)
         ends = np.array([np.nan if v is None else v for v in (found.low, found.high)])
         return Estimate(value=ends, low=ends, high=ends)
 
@@ -57,7 +57,7 @@ class Rough(Treatment):
         return None, None, said
 
 
-def treat_bounds(question: Question, price: Price) -> Rough:
+def treat_clamping_bounds(question: Question, price: Price) -> ClampingTreatment:
     """Laplace noise, by the pure epsilon that any price has room for."""
     epsilon = pure_within(price)
     if epsilon is None:
@@ -67,4 +67,6 @@ def treat_bounds(question: Question, price: Price) -> Rough:
         )  # fmt: skip
     pure = Price(epsilon=epsilon)
     inner = treat(question, pure)
-    return Rough(blocks=inner.blocks, price=pure, reason="Laplace noise: bounds are read from pure noise")
+    return ClampingTreatment(
+        blocks=inner.blocks, price=pure, reason="Laplace noise: bounds are read from pure noise"
+    )
