@@ -146,11 +146,11 @@ def test_no_sum_is_below_the_product_of_many_curves() -> None:
     """What is not tried beside many curves would not have helped; what is known by its rho only is tried."""
     many = [e.ExponentialEvent(epsilon=0.01 + k / 5000) for k in range(300)]
     found = account(many, delta=1e-6)
-    for other in ("pure", "concentrated"):
+    for other in ("pure", "zcdp"):
         assert found.epsilon.high <= account(many, delta=1e-6, accountant=other).epsilon.high
     mixed = [*many, e.ConcentratedEvent(rho=0.5)]
     best = account(mixed, delta=1e-6)
-    assert best.epsilon.high <= account(mixed, delta=1e-6, accountant="concentrated").epsilon.high
+    assert best.epsilon.high <= account(mixed, delta=1e-6, accountant="zcdp").epsilon.high
 
 
 def test_extremes() -> None:

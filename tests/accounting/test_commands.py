@@ -51,7 +51,7 @@ def test_account_command(tmp_path, capsys: pytest.CaptureFixture[str]) -> None: 
     assert answer["epsilon"]["low"] <= 5.18904 + 5e-6
     assert answer["epsilon"]["high"] == pytest.approx(5.18904, abs=5e-6)
     assert answer["delta"] == 1e-6
-    assert answer["accountant"] == "gaussian"
+    assert answer["accountant"] == "gdp"
     toml = tmp_path / "plan.toml"
     toml.write_text(
         '[[event]]\nkind = "laplace"\nepsilon = 0.1\ntimes = 20\n[[event]]\nkind = "pure"\nepsilon = 0.2\n'

@@ -109,8 +109,8 @@ def test_sums_of_divergences_rhos_and_mus(part: tuple[str, float, int], delta: f
     event, _ = described(part[0], part[1])
     plan = [repeated(event, 3 * part[2])]
     best, width = high(plan, delta, "")
-    for name in ("gaussian", "pure", "concentrated", "renyi"):
-        if name == "gaussian" and part[0] != "gaussian":
+    for name in ("gdp", "pure", "zcdp", "renyi"):
+        if name == "gdp" and part[0] != "gaussian":
             continue
         if name == "pure" and part[0] == "gaussian":
             continue

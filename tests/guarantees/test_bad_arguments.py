@@ -14,7 +14,7 @@ import pytest
 import tacit
 import tacit.accounting as accounting
 import tacit.guarantees as guarantees
-from tacit.accounting import codec, events, words
+from tacit.accounting import codec, events, text
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import meaning, record
 from tacit.guarantees.laws import gaussian_noise
@@ -154,7 +154,7 @@ CALLS: list[Call] = [
     call(accounting.filter_for(tacit.Pure(epsilon=100)).admit, PURE),
     call(accounting.filter_for(tacit.Pure(epsilon=100)).fits, PURE),
     call(accounting.RenyiFilter(order=2.0, epsilon=100.0).admit, PURE),
-    call(words.parse, "laplace epsilon=1"),
+    call(text.parse, "laplace epsilon=1"),
     call(words.describe, "laplace", {"epsilon": 1}),
     call(codec.loads, codec.dumps(NOISE)),
     call(codec.dumps, NOISE),

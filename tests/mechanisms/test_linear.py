@@ -352,6 +352,6 @@ def test_the_accountants_find_every_plan_within_its_budget(delta):
         if isinstance(candidate.bound, Pure):
             assert bound_of(list(candidate.events), accountant="pure").epsilon <= 0.7
         else:
-            assert bound_of(list(candidate.events), accountant="gaussian").delta(0.7) <= 1e-6
+            assert bound_of(list(candidate.events), accountant="gdp").delta(0.7) <= 1e-6
     tree = RangeTree.plan(cells=100, epsilon=0.7, delta=delta, branching=4)
     assert len(tree.events) == 5

@@ -138,10 +138,10 @@ def _renyi_below(parts: Counted, neighbours: Neighbours, delta: float, epsilon: 
 
 
 ACCOUNTANTS: dict[str, Callable[[Counted, Neighbours], Bound | None]] = {
-    "gaussian": _gaussian,
+    "gdp": _gaussian,
     "pld": _pld,
     "pure": _pure,
-    "concentrated": _concentrated,
+    "zcdp": _concentrated,
     "renyi": _renyi,
 }
 
@@ -189,7 +189,7 @@ def account(
         return _made(_read(bound, level, at_delta), level, at_delta, accountant, relation)
     exact = _gaussian(parts, relation)
     if exact is not None:
-        return _made(_read(Profile.of(exact), level, at_delta), level, at_delta, "gaussian", relation)
+        return _made(_read(Profile.of(exact), level, at_delta), level, at_delta, "gdp", relation)
     best = _read_pld(parts, relation, level, at_delta)
     found, name = best if best is not None else (Interval(low=0.0, high=math.inf), "pld")
     enough = ENOUGH if at_delta else 1e-3 * found.high
@@ -197,8 +197,8 @@ def account(
         many = len(parts) > MANY and math.isfinite(found.high)
         wide = 0 < found.low < 0.95 * found.high
         by_rho = any(isinstance(e, ConcentratedEvent) for e, _ in parts)
-        for other in ("pure", "concentrated", "renyi"):
-            wanted = (wide and other != "renyi") or (by_rho and other == "concentrated")
+        for other in ("pure", "zcdp", "renyi"):
+            wanted = (wide and other != "renyi") or (by_rho and other == "zcdp")
             if many and not wanted:
                 continue
             try:

@@ -39,14 +39,18 @@ def account(
     accountant: str | None = typer.Option(
         None,
         "--accountant",
-        help="pld (privacy-loss distributions), gaussian (GDP), pure, concentrated (zCDP) or renyi, and not the best.",
+        help="pld (privacy-loss distributions), gdp (Gaussian DP), zcdp, renyi or pure, instead of the best.",
     ),
     plot: Path | None = typer.Option(
         None, "--plot", help="Draw the composed privacy profile, delta over epsilon, to this file."
     ),
     json: bool = JSON,
 ) -> None:
-    """The composed guarantee of a plan that is fixed in advance, certified from both sides."""
+    """The composed (epsilon, delta) of a plan fixed in advance.
+
+    Both ends are certified: the true value lies between them. Privacy-loss distributions (PLD), Gaussian DP (GDP),
+    zCDP, Rényi DP or pure DP, whichever is best.
+    """
     from tacit.accounting import account as fold
 
     plan = [d.make(None) for d in _described(event, events)]
@@ -84,7 +88,10 @@ def calibrate(
     neighbours: str = NEIGHBOURS,
     json: bool = JSON,
 ) -> None:
-    """The smallest noise that meets a target: leave out the noise of exactly one event."""
+    """Find the least noise for a target (epsilon, delta).
+
+    Leave out the noise of exactly one event; it is found, and the composed guarantee is certified.
+    """
     from tacit.accounting import calibrate as solve
 
     plan = _described(event, events)

@@ -21,7 +21,7 @@ __all__ = ["app"]
 app = typer.Typer(
     name="tacit",
     cls=PlainGroup,
-    help="Publish statistics about people without telling on any of them.",
+    help="Publish statistics about people under differential privacy (DP), with a certificate for each.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -33,7 +33,7 @@ def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
-    """Publish statistics about people without telling on any of them."""
+    """Publish statistics about people under differential privacy (DP), with a certificate for each."""
     if version:
         print(tacit.__version__)
         raise typer.Exit()

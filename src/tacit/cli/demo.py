@@ -105,7 +105,10 @@ def demo(
     people: int = typer.Option(200_000, "--people", help="How many people to make up."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
-    """Make a survey up, release a plan from it, and write values, certificates, ledger and report."""
+    """Make a survey up and release a plan from it.
+
+    Writes the made-up table, the plan, values, certificates, the ledger and report.html.
+    """
     from tacit.report.progress import progress
 
     started = time.monotonic()

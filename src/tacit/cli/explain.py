@@ -29,7 +29,10 @@ def explain(
     ),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Say what a release may reveal, on what that rests, and what its intervals do not cover."""
+    """Say in words what a certificate, or an epsilon, promises.
+
+    What a test or a belief can gain, on which assumptions that rests, and what the intervals do not cover.
+    """
     from tacit.curator.reading import read_certificate
     from tacit.guarantees.record import from_record
 

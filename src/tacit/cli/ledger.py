@@ -23,14 +23,14 @@ _WAIT = typer.Option(30.0, "--wait", help="Seconds to wait while another process
 
 @ledger.callback(invoke_without_command=True)
 def root(context: typer.Context) -> None:
-    """What was spent, by whom, on what."""
+    """The privacy budget: what was spent, by whom, on what."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 @ledger.command(name="show")
 def show(where: str = _WHERE, wait: float = _WAIT, json: bool = _JSON) -> None:
-    """Print the budget, what was spent of it by whom, and every charge."""
+    """Print the privacy budget, who spent what of it, and every charge."""
     from tacit.ledger import Ledger, overview
 
     found = overview(Ledger.open(where, wait_seconds=wait))
@@ -66,7 +66,7 @@ def verify(
     wait: float = _WAIT,
     json: bool = _JSON,
 ) -> None:
-    """Walk the whole chain and name every change; exit 1 if there is one."""
+    """Check the whole hash chain; exit 1 if anything was changed."""
     from tacit.ledger import verify_ledger
     from tacit.report.progress import progress
 
@@ -101,7 +101,10 @@ def export(
     wait: float = _WAIT,
     json: bool = _JSON,
 ) -> None:
-    """Write every entry as a line of JSON, with its digest; the secret is never part of it."""
+    """Write every entry as a line of JSON, with its digest.
+
+    The ledger's secret is never part of it.
+    """
     from tacit.ledger import Ledger
     from tacit.ledger import export as lines
 

@@ -24,20 +24,20 @@ __all__ = ["optimal"]
 optimal = typer.Typer(
     name="optimal",
     cls=PlainGroup,
-    help="Mechanisms that no private mechanism can beat, with their certificates.",
+    help="Optimal mechanisms (least risk), with a certificate.",
     no_args_is_help=True,
 )
 
 
 @optimal.callback()
 def _root() -> None:
-    """Mechanisms that no private mechanism can beat, with their certificates."""
+    """Optimal mechanisms (least risk), with a certificate."""
 
 
 @optimal.command(name="count", cls=PlainCommand)
 def count(
     n: int = typer.Option(..., "--n", help="The largest possible count; public."),
-    epsilon: float = typer.Option(..., "--epsilon", help="The privacy loss allowed."),
+    epsilon: float = typer.Option(..., "--epsilon", help="The epsilon of epsilon-DP."),
     delta: float = typer.Option(
         0.0, "--delta", help="Above 0: (epsilon, delta), by the full linear program."
     ),
@@ -54,7 +54,10 @@ def count(
     ),
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
-    """The best mechanism for a count on 0..n, its risk, and what no mechanism can go below."""
+    """The best mechanism for a count on 0..n, and the proof that it is.
+
+    Prints its risk, and what no mechanism can go below.
+    """
     from tacit.risk.loss_functions import LOSSES, as_loss
     from tacit.risk.parameters import criterion_parameter, epsilon_level, range_parameter
     from tacit.risk.solve import is_compact, solve_compact

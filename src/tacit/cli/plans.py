@@ -29,7 +29,10 @@ INTERRUPTED = (
 
 
 def plan(path: Path = PLAN, json: bool = JSON) -> None:
-    """Print price and expected error of each release, the lower bound beside it; no data are touched."""
+    """Print what a plan costs and how far it will err; reads no data.
+
+    Each release with its privacy loss, its expected error, and what no mechanism can go below.
+    """
     from tacit.curator.files import read_plan
 
     found = read_plan(path)
@@ -72,7 +75,10 @@ def release(
     sign: Path | None = typer.Option(None, "--sign", help="A private key, to sign the certificates with."),
     json: bool = JSON,
 ) -> None:
-    """Carry a plan out: values as CSV and Parquet, certificates as JSON, and report.html."""
+    """Carry a plan out and charge its privacy budget.
+
+    Writes values as CSV and Parquet, certificates as JSON, and report.html.
+    """
     from tacit.curator.files import read_plan
     from tacit.curator.signing import SigningKey
     from tacit.report.progress import progress

@@ -18,7 +18,10 @@ def reproduce(
     out: Path = typer.Option(Path("out/reproduce"), "--out", help="Folder for the files."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
-    """Draw a figure or table of the sources again, with our numbers beside theirs."""
+    """Draw a figure or table of the literature again.
+
+    Our numbers stand beside those that were printed.
+    """
     from tacit.reproduce import REPRODUCTIONS, reproduction
 
     if list_:

@@ -33,7 +33,10 @@ def twin(
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the file if it is there."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
-    """Make a synthetic table from the schema alone, to rehearse a plan without touching data."""
+    """Make a synthetic table from the schema alone.
+
+    To rehearse a plan without touching data: no row of the real table is read.
+    """
     from tacit.sources.declared import schema_from_tables
     from tacit.sources.synthetic.twin import ENDINGS, write_table
     from tacit.sources.synthetic.twin import twin as make

@@ -23,7 +23,10 @@ def verify(
     ),
     json: bool = JSON,
 ) -> None:
-    """Say what holds: values against certificates, certificates against plan, ledger and signature; exit 1 if not."""
+    """Check a release: values, certificates, plan, ledger, signature.
+
+    Says what holds and what does not; exit 1 if anything does not.
+    """
     from tacit.curator.signing import PublicKey
     from tacit.curator.verifying import verify_release
 
@@ -54,7 +57,10 @@ def make(
     ),
     json: bool = JSON,
 ) -> None:
-    """Make a pair of keys: the private one for `tacit release --sign`, the public one to give away."""
+    """Make a pair of Ed25519 keys.
+
+    The private one is for `tacit release --sign`, the public one to give away.
+    """
     from tacit.curator.signing import make_key
 
     beside, fingerprint = make_key(path)

@@ -104,7 +104,7 @@ class GridComposition:
             raise NotCertified(
                 what="a composed guarantee",
                 reason=f"its losses spread too far for a grid of step {step:g}",
-                hint="the Rényi and concentrated accountants give an upper end of any size",
+                hint="the Rényi and zCDP accountants give an upper end of any size",
             )
         composed = compose(pieces, step, tilt, (log_scale, scale_error), around, outside, band)
         variance = math.expm1(2 * self.total * math.log(math.cosh(step / 2))) if spread < 5 else math.inf
