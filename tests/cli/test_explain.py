@@ -112,6 +112,17 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--epsilon" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("group", [[], ["ledger"], ["optimal"], ["key"]])
+def test_no_command_is_summed_up_in_a_cut_sentence(
+    group: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*group, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert "Commands:" in told
+    assert [line for line in told.splitlines() if line.rstrip().endswith("..")] == []
+
+
 # --- bad input -----------------------------------------------------------------------------------------
 BAD = [
     (["--epsilon", "-1"], "epsilon must"),

@@ -155,7 +155,7 @@ CALLS: list[Call] = [
     call(accounting.filter_for(tacit.Pure(epsilon=100)).fits, PURE),
     call(accounting.RenyiFilter(order=2.0, epsilon=100.0).admit, PURE),
     call(text.parse, "laplace epsilon=1"),
-    call(words.describe, "laplace", {"epsilon": 1}),
+    call(text.describe, "laplace", {"epsilon": 1}),
     call(codec.loads, codec.dumps(NOISE)),
     call(codec.dumps, NOISE),
     call(codec.to_record, NOISE),
