@@ -120,7 +120,7 @@ def test_no_command_is_summed_up_in_a_cut_sentence(
     assert main([*group, "--help"]) == 0
     told = capsys.readouterr().out
     assert "Commands:" in told
-    assert [line for line in told.splitlines() if line.rstrip().endswith("..")] == []
+    assert [line for line in told.split("Commands:")[1].splitlines() if line.endswith("..")] == []
 
 
 # --- bad input -----------------------------------------------------------------------------------------
