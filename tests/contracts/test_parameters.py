@@ -39,7 +39,7 @@ MADE_BY_TACIT: dict[str, str] = {
     "tacit.statistics": """CountTable GlobalSensitivity NoisyTable Part PublicTotals Question SparseQuestion Tree
         consistent_margins consistent_tree fit_table integer_margins is_valid_histogram nearest_histogram read
         read_cells synthetic_rows tables_of valid_counts whole_cells whole_table""",
-    "tacit.sources": """Aggregate Axis Cells Column Expression Files Measured Request Schema Table
+    "tacit.sources": """Aggregate Aggregation Axis Cells Column Expression Files Measured Schema Table
         files open_table parse run""",
     "tacit.curator": "Curator Plan Planned Price Release Releases make_plan",
 }

@@ -74,7 +74,7 @@ def test_smooth_noise_reaches_the_whole_grid_whatever_its_scale() -> None:
     seen = []
     for size in (Fraction(7, 3), Fraction(31, 7)):
         mechanism = SmoothLaplace.for_target(epsilon=1, delta=1e-3)
-        law = mechanism._law(mechanism._noise_scale(SmoothBound(value=size, beta=0)))
+        law = mechanism._distribution(mechanism._noise_scale(SmoothBound(value=size, beta=0)))
         drawn = law.sample(spacing=1, size=60_000, source=SeededSource(seed=2)).values.ravel()
         seen.append(set(drawn.tolist()))
     middle = set(range(-15, 16))

@@ -48,7 +48,7 @@ def leaves(inverter: Inverter, scripted, exhausted) -> tuple[dict[int, Fraction]
 
 def small(inverter: Inverter, bits: int = WIDTH) -> Inverter:
     """The same law with short words."""
-    return Inverter(inverter.law, bits=bits, step=WIDTH)
+    return Inverter(inverter.distribution, bits=bits, step=WIDTH)
 
 
 def check(inverter: Inverter, exact: dict[int, Fraction], scripted, exhausted) -> None:

@@ -164,16 +164,16 @@ class Block:
         """The law for a certificate: exact numbers as text."""
         if self.law == "laplace":
             said = {
-                "law": "discrete Laplace",
+                "distribution": "discrete Laplace",
                 "noise_scale": str(self.l1 / self.level),
                 "epsilon": str(self.level),
             }
             norm = {"norm": "L1", "steps": self.l1}
         elif self.law == "staircase":
             plateau = str(self._pure().noise_distribution["plateau_steps"])
-            said = {"law": "staircase", "epsilon": str(self.level), "plateau_steps": plateau}
+            said = {"distribution": "staircase", "epsilon": str(self.level), "plateau_steps": plateau}
             norm = {"norm": "L1", "steps": self.l1}
         else:
-            said = {"law": "Gaussian, rounded to the grid", "noise_std": str(self.level)}
+            said = {"distribution": "Gaussian, rounded to the grid", "noise_std": str(self.level)}
             norm = {"norm": "L2", "steps_squared": self.l2_squared}
         return {"parts": list(self.parts), **said, "sensitivity": norm, "exact": True}
