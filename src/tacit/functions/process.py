@@ -136,9 +136,9 @@ class GaussianProcessRelease(Mechanism):
         return events.GaussianEvent(noise_multiplier=self.noise_multiplier)
 
     @property
-    def noise_law(self) -> dict[str, Any]:
+    def noise_distribution(self) -> dict[str, Any]:
         return {
-            "law": "Gaussian process, rounded",
+            "distribution": "Gaussian process, rounded",
             **self.kernel.describe(),
             "noise_std": shown(self._noise),
             "spacing": shown(self.step),
