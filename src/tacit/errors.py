@@ -17,6 +17,7 @@
     │   ├── MissingBounds          a statistic of a number whose bounds were not declared
     │   ├── TooManyCells           a grid of groups that is too large to be released
     │   └── WrongType              a column used as, or stored as, something else than it was declared
+    ├── FitFailed                  a machine's solver missed its tolerance, after the charge       (exit 2)
     ├── ReadFailed                 the rows could not be read, after the charge, which stays       (exit 2)
     └── Refused                    well-formed, and the answer is no                               (exit 1)
         ├── BudgetExceeded         what was asked does not fit in what is left
@@ -40,6 +41,7 @@ __all__ = [
     "BudgetExceeded",
     "Closed",
     "EmptyComposition",
+    "FitFailed",
     "InvalidInput",
     "InvalidParameter",
     "LedgerCorrupt",
@@ -253,6 +255,17 @@ class ReadFailed(TacitError):
         super().__init__(
             f"{source} could not be read; nothing was released, and what was charged for it stays spent",
             hint="check that the file is whole, that a view of yours fails for no row, and that there is room on disk",
+        )
+
+
+class FitFailed(TacitError):
+    """A machine was not trained to its public tolerance. One fixed sentence, whatever happened."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the machine could not be trained to its tolerance; nothing was released, and what was charged for it"
+            " stays spent",
+            hint="a larger tolerance= or penalty= is easier to reach; both are public",
         )
 
 

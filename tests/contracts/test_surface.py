@@ -21,7 +21,7 @@ import tacit
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "tacit"
 FILES = sorted(SRC.rglob("*.py"))
-HEAVY = ("numpy", "scipy", "flint", "matplotlib", "typer")
+HEAVY = ("numpy", "scipy", "flint", "matplotlib", "sklearn", "typer")
 MOST_LINES = 400
 # Past the limit for now: each with its own ceiling, so that it can only shrink.
 LONGER: dict[str, int] = {}

@@ -1,0 +1,58 @@
+"""Machines: classifiers and regression functions trained on rows and released with Gaussian noise on their weights.
+
+The estimators are loaded when they are first used: they need scikit-learn, and nothing else here does.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tacit.functions.machines.choice import ChosenPenalty, PenaltyChoice
+from tacit.functions.machines.domains import Domain, PublicBall, PublicBox
+from tacit.functions.machines.features import FeatureMap, FourierFeatures, LinearFeatures
+from tacit.functions.machines.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
+from tacit.functions.machines.released import ReleasedMachine
+from tacit.functions.machines.sensitivity import machine_sensitivity, solver_distance
+from tacit.functions.machines.training import MachinePlan, balanced_penalty
+
+if TYPE_CHECKING:
+    from tacit.functions.machines.estimators import (
+        PrivateKernelRegressor,
+        PrivateLogisticRegression,
+        PrivateSVC,
+        PrivateSVR,
+    )
+
+__all__ = [
+    "ChosenPenalty",
+    "Domain",
+    "EpsilonInsensitive",
+    "FeatureMap",
+    "FourierFeatures",
+    "Hinge",
+    "Huber",
+    "LinearFeatures",
+    "Logistic",
+    "Loss",
+    "MachinePlan",
+    "PenaltyChoice",
+    "PrivateKernelRegressor",
+    "PrivateLogisticRegression",
+    "PrivateSVC",
+    "PrivateSVR",
+    "PublicBall",
+    "PublicBox",
+    "ReleasedMachine",
+    "balanced_penalty",
+    "machine_sensitivity",
+    "solver_distance",
+]
+
+_ESTIMATORS = ("PrivateKernelRegressor", "PrivateLogisticRegression", "PrivateSVC", "PrivateSVR")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ESTIMATORS:
+        return getattr(importlib.import_module("tacit.functions.machines.estimators"), name)
+    raise AttributeError(f"module 'tacit.functions.machines' has no attribute {name!r}")
