@@ -7,6 +7,7 @@ import pytest
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.functions.machines import (
+    FourierFeatures,
     Hinge,
     LinearFeatures,
     Logistic,
@@ -14,6 +15,7 @@ from tacit.functions.machines import (
     PenaltyChoice,
     PrivateLogisticRegression,
     PublicBall,
+    PublicBox,
 )
 from tacit.functions.machines.choice import SPACING
 from tacit.guarantees import Pure
@@ -58,6 +60,18 @@ def test_a_held_out_row_moves_the_risk_by_its_clipped_loss() -> None:
     assert moved == pytest.approx(0.5 / 4, rel=1e-3)
     assert asked.risk_sensitivity >= 0.5 / 4
     assert asked.risk_sensitivity == pytest.approx(0.5 / 4, rel=1e-3)
+
+
+def test_floats_far_from_the_exact_map_are_counted() -> None:
+    """A box of 10^9: sines of such phases are known to 10^-7, and both risks of a comparison may be off by that."""
+    features = FourierFeatures(features=1, domain=PublicBox(low=-1e9, high=1e9), gamma=1.0, pairs=4)
+    plan = MachinePlan.for_target(
+        epsilon=1, delta=1e-5, loss=Hinge(), features=features, size=10**9, penalty=0.5
+    )
+    asked = PenaltyChoice(plan=plan, candidates=[0.5], epsilon=1.0, held_out=2)
+    # A row moves the risk by 4e-9 at most; the machine is as long as sqrt(1 / penalty) at most.
+    assert features.rounding > 1e-7
+    assert asked.risk_sensitivity >= 2 * features.rounding * np.sqrt(1 / 0.5)
 
 
 def test_the_method_that_errs_less_is_taken() -> None:

@@ -21,6 +21,7 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import members, positive, settle, whole
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
+from tacit.functions.machines.certify import UNIT
 from tacit.functions.machines.sensitivity import machine_sensitivity
 from tacit.functions.machines.training import MachinePlan
 from tacit.guarantees import Bound, Neighbours, Pure
@@ -116,9 +117,21 @@ class PenaltyChoice:
                 tolerance=trained.tolerance,
             )  # fmt: skip
             moves.append(Fraction(plan.loss.lipschitz) * Fraction(plan.features.radius) * Fraction(distance))
-        # Risks are put on a grid, and floats are counted with a share that they do not reach.
-        most = min(max(moves), Fraction(self.clip)) * Fraction(1 + 2**20, 2**20) + 4 * SPACING
-        return up(most * plan.heads)
+        most = min(max(moves), Fraction(self.clip)) + 2 * max(map(self._float_error, self.candidates))
+        # Risks are put on a grid: each of two is off by half a step, and so is the value that they are compared with.
+        return up(most * plan.heads + 2 * SPACING)
+
+    def _float_error(self, penalty: float) -> Fraction:
+        """How far a head's risk in floats may be from the exact one: its value at a row, its loss, and their mean."""
+        plan = self._training(penalty)
+        assert plan.tolerance is not None
+        longest = math.sqrt(plan.loss.at_zero / penalty) + math.sqrt(plan.tolerance / penalty)
+        value = (1 + 1e-9) * longest * (
+            2 * (plan.features.dimension + 4) * UNIT * plan.features.radius + plan.features.rounding
+        )  # fmt: skip
+        # Losses are a few operations on numbers of at most this size; the mean is rounded three times.
+        size = 2 + longest * plan.features.radius + self.clip
+        return Fraction(plan.loss.lipschitz * value + 32 * UNIT * (1 + plan.loss.lipschitz) * size)
 
     def _mechanisms(self) -> tuple[PermuteAndFlip, Laplace]:
         sensitivity = Fraction(self.risk_sensitivity)
@@ -166,13 +179,12 @@ class PenaltyChoice:
         phi = plan.features.of(np.where(finite[:, None], rows, 0.0)[out])
         for penalty in self.candidates:
             weights = self._training(penalty).train(rows[~out], [t[~out] for t in targets])
-            total = 0.0
+            total = Fraction(self.final(penalty).expected_excess_error()) * plan.heads
             for head, target in zip(weights, targets, strict=True):
                 used = (finite & np.isfinite(target))[out]
                 loss = plan.loss.values(phi[used] @ head, np.clip(target[out][used], -1.0, 1.0))
-                total += math.fsum(np.minimum(loss, self.clip).tolist()) / self.tested
-            cost = self.final(penalty).expected_excess_error() * plan.heads
-            found.append(round(Fraction(total + cost) / SPACING) * SPACING)
+                total += Fraction(math.fsum(np.minimum(loss, self.clip).tolist()) / self.tested)
+            found.append(round(total / SPACING) * SPACING)
         return found
 
     def choose(

@@ -22,7 +22,7 @@ def number_or_nan(value: Any) -> float:
     """The number, or NaN for anything that is none."""
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever one value raises, it is no number
         return np.nan
 
 
@@ -83,7 +83,7 @@ def class_numbers(values: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.int6
     for i, value in enumerate(column.ravel()):
         try:
             out.ravel()[i] = known.get(value, -1)
-        except TypeError:  # what cannot be looked up is no class
+        except Exception:  # what cannot be looked up is no class
             continue
     return out
 
