@@ -70,7 +70,7 @@ def test_unknown_keys_need_a_delta_and_name_only_what_is_common(make: Any) -> No
     "asked", [tacit.count(by="town"), tacit.sum("income", by="town")], ids=["count", "sum"]
 )
 def test_the_order_in_which_an_engine_finds_keys_changes_nothing(make: Any, asked: Any) -> None:
-    """Two tables with the same rows in opposite order: under the same source the same names and numbers."""
+    """Two tables with the same rows in opposite order: under the same source the same names and numbers, sorted."""
     towns = [f"t{i % 37}" for i in range(4000)]
     found = []
     for order in (slice(None), slice(None, None, -1)):
@@ -81,7 +81,7 @@ def test_the_order_in_which_an_engine_finds_keys_changes_nothing(make: Any, aske
         )  # fmt: skip
         with curator:
             found.append(curator.release(asked, epsilon=1.0, delta=1e-6).table)
-    assert len(found[0]) == 37
+    assert list(found[0]["town"]) == sorted(set(towns))
     assert found[0].equals(found[1])
 
 

@@ -159,7 +159,7 @@ def test_bytes_that_are_no_text_are_missing(name, portable):
         read_all(connection.table("broken"), schema, asked(name, "x"), unit=unit, portable=portable)
 
 
-def test_unknown_keys_are_text_and_sorted():
+def test_unknown_keys_are_text():
     import ibis
 
     connection = ibis.duckdb.connect()
@@ -167,7 +167,7 @@ def test_unknown_keys_are_text_and_sorted():
     schema = Schema({"x": category()})
     with open_table(connection.table("broken"), schema=schema, unit=rows()) as opened:
         (cells,) = ask.read_cells(opened, [ask.count(by="x").on(schema, rows())])[0]
-    assert cells.keys[0].tolist() == ["1", "2020-01-05", "yes"]
+    assert sorted(cells.keys[0].tolist()) == ["1", "2020-01-05", "yes"]
     assert all(type(k) is str for k in cells.keys[0])
 
 

@@ -24,6 +24,7 @@ from tacit.guarantees import Approximate, Bound
 from tacit.mechanisms.partition import OptimalSelection, PartitionSelection
 from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
 from tacit.noise.source import Source
+from tacit.sources.axes import Axis, Open
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Reals
@@ -81,22 +82,22 @@ class Selected(Treatment):
         found = cells[0]
         assert found.keys is not None
         supports = np.asarray(found.values[question.support])
-        # They come sorted: the engine's order may tell in which order rows lie, and differs by engine.
         present = np.flatnonzero(supports > 0)
         keys = [np.asarray(k, dtype=object)[present] for k in found.keys]
         if not self.blocks:
             kept = self.selection.release_counts(supports[present], source=source)
             assert kept.counts is not None
-            parts = {"count": np.asarray(kept.counts)[kept.mask]}
-            mask = kept.mask
+            chosen = _in_order(keys, kept.mask, question.axes)
+            parts = {"count": np.asarray(kept.counts)[chosen]}
         else:
             mask = self.selection.select(supports[present], source=source).mask
-            integers = {n: np.asarray(v)[present][mask] for n, v in question.integers(cells).items()}
+            chosen = _in_order(keys, mask, question.axes)
+            integers = {n: np.asarray(v)[present][chosen] for n, v in question.integers(cells).items()}
             # Parts that no unit can move are published as they are, as for known keys.
             parts = {p.name: integers[p.name] for p in question.parts if p.name not in self.noised}
             for block in self.blocks:
                 parts |= block.release(integers, source=source)
-        return Noisy(parts=parts, keys=tuple(tuple(k[mask].tolist()) for k in keys))
+        return Noisy(parts=parts, keys=tuple(tuple(k[chosen].tolist()) for k in keys))
 
     def read(
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
@@ -131,6 +132,17 @@ class Selected(Treatment):
             mean, within = next(iter(errors.values())) if single else (None, None)
             return mean, within, about
         return None, float(self.selection.error_quantile(confidence)), about
+
+
+def _in_order(keys: Sequence[Any], named: Any, axes: Sequence[Axis]) -> list[int]:
+    """The places of the named keys, in the order of their text.
+
+    Unknown keys alone come in an order that differs by engine; beside declared ones they are sorted already.
+    """
+    chosen: list[int] = np.flatnonzero(named).tolist()
+    if all(isinstance(a, Open) for a in axes):
+        chosen.sort(key=lambda i: tuple(k[i] for k in keys))
+    return chosen
 
 
 def not_loud(price: Price) -> None:

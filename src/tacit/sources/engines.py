@@ -12,10 +12,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["DuckDB", "Engine", "Spark", "engine_of"]
+__all__ = ["ORDER", "DuckDB", "Engine", "Spark", "engine_of"]
 
 BATCH = 1 << 17
 GROUP = "__tacit_group"
+ORDER = "__tacit_order"
 LIMB = 27
 """Bits of a part of a sum: 2^36 rows, 70 thousand million, fit in 64 bits."""
 REAL = "^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?$"
@@ -133,7 +134,10 @@ class Engine:
         raise NotImplementedError
 
     def in_order(self, query: Any, keys: list[str]) -> Any:
-        """The result in the order of the bytes of these texts, if the engine is good at that; it is looked at later."""
+        """The result in an order that follows from these texts alone, if the engine is good at that.
+
+        The order is that of a column `ORDER`, an integer: whoever reads the result looks whether it rises.
+        """
         return query
 
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
@@ -192,8 +196,9 @@ class DuckDB(Engine):
         return x.sum(where=where).cast("decimal(38, 0)")
 
     def in_order(self, query: Any, keys: list[str]) -> Any:
-        # Sorted as text, bytes that are no UTF-8 come back cut off at the first of them.
-        return query.order_by([_call("encode", "binary", query[key]) for key in keys])
+        # Sorted by text it takes three times as long, and bytes that are no UTF-8 come back cut off at the first.
+        query = query.mutate(**{ORDER: _call("hash", "uint64", *(query[key] for key in keys))})
+        return query.order_by(ORDER)
 
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
         backend = query.get_backend()

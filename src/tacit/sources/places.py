@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tacit.sources.axes import Axis, Listed
 
-__all__ = ["Lists", "in_order", "integers", "positions", "texts"]
+__all__ = ["Lists", "integers", "positions", "texts"]
 
 Integers = npt.NDArray[Any]
 Lists = dict[Listed, Any]
@@ -71,18 +71,3 @@ def _text(raw: bytes | None) -> str | None:
         return None if raw is None else raw.decode("utf-8")
     except UnicodeDecodeError:
         return None
-
-
-def in_order(columns: list[Any]) -> bool:
-    """Does each row come before the next, column by column, as bytes and as numbers?"""
-    import pyarrow.compute as pc
-
-    rows = len(columns[0]) if columns else 0
-    if rows < 2:
-        return True
-    before, same = np.zeros(rows - 1, dtype=bool), np.ones(rows - 1, dtype=bool)
-    for column in columns:
-        one, next_one = column.slice(0, rows - 1), column.slice(1)
-        before |= same & np.asarray(pc.less(one, next_one))
-        same &= np.asarray(pc.equal(one, next_one))
-    return bool(before.all())

@@ -24,8 +24,9 @@ from tacit.sources import door
 from tacit.sources.aggregates import Aggregate, CountPeople, CountRows, is_wide
 from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
+from tacit.sources.engines import ORDER
 from tacit.sources.occupied import Occupied, domain_of, key_limbs, labels_at, limb_key
-from tacit.sources.places import Lists, in_order, integers, positions, texts
+from tacit.sources.places import Lists, integers, positions, texts
 from tacit.sources.tables import Table
 
 __all__ = ["Aggregation", "Cells", "run"]
@@ -73,7 +74,8 @@ class Cells:
     """Exact integers for each cell. PRIVATE: they have no noise yet.
 
     For known keys an array has one axis for each axis of the request (none: a single number). For unknown keys
-    it has one entry for each combination of keys that occurs, and `keys` lists these, column by column. For a
+    it has one entry for each combination of keys that occurs, and `keys` lists these, column by column, in an order
+    that depends on the keys alone: that of their text, or of the engine's hash of it (numbers sort faster). For a
     sparse request there is one key a cell, a mixed-radix number (see `occupied`), and `keys` holds that one array.
     """
 
@@ -223,6 +225,14 @@ def _occupied(
     return door.rows(gather, source=table.source)
 
 
+def _rising(table: Any, order: Integers) -> bool:
+    """Did the engine sort these rows by a number that no two of them share?"""
+    if ORDER not in table.column_names:
+        return False
+    numbers = np.asarray(table.column(ORDER))[order]
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
 class _Collector:
     """Adds up batches of engine rows into the cells of one request."""
 
@@ -286,9 +296,10 @@ class _Collector:
         return self._open_cells()
 
     def _open_cells(self) -> Cells:
-        """Keys in the order of their text and of the axes, those that nobody has who passes the filter left out.
+        """Keys in an order that depends on them alone, those that nobody has who passes the filter left out.
 
-        The engine's own order may tell in which order rows lie: what it says is sorted is looked at, and sorted.
+        The engine's own order may tell in which order rows lie: what it says is sorted by a number of each key is
+        looked at, and where two keys have one number, or none has any, they are sorted by their text.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -315,7 +326,7 @@ class _Collector:
                 kept &= good
         order = np.flatnonzero(kept)
         columns = [c.take(order) for c in columns] if len(order) < len(kept) else columns
-        if not in_order(columns):
+        if not _rising(table, order):
             named = {str(i): c for i, c in enumerate(columns)}
             moved = pc.sort_indices(pa.table(named), sort_keys=[(name, "ascending") for name in named])
             columns, order = [c.take(moved) for c in columns], order[np.asarray(moved)]

@@ -11,6 +11,7 @@ of paying for k releases at once, which is the closing example of lecture 7's se
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidParameter
@@ -29,8 +30,13 @@ __all__ = ["NoiseComparison", "classic_multiplier", "for_releases", "gaussian_bu
 @law("gaussian-budget", operation="budget", rests_on="gaussian-profile")
 def gaussian_budget(*, epsilon: float, delta: float) -> GaussianDP:
     """The largest mu that is certified to give (epsilon, delta): what one release, or many, may spend."""
-    e, d = _target(epsilon, delta)
-    return GaussianDP(mu=largest(lambda mu: GaussianDP(mu=mu).delta_at(e) <= d, 0.0, max(1.0, e)))
+    return GaussianDP(mu=_largest_mu(*_target(epsilon, delta)))
+
+
+@lru_cache(maxsize=1024)
+def _largest_mu(epsilon: float, delta: float) -> float:
+    """Solved once: one release after the other is paid for with the same price."""
+    return largest(lambda mu: GaussianDP(mu=mu).delta_at(epsilon) <= delta, 0.0, max(1.0, epsilon))
 
 
 def gaussian_multiplier(*, epsilon: float, delta: float) -> float:
