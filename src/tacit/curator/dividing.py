@@ -117,9 +117,18 @@ def _approximate(
         return {i: Price(epsilon=epsilon * linear[i] / whole, delta=at * linear[i]) for i in needy}
 
     first = normal(others)
-    errors = {i: choose(questions[i], pure[i]).log_error for i in others}
+    seen: dict[tuple[int, Price], float] = {}
+
+    def log_error(i: int, price: Price) -> float:
+        """A question that is asked again at the same price is looked at once."""
+        place = (id(questions[i]), price)
+        if place not in seen:
+            seen[place] = choose(questions[i], price).log_error
+        return seen[place]
+
+    errors = {i: log_error(i, pure[i]) for i in others}
     # Gaussian noise errs like 1 / mu, so that one look at it is enough for every cut.
-    at_one = {i: choose(questions[i], p).log_error + math.log(p.mu or 1) for i, p in first.items()}
+    at_one = {i: log_error(i, p) + math.log(p.mu or 1) for i, p in first.items()}
     ordered = sorted(others, key=lambda i: errors[i] - at_one[i])
 
     def loss(cut: int) -> float:

@@ -112,13 +112,17 @@ def make_plan(
     if total is not None:
         instance("total", total, Price, must="be a Price", hint="tacit.curator.price(epsilon=1) makes one")
     asks = _named(asks)
-    questions = [_question(a, schema, unit) for a in asks]
+    questions = _questions(asks, schema, unit)
     prices = divided(asks, questions, total)
     releases = []
+    chosen: dict[tuple[int, Price], Treatment] = {}
     for a, question, price in zip(asks, questions, prices, strict=True):
         if a.sampling:
             sampling.check(question, unit)
-        treatment = choose(question, price, budget=budget)
+        place = (id(question), price)
+        if place not in chosen:
+            chosen[place] = choose(question, price, budget=budget)
+        treatment = chosen[place]
         releases.append(
             Planned(
                 ask=a,
@@ -135,9 +139,16 @@ def make_plan(
     return replace(plan, digest=sha256(_described(plan, total)))
 
 
-def _question(a: Ask, schema: Schema, unit: Unit) -> Question:
-    question = a.statistic.on(schema, unit)
-    return question if a.public is None else a.public.on(question)
+def _questions(asks: Sequence[Ask], schema: Schema, unit: Unit) -> list[Question]:
+    """The question of each ask; a statistic that is asked several times, itself and no equal one, is one question."""
+    seen: dict[int, Question] = {}
+    out = []
+    for a in asks:
+        if id(a.statistic) not in seen:
+            seen[id(a.statistic)] = a.statistic.on(schema, unit)
+        question = seen[id(a.statistic)]
+        out.append(question if a.public is None else a.public.on(question))
+    return out
 
 
 def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,8 @@ class Ranks(Treatment):
         return None, within, "the rank of a quantile, in rows; in values it depends on the data"
 
 
-def rank_error(mechanism: Cumulative, shares: Sequence[Fraction], confidence: Fraction) -> float:
+@lru_cache(maxsize=256)
+def rank_error(mechanism: Cumulative, shares: tuple[Fraction, ...], confidence: Fraction) -> float:
     """What #(rows below t) - q n is off by at the confidence, q the asked share: at a middling t, mean over the shares.
 
     It is the error of the number by which a quantile is found (`tacit.mechanisms.quantiles`).
