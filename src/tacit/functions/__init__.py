@@ -1,6 +1,7 @@
 """Functions: kernels, Gaussian-process release, and the sample paths behind it."""
 
 from tacit.functions.boxes import Box
+from tacit.functions.expansion import FiniteBasis, ReleasedFunction
 from tacit.functions.kernels import (
     ExponentialKernel,
     GaussianKernel,
@@ -20,6 +21,7 @@ from tacit.functions.process import GaussianProcessRelease, PathValues
 __all__ = [
     "Box",
     "ExponentialKernel",
+    "FiniteBasis",
     "GaussianKernel",
     "GaussianProcessRelease",
     "Kernel",
@@ -30,6 +32,7 @@ __all__ = [
     "PeriodicKernel",
     "PolynomialKernel",
     "ProductKernel",
+    "ReleasedFunction",
     "Spectrum",
     "SumKernel",
     "TensorProductKernel",

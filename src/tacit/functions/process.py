@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, lower
-from tacit.exact.checks import settle
+from tacit.exact.checks import members, positive, settle, whole
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
@@ -25,6 +26,9 @@ from tacit.mechanisms.gaussian import delta_parameter
 from tacit.noise import grid_spacing
 from tacit.noise.source import Source, default_source
 
+if TYPE_CHECKING:
+    from tacit.functions.expansion import ReleasedFunction
+
 __all__ = ["GaussianProcessRelease", "PathValues"]
 
 FINENESS = 256
@@ -32,13 +36,19 @@ FINENESS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathValues:
-    """One noisy path at some points: integers that stand for integer * spacing, and what sampling them cost."""
+    """One noisy path at some points: integers that stand for integer * spacing, and what sampling them cost.
+
+    `numerical_delta` bounds the total variation between what was drawn and a law with the release's guarantee; 0 means
+    exact. `added_std` is how much noise there is at a point beyond the ideal path's, at most: floats decompose the
+    covariance, and it makes up for what they lose. It takes nothing from privacy and lies far below the grid.
+    """
 
     points: Floats
     values: Integers
     spacing: Fraction
     numerical_delta: float
     publishable: bool
+    added_std: float = 0.0
 
     def to_floats(self) -> Floats:
         """values * spacing, for reading; post-processing."""
@@ -154,22 +164,89 @@ class GaussianProcessRelease(Mechanism):
         return float(self._noise) ** 2 * self.kernel.gram(self.domain.inside(points))
 
     def batch(self, mean: Mean, points: npt.ArrayLike, *, source: Source | None = None) -> PathValues:
-        """f_D + noise at the given points, once; repeated points get the same value."""
-        from tacit.functions.paths.conditioned import ConditionedPath
-        from tacit.functions.paths.rounding import rounded
+        """f_D + noise at the given points, once; repeated points get the same value.
+
+        Theorems `gaussian-process-batch` and `gaussian-process-dominated`.
+        """
+        from tacit.functions.paths.dominated import batch_values
 
         source = source if source is not None else default_source()
-        at = self.domain.inside(points)
-        path = ConditionedPath(kernel=self.kernel, mean=mean, noise_std=self._noise, source=source)
+        at = self._asked(mean, points)
         unique, inverse = np.unique(at, axis=0, return_inverse=True)
-        values = np.array([rounded(path.value(x), self.step) for x in unique], dtype=np.int64)
-        return PathValues(
-            points=at,
-            values=values[inverse.ravel()],
-            spacing=self.step,
-            numerical_delta=0.0,
-            publishable=source.publishable,
+        values, added = batch_values(
+            kernel=self.kernel, mean=mean, points=unique, noise_std=self._noise, step=self.step, source=source
         )
+        return PathValues(
+            points=at, values=values[inverse.ravel()], spacing=self.step, numerical_delta=0.0,
+            publishable=source.publishable, added_std=added,
+        )  # fmt: skip
+
+    def on_grid(self, mean: Mean, count: int | Sequence[int], *, source: Source | None = None) -> PathValues:
+        """f_D + noise on a regular grid of `count` points along each side of the domain, once.
+
+        The points are exact floats and fill the domain but for count 2^-52 of it. For stationary kernels, by a fast
+        Fourier transform: 2^20 points take about a second. Theorem `gaussian-process-grid`.
+        """
+        from tacit.functions.paths.grids import RegularGrid, grid_values
+
+        source = source if source is not None else default_source()
+        d = self.domain.dimension
+        counts = members("count", count) if np.ndim(count) else (count,) * d
+        if len(counts) != d:
+            raise InvalidParameter(parameter="count", value=len(counts), must=f"be one number or {d}")
+        grid = RegularGrid.of(self.domain, tuple(whole("count", n) for n in counts))
+        self._of(mean)
+        values, added = grid_values(
+            kernel=self.kernel, mean=mean, grid=grid, noise_std=self._noise, step=self.step, source=source
+        )
+        return PathValues(
+            points=grid.points(), values=values, spacing=self.step, numerical_delta=0.0,
+            publishable=source.publishable, added_std=added,
+        )  # fmt: skip
+
+    def expansion(
+        self,
+        mean: Mean,
+        *,
+        terms: int | None = None,
+        norm_bound: float | None = None,
+        source: Source | None = None,
+    ) -> ReleasedFunction:
+        """Noisy Karhunen-Loeve coefficients of f_D on the domain: a function that anyone may ask anywhere in it.
+
+        `terms` limits their number; by default all are taken whose eigenvalue is above 2^-24 of the largest. Theorem
+        `gaussian-process-expansion`.
+        """
+        from tacit.functions.expansion import ReleasedFunction, karhunen_loeve, noisy_coefficients
+
+        source = source if source is not None else default_source()
+        self._of(mean)
+        basis = karhunen_loeve(self.kernel, self.domain, terms)
+        coefficients = noisy_coefficients(
+            basis=basis, mean=mean, noise_std=self._noise, step=self.step, source=source
+        )
+        given = mean.norm_bound(self.kernel) if norm_bound is None else positive("norm_bound", norm_bound)
+        return ReleasedFunction(
+            basis=basis, domain=self.domain, coefficients=coefficients, spacing=self.step,
+            noise_std=up(self._noise), bound=self.bound, publishable=source.publishable, norm_bound=given,
+        )  # fmt: skip
+
+    def _of(self, mean: Mean) -> None:
+        if not isinstance(mean, Mean) or mean.dimension != self.kernel.dimension:
+            raise InvalidParameter(
+                parameter="mean",
+                value=type(mean).__name__,
+                must=f"be a Mean of dimension {self.kernel.dimension}",
+            )
+
+    def _asked(self, mean: Mean, points: npt.ArrayLike) -> Floats:
+        """The points as an array with at least one row, in the domain."""
+        self._of(mean)
+        at = self.domain.inside(points)
+        if at.shape[0] == 0:
+            raise InvalidParameter(parameter="points", value="no points", must="hold at least one")
+        # -0.0 and 0.0 are one point.
+        return at + 0.0
 
 
 def default_spacing(noise_std: Fraction) -> Fraction:

@@ -16,7 +16,7 @@ from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import members
 from tacit.exact.rounding import up
 from tacit.functions.boxes import MOST_DIMENSIONS, Floats
-from tacit.functions.kernels.base import Balls, Kernel
+from tacit.functions.kernels.base import UNIT, Balls, Kernel
 
 __all__ = ["ProductKernel", "SumKernel", "TensorProductKernel"]
 
@@ -46,8 +46,18 @@ class _Combined(Kernel):
         object.__setattr__(self, "kernels", given)
 
     @property
+    def stationary(self) -> bool:  # type: ignore[override]
+        return all(k.stationary for k in self.parts)
+
+    @property
     def parameters(self) -> dict[str, Any]:
         return {"kernels": [k.describe() for k in self.parts]}
+
+    def _product_error(self) -> float:
+        """prod(sup + error) - prod(sup), and a rounding for each factor."""
+        sizes = [Fraction(k.sup_diagonal) for k in self.parts]
+        wide = math.prod((s + Fraction(k.gram_error) for s, k in zip(sizes, self.parts, strict=True)))
+        return up(wide - math.prod(sizes) + len(sizes) * Fraction(2 * UNIT) * wide)
 
     def check_domain(self, points: Floats) -> None:
         for one in self.parts:
@@ -72,8 +82,16 @@ class SumKernel(_Combined):
     def sup_diagonal(self) -> float:
         return up(sum((Fraction(k.sup_diagonal) for k in self.parts), Fraction(0)))
 
+    @property
+    def gram_error(self) -> float:
+        errors = sum((Fraction(k.gram_error) for k in self.parts), Fraction(0))
+        return up(errors + len(self.parts) * Fraction(2 * UNIT) * Fraction(self.sup_diagonal))
+
     def _gram(self, left: Floats, right: Floats) -> Floats:
         return np.asarray(np.sum([k._gram(left, right) for k in self.parts], axis=0), dtype=np.float64)
+
+    def _diagonal(self, points: Floats) -> Floats:
+        return np.asarray(np.sum([k._diagonal(points) for k in self.parts], axis=0), dtype=np.float64)
 
     def ball(self, left: Balls, right: Balls) -> Ball:
         return sum((k.ball(left, right) for k in self.parts), ball(0))
@@ -97,8 +115,15 @@ class ProductKernel(_Combined):
     def sup_diagonal(self) -> float:
         return up(math.prod((Fraction(k.sup_diagonal) for k in self.parts), start=Fraction(1)))
 
+    @property
+    def gram_error(self) -> float:
+        return self._product_error()
+
     def _gram(self, left: Floats, right: Floats) -> Floats:
         return np.asarray(np.prod([k._gram(left, right) for k in self.parts], axis=0), dtype=np.float64)
+
+    def _diagonal(self, points: Floats) -> Floats:
+        return np.asarray(np.prod([k._diagonal(points) for k in self.parts], axis=0), dtype=np.float64)
 
     def ball(self, left: Balls, right: Balls) -> Ball:
         return math.prod((k.ball(left, right) for k in self.parts), start=ball(1))
@@ -135,6 +160,10 @@ class TensorProductKernel(_Combined):
     def sup_diagonal(self) -> float:
         return up(math.prod((Fraction(k.sup_diagonal) for k in self.parts), start=Fraction(1)))
 
+    @property
+    def gram_error(self) -> float:
+        return self._product_error()
+
     def check_domain(self, points: Floats) -> None:
         for one, own in self.blocks:
             one.check_domain(points[:, own])
@@ -143,6 +172,11 @@ class TensorProductKernel(_Combined):
         return np.asarray(
             np.prod([k._gram(left[:, own], right[:, own]) for k, own in self.blocks], axis=0),
             dtype=np.float64,
+        )
+
+    def _diagonal(self, points: Floats) -> Floats:
+        return np.asarray(
+            np.prod([k._diagonal(points[:, own]) for k, own in self.blocks], axis=0), dtype=np.float64
         )
 
     def ball(self, left: Balls, right: Balls) -> Ball:

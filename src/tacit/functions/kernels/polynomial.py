@@ -11,7 +11,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import non_negative, settle, whole
 from tacit.functions.boxes import Box, Floats
-from tacit.functions.kernels.base import Balls, Kernel
+from tacit.functions.kernels.base import LIBRARY, UNIT, Balls, Kernel
 
 __all__ = ["PolynomialKernel"]
 
@@ -56,11 +56,19 @@ class PolynomialKernel(Kernel):
         low, high = list(self.box.lows), list(self.box.highs)
         return {"degree": self.degree, "offset": self.offset, "low": low, "high": high}
 
+    @property
+    def gram_error(self) -> float:
+        """degree times the relative error of a sum of d + 1 products of sizes at most sup K^(1/degree)."""
+        return (2 * self.degree * (self.dimension + 2) * UNIT + LIBRARY) * self.sup_diagonal
+
     def check_domain(self, points: Floats) -> None:
         self.box.inside(points)
 
     def _gram(self, left: Floats, right: Floats) -> Floats:
         return np.asarray((self.offset + left @ right.T) ** self.degree, dtype=np.float64)
+
+    def _diagonal(self, points: Floats) -> Floats:
+        return np.asarray((self.offset + (points * points).sum(axis=1)) ** self.degree, dtype=np.float64)
 
     def ball(self, left: Balls, right: Balls) -> Ball:
         return (

@@ -28,3 +28,27 @@ register(
     "questions may depend on the answers before, and on nothing else that is secret",
     Standing.CORRECTED,
 )
+register(
+    "gaussian-process-dominated",
+    "Noise whose covariance is at least noise_std^2 times the Gram matrix is at least as private; floats can certify "
+    "such a covariance for any Gram matrix, singular ones included.",
+    "proved on the page",
+    "the kernel's floats err by at most gram_error",
+    Standing.SHARPER,
+)
+register(
+    "gaussian-process-grid",
+    "On a regular grid, amplitudes whose squares are at least the eigenvalues of a circulant extension give noise that "
+    "dominates the kernel's, negative eigenvalues included; rounding it is exact.",
+    "circulant embedding: Dietrich, Newsam 1997; the domination is proved on the page",
+    "a stationary kernel, even in each coordinate; the transform's error bound",
+    Standing.SHARPER,
+)
+register(
+    "gaussian-process-expansion",
+    "Coefficients <f_D, phi_j> in functions whose Gram matrix in the RKHS has norm at most 1 move by at most the RKHS "
+    "sensitivity; with Gaussian noise they are a function that carries no data.",
+    "proved on the page; Hall 2012, 3.1.1 and 3.2",
+    "the functions are public",
+    Standing.SHARPER,
+)
