@@ -28,8 +28,9 @@ ROOMS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 MADE_BY_TACIT: dict[str, str] = {
-    "tacit.mechanisms": """Answers Candidate Chosen Cumulated Kept MarginPlan NoisyQuantiles Released ReleasedTables
-        ResponseComparison FoundBounds Selected SparseReleased SparseTable StableReleased Tested TreeCounts""",
+    "tacit.mechanisms": """Answers Candidate Chosen Cumulated FourierNoise Kept MarginPlan NoisyQuantiles Released
+        ReleasedTables ResponseComparison FoundBounds Selected SparseReleased SparseTable StableReleased Tested
+        TreeCounts""",
     "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
         Needs SampledBody permutation root total uniform_integer""",
     "tacit.accounting.events": "Event SimpleEvent",

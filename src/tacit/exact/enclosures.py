@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Enclosure", "Reals", "constant", "root", "total"]
+__all__ = ["Enclosure", "Reals", "constant", "root", "running", "total"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -90,6 +90,13 @@ class Enclosure:
         rad = self.rad.sum(axis=-1, keepdims=True) * (1.0 + n * UNIT) + size * (n * UNIT * 2.0)
         return self._rounded(self.mid.sum(axis=-1, keepdims=True), rad)
 
+    def running(self) -> Enclosure:
+        """The sums of the first 1, 2, .. n entries of the last axis: the same bound for each."""
+        n = self.mid.shape[-1]
+        size = np.cumsum(np.abs(self.mid), axis=-1)
+        rad = np.cumsum(self.rad, axis=-1) * (1.0 + n * UNIT * 2.0) + size * (n * UNIT * 2.0)
+        return self._rounded(np.cumsum(self.mid, axis=-1), rad)
+
     def apply(self, matrix: Floats) -> Enclosure:
         """The product with the transpose of a matrix of exact floats, over the last axis."""
         n = self.mid.shape[-1]
@@ -126,6 +133,13 @@ def total(values: Reals) -> Reals:
     if isinstance(values, Enclosure):
         return values.total()
     return values.sum(axis=-1, keepdims=True)
+
+
+def running(values: Reals) -> Reals:
+    """The sums of the first 1, 2, .. n entries of the last axis."""
+    if isinstance(values, Enclosure):
+        return values.running()
+    return np.cumsum(values, axis=-1)
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:

@@ -8,6 +8,8 @@ from tacit.mechanisms.clamping_bounds import FoundBounds
 from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeTree
 from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
 from tacit.mechanisms.exponential import Chosen, Exponential
+from tacit.mechanisms.fourier import FourierNoise, fourier_noise, fourier_spacing
+from tacit.mechanisms.fourier_sensitivity import fourier_contribution, fourier_l1, fourier_l2
 from tacit.mechanisms.gamma import Gamma
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.geometric import Geometric, TruncatedGeometric
@@ -56,6 +58,7 @@ __all__ = [
     "CumulativeTree",
     "Exponential",
     "FoundBounds",
+    "FourierNoise",
     "Gamma",
     "Gauge",
     "Gaussian",
@@ -109,6 +112,11 @@ __all__ = [
     "TruncatedGeometric",
     "Workload",
     "choose",
+    "fourier_contribution",
+    "fourier_l1",
+    "fourier_l2",
+    "fourier_noise",
+    "fourier_spacing",
     "gauge",
     "gaussian_wins_from",
     "hall_threshold",

@@ -18,7 +18,20 @@ from tacit.exact.enclosures import Enclosure, Reals
 from tacit.exact.integers import real_array
 from tacit.exact.matrices import Matrix
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.noise import Body, Draws, Ellipsoid, EuclideanBall, L1Ball, LinfBall, Needs, SampledBody, total
+from tacit.noise import (
+    Body,
+    CaratheodoryBody,
+    Draws,
+    Ellipsoid,
+    EuclideanBall,
+    L1Ball,
+    LinfBall,
+    Needs,
+    SampledBody,
+    caratheodory_gauge,
+    caratheodory_second_moments,
+    total,
+)
 
 __all__ = ["Box", "Moments", "Simplex", "gauge", "moments"]
 
@@ -192,6 +205,9 @@ def moments(body: Body | SampledBody) -> Moments:
             mean = v.mean(axis=0)
             square = (v.sum(axis=0) ** 2 + (v**2).sum(axis=0)) / ((d + 1) * (d + 2))
             return Moments(mean, square, np.sqrt(square), np.abs(v).max(axis=0), None)
+        case CaratheodoryBody():
+            square = np.repeat([float(v) / 2 for v in caratheodory_second_moments(body.frequencies)], 2)
+            return Moments(zero, square, np.sqrt(square), np.ones(d), None)
         case SampledBody():
             reach = np.full(d, float(body.reach))
             return Moments(zero, reach**2, reach, reach, None)
@@ -232,6 +248,8 @@ def gauge(body: Body, points: npt.ArrayLike) -> Floats:
         case Box():
             low, high = np.array([float(v) for v in body.low]), np.array([float(v) for v in body.high])
             return np.asarray(np.maximum(x / high, x / low).max(axis=1))
+        case CaratheodoryBody():
+            return caratheodory_gauge(x)
         case Simplex():
             # The facet opposite vertex k is {w_k = 0}; w_k(x) = c_k + a_k x with c_k > 0, gauge = max(-a_k x / c_k).
             v = np.array([[float(c) for c in p] for p in body.vertices])

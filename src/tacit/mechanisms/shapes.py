@@ -15,7 +15,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, members, settle
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, exact_sensitivity, rounding
-from tacit.noise import Body, Ellipsoid, EuclideanBall, L1Ball, LinfBall, SampledBody
+from tacit.noise import Body, CaratheodoryBody, Ellipsoid, EuclideanBall, L1Ball, LinfBall, SampledBody
 
 __all__ = ["Contribution", "Gauge", "HullGauge", "Mahalanobis"]
 
@@ -245,6 +245,9 @@ def _box_gauge(body: Body | SampledBody, spacing: Exact, dimension: int, records
             )
         case Simplex():
             return _simplex_box(body, step)
+        case CaratheodoryBody():
+            # -(smallest eigenvalue) <= sup |2 Re sum c_k e^(i k t)| <= 2 sum |c_k|, and |c_k| <= sqrt(2) step
+            return step * 2 * body.frequencies * Fraction(upper(lambda: ball(2).sqrt()))
     raise NotCertified(
         what="what rounding adds to a gauge",
         reason="the body is given by a sampler only",

@@ -17,6 +17,12 @@ from tacit.noise.bodies import (
     LinfBall,
     Sphere,
 )
+from tacit.noise.caratheodory import (
+    CaratheodoryBody,
+    caratheodory_gauge,
+    caratheodory_second_moments,
+    caratheodory_volume,
+)
 from tacit.noise.distributions import (
     Bernoulli,
     Binomial,
@@ -39,6 +45,7 @@ __all__ = [
     "Bernoulli",
     "Binomial",
     "Body",
+    "CaratheodoryBody",
     "Categorical",
     "CertifiedReal",
     "ComputableDistribution",
@@ -67,6 +74,9 @@ __all__ = [
     "SeededSource",
     "Source",
     "Sphere",
+    "caratheodory_gauge",
+    "caratheodory_second_moments",
+    "caratheodory_volume",
     "default_source",
     "grid_spacing",
     "permutation",

@@ -54,6 +54,23 @@ register(
     Standing.SHARPER,
 )
 register(
+    "caratheodory-noise",
+    "Sums of trigonometric moments plus A - B, each of density e^(-lambda gauge) of the Caratheodory body, are "
+    "epsilon-private for lambda = epsilon/2 (replace-one) or epsilon (add-or-remove); the printed form loses "
+    "epsilon (m + 1)/2.",
+    "Hall 2012, 4.4.2",
+    "n is public under replace-one; the rounding of records is counted",
+    Standing.CORRECTED,
+)
+register(
+    "fourier-sensitivity",
+    "L1 and L2 sensitivities of sums of trigonometric features, in closed form or by a grid with a bound on what "
+    "it misses.",
+    "proved on the page; compare Hall 2012, 4.4.1",
+    "none",
+    Standing.SHARPER,
+)
+register(
     "exponential-mechanism",
     "Weights e^(epsilon score/(2D)) give epsilon.",
     "McSherry, Talwar 2007; Hall 2012, Prop. 1.3.5; Groce 2014, Thm 3.4",

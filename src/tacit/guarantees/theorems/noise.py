@@ -47,6 +47,22 @@ register(
     "0 inside a compact convex body",
 )
 register(
+    "caratheodory-sampler",
+    "Independent Verblunsky coefficients, |a_j|^2 ~ Beta(1, 2(m - j) + 1), give moments that are uniform on the "
+    "Caratheodory body; rounding them to a grid is exact.",
+    "Verblunsky 1935; Cantero, Moral, Velazquez 2003; Killip, Nenciu 2004",
+    "IEEE basic operations",
+    Standing.SHARPER,
+)
+register(
+    "caratheodory-inertia",
+    "The Caratheodory body has volume pi^m / (2m - 1)!! and E |c_k|^2 = (2m + 2k + 1 + k(H_m - H_{m-k})) / "
+    "(2(m + 1)(2m + 1)).",
+    "Schoenberg 1954; Hall 2012, Prop. 4.4.1",
+    "a uniform point",
+    Standing.CORRECTED,
+)
+register(
     "staircase-on-a-grid",
     "The integer staircase is epsilon-private for every plateau.",
     "Geng, Viswanath 2014",
