@@ -1,0 +1,163 @@
+"""The distribution of the noise on coefficients, as far as bands need it: sizes, and public simulated draws."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.checks import positive, settle
+from tacit.functions.boxes import Floats
+from tacit.noise.source import SeededSource
+
+__all__ = [
+    "NOISES",
+    "CoefficientNoise",
+    "EuclideanLaplaceNoise",
+    "GaussianNoise",
+    "LaplaceNoise",
+    "noise_from_record",
+    "public_normals",
+    "public_uniforms",
+]
+
+
+def public_uniforms(count: int, seed: int) -> Floats:
+    """Numbers in (0, 1) that anybody can draw again: for simulations of what is public, never for a release."""
+    words = SeededSource(seed=seed).words(count) >> np.uint64(11)
+    return np.asarray((words.astype(np.float64) + 0.5) * 2.0**-53)
+
+
+def public_normals(shape: tuple[int, ...], seed: int) -> Floats:
+    """Standard normal numbers that anybody can draw again."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(public_uniforms(math.prod(shape), seed))).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoefficientNoise(ABC):
+    """Noise on the coefficients' sums, uncorrelated between them: all that bands ask of it.
+
+    A further distribution needs a class with `kind`, `stds` and `draws`, and a place in `NOISES`.
+    """
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def stds(self, coefficients: int) -> Floats:
+        """The standard deviation of each coefficient's noise."""
+
+    @abstractmethod
+    def draws(self, count: int, coefficients: int, seed: int) -> Floats:
+        """Simulated noise, an array (count, coefficients), from public numbers."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """As plain JSON values."""
+
+    def quantile(self, confidence: float) -> float | None:
+        """z with Pr[|a . noise| <= z |a| std] = confidence for every vector a; None where there is no such number."""
+        return None
+
+    def to_record(self) -> dict[str, Any]:
+        """kind and parameters."""
+        return {"kind": self.kind, **self.parameters}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianNoise(CoefficientNoise):
+    """Independent normal noise of one standard deviation (rounded to a grid that is far finer)."""
+
+    kind: ClassVar[str] = "gaussian"
+    noise_std: float
+
+    def __post_init__(self) -> None:
+        settle(self, noise_std=positive("noise_std", self.noise_std))
+
+    def stds(self, coefficients: int) -> Floats:
+        return np.full(coefficients, self.noise_std)
+
+    def draws(self, count: int, coefficients: int, seed: int) -> Floats:
+        return self.noise_std * public_normals((count, coefficients), seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"noise_std": self.noise_std}
+
+    def quantile(self, confidence: float) -> float | None:
+        from scipy.special import ndtri
+
+        return float(ndtri(0.5 + confidence / 2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplaceNoise(CoefficientNoise):
+    """Independent Laplace noise of one scale."""
+
+    kind: ClassVar[str] = "laplace"
+    noise_scale: float
+
+    def __post_init__(self) -> None:
+        settle(self, noise_scale=positive("noise_scale", self.noise_scale))
+
+    def stds(self, coefficients: int) -> Floats:
+        return np.full(coefficients, math.sqrt(2) * self.noise_scale)
+
+    def draws(self, count: int, coefficients: int, seed: int) -> Floats:
+        u = public_uniforms(count * coefficients, seed).reshape(count, coefficients)
+        return np.asarray(-self.noise_scale * np.sign(u - 0.5) * np.log1p(-np.abs(2 * u - 1)))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"noise_scale": self.noise_scale}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EuclideanLaplaceNoise(CoefficientNoise):
+    """A direction uniform on the sphere, a length with the Gamma(m, noise_scale) distribution."""
+
+    kind: ClassVar[str] = "euclidean laplace"
+    noise_scale: float
+
+    def __post_init__(self) -> None:
+        settle(self, noise_scale=positive("noise_scale", self.noise_scale))
+
+    def stds(self, coefficients: int) -> Floats:
+        # E r^2 = m (m + 1) scale^2, shared by m coordinates.
+        return np.full(coefficients, self.noise_scale * math.sqrt(coefficients + 1))
+
+    def draws(self, count: int, coefficients: int, seed: int) -> Floats:
+        from scipy.special import gammaincinv
+
+        z = public_normals((count, coefficients), seed)
+        length = gammaincinv(coefficients, public_uniforms(count, seed + 1)) * self.noise_scale
+        return np.asarray(z * (length / np.sqrt((z**2).sum(axis=1)))[:, None])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"noise_scale": self.noise_scale}
+
+
+NOISES: dict[str, type[CoefficientNoise]] = {
+    c.kind: c for c in (GaussianNoise, LaplaceNoise, EuclideanLaplaceNoise)
+}
+
+
+def noise_from_record(record: Any) -> CoefficientNoise:
+    """The noise that a record describes, through a closed table."""
+    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+        raise InvalidParameter(parameter="noise", value=type(record).__name__, must="be a table with a kind")
+    if record["kind"] not in NOISES:
+        raise UnknownName(what="noise", name=record["kind"], known=NOISES)
+    try:
+        return NOISES[record["kind"]](**{k: v for k, v in record.items() if k != "kind"})
+    except TypeError:
+        raise InvalidParameter(
+            parameter="noise", value=sorted(record), must=f"have the fields of {record['kind']!r}"
+        ) from None
