@@ -57,8 +57,11 @@ class HistogramBasis(SeriesBasis):
         """Two cells share nothing."""
         return float(self.cells[axis]), 0.0
 
+    def _one_move(self) -> float | None:
+        return None
+
     def _l1_ends(self) -> tuple[float, float]:
-        from tacit.functions.densities.families import INFLATED
+        from tacit.functions.bases.families import INFLATED
 
         length = float(np.prod([np.sqrt(c) for c in self.cells])) * INFLATED
         return length, 2 * length

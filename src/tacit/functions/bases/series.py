@@ -11,8 +11,8 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import is_number, members, whole
+from tacit.functions.bases.families import DensityFamily
 from tacit.functions.boxes import Floats
-from tacit.functions.densities.families import DensityFamily
 
 __all__ = ["SeriesBasis", "orders_of"]
 
@@ -52,9 +52,9 @@ class SeriesBasis(DensityFamily):
 
     def pair_range(self, size: int) -> tuple[float, float]:
         """The least and largest of ((size - 1)/size - 2) B(x, y), B(x, y) = height phi(x) . phi(y)."""
-        length, move = self._ends()
+        length, against = self._products_of_ends()
         factor = (1 + 1 / size) * self.height
-        return -factor * length, factor * (move / 2 - length)
+        return -factor * length, factor * against
 
     def square_top(self) -> float:
         """sup of the integral of B(x, .)^2."""

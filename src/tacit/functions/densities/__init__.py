@@ -1,8 +1,8 @@
 """Densities: released once as a whole curve, read by anybody anywhere."""
 
+from tacit.functions.bases.families import DensityFamily
 from tacit.functions.densities.bands import Band
 from tacit.functions.densities.choice import ChosenDensity, DensityChoice
-from tacit.functions.densities.families import DensityFamily
 from tacit.functions.densities.gridded import GriddedDensity, nearest_probabilities
 from tacit.functions.densities.kde import GaussianKDE
 from tacit.functions.densities.noises import (

@@ -83,13 +83,11 @@ def sampling_root(released: ReleasedDensity, points: Floats, cells: int) -> Floa
     """
     family = released.family
     grid = released.on_grid(cells)
-    axes = np.meshgrid(*[np.arange(n) for n in grid.shape], indexing="ij")
-    index = np.stack([a.ravel() for a in axes], axis=1)
-    # The lattice cell that holds each grid cell's middle.
-    lattice = ((index + 0.5) / np.array(grid.shape) * np.array(family.cells)).astype(np.int64)
+    axes = np.meshgrid(*[grid.middles(k) for k in range(grid.domain.dimension)], indexing="ij")
+    middles = np.stack([a.ravel() for a in axes], axis=1)
     weight = grid.probabilities.ravel()
     used = weight > 0
-    bumps = family.synthesis(points) @ family.features(lattice[used]).T
+    bumps = family.synthesis(points) @ family.features_at(middles[used]).T
     p = weight[used]
     centred = bumps - (bumps @ p)[:, None]
     return np.asarray(centred * np.sqrt(p / released.size)[None, :])

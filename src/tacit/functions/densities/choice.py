@@ -20,12 +20,12 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.checks import members, settle
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
+from tacit.functions.bases.families import BITS, BLOCK
+from tacit.functions.bases.rows import as_rows, cells_of
 from tacit.functions.bases.series import SeriesBasis
 from tacit.functions.boxes import Floats
-from tacit.functions.densities.families import BITS, BLOCK
 from tacit.functions.densities.kde import GaussianKDE
 from tacit.functions.densities.plan import DensityPlan
-from tacit.functions.densities.rows import as_rows, cells_of
 from tacit.guarantees import Bound, Neighbours
 from tacit.mechanisms import PermuteAndFlip, Score
 from tacit.mechanisms.base import epsilon_parameter

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import settle
-from tacit.functions.boxes import Floats
-from tacit.functions.densities.families import (
+from tacit.functions.bases.families import (
     MOST_COEFFICIENTS,
     DensityFamily,
     per_axis,
 )
+from tacit.functions.boxes import Floats
 
 __all__ = ["GaussianKDE"]
 
@@ -112,6 +112,9 @@ class GaussianKDE(DensityFamily):
     def _axis_kernel(self, axis: int) -> tuple[float, float]:
         """The wrapped kernel lies between 0 and 1 + 2 e^-32 + ...; leaving coordinates out shortens differences."""
         return WRAPPED, 0.0
+
+    def _one_move(self) -> float | None:
+        return None
 
     def _kept(self) -> npt.NDArray[np.int64] | None:
         return None if self.dimension == 1 else _largest(self)

@@ -15,8 +15,9 @@ from tacit.errors import InvalidParameter
 from tacit.exact.checks import positive, settle, whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down
+from tacit.functions.bases.families import SPACING, DensityFamily
+from tacit.functions.bases.rows import OUTSIDE, as_rows
 from tacit.functions.boxes import Floats
-from tacit.functions.densities.families import SPACING, DensityFamily
 from tacit.functions.densities.noises import (
     CoefficientNoise,
     EuclideanLaplaceNoise,
@@ -24,7 +25,6 @@ from tacit.functions.densities.noises import (
     LaplaceNoise,
 )
 from tacit.functions.densities.released import ReleasedDensity
-from tacit.functions.densities.rows import OUTSIDE, as_rows
 from tacit.guarantees import Bound, Neighbours, gaussian_budget
 from tacit.mechanisms import L1, L2, Gamma, Laplace, RoundedGaussian
 from tacit.mechanisms.base import epsilon_parameter

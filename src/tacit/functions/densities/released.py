@@ -12,9 +12,9 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import flag, non_negative, whole
 from tacit.exact.integers import Integers, integer_array
+from tacit.functions.bases.families import DensityFamily
 from tacit.functions.boxes import Floats
 from tacit.functions.densities.bands import Band, band_of
-from tacit.functions.densities.families import DensityFamily
 from tacit.functions.densities.gridded import GriddedDensity
 from tacit.functions.densities.noises import CoefficientNoise, noise_from_record
 from tacit.guarantees import Bound, Guarantee, Neighbours
@@ -82,7 +82,11 @@ class ReleasedDensity:
         at = self.family.domain.inside(points)
         weights = self.coefficients
         step = max(1, BLOCK // max(1, weights.size))
-        parts = [self.family.synthesis(at[s : s + step]) @ weights for s in range(0, at.shape[0], step)]
+        # Summed row by row: a point has the same value whichever others are asked beside it.
+        parts = [
+            (self.family.synthesis(at[s : s + step]) * weights).sum(axis=1)
+            for s in range(0, at.shape[0], step)
+        ]
         return np.concatenate(parts) if parts else np.empty(0)
 
     evaluate = __call__

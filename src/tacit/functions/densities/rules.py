@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import positive, whole
+from tacit.functions.bases.families import DensityFamily
 from tacit.functions.bases.fourier import FourierBasis
 from tacit.functions.bases.histogram import HistogramBasis
 from tacit.functions.boxes import Box, Floats
-from tacit.functions.densities.families import DensityFamily, axis_rows
 from tacit.functions.densities.gridded import GriddedDensity
 from tacit.functions.densities.kde import GaussianKDE
 from tacit.functions.densities.plan import DensityPlan
@@ -130,20 +129,13 @@ def expected_errors(plan: DensityPlan, reference: GriddedDensity | None = None) 
     )
 
 
-def _lattice_cells(family: DensityFamily, points: Floats) -> npt.NDArray[np.int64]:
-    share = (points - np.array(family.domain.lows)) / family.domain.sides
-    return np.asarray(
-        np.minimum((share * np.array(family.cells)).astype(np.int64), np.array(family.cells) - 1)
-    )
-
-
 def _of_any(family: DensityFamily, truth: GriddedDensity) -> tuple[float, float]:
     """The integrals of (E f_D - f)^2 and of a bump's variance, on the reference's own cells."""
     axes = [truth.middles(k) for k in range(family.dimension)]
     points = np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
     p = truth.probabilities.ravel()
     # B(x, y): the bump that a row at y makes at x; the curve's mean over samples is B p.
-    bumps = family.synthesis(points) @ family.features(_lattice_cells(family, points)).T
+    bumps = family.synthesis(points) @ family.features_at(points).T
     mean = bumps @ p
     smoothing = float(((mean - truth.values.ravel()) ** 2).sum()) * truth.cell_volume
     return smoothing, float(((bumps**2) @ p - mean**2).sum()) * truth.cell_volume
@@ -155,9 +147,7 @@ def _of_product(family: DensityFamily, truth: GriddedDensity, margins: list[Floa
     per_side = family.height ** (1 / family.dimension)
     for k, p in enumerate(margins):
         x, width = truth.middles(k), float(truth.edges(k)[1] - truth.edges(k)[0])
-        share = (x - family.domain.lows[k]) / float(family.domain.sides[k])
-        cell = np.minimum((share * family.cells[k]).astype(int), family.cells[k] - 1)
-        bumps = per_side * family._axis_synthesis(k, x) @ axis_rows(family, k, cell).T
+        bumps = per_side * family._axis_synthesis(k, x) @ family._axis_features(k, x).T
         mean, f = bumps @ p, p / width
         parts *= np.array([(mean**2).sum(), (mean * f).sum(), (f**2).sum(), ((bumps**2) @ p).sum()]) * width
     curve, across, square, bump = parts.tolist()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.functions.bases.families import DensityFamily
 from tacit.functions.bases.fourier import FourierBasis
 from tacit.functions.bases.hermite import HermiteBasis
 from tacit.functions.bases.histogram import HistogramBasis
 from tacit.functions.bases.wavelets import WaveletBasis
 from tacit.functions.boxes import Box
-from tacit.functions.densities.families import DensityFamily
 from tacit.functions.densities.kde import GaussianKDE
 from tacit.functions.densities.sobolev import SobolevKDE
 

@@ -3,6 +3,7 @@
 from tacit.guarantees.theorems import (
     accounting,
     algebra,
+    densities,
     functions,
     machines,
     mechanisms,
@@ -19,6 +20,7 @@ __all__ = [
     "Theorem",
     "accounting",
     "algebra",
+    "densities",
     "functions",
     "machines",
     "mechanisms",

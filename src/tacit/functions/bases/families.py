@@ -23,8 +23,8 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import is_number, members
+from tacit.functions.bases.rows import cells_of
 from tacit.functions.boxes import Box, Floats
-from tacit.functions.densities.rows import cells_of
 from tacit.functions.kernels.base import length_parameter
 from tacit.guarantees import Neighbours
 
@@ -106,7 +106,11 @@ class DensityFamily(ABC):
 
     def _axis_kernel(self, axis: int) -> tuple[float, float]:
         """b >= sup |phi|^2 and a >= -inf phi(x) . phi(y), over the lattice of one coordinate."""
-        return lattice_ends(self, axis)
+        return lattice_ends(self, axis)[:2]
+
+    def _one_move(self) -> float | None:
+        """sup |phi(x) - phi(y)|^2 of the only coordinate, where all pairs of its lattice are compared."""
+        return lattice_ends(self, 0)[2]
 
     def _kept(self) -> npt.NDArray[np.int64] | None:
         """Which products are kept, an array (m, d); None stands for all."""
@@ -138,12 +142,18 @@ class DensityFamily(ABC):
         }
 
     # --- how far a row can go -------------------------------------------------------------------------
-    def _ends(self) -> tuple[float, float]:
-        """sup |phi(x)|^2 and sup |phi(x) - phi(y)|^2, before rounding to the grid: theorem `density-lattice`."""
+    def _products_of_ends(self) -> tuple[float, float]:
+        """B >= sup |phi(x)|^2 and A >= -inf phi(x) . phi(y), as products over the coordinates."""
         ends = [self._axis_kernel(k) for k in range(self.dimension)]
         whole = math.prod(Fraction(b) for b, _ in ends)
         against = max(Fraction(a) / Fraction(b) for b, a in ends) * whole
-        return float(whole) * INFLATED, float(2 * (whole + against)) * INFLATED
+        return float(whole) * INFLATED, float(against) * INFLATED
+
+    def _ends(self) -> tuple[float, float]:
+        """sup |phi(x)|^2 and sup |phi(x) - phi(y)|^2, before rounding to the grid: theorem `density-lattice`."""
+        whole, against = self._products_of_ends()
+        compared = self._one_move() if self.dimension == 1 else None
+        return whole, compared or 2 * (whole + against) * INFLATED
 
     def l2_sensitivity(self, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> float:
         """How far one row can move w_D in Euclidean length, rounding to the grid counted; rounded up.
@@ -183,6 +193,10 @@ class DensityFamily(ABC):
     def features(self, cells: npt.NDArray[np.int64]) -> Floats:
         """phi at lattice cells (k, d), in floats."""
         return self._products([axis_rows(self, k, cells[:, k]) for k in range(self.dimension)])
+
+    def features_at(self, points: Floats) -> Floats:
+        """phi at any points of the box (k, d), off the lattice: for what is public."""
+        return self._products([self._axis_features(k, points[:, k]) for k in range(self.dimension)])
 
     def synthesis(self, points: Floats) -> Floats:
         """s at points of the box (k, d): the value there is s . w_D / size."""
@@ -266,11 +280,15 @@ def axis_rows(family: DensityFamily, axis: int, cells: npt.NDArray[np.int64]) ->
 
 
 @lru_cache(maxsize=256)
-def lattice_ends(family: DensityFamily, axis: int) -> tuple[float, float]:
-    """The largest phi(x) . phi(x) and minus the least phi(x) . phi(y), over all lattice cells of one coordinate."""
+def lattice_ends(family: DensityFamily, axis: int) -> tuple[float, float, float]:
+    """The largest |phi(x)|^2, minus the least phi(x) . phi(y), the largest |phi(x) - phi(y)|^2: over all cells."""
     table = lattice_table(family, axis)
     gram = table @ table.T
-    return float(gram.diagonal().max()) * INFLATED, max(0.0, -float(gram.min())) * INFLATED
+    square = gram.diagonal()
+    apart = float((square[:, None] + square[None, :] - 2 * gram).max())
+    top = float(square.max())
+    # What floats lose is far below 2^-30 of the largest square, which is added.
+    return top * INFLATED, (max(0.0, -float(gram.min())) + top * 2.0**-30), apart + top * 2.0**-30
 
 
 @lru_cache(maxsize=64)
