@@ -136,6 +136,7 @@ RUN = [
     ("docs/tutorial.md", True, 35),
     ("docs/guarantees.md", False, 30),
     ("docs/curator.md", False, 0),
+    ("docs/densities.md", False, 9),
     ("docs/machines.md", False, 3),
     ("docs/report.md", True, 1),
     ("docs/sparse-histograms.md", False, 4),

@@ -22,10 +22,11 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import is_number, members
+from tacit.exact.checks import is_number, members, settle
 from tacit.functions.bases.rows import cells_of
 from tacit.functions.boxes import Box, Floats
 from tacit.functions.kernels.base import length_parameter
+from tacit.functions.machines.domains import PublicBox
 from tacit.guarantees import Neighbours
 
 __all__ = ["DensityFamily", "per_axis"]
@@ -51,14 +52,10 @@ class DensityFamily(ABC):
 
     kind: ClassVar[str]
     orthonormal: ClassVar[bool] = False
-    domain: Box
+    domain: Box | PublicBox
 
     def _check(self) -> None:
-        if not isinstance(self.domain, Box):
-            raise InvalidParameter(
-                parameter="domain", value=type(self.domain).__name__, must="be a Box",
-                hint="where rows may lie is declared, never read from them",
-            )  # fmt: skip
+        settle(self, domain=as_box(self.domain))
         if self.dimension > MOST_DIMENSIONS:
             raise InvalidParameter(
                 parameter="domain", value=f"{self.dimension} dimensions", must=f"have at most {MOST_DIMENSIONS}",
@@ -117,14 +114,20 @@ class DensityFamily(ABC):
         return None
 
     @property
+    def box(self) -> Box:
+        """The domain, with its ends and sides."""
+        assert isinstance(self.domain, Box)
+        return self.domain
+
+    @property
     def dimension(self) -> int:
         """d."""
-        return self.domain.dimension
+        return self.box.dimension
 
     @property
     def volume(self) -> float:
         """Of the box."""
-        return float(np.prod(self.domain.sides))
+        return float(np.prod(self.box.sides))
 
     @property
     def coefficients(self) -> int:
@@ -136,8 +139,8 @@ class DensityFamily(ABC):
         """The family for a record or a certificate."""
         return {
             "family": self.kind,
-            "low": list(self.domain.lows),
-            "high": list(self.domain.highs),
+            "low": list(self.box.lows),
+            "high": list(self.box.highs),
             **self.parameters,
         }
 
@@ -229,7 +232,7 @@ class DensityFamily(ABC):
 
     def sums(self, rows: Floats, *, outside: str) -> npt.NDArray[Any]:
         """w_D in grid steps: exact integers. Never to be shown without noise."""
-        where, counts = cells_of(rows, self.domain, self.cells, outside)
+        where, counts = cells_of(rows, self.box, self.cells, outside)
         total = np.zeros(self.coefficients, dtype=object)
         step = max(1, BLOCK // self.coefficients)
         for start in range(0, where.shape[0], step):
@@ -246,7 +249,7 @@ class DensityFamily(ABC):
 @lru_cache(maxsize=64)
 def lattice_points(family: DensityFamily, axis: int) -> Floats:
     """The middles of the lattice cells along one coordinate."""
-    low, side, count = family.domain.lows[axis], float(family.domain.sides[axis]), family.cells[axis]
+    low, side, count = family.box.lows[axis], float(family.box.sides[axis]), family.cells[axis]
     points = low + side * ((np.arange(count) + 0.5) / count)
     points.setflags(write=False)
     return np.asarray(points)
@@ -300,6 +303,18 @@ def lattice_far(family: DensityFamily) -> float:
         float(np.abs(table[s : s + step, None, :] - table[None, :, :]).sum(axis=2).max())
         for s in range(0, table.shape[0], step)
     )
+
+
+def as_box(domain: object) -> Box:
+    """The declared domain; a PublicBox, as machines take it, will do."""
+    if isinstance(domain, PublicBox):
+        return Box(low=domain.low, high=domain.high)
+    if not isinstance(domain, Box):
+        raise InvalidParameter(
+            parameter="domain", value=type(domain).__name__, must="be a PublicBox or a Box",
+            hint="where rows may lie is declared, never read from them",
+        )  # fmt: skip
+    return domain
 
 
 def per_axis(name: str, value: Any, dimension: int) -> tuple[float, ...]:

@@ -43,7 +43,7 @@ class SeriesBasis(DensityFamily):
         """The functions of one coordinate, at u in [0, 1]."""
 
     def _axis_features(self, axis: int, x: Floats) -> Floats:
-        u = (x - self.domain.lows[axis]) / float(self.domain.sides[axis])
+        u = (x - self.box.lows[axis]) / float(self.box.sides[axis])
         return self._axis_unit(axis, u)
 
     def square_weights(self) -> Floats:

@@ -109,7 +109,7 @@ def band_of(
     together = flag("simultaneous", simultaneous)
     if not isinstance(covers, str) or covers not in COVERS:
         raise InvalidParameter(parameter="covers", value=covers, must=f"be one of {', '.join(COVERS)}")
-    at = released.family.domain.inside(points)
+    at = released.family.box.inside(points)
     center = released(at)
     rows = released.family.synthesis(at) / released.size
     variance, factor_of_sample = np.zeros(at.shape[0]), np.zeros((at.shape[0], 0))

@@ -83,9 +83,9 @@ class DensityChoice:
                     value=type(one).__name__,
                     must="hold GaussianKDE or orthonormal bases",
                 )
-            if one.domain != self.plan.family.domain:
+            if one.box != self.plan.family.box:
                 raise InvalidParameter(
-                    parameter="candidates", value=one.domain, must="have the domain of the plan's family"
+                    parameter="candidates", value=one.box, must="have the domain of the plan's family"
                 )
         epsilon_parameter(self.epsilon)
         settle(self, candidates=given, epsilon=self.epsilon)
@@ -163,7 +163,7 @@ def _move(family: Candidate, size: int) -> float:
 def _cross_validation(family: Candidate, rows: Floats, size: int, outside: str) -> float:
     """The integral of f_D^2 minus twice the mean of f_D at each row, made without that row."""
     sums = family.sums(rows, outside=outside).astype(np.float64) * 2.0**-BITS
-    where, counts = cells_of(rows, family.domain, family.cells, outside)
+    where, counts = cells_of(rows, family.box, family.cells, outside)
     step = max(1, BLOCK // family.coefficients)
     own = math.fsum(
         float((family.features(where[s : s + step]) ** 2).sum(axis=1) @ counts[s : s + step])

@@ -48,7 +48,7 @@ class GaussianKDE(DensityFamily):
     def __post_init__(self) -> None:
         self._check()
         bandwidth = per_axis("bandwidth", self.bandwidth, self.dimension)
-        for h, side in zip(bandwidth, self.domain.sides, strict=True):
+        for h, side in zip(bandwidth, self.box.sides, strict=True):
             if not side / 4096 <= h <= 4 * side:
                 raise InvalidParameter(
                     parameter="bandwidth", value=h, must="lie between 1/4096 and 4 times the side of the box",
@@ -71,7 +71,7 @@ class GaussianKDE(DensityFamily):
     def cells(self) -> tuple[int, ...]:
         return tuple(
             1 << math.ceil(math.log2(FINENESS * max(1.0, side / h)))
-            for side, h in zip(self.domain.sides, self.bandwidths, strict=True)
+            for side, h in zip(self.box.sides, self.bandwidths, strict=True)
         )
 
     @property
@@ -79,7 +79,7 @@ class GaussianKDE(DensityFamily):
         return math.prod(1 / (math.sqrt(2 * math.pi) * h) for h in self.bandwidths)
 
     def _period(self, axis: int) -> float:
-        return float(self.domain.sides[axis]) + GAP * self.bandwidths[axis]
+        return float(self.box.sides[axis]) + GAP * self.bandwidths[axis]
 
     def _weights(self, axis: int) -> Floats:
         """c_0, c_1, ... of the wrapped kernel; the sum over the rest is below a share of the allowed tail."""
@@ -101,7 +101,7 @@ class GaussianKDE(DensityFamily):
 
     def _axis_features(self, axis: int, x: Floats) -> Floats:
         root = np.sqrt(self._weights(axis))
-        turn = (x - self.domain.lows[axis]) / self._period(axis)
+        turn = (x - self.box.lows[axis]) / self._period(axis)
         angle = 2 * math.pi * np.mod(np.outer(turn, np.arange(1, root.size)), 1.0)
         out = np.empty((x.size, 2 * root.size - 1))
         out[:, 0] = root[0]

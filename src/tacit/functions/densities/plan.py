@@ -158,7 +158,7 @@ class DensityPlan:
     # --- what it costs, before any row is read ------------------------------------------------------------
     def noise_std_at(self, points: npt.ArrayLike) -> Floats:
         """The standard deviation of the noise in the curve at points of the box."""
-        at = self.family.domain.inside(points)
+        at = self.family.box.inside(points)
         stds = self.noise.stds(self.family.coefficients) / self.size
         return np.asarray(np.sqrt((self.family.synthesis(at) ** 2) @ stds**2))
 
@@ -179,7 +179,7 @@ class DensityPlan:
         return self.noise_std * (factor if factor is not None else 1 / math.sqrt(1 - level))
 
     def _some_points(self) -> Floats:
-        box, count = self.family.domain, CHECKED_POINTS.get(self.family.dimension, 3)
+        box, count = self.family.box, CHECKED_POINTS.get(self.family.dimension, 3)
         # Middles of cells: families that are constant on cells are met once in each.
         inner = (np.arange(count) + 0.5) / count
         axes = [low + side * inner for low, side in zip(box.lows, box.sides, strict=True)]

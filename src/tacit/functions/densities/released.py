@@ -79,7 +79,7 @@ class ReleasedDensity:
     # --- the curve ------------------------------------------------------------------------------------
     def __call__(self, points: npt.ArrayLike) -> Floats:
         """The released curve at points of the box; noise may make it negative."""
-        at = self.family.domain.inside(points)
+        at = self.family.box.inside(points)
         weights = self.coefficients
         step = max(1, BLOCK // max(1, weights.size))
         # Summed row by row: a point has the same value whichever others are asked beside it.
@@ -93,7 +93,7 @@ class ReleasedDensity:
 
     def noise_std_at(self, points: npt.ArrayLike) -> Floats:
         """The standard deviation of the noise in the curve at each point; public."""
-        at = self.family.domain.inside(points)
+        at = self.family.box.inside(points)
         stds = self.noise.stds(self.family.coefficients) / self.size
         return np.asarray(np.sqrt((self.family.synthesis(at) ** 2) @ stds**2))
 
@@ -133,7 +133,7 @@ class ReleasedDensity:
         count = self._cells(cells)
         if count**self.dimension > 1 << 22:
             raise InvalidParameter(parameter="cells", value=count, must="make at most 2^22 cells in all")
-        box = self.family.domain
+        box = self.family.box
         axes = [
             low + side * (np.arange(count) + 0.5) / count
             for low, side in zip(box.lows, box.sides, strict=True)

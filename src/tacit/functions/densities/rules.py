@@ -15,13 +15,14 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import positive, whole
-from tacit.functions.bases.families import DensityFamily
+from tacit.functions.bases.families import DensityFamily, as_box
 from tacit.functions.bases.fourier import FourierBasis
 from tacit.functions.bases.histogram import HistogramBasis
 from tacit.functions.boxes import Box, Floats
 from tacit.functions.densities.gridded import GriddedDensity
 from tacit.functions.densities.kde import GaussianKDE
 from tacit.functions.densities.plan import DensityPlan
+from tacit.functions.machines.domains import PublicBox
 
 __all__ = [
     "DensityComparison",
@@ -40,13 +41,14 @@ NEAR = 1.1
 
 
 def public_bandwidth(
-    *, size: int, domain: Box, mu: float | None = None, spread: float = SPREAD
+    *, size: int, domain: Box | PublicBox, mu: float | None = None, spread: float = SPREAD
 ) -> tuple[float, ...]:
     """The bandwidth, one a coordinate, with the least expected squared error for a normal reference density.
 
     `spread` is the reference's standard deviation as a share of each side. From public numbers alone; with `mu` the
     noise of the release counts too, which asks for a wider one. Without noise it is the normal-reference rule.
     """
+    domain = as_box(domain)
     n, d = whole("size", size), domain.dimension
     share = positive("spread", spread)
     noise = 0.0 if mu is None else 2 / (n * positive("mu", mu)) ** 2
@@ -72,10 +74,13 @@ def public_bandwidth(
     return tuple(float(f"{min(max(h, a), b):.3g}") for h, (a, b) in zip(found, limits, strict=True))
 
 
-def normal_reference(domain: Box, *, spread: float = SPREAD, cells: int | None = None) -> GriddedDensity:
+def normal_reference(
+    domain: Box | PublicBox, *, spread: float = SPREAD, cells: int | None = None
+) -> GriddedDensity:
     """A normal density in the middle of the box, of standard deviation `spread` times each side, cut at its ends."""
     from scipy.special import ndtr
 
+    domain = as_box(domain)
     count = CELLS.get(domain.dimension, 6) if cells is None else whole("cells", cells)
     edges = (np.linspace(0, 1, count + 1) - 0.5) / positive("spread", spread)
     one = np.diff(ndtr(edges))
@@ -107,8 +112,8 @@ class ExpectedErrors:
 def expected_errors(plan: DensityPlan, reference: GriddedDensity | None = None) -> ExpectedErrors:
     """The three parts for a public reference density (a normal one unless given). Reads no row."""
     family = plan.family
-    truth = normal_reference(family.domain) if reference is None else reference
-    if truth.domain != family.domain:
+    truth = normal_reference(family.box) if reference is None else reference
+    if truth.domain != family.box:
         raise InvalidParameter(
             parameter="reference", value=truth.domain, must="have the domain of the plan's family"
         )
@@ -186,9 +191,10 @@ class DensityComparison:
 
 
 def compare_densities(
-    *, size: int, mu: float, domain: Box, reference: GriddedDensity | None = None
+    *, size: int, mu: float, domain: Box | PublicBox, reference: GriddedDensity | None = None
 ) -> DensityComparison:
     """Kernel, Fourier series and histogram, each at its best for the reference density: from public numbers alone."""
+    domain = as_box(domain)
     n, level = whole("size", size), positive("mu", mu)
     truth = normal_reference(domain) if reference is None else reference
     usual = min(

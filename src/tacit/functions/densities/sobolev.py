@@ -43,7 +43,7 @@ class SobolevKDE(DensityFamily):
     def __post_init__(self) -> None:
         self._check()
         bandwidth = per_axis("bandwidth", self.bandwidth, self.dimension)
-        for h, side in zip(bandwidth, self.domain.sides, strict=True):
+        for h, side in zip(bandwidth, self.box.sides, strict=True):
             if not side / 4096 <= h <= 4 * side:
                 raise InvalidParameter(
                     parameter="bandwidth", value=h, must="lie between 1/4096 and 4 times the side of the box",
@@ -56,7 +56,7 @@ class SobolevKDE(DensityFamily):
                 raise InvalidParameter(
                     parameter="length", value=ell, must="lie between 1/64 and 64 bandwidths"
                 )
-        finest = max(side / h for side, h in zip(self.domain.sides, bandwidth, strict=True))
+        finest = max(side / h for side, h in zip(self.box.sides, bandwidth, strict=True))
         points = (
             math.ceil(POINTS_PER_BANDWIDTH * max(1.0, finest)) + 1 if self.points is None else self.points
         )
@@ -85,7 +85,7 @@ class SobolevKDE(DensityFamily):
     def cells(self) -> tuple[int, ...]:
         return tuple(
             1 << math.ceil(math.log2(FINENESS * max(1.0, side / h)))
-            for side, h in zip(self.domain.sides, self.bandwidths, strict=True)
+            for side, h in zip(self.box.sides, self.bandwidths, strict=True)
         )
 
     @property
@@ -108,11 +108,11 @@ class SobolevKDE(DensityFamily):
 
     def _grid(self, axis: int) -> Floats:
         assert self.points is not None
-        return np.linspace(self.domain.lows[axis], self.domain.highs[axis], self.points)
+        return np.linspace(self.box.lows[axis], self.box.highs[axis], self.points)
 
     def _memory(self, axis: int) -> tuple[float, float]:
         """exp(-step / length), the part of the noise that the next grid point keeps, and the size of what is new."""
-        rate = float(self.domain.sides[axis]) / (self.axis_sizes[axis] - 1) / self.lengths[axis]
+        rate = float(self.box.sides[axis]) / (self.axis_sizes[axis] - 1) / self.lengths[axis]
         return math.exp(-rate), math.sqrt(-math.expm1(-2 * rate))
 
     def _axis_features(self, axis: int, x: Floats) -> Floats:
@@ -131,7 +131,7 @@ class SobolevKDE(DensityFamily):
         lag = np.arange(count)[:, None] - np.arange(count)[None, :]
         root = np.where(lag >= 0, memory ** np.maximum(lag, 0).astype(float), 0.0)
         root[:, 1:] *= fresh
-        place = (x - self.domain.lows[axis]) / float(self.domain.sides[axis]) * (count - 1)
+        place = (x - self.box.lows[axis]) / float(self.box.sides[axis]) * (count - 1)
         left = np.clip(np.floor(place).astype(int), 0, count - 2)
         share = (place - left)[:, None]
         return np.asarray((1 - share) * root[left] + share * root[left + 1])
