@@ -21,7 +21,7 @@ from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidInput, Refused
 from tacit.guarantees import THEOREMS, Renyi
-from tacit.risk.lower_bounds import PROBLEMS, lower_bounds
+from tacit.risk.minimax import PROBLEMS, lower_bounds
 from tacit.sources import Schema, category, flag, integer, number
 
 ROOT = Path(__file__).parents[2]

@@ -193,7 +193,7 @@ def _keys(loss: Loss, planned: Any, draws: list[Draw], held: Any, unit: Any) -> 
     else:
         assert selected.kind in ("keys", "names")
         level = float(planned.treatment.selection.level[0]) * size
-        loss.pairs.append((level, key_pair(selected.distribution, level, size), moved))
+        loss.pairs.append((level, key_pair(selected.law, level, size), moved))
     for draw, block in zip(draws[1:], planned.treatment.blocks, strict=True):
         change = [x for p in block.parts for x in gap(*(by_key(planned.question, c, p) for c in held))]
         (loss.laplace if draw.kind == "laplace" else loss.gaussian)(change, draw.scale)

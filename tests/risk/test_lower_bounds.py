@@ -20,7 +20,7 @@ from tacit.risk import (
     optimal_finite,
     uniform_count,
 )
-from tacit.risk.lower_bounds import margins_cube, sparse_packing, sparse_product
+from tacit.risk.minimax import margins_cube, sparse_packing, sparse_product
 
 GRID = [
     (problem, n, e, p, q, k)

@@ -17,7 +17,7 @@ from tacit.guarantees import Neighbours
 from tacit.mechanisms import Geometric
 from tacit.report.prices import draw_prices, price_table
 from tacit.risk import ReleasePrice, optimal_finite, quick_count, release_price
-from tacit.risk.lower_bounds import exact_count
+from tacit.risk.minimax import exact_count
 
 ADD, REPLACE = Neighbours.ADD_OR_REMOVE, Neighbours.REPLACE_ONE
 

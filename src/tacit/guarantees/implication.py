@@ -107,7 +107,8 @@ def _converted(
         if isinstance(known, GaussianDP) and kind is Concentrated:
             chain = ("gdp-to-zcdp",)
         elif math.isfinite(hidden):
-            chain = (*(() if isinstance(known, Pure) else _pure_theorem(known)), f"pure-to-{kind.kind}")
+            last = "pure-to-zcdp" if kind is Concentrated else "pure-to-gdp"
+            chain = (*(() if isinstance(known, Pure) else _pure_theorem(known)), last)
             known = Pure(epsilon=hidden)
         else:
             return Implication(holds=False, reason=f"no {name} follows from {known}")

@@ -95,7 +95,7 @@ def _floor(problem: str, n: int, epsilon: float, about: dict[str, Any]) -> float
     """A lower bound by closed formulas where the range is long; the largest of all where it is short."""
     from tacit.guarantees import Neighbours
     from tacit.risk import lower_bound, release_price
-    from tacit.risk.lower_bounds import margins_cube, sparse_packing, sparse_product
+    from tacit.risk.minimax import margins_cube, sparse_packing, sparse_product
 
     if n <= SOLVED_RANGE:
         return lower_bound(problem, n=n, epsilon=epsilon, **about).value

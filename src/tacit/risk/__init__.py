@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tacit.risk.count import OptimalCount, optimal_count
     from tacit.risk.finite import OptimalFinite, optimal_finite
     from tacit.risk.loss_functions import Loss
-    from tacit.risk.lower_bounds import LowerBound, lower_bound, lower_bounds, uniform_count
+    from tacit.risk.minimax import LowerBound, lower_bound, lower_bounds, uniform_count
     from tacit.risk.prices import (
         Decomposition,
         Price,
@@ -31,7 +31,7 @@ _HOME: dict[str, str] = {
     "Decomposition": "prices",
     "Equalizer": "body",
     "Loss": "loss_functions",
-    "LowerBound": "lower_bounds",
+    "LowerBound": "minimax",
     "OptimalCount": "count",
     "OptimalFinite": "finite",
     "Price": "prices",
@@ -40,8 +40,8 @@ _HOME: dict[str, str] = {
     "decompose": "prices",
     "equalizer": "body",
     "expected_errors": "prices",
-    "lower_bound": "lower_bounds",
-    "lower_bounds": "lower_bounds",
+    "lower_bound": "minimax",
+    "lower_bounds": "minimax",
     "optimal_count": "count",
     "optimal_finite": "finite",
     "price": "prices",
@@ -49,7 +49,7 @@ _HOME: dict[str, str] = {
     "release_price": "releases",
     "risk_body": "body",
     "sampling_error": "prices",
-    "uniform_count": "lower_bounds",
+    "uniform_count": "minimax",
 }
 
 __all__ = [

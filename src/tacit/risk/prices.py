@@ -13,7 +13,7 @@ from tacit.exact.checks import whole
 from tacit.exact.rationals import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.risk.lower_bounds import PROBLEMS, LowerBound, Size, lower_bound
+from tacit.risk.minimax import PROBLEMS, LowerBound, Size, lower_bound
 
 __all__ = ["Decomposition", "Price", "curve", "decompose", "expected_errors", "price", "sampling_error"]
 

@@ -16,7 +16,7 @@ from tacit.exact.checks import whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.risk.lower_bounds import LARGEST, SAFE
+from tacit.risk.minimax import LARGEST, SAFE
 from tacit.risk.triples import triples
 
 __all__ = ["RELEASES", "ReleasePrice", "quick_count", "release_price"]
