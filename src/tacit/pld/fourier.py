@@ -287,6 +287,11 @@ def _times_powers(
 
     |prod a^n - prod b^n| <= (prod m^n) sum n |a - b|/m for m >= |a|, |b|.
     """
+    if len(counts) == 1 and counts[0] == 1:
+        # One factor, once: nothing to raise to a power, which is most of the time that a plan of some dozens takes.
+        power, size = hats[0], np.abs(hats[0])
+        out = product * power
+        return out, np.abs(product) * unit + error * (size + unit) + 8 * UNIT * np.abs(out)
     n = counts[:, None]
     modulus = np.minimum(np.abs(hats) + unit, 1.0 + unit)
     logs = np.log(np.where(hats == 0, 1e-300, hats))
