@@ -16,6 +16,7 @@ from tacit.functions.kernels import (
     WrappedGaussianKernel,
 )
 from tacit.functions.means import KernelCombination, Mean
+from tacit.functions.paths.online import OnlinePath, PathStore
 from tacit.functions.process import GaussianProcessRelease, PathValues
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "KernelCombination",
     "MaternKernel",
     "Mean",
+    "OnlinePath",
+    "PathStore",
     "PathValues",
     "PeriodicKernel",
     "PolynomialKernel",

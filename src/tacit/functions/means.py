@@ -127,8 +127,11 @@ class KernelCombination(Mean):
         return Enclosure(out, size * each + 1e-300)
 
     def ball(self, point: Floats) -> Ball:
-        x = [ball(float(v)) for v in point]
-        total = ball(0)
-        for row, weight in zip(self.at, self.weights, strict=True):
-            total += ball(float(weight)) * self.kernel.ball(x, [ball(float(v)) for v in row])
+        import flint
+
+        arb = flint.arb
+        x = [arb(v) for v in point.tolist()]
+        total = arb(0)
+        for row, weight in zip(self.at.tolist(), self.weights.tolist(), strict=True):
+            total += arb(weight) * self.kernel.ball(x, [arb(v) for v in row])
         return total

@@ -10,6 +10,7 @@ wide, all is computed again with twice the bits. Theorem `gaussian-process-onlin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -37,9 +38,8 @@ class _Wide(Exception):
 class ConditionedPath:
     """Noisy values at points asked one after the other; the same point always has the same value."""
 
-    def __init__(self, *, kernel: Kernel, mean: Mean, noise_std: Fraction, source: Source) -> None:
+    def __init__(self, *, kernel: Kernel, mean: Mean, noise_std: Fraction) -> None:
         self.kernel, self.mean, self.noise_std = kernel, mean, noise_std
-        self._source = source
         self._points: list[Floats] = []
         self._rows: list[list[Ball]] = []
         self._normals: list[KeptNormal] = []
@@ -52,14 +52,36 @@ class ConditionedPath:
         """How many points have noise of their own."""
         return len(self._rows)
 
-    def value(self, point: Floats) -> Ball:
+    def value(self, point: Floats, source: Source) -> Ball:
         """f_D + noise at a point that was not asked before."""
         while True:
             try:
                 with precision(self.bits):
-                    return self._extended(point)
+                    return self._extended(point, source)
             except _Wide:
                 self._deepen()
+
+    def normals(self, start: int) -> list[KeptNormal]:
+        """Those of the points with noise of their own, from the `start`-th on."""
+        return self._normals[start:]
+
+    def forget(self, rank: int) -> None:
+        """Go back to the first `rank` points with noise of their own: what came after was never told."""
+        for column in (self._points, self._rows, self._normals, self._mean, self._white):
+            del column[rank:]
+
+    def restore(self, points: Floats, normals: Sequence[KeptNormal]) -> None:
+        """Add points that have noise of their own, with the normals that were kept."""
+        for x, normal in zip(points, normals, strict=True):
+            while True:
+                try:
+                    with precision(self.bits):
+                        row, pivot = self._row([ball(float(v)) for v in x])
+                        self._join(x, row, pivot, normal)
+                    break
+                except _Wide:
+                    self._deepen()
+            self._normals.append(normal)
 
     def _deepen(self) -> None:
         """Compute all again with twice the bits; the points and their normal numbers stay."""
@@ -93,7 +115,7 @@ class ConditionedPath:
             raise _Wide
         return row, pivot
 
-    def _extended(self, point: Floats) -> Ball:
+    def _extended(self, point: Floats, source: Source) -> Ball:
         row, pivot = self._row([ball(float(v)) for v in point])
         middle, limit = float(pivot.mid()), SINGULAR * self.kernel.sup_diagonal
         if middle < -limit:
@@ -110,8 +132,10 @@ class ConditionedPath:
                 what="a path", reason=f"its kernel needs more than {MOST_BASIS} independent points",
                 hint="ask at fewer points, or release the expansion",
             )  # fmt: skip
-        self._normals.append(draw_normals(1, self._source)[0])
-        return self._join(point, row, pivot, self._normals[-1])
+        normal = draw_normals(1, source)[0]
+        value = self._join(point, row, pivot, normal)
+        self._normals.append(normal)
+        return value
 
     def _join(self, point: Floats, row: list[Ball], pivot: Ball, normal: KeptNormal) -> Ball:
         """Give the point noise of its own; the noisy value there."""

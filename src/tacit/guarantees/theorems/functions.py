@@ -52,3 +52,11 @@ register(
     "the functions are public",
     Standing.SHARPER,
 )
+register(
+    "gaussian-process-markov",
+    "On a line, the path of an exponential or Matern kernel with its derivatives is a Markov process, so that a new "
+    "point needs the states of its two neighbours only; kept states with radii lose nothing.",
+    "proved on the page; Hartikainen, Sarkka 2010",
+    "smoothness 1/2, 3/2 or 5/2, one dimension",
+    Standing.SHARPER,
+)

@@ -1,0 +1,287 @@
+"""Paths of exponential and Matern kernels on a line: a new point needs its two neighbours and nothing else.
+
+With time t = sqrt(2 smoothness) x / length the process and its first order - 1 derivatives form a stationary Markov
+process with the transition A(t) = e^-t sum_k (tN)^k / k!, N = F + I nilpotent, F the companion matrix of (s + 1)^order,
+stationary covariance P and Q(t) = P - A(t) P A(t)'. Between neighbours at distances a and b the state is normal with
+
+    gain M = Q(a) A(b)' (A(b) Q(a) A(b)' + Q(b))^-1,  mean A(a) l + M (r - A(b) A(a) l),  covariance Q(a) - M A(b) Q(a).
+
+All of it is computed in balls, so that each state encloses the exact real that its normals make; the noise is G alone,
+independent of f_D. Theorem `gaussian-process-markov`.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import flint
+
+from tacit.errors import NotCertified
+from tacit.exact.balls import Ball, ball, precision
+from tacit.functions.kernels import ExponentialKernel, Kernel, MaternKernel
+from tacit.functions.paths.normals import balls_of, draw_normals
+from tacit.noise.source import Source
+
+__all__ = ["MarkovNoise", "State", "markov_order"]
+
+State: TypeAlias = tuple[Ball, ...]
+Table: TypeAlias = list[list[Ball]]
+
+KEPT_BITS = {1: 256, 2: 768, 3: 1024}
+"""Bits of a kept state after the point. Order 1 takes weighted means only, which lose none of them."""
+WHOLE_BYTES = 8
+RADIUS = struct.Struct("<Ii")
+LEAST_RADIUS = 2.0**-96
+"""How much of a state must be known: a grid needs far less."""
+
+
+def markov_order(kernel: Kernel) -> int:
+    """How many numbers a state has, or 0 where the kernel's path is no Markov process."""
+    if kernel.dimension != 1:
+        return 0
+    if isinstance(kernel, ExponentialKernel):
+        return 1
+    return kernel.order if isinstance(kernel, MaternKernel) else 0
+
+
+class MarkovNoise:
+    """G at the points asked so far, in order on the line."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.order = markov_order(kernel)
+        self.bits = KEPT_BITS[self.order]
+        self.work = self.bits + 64 if self.order == 1 else 2 * self.bits
+        self._kernel = kernel
+        self._at: list[float] = []
+        self._states: list[State] = []
+        with precision(self.work):
+            self._unit = self._scale()
+
+    def _scale(self) -> Ball:
+        kernel = self._kernel
+        if isinstance(kernel, MaternKernel):
+            return ball(2 * self.order - 1).sqrt() / ball(kernel.length)
+        assert isinstance(kernel, ExponentialKernel)
+        return 1 / ball(kernel.length)
+
+    def draw(self, points: Sequence[float], source: Source) -> list[State]:
+        """States at distinct new points in ascending order, given all that are known; nothing is changed."""
+        normals = draw_normals(len(points) * self.order, source, words=self.bits // 64 - 1)
+        out: list[State] = []
+        step = self._single if self.order == 1 else self._several
+        before: tuple[Ball, State] | None = None
+        with precision(self.work):
+            unit, z = self._unit, balls_of(normals)
+            for i, x in enumerate(points):
+                at = ball(x)
+                place = bisect_left(self._at, x)
+                left = before
+                if place and (i == 0 or self._at[place - 1] > points[i - 1]):
+                    left = (ball(self._at[place - 1]), self._states[place - 1])
+                right = self._states[place] if place < len(self._at) else None
+                gap = (at - left[0]) * unit if left else None
+                ahead = (ball(self._at[place]) - at) * unit if right is not None else None
+                state = step(
+                    left[1] if left else None, gap, right, ahead, z[i * self.order : (i + 1) * self.order]
+                )
+                self._check(state)
+                out.append(state)
+                before = (at, state)
+        return out
+
+    def join(self, points: Sequence[float], states: Sequence[State]) -> None:
+        """Make drawn states part of the path."""
+        if len(points) == 1:
+            place = bisect_left(self._at, points[0])
+            self._at.insert(place, points[0])
+            self._states.insert(place, states[0])
+            return
+        both = sorted(
+            zip([*self._at, *points], [*self._states, *states], strict=True), key=lambda one: one[0]
+        )
+        self._at = [x for x, _ in both]
+        self._states = [s for _, s in both]
+
+    def _check(self, state: State) -> None:
+        for value in state:
+            if not value.is_finite() or not float(value.rad()) < LEAST_RADIUS:
+                raise NotCertified(
+                    what="a path", reason=f"{self.bits} bits do not determine it at these points",
+                    hint="ask fewer points that lie close together",
+                )  # fmt: skip
+
+    # --- one number: exponential -------------------------------------------------------------------
+    def _single(
+        self, left: State | None, gap: Ball | None, right: State | None, ahead: Ball | None, z: list[Ball]
+    ) -> State:
+        """With A = 1 - e^-2a, B = 1 - e^-2b and C = A + B - AB: (e^-a B l + e^-b A r) / C + sqrt(AB / C) z."""
+        if left is None and right is None:
+            return (z[0],)
+        if left is None or right is None:
+            known, distance = (right, ahead) if left is None else (left, gap)
+            assert known is not None
+            assert distance is not None
+            lost = (-distance).expm1()
+            return (known[0] * (1 + lost) + (-lost * (2 + lost)).sqrt() * z[0],)
+        assert gap is not None
+        assert ahead is not None
+        p, q = (-gap).expm1(), (-ahead).expm1()
+        a, b = -p * (2 + p), -q * (2 + q)
+        c = a + b - a * b
+        mean = ((1 + p) * b * left[0] + (1 + q) * a * right[0]) / c
+        return (mean + (a * b / c).sqrt() * z[0],)
+
+    # --- several numbers: Matern -------------------------------------------------------------------
+    def _several(
+        self, left: State | None, gap: Ball | None, right: State | None, ahead: Ball | None, z: list[Ball]
+    ) -> State:
+        stationary = _stationary(self.order)
+        mean = [ball(0)] * self.order
+        covariance = stationary
+        if left is not None and gap is not None:
+            move = _transition(self.order, gap)
+            mean, covariance = _apply(move, left), _lost(stationary, move)
+        elif right is not None and ahead is not None:
+            # Backwards in time the odd derivatives change their signs.
+            move = [
+                [v * (-1) ** (i + j) for j, v in enumerate(row)]
+                for i, row in enumerate(_transition(self.order, ahead))
+            ]
+            mean, covariance = _apply(move, right), _lost(stationary, move)
+        if left is not None and right is not None and ahead is not None:
+            on = _transition(self.order, ahead)
+            carried = _times(on, covariance)
+            total = _plus(_times(carried, _turned(on)), _lost(stationary, on))
+            expected = _apply(on, mean)
+            root = self._root(total)
+            # M = carried' total^-1 by two triangular solutions for each column.
+            columns = [_backward(root, _forward(root, column)) for column in _turned(carried)]
+            mean = [
+                m + sum((g * (r - e) for g, r, e in zip(row, right, expected, strict=True)), ball(0))
+                for m, row in zip(mean, columns, strict=True)
+            ]
+            covariance = _minus(covariance, _times(columns, carried))
+        root = self._root(covariance)
+        return tuple(
+            m + sum((row[k] * z[k] for k in range(i + 1)), ball(0))
+            for i, (m, row) in enumerate(zip(mean, root, strict=True))
+        )
+
+    def _root(self, matrix: Table) -> Table:
+        """Cholesky's factor, in balls."""
+        n = len(matrix)
+        out = [[ball(0)] * n for _ in range(n)]
+        for i in range(n):
+            for j in range(i + 1):
+                left = matrix[i][j] - sum((out[i][k] * out[j][k] for k in range(j)), ball(0))
+                if i == j and not left > 0:
+                    raise NotCertified(
+                        what="a path", reason="the points lie closer together than its bits can tell",
+                        hint="ask points that are further apart",
+                    )  # fmt: skip
+                out[i][j] = left.sqrt() if i == j else left / out[j][j]
+        return out
+
+    # --- keeping -----------------------------------------------------------------------------------
+    @property
+    def _width(self) -> int:
+        return self.bits // 8 + WHOLE_BYTES
+
+    def pack(self, states: Sequence[State]) -> bytes:
+        """Each number as a signed integer of 2^-bits, and a radius as a mantissa and an exponent."""
+        out, width, bits = [], self._width, self.bits
+        least = math.ldexp(2.0, -min(bits, 900))
+        for state in states:
+            for value in state:
+                mantissa, exponent = value.mid().man_exp()
+                shift = int(exponent) + bits
+                middle = int(mantissa) << shift if shift >= 0 else int(mantissa) >> -shift
+                part, power = math.frexp(float(value.rad().upper()) + least)
+                out.append(middle.to_bytes(width, "little", signed=True))
+                out.append(RADIUS.pack(math.ceil(part * 2.0**31) + 1, power - 31))
+        return b"".join(out)
+
+    def unpack(self, data: bytes) -> list[State]:
+        """The states of `pack`."""
+        width = self._width
+        numbers = []
+        with precision(self.work):
+            unit = flint.arb(2) ** -self.bits
+            for at in range(0, len(data), width + RADIUS.size):
+                middle = int.from_bytes(data[at : at + width], "little", signed=True)
+                part, power = RADIUS.unpack_from(data, at + width)
+                numbers.append(flint.arb(middle * unit, flint.arb(math.ldexp(part, power))))
+        return [tuple(numbers[i : i + self.order]) for i in range(0, len(numbers), self.order)]
+
+
+def _nilpotent(order: int) -> list[list[int]]:
+    """F + I for the companion matrix F of (s + 1)^order."""
+    return [[1, 1], [-1, -1]] if order == 2 else [[1, 1, 0], [0, 1, 1], [-1, -3, -2]]
+
+
+def _stationary(order: int) -> Table:
+    """The covariance of the process with its derivatives: (-1)^j k^(i + j)(0)."""
+    third = ball(1) / 3
+    if order == 2:
+        return [[ball(1), ball(0)], [ball(0), ball(1)]]
+    return [[ball(1), ball(0), -third], [ball(0), third, ball(0)], [-third, ball(0), ball(1)]]
+
+
+def _transition(order: int, t: Ball) -> Table:
+    n = _nilpotent(order)
+    decay = (-t).exp()
+    out: Table = [[decay * ((i == j) + t * n[i][j]) for j in range(order)] for i in range(order)]
+    if order == 3:
+        square = [[sum(n[i][k] * n[k][j] for k in range(3)) for j in range(3)] for i in range(3)]
+        out = [[out[i][j] + decay * t * t * square[i][j] / 2 for j in range(3)] for i in range(3)]
+    return out
+
+
+def _apply(matrix: Table, vector: Sequence[Ball]) -> list[Ball]:
+    return [sum((a * v for a, v in zip(row, vector, strict=True)), ball(0)) for row in matrix]
+
+
+def _times(left: Table, right: Table) -> Table:
+    return [
+        [
+            sum((a * b for a, b in zip(row, column, strict=True)), ball(0))
+            for column in zip(*right, strict=True)
+        ]
+        for row in left
+    ]
+
+
+def _turned(matrix: Table) -> Table:
+    return [list(row) for row in zip(*matrix, strict=True)]
+
+
+def _plus(left: Table, right: Table) -> Table:
+    return [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(left, right, strict=True)]
+
+
+def _minus(left: Table, right: Table) -> Table:
+    return [[a - b for a, b in zip(x, y, strict=True)] for x, y in zip(left, right, strict=True)]
+
+
+def _lost(stationary: Table, move: Table) -> Table:
+    """Q = P - A P A'."""
+    return _minus(stationary, _times(_times(move, stationary), _turned(move)))
+
+
+def _forward(root: Table, vector: Sequence[Ball]) -> list[Ball]:
+    out: list[Ball] = []
+    for i, value in enumerate(vector):
+        out.append((value - sum((root[i][k] * out[k] for k in range(i)), ball(0))) / root[i][i])
+    return out
+
+
+def _backward(root: Table, vector: Sequence[Ball]) -> list[Ball]:
+    n = len(vector)
+    out = [ball(0)] * n
+    for i in reversed(range(n)):
+        out[i] = (vector[i] - sum((root[k][i] * out[k] for k in range(i + 1, n)), ball(0))) / root[i][i]
+    return out

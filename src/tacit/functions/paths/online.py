@@ -1,0 +1,259 @@
+"""Paths that the custodian keeps: asked again they answer the same, asked elsewhere they go on, for ever.
+
+f_D is frozen when the path is made, sealed in the vault beside the ledger, and never made anew: the same noise on
+changed data would tell the change. An answer leaves when what it was made of is on the disk: one transaction for each
+call, in which the path is first brought up to date with what others asked meanwhile. A crash before its end leaves
+nothing, and nothing was told; after it, the answer is on the record. Theorems `gaussian-process-online` and
+`gaussian-process-markov`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter, NotCertified, TacitError
+from tacit.exact.balls import Ball, ball
+from tacit.exact.enclosures import Enclosure
+from tacit.functions.boxes import Floats
+from tacit.functions.means import Mean
+from tacit.functions.paths.conditioned import ConditionedPath
+from tacit.functions.paths.markov import MarkovNoise, State, markov_order
+from tacit.functions.paths.normals import KeptNormal
+from tacit.functions.paths.rounding import float_constant, round_exactly, rounded
+from tacit.functions.process import GaussianProcessRelease, PathValues
+from tacit.functions.records import joined, mean_from, parted, release_from, release_record, to_bytes
+from tacit.ledger import Ledger, Recorded, Request
+from tacit.ledger.given import text
+from tacit.ledger.vault import Shelf, Vault
+from tacit.noise.source import Source, default_source
+
+__all__ = ["OnlinePath", "PathStore"]
+
+Piece = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
+MOST_VALUE = 1 << 62
+
+
+class PathStore:
+    """The online paths beside one ledger, each under its name.
+
+    `make` freezes f_D and charges nothing: call it between `reserve` and `commit`, or let `charged` do all three.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._vault = ledger, Vault(ledger)
+
+    def names(self) -> list[str]:
+        """The paths that are kept."""
+        found = self._vault.read(lambda shelf: shelf.names())
+        return sorted(n.removeprefix(_PREFIX) for n in found if n.startswith(_PREFIX))
+
+    def __contains__(self, name: str) -> bool:
+        return text("name", name) in self.names()
+
+    def make(
+        self, name: str, *, release: GaussianProcessRelease, mean: Mean, source: Source | None = None
+    ) -> OnlinePath:
+        """Freeze f_D under this name; where the path is there already, that one is opened and `mean` is not looked at.
+
+        A name belongs to one release: another kernel, noise, domain or grid is refused.
+        """
+        release._of(mean)
+        words, arrays = to_bytes(mean)
+        body = joined({"release": release_record(release), **words}, arrays)
+
+        def work(shelf: Shelf) -> None:
+            if not shelf.parts(_PREFIX + text("name", name)):
+                shelf.append(_PREFIX + name, 0, body)
+
+        self._vault.write(work)
+        return self._same(self.open(name, source=source), release)
+
+    def _same(self, path: OnlinePath, release: GaussianProcessRelease) -> OnlinePath:
+        if release_record(path.release) != release_record(release):
+            raise InvalidParameter(
+                parameter="name", value=path.name, must="belong to one release",
+                hint="a path with other noise was made under this name; give the new one a name of its own",
+            )  # fmt: skip
+        return path
+
+    def open(self, name: str, *, source: Source | None = None) -> OnlinePath:
+        """The path of this name, with the f_D that was frozen then."""
+        parts = self._vault.read(lambda shelf: shelf.parts(_PREFIX + text("name", name)))
+        if not parts:
+            raise InvalidParameter(
+                parameter="name", value=name, must="be that of a path that is kept", hint="make it first"
+            )
+        return OnlinePath(self._vault, name, parts, source if source is not None else default_source())
+
+    def charged(
+        self, name: str, *, release: GaussianProcessRelease, mean: Callable[[], Mean], request: Request
+    ) -> OnlinePath:
+        """The path of this name; where there is none, it is charged, and only then is `mean` called and frozen.
+
+        All later questions are free: they are about the same path. A crash after the charge leaves it spent.
+        """
+        if name in self:
+            return self._same(self.open(name), release)
+        ticket = self._ledger.reserve(request)
+        if isinstance(ticket, Recorded):
+            return self._same(self.open(name), release)
+        try:
+            path = self.make(name, release=release, mean=mean())
+        except BaseException:
+            with suppress(TacitError):
+                self._ledger.fail(ticket)
+            raise
+        self._ledger.commit(ticket, {"path": name, **release_record(release)})
+        return path
+
+
+_PREFIX = "path "
+
+
+class OnlinePath:
+    """One sample path of f_D + noise_std G; the same in every process that opens it."""
+
+    def __init__(self, vault: Vault, name: str, parts: list[bytes], source: Source) -> None:
+        self._vault, self.name, self._source = vault, name, source
+        self._lock = threading.RLock()
+        words, arrays = parted(parts[0])
+        self.release = release_from(words["release"])
+        self._mean = mean_from(words, arrays)
+        self._known: dict[bytes, int] = {}
+        self._publishable, self._parts = True, 1
+        keeper = _Markov if markov_order(self.release.kernel) else _Conditioned
+        self._keeper: _Markov | _Conditioned = keeper(self.release, self._mean)
+        for part in parts[1:]:
+            self._take(parted(part))
+
+    @property
+    def asked(self) -> int:
+        """How many different points have a value."""
+        return len(self._known)
+
+    def ask(self, points: npt.ArrayLike) -> PathValues:
+        """f_D + noise at the points, on the grid. What is new is durable before it is returned."""
+        at = self.release._asked(self._mean, points)
+        with self._lock:
+            if not all(x.tobytes() in self._known for x in at):
+                piece = self._vault.write(lambda shelf: self._extended(shelf, at))
+                if piece is not None:
+                    self._take(piece, own=True)
+            values = np.array([self._known[x.tobytes()] for x in at], dtype=np.int64)
+        return PathValues(
+            points=at, values=values, spacing=self.release.step, numerical_delta=0.0, publishable=self._publishable
+        )  # fmt: skip
+
+    def _extended(self, shelf: Shelf, at: Floats) -> Piece | None:
+        """Inside the transaction: read what others asked, draw and keep what is new; drawn anew if it is done again."""
+        self._keeper.forget()
+        for part in shelf.parts(_PREFIX + self.name, after=self._parts - 1):
+            self._take(parted(part))
+        new = np.unique(
+            np.array([x for x in at if x.tobytes() not in self._known]).reshape(-1, at.shape[1]), axis=0
+        )
+        if not new.shape[0]:
+            return None
+        values, words, kept = self._keeper.draw(new, self._source)
+        if any(abs(v) >= MOST_VALUE for v in values):
+            raise NotCertified(
+                what="an online path",
+                reason="its values need more than 62 bits on this grid",
+                hint="a coarser spacing",
+            )
+        words = {**words, "publishable": self._source.publishable}
+        piece = words, {"points": new, "values": np.array(values, dtype=np.int64), **kept}
+        shelf.append(_PREFIX + self.name, self._parts, joined(*piece))
+        return piece
+
+    def _take(self, piece: Piece, *, own: bool = False) -> None:
+        """Make a piece that is durable part of what is known; `own` where it was drawn here just now."""
+        words, arrays = piece
+        self._keeper.take(words, arrays, own=own)
+        keys = (x.tobytes() for x in arrays["points"])
+        self._known.update(zip(keys, arrays["values"].tolist(), strict=True))
+        self._publishable = self._publishable and bool(words["publishable"])
+        self._parts += 1
+
+    def __repr__(self) -> str:
+        return f"OnlinePath({self.name!r}, {self.asked} points)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a kept path is not copied or pickled: open it again where it is needed")
+
+
+Drawn = tuple[list[int], dict[str, Any], dict[str, npt.NDArray[Any]]]
+"""Values, and what must be kept of their noise: words and arrays."""
+
+
+class _Markov:
+    """Exponential and Matern kernels on a line: G is kept, and f_D is added when a value is made."""
+
+    def __init__(self, release: GaussianProcessRelease, mean: Mean) -> None:
+        self._release, self._mean = release, mean
+        self._noise = MarkovNoise(release.kernel)
+        self._fresh: list[State] = []
+
+    def forget(self) -> None:
+        """What was drawn and not taken never was."""
+        self._fresh = []
+
+    def draw(self, points: Floats, source: Source) -> Drawn:
+        sigma = self._release._noise
+        at = points[:, 0].tolist()
+        states = self._noise.draw(at, source)
+        # A float is within 2^-53 of the middle, and the radius is below 2^-96.
+        floats = np.array([float(s[0].mid()) for s in states])
+        path = Enclosure(floats, np.abs(floats) * 2.0**-52 + 2.0**-90)
+        reals = path * float_constant(sigma) + self._mean.enclosed(points)
+
+        def exact(i: int) -> Ball:
+            return self._mean.ball(points[i]) + ball(sigma) * states[i][0]
+
+        values = round_exactly(reals, self._release.step, exact, _no_more_bits)
+        self._fresh = states
+        return values.tolist(), {}, {"states": np.frombuffer(self._noise.pack(states), dtype=np.uint8)}
+
+    def take(self, words: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, own: bool) -> None:
+        states = self._fresh if own else self._noise.unpack(arrays["states"].tobytes())
+        self._noise.join(arrays["points"][:, 0].tolist(), states)
+
+
+class _Conditioned:
+    """Any kernel: Cholesky's rows are made anew from the points and the normals that are kept."""
+
+    def __init__(self, release: GaussianProcessRelease, mean: Mean) -> None:
+        self._step = release.step
+        self._path = ConditionedPath(kernel=release.kernel, mean=mean, noise_std=release._noise)
+        self._taken = 0
+
+    def forget(self) -> None:
+        """What was drawn and not taken never was."""
+        self._path.forget(self._taken)
+
+    def draw(self, points: Floats, source: Source) -> Drawn:
+        self.forget()
+        values, own = [], []
+        for i, x in enumerate(points):
+            before = self._path.rank
+            values.append(rounded(self._path.value(x, source), self._step))
+            if self._path.rank > before:
+                own.append(i)
+        kept = [n.packed() for n in self._path.normals(self._taken)]
+        return values, {"normals": kept}, {"own": np.array(own, dtype=np.int64)}
+
+    def take(self, words: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, own: bool) -> None:
+        if not own:
+            normals = [KeptNormal.from_packed(n) for n in words["normals"]]
+            self._path.restore(arrays["points"][arrays["own"]], normals)
+        self._taken = self._path.rank
+
+
+def _no_more_bits(_: int) -> None:
+    raise NotCertified(what="the rounding of a path", reason="its kept bits do not determine it")
