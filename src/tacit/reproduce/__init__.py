@@ -16,6 +16,10 @@ REPRODUCTIONS: dict[str, str] = {
     "hall-2.2": "tacit.reproduce.hall_2_2",
     "hall-2.3": "tacit.reproduce.hall_2_3",
     "hall-2.4": "tacit.reproduce.hall_2_4",
+    "hall-3.1": "tacit.reproduce.hall_3_1",
+    "hall-3.2": "tacit.reproduce.hall_3_2",
+    "hall-3.3": "tacit.reproduce.hall_3_3",
+    "hall-3.4": "tacit.reproduce.hall_3_4",
 }
 
 
