@@ -82,6 +82,17 @@ def test_prices_are_those_of_the_mechanisms() -> None:
         assert plan.event is not None
 
 
+def test_people_with_several_rows_pay_for_all_of_them() -> None:
+    """Three rows that move together move the curve three times as far, and the noise follows."""
+    one = DensityPlan(family=KDE, size=100, mu=0.5)
+    assert replace(one, rows=3).noise_std == pytest.approx(3 * one.noise_std, rel=1e-9)
+    laplace = DensityPlan(family=FourierBasis(domain=UNIT, order=2), size=9, epsilon=1, mechanism="laplace")
+    assert replace(laplace, rows=2).noise_std == pytest.approx(2 * laplace.noise_std, rel=1e-6)
+    assert replace(one, neighbours=Neighbours.ADD_OR_REMOVE).noise_std == pytest.approx(
+        one.noise_std / math.sqrt(2)
+    )
+
+
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "gamma"])
 def test_the_noise_drawn_is_the_noise_stated(mechanism: str) -> None:
     """400 releases of one coefficient vector: variances of the coefficients, and of the curve, as stated."""

@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[2] / "docs" / "reproduction"
 def test_the_kept_tables_are_made_by_the_code(name: str, tmp_path: Path) -> None:
     made = reproduction(name).make()
     made.write_table(tmp_path / "made.csv")
-    rows = [list(csv.reader(p.read_text().splitlines())) for p in (ROOT / f"{name}.csv", tmp_path / "made.csv")]
+    rows = [
+        list(csv.reader(p.read_text().splitlines())) for p in (ROOT / f"{name}.csv", tmp_path / "made.csv")
+    ]
     assert rows[0][0] == rows[1][0]
     for kept, now in zip(*[np.array(r[1:], dtype=float) for r in rows], strict=True):
         assert kept == pytest.approx(now, rel=1e-5, abs=1e-12)

@@ -233,3 +233,12 @@ def test_sums_do_not_wrap_and_do_not_depend_on_the_company() -> None:
         (big.sums(r[None], outside="edge") for r in rows), start=np.zeros(big.coefficients, dtype=object)
     )
     assert (alone == big.sums(rows, outside="edge")).all()
+
+
+def test_many_equal_rows_do_not_wrap() -> None:
+    """2^31 rows in one cell, of which only the counts are made: sums pass 2^63 and stay exact."""
+    family = HistogramBasis(domain=UNIT, bins=4)
+    counts = np.array([1 << 31], dtype=np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tacit.functions.bases.families.cells_of", lambda *_: (np.array([[2]]), counts))
+        assert family.sums(np.zeros((1, 1)), outside="edge").tolist() == [0, 0, (1 << 31) * 2 * 2**BITS, 0]
