@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import tacit
 from support import independent as second
 from tacit.accounting import AdvancedFilter, Filter, PureFilter, RenyiFilter, filter_for
-from tacit.accounting.filters import Total
 from tacit.errors import BudgetExceeded, InvalidParameter
+from tacit.guarantees.running_sum import Amounts
 
 BUDGETS: list[tuple[tacit.guarantees.Bound, tacit.guarantees.Bound]] = [
     (tacit.Pure(epsilon=1.0), tacit.Pure(epsilon=0.1)),
@@ -228,7 +228,7 @@ def test_comparing_and_adding_are_one_step() -> None:
     """Four threads want the whole budget at the same moment, and comparing takes a while: one gets it."""
 
     class Slow(PureFilter):
-        def _within(self, total: Total) -> bool:
+        def _within(self, total: Amounts) -> bool:
             answer = super()._within(total)
             time.sleep(0.02)
             return answer

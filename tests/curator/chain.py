@@ -194,8 +194,8 @@ def _keys(loss: Loss, planned: Any, draws: list[Draw], held: Any, unit: Any) -> 
         assert selected.kind in ("keys", "names")
         level = float(planned.treatment.selection.level[0]) * size
         loss.pairs.append((level, key_pair(selected.law, level, size), moved))
-    for draw, block in zip(draws[1:], planned.treatment.blocks, strict=True):
-        change = [x for p in block.parts for x in gap(*(by_key(planned.question, c, p) for c in held))]
+    for draw, applied in zip(draws[1:], planned.treatment.noise, strict=True):
+        change = [x for p in applied.parts for x in gap(*(by_key(planned.question, c, p) for c in held))]
         (loss.laplace if draw.kind == "laplace" else loss.gaussian)(change, draw.scale)
 
 
@@ -204,7 +204,7 @@ def _sparse(loss: Loss, planned: Any, runs: Any, held: Any) -> None:
     one, two = ({k: int(v) for k, v in zip(*planned.question.occupied(c), strict=True) if v} for c in held)
     draw = runs[0][0]
     assert [d.scale for d in runs[0][:1]] == [d.scale for d in runs[1][:1]]
-    if planned.treatment.pure is not None:
+    if planned.treatment.pure() is not None:
         loss.laplace(gap(one, two), draw.scale, curve=False)
         return
     if draw.kind == "discrete gaussian":

@@ -1,4 +1,4 @@
-"""Blocks of one release, levels of one tree and groups of one workload each draw noise of their own."""
+"""Parts of one release, levels of one tree and groups of one workload each draw noise of their own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.curator.blocks import Block
 from tacit.curator.prices import price
-from tacit.curator.treatments import Treatment
+from tacit.curator.treatments import Treatment, gaussian, laplace
 from tacit.mechanisms import RangeTree, Workload, choose, margin_matrices
 from tacit.noise import SeededSource
 
@@ -32,15 +31,15 @@ def expected(scale: float) -> float:
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
-def test_parts_in_two_blocks_have_independent_noise(law: str) -> None:
+def test_parts_with_two_mechanisms_have_independent_noise(law: str) -> None:
     if law == "laplace":
-        blocks = tuple(Block.laplace((name,), 1, 1, Fraction(1, 2)) for name in ("a", "b"))
+        noise = tuple(laplace(((name,), 1, 1), Fraction(1, 2)) for name in ("a", "b"))
         same = expected(2.0)
     else:
-        blocks = tuple(Block.gaussian((name,), 1, 1, Fraction(1, 4)) for name in ("a", "b"))
+        noise = tuple(gaussian(((name,), 1, 1), Fraction(1, 4)) for name in ("a", "b"))
         # The difference of two rounded Gaussians of 2 is 0 with about this probability.
         same = 1 / (2 * 2 * math.sqrt(math.pi))
-    treatment = Treatment(blocks=blocks, price=price(epsilon=1), reason="a test")
+    treatment = Treatment(noise=noise, price=price(epsilon=1), reason="a test")
     zeros = np.zeros(SIZE, dtype=np.int64)
     question: Any = SimpleNamespace(
         integers=lambda cells: {"a": zeros, "b": zeros},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from statistics import NormalDist
@@ -14,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.blocks import Block
 from tacit.curator.plan import make_plan
 from tacit.curator.prices import price
-from tacit.curator.treatments import Noisy, Treatment
+from tacit.curator.treatments import Noisy, Treatment, gaussian, laplace
+from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.partition import OptimalSelection
 from tacit.noise.source import SeededSource
 
@@ -140,30 +139,30 @@ def test_noise_is_never_rounded_down() -> None:
     random = np.random.default_rng(2)
     for _ in range(200):
         square, mu_squared = int(random.integers(1, 10**6)), Fraction(int(random.integers(1, 10**6)), 10**5)
-        block = Block.gaussian(("x",), 1, square, mu_squared)
-        assert block.level**2 * mu_squared >= square
-        assert block.level**2 * mu_squared <= square * (1 + Fraction(1, 10**14))
-        assert Fraction(block.bound.mu) ** 2 >= square / block.level**2
-        assert Fraction(block.event.noise_multiplier) ** 2 <= block.level**2 / square
-        assert 2 * block.rho >= square / block.level**2
+        noise: Any = gaussian((("x",), 1, square), mu_squared).mechanism
+        assert noise.noise_std**2 * mu_squared >= square
+        assert noise.noise_std**2 * mu_squared <= square * (1 + Fraction(1, 10**14))
+        assert Fraction(noise.bound.mu) ** 2 >= square / noise.noise_std**2
+        assert Fraction(noise.event.noise_multiplier) ** 2 <= noise.noise_std**2 / square
+        assert 2 * noise.exact_rho >= square / noise.noise_std**2
     for epsilon in (Fraction(1, 3), Fraction(7, 10), Fraction(10**30 + 1, 10**30)):
-        block = Block.laplace(("x",), 7, 49, epsilon)
-        assert Fraction(block.bound.epsilon) >= epsilon
-        assert block.rho >= 0
+        applied = laplace((("x",), 7, 49), epsilon)
+        assert Fraction(applied.mechanism.bound.epsilon) >= epsilon
+        assert applied.mechanism.exact_epsilon == epsilon
+        assert applied.mechanism.exact_rho >= 0
         with watched() as draws:
-            block.release({"x": np.arange(5)}, source=SeededSource(seed=1))
+            applied.release({"x": np.arange(5)}, source=SeededSource(seed=1))
         # Through a float the scale would be another number.
         assert draws[0].law.noise_scale == 7 / epsilon
-        assert block.describe()["noise_scale"] == str(7 / epsilon)
+        assert applied.mechanism.stated(("x",))["noise_scale"] == str(7 / epsilon)
 
 
-def test_every_block_has_noise_of_its_own() -> None:
-    """A ratio on two grids has two blocks: with one number each their noises differ, and each is drawn once."""
-    blocks = tuple(
-        Block.laplace((name,), l1, l1**2, Fraction(1, 2))
-        for name, l1 in (("one", 9), ("two", 9), ("three", 9))
+def test_every_mechanism_has_noise_of_its_own() -> None:
+    """A ratio on two grids has two mechanisms: with one number each their noises differ, and each is drawn once."""
+    noise = tuple(
+        laplace(((name,), l1, l1**2), Fraction(1, 2)) for name, l1 in (("one", 9), ("two", 9), ("three", 9))
     )
-    cells = {b.parts[0]: np.zeros(20, dtype=np.int64) for b in blocks}
+    cells = {a.parts[0]: np.zeros(20, dtype=np.int64) for a in noise}
 
     class Plain:
         parts = ()
@@ -171,14 +170,14 @@ def test_every_block_has_noise_of_its_own() -> None:
         def integers(self, _: Any) -> Any:
             return cells
 
-    planned: Any = Treatment(blocks=blocks, price=price(epsilon=1.5), reason="")
+    planned: Any = Treatment(noise=noise, price=price(epsilon=1.5), reason="")
     with watched() as draws:
         noisy = planned.run(Plain(), (), source=SeededSource(seed=9)).parts
     assert [np.size(d.values) for d in draws] == [20, 20, 20]
     found = [tuple(noisy[n]) for n in cells]
     assert len(set(found)) == 3
     # And cell by cell: no two neighbours are tied to each other.
-    wide = replace(blocks[0], level=Fraction(1, 100))
+    wide = laplace((("one",), 9, 81), Fraction(1, 100))
     drawn = wide.release({"one": np.zeros(400, dtype=np.int64)}, source=SeededSource(seed=9))["one"]
     assert len(set(drawn.tolist())) > 250
 
@@ -190,10 +189,10 @@ def test_names_and_values_of_unknown_keys_share_epsilon_and_delta(at_most: int) 
     unit = tacit.people("id", at_most=at_most)
     with tacit.Curator(TABLES["some"], protect=unit, schema=SCHEMA, budget=BUDGET) as held:
         (planned,) = held.preview(tacit.sum("v", by="t"), epsilon=0.2, delta=0.1).releases
-    selection, (block,) = planned.treatment.selection, planned.treatment.blocks
-    assert block.law == "gaussian"
+    selection, (applied,) = planned.treatment.selection, planned.treatment.noise
+    assert type(applied.mechanism) is RoundedGaussian
     with watched() as draws:
-        block.release({"sum": np.zeros(3, dtype=np.int64)}, source=SeededSource(seed=3))
+        applied.release({"sum": np.zeros(3, dtype=np.int64)}, source=SeededSource(seed=3))
     # A person's rows, all in one key, all at the top of 0..8.
     mu, epsilon = 8 * at_most / float(draws[0].scale), 0.1
     values = NormalDist().cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * NormalDist().cdf(

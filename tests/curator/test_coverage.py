@@ -19,13 +19,12 @@ import pandas as pd
 import pytest
 
 import tacit.statistics as ask
-from support.noise_distributions import block_quantile, pair_quantile, weighted_quantile
+from support.noise_distributions import law_of, noise_quantile, pair_quantile, scale_of, weighted_quantile
 from support.shared import shared
-from tacit.curator.blocks import Block
-from tacit.curator.pivots import apart, laplace_log_tail
 from tacit.curator.prices import price
-from tacit.curator.treatments import Noisy, Treatment, groups_of
+from tacit.curator.treatments import Noisy, Treatment, gaussian, groups_of, laplace
 from tacit.guarantees import Unit, people, rows
+from tacit.mechanisms.spreads import apart, laplace_log_tail
 from tacit.noise.source import SeededSource
 from tacit.sources import Schema, bins, category, flag, integer, number, open_table
 from tacit.statistics.forms import Average, Quotient, Root, Share, Spread
@@ -139,10 +138,8 @@ def treatment(question: Any, law: str, epsilon: Fraction) -> Treatment:
     """Noise of one law at this price, whether or not it would be chosen."""
     groups = groups_of(question)
     share = epsilon / max(len(groups), 1)
-    blocks = tuple(
-        Block.laplace(*g, share) if law == "laplace" else Block.gaussian(*g, share**2) for g in groups
-    )
-    return Treatment(blocks=blocks, price=price(epsilon=epsilon), reason="")
+    noise = tuple(laplace(g, share) if law == "laplace" else gaussian(g, share**2) for g in groups)
+    return Treatment(noise=noise, price=price(epsilon=epsilon), reason="")
 
 
 @dataclass(frozen=True)
@@ -159,8 +156,8 @@ class Ran:
 def releases(question: Any, integers: dict[str, Any], how: Treatment, count: int, seed: int) -> Ran:
     stacked = {n: np.broadcast_to(np.ravel(v), (count, np.size(v))) for n, v in integers.items()}
     noisy = {n: np.array(v) for n, v in stacked.items() if n not in how.noised}
-    for i, block in enumerate(how.blocks):
-        noisy |= block.release(stacked, source=SeededSource(seed=seed + i))
+    for i, applied in enumerate(how.noise):
+        noisy |= applied.release(stacked, source=SeededSource(seed=seed + i))
     found = how.read(question, Noisy(parts=noisy), CONFIDENCE)
     sizes = [np.size(integers[p.name]) for p in question.parts] if question.form is None else None
 
@@ -195,7 +192,7 @@ def determined(question: Any, integers: dict[str, Any], how: Treatment) -> tuple
     """
     form = question.form.of if isinstance(question.form, Root) else question.form
     parts = {n: np.ravel(v).astype(float) for n, v in integers.items()}
-    block_of = {n: b for b in how.blocks for n in b.parts}
+    scale = {n: float(scale_of(a)) for a in how.noise for n in a.parts}
     match form:
         case Share():
             names, unit = (form.above, form.below), form.width
@@ -215,10 +212,10 @@ def determined(question: Any, integers: dict[str, Any], how: Treatment) -> tuple
             b1, b2 = (parts[n] / np.maximum(divisor, 1.0) for n in names[1:])
             m, v = b2 + b1 / 2, b2 - (b2 + b1 / 2) ** 2
             weights = [m * m - v, m * m - m - v, (1 - m) ** 2 - v]
-    scales = np.array([np.abs(w) * block_of[n].scale for w, n in zip(weights, names, strict=True)])
-    law = how.blocks[0].law
+    scales = np.array([np.abs(w) * scale[n] for w, n in zip(weights, names, strict=True)])
+    law = law_of(how.noise[0])
     t = np.array([weighted_quantile(law, column, 0.95) for column in scales.T])
-    noise = max(b.scale for b in how.blocks) / np.maximum(divisor, 1.0)
+    noise = max(scale.values()) / np.maximum(divisor, 1.0)
     step = sum(np.abs(w) for w in weights)
     # The mean of a variance is not known either, which costs about 10 times the noise more.
     excess = 0.05 + (12 * noise if isinstance(form, Spread) else 0.0)
@@ -230,8 +227,8 @@ def determined(question: Any, integers: dict[str, Any], how: Treatment) -> tuple
 
 def ends_are_exact(question: Any, how: Treatment, ran: Ran) -> None:
     """Each end lies where the noise would be just too surprising: within 2% of the exact quantile and a grid step."""
-    form, law = question.form, how.blocks[0].law
-    block_of = {n: b for b in how.blocks for n in b.parts}
+    form, law = question.form, law_of(how.noise[0])
+    scale = {n: float(scale_of(a)) for a in how.noise for n in a.parts}
     names = (form.above, form.below) if isinstance(form, Share) else (form.numerator, form.denominator)
     first, second = (ran.noisy[n].astype(float) for n in names)
     if isinstance(form, Share):
@@ -246,7 +243,7 @@ def ends_are_exact(question: Any, how: Treatment, ran: Ran) -> None:
             r = np.where(inside, end, 0.0)
             weights = (np.full(r.shape, form.scale), np.abs(r))
             pivot = form.scale * first - r * second
-        scales = [w * block_of[n].scale for w, n in zip(weights, names, strict=True)]
+        scales = [w * scale[n] for w, n in zip(weights, names, strict=True)]
         quantile = pair_quantile(law, *scales, 0.95)
         assert (np.abs(pivot) <= 1.02 * quantile + sum(weights))[inside].all()
         assert (np.abs(pivot) >= 0.98 * quantile)[inside].all()
@@ -287,7 +284,7 @@ def test_counts_and_sums(table: str, unit: str, statistic: str, law: str) -> Non
     """94% in 20,000 releases of each cell, and the width is exactly what the law of the noise requires."""
     question, _, how, done, covered = ran(table, unit, statistic, law, 20_000)
     assert (covered >= 0.94).all()
-    half = sum(block_quantile(b, CONFIDENCE) for b in how.blocks)
+    half = sum(noise_quantile(a, CONFIDENCE) for a in how.noise)
     spacing = 1.0 if question.form is None else float(question.form.spacing)
     assert (done.high - done.value == half * spacing).all()
     assert (done.value - done.low == half * spacing).all()
@@ -301,7 +298,7 @@ def test_means_shares_and_ratios(table: str, unit: str, statistic: str, law: str
     question, integers, how, done, covered = ran(table, unit, statistic, law, 8_000)
     assert (covered >= 0.94).all()
     if isinstance(question.form, Average):
-        half = block_quantile(how.blocks[0], CONFIDENCE) * float(question.form.spacing) / done.noisy["rows"]
+        half = noise_quantile(how.noise[0], CONFIDENCE) * float(question.form.spacing) / done.noisy["rows"]
         free = (done.low > question.form.low) & (done.high < question.form.low + question.form.width)
         assert np.allclose((done.high - done.low)[free], (2 * half)[free], rtol=1e-9, atol=0)
         assert free.any()

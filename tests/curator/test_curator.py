@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tacit
+from support.noise_distributions import law_of, noise_quantile, scale_of
 from tacit.accounting.codec import from_record as event_of
 from tacit.curator.records import decode, encode
 from tacit.curator.treatments import Noisy
@@ -24,8 +25,8 @@ from .conftest import visits
 def test_preview_reads_nothing_and_spends_nothing(make: Any) -> None:
     curator = make(data="/nowhere/at/all.parquet")
     plan = curator.preview(tacit.count(by="state"), epsilon=0.2)
-    assert plan.releases[0].expected.within == plan.releases[0].treatment.blocks[0].quantile(
-        Fraction(95, 100)
+    assert plan.releases[0].expected.within == noise_quantile(
+        plan.releases[0].treatment.noise[0], Fraction(95, 100)
     )
     assert float(curator.spent.epsilon) == 0
     with pytest.raises(BadData):
@@ -104,12 +105,12 @@ def test_the_better_noise_is_chosen_and_said(make: Any) -> None:
     wide = curator.preview(
         [tacit.ask(tacit.count(where=f"age > {i}")) for i in range(40)], epsilon=0.5, delta=1e-6
     )
-    assert few.blocks[0].law == "laplace"
-    assert many.releases[0].treatment.blocks[0].law == "laplace"
-    assert all(r.treatment.blocks[0].law == "gaussian" for r in wide.releases)
+    assert law_of(few.noise[0]) == "laplace"
+    assert law_of(many.releases[0].treatment.noise[0]) == "laplace"
+    assert all(law_of(r.treatment.noise[0]) == "gaussian" for r in wide.releases)
     assert "Gaussian noise" in wide.releases[0].treatment.reason
     for treatment in (few, *(r.treatment for r in wide.releases)):
-        name = "Laplace" if treatment.blocks[0].law == "laplace" else "Gaussian"
+        name = "Laplace" if law_of(treatment.noise[0]) == "laplace" else "Gaussian"
         assert treatment.candidates[name] == min(treatment.candidates.values())
 
 
@@ -135,7 +136,7 @@ def test_weights_divide_a_price(make: Any) -> None:
     plan = curator.preview(
         [tacit.ask(tacit.count(), weight=3), tacit.ask(tacit.count(by="state"))], epsilon=0.4
     )
-    assert [r.treatment.pure for r in plan.releases] == [Fraction(3, 10), Fraction(1, 10)]
+    assert [r.treatment.pure() for r in plan.releases] == [Fraction(3, 10), Fraction(1, 10)]
     assert plan.charged.exact == {"epsilon": Fraction(2, 5)}
 
 
@@ -146,14 +147,15 @@ def test_accuracy_is_paid_for_and_no_more(make: Any, budget: Any, simultaneous: 
     plan = curator.preview(
         tacit.count(by=["state", "age"]), within=50, confidence=0.9, simultaneous=simultaneous
     )
-    block = plan.releases[0].treatment.blocks[0]
+    applied = plan.releases[0].treatment.noise[0]
     cells = 300 if simultaneous else 1
-    assert block.quantile(Fraction(9, 10), cells) <= 50
+    assert float(applied.half_widths(Fraction(9, 10), coordinates=cells)["count"]) <= 50
     # One part in fifty less noise would not be needed: that much more noise breaks the promise.
-    factor = Fraction(98, 100) if block.law == "laplace" else Fraction(102, 100)
-    assert replace(block, level=block.level * factor).quantile(Fraction(9, 10), cells) > 50
+    size = "noise_scale" if law_of(applied) == "laplace" else "noise_std"
+    wider = replace(applied.mechanism, **{size: scale_of(applied) * Fraction(102, 100)})
+    assert float(wider.half_widths(1, Fraction(9, 10), coordinates=cells)[0]) > 50
     if isinstance(budget, tacit.Concentrated) and simultaneous:
-        assert block.law == "gaussian"
+        assert law_of(applied) == "gaussian"
 
 
 def test_certificate_says_what_was_run(make: Any) -> None:
@@ -191,7 +193,7 @@ def test_nothing_moves_nothing_costs_nothing(make: Any) -> None:
 def test_intervals_of_counts_are_the_noise_quantile(make: Any) -> None:
     answer = make().release(tacit.count(by="state"), epsilon=0.5)
     table = answer.table
-    half = answer.planned.treatment.blocks[0].quantile(Fraction(95, 100))
+    half = noise_quantile(answer.planned.treatment.noise[0], Fraction(95, 100))
     assert (table["high"] - table["value"] == half).all()
     assert (table["value"] - table["low"] == half).all()
 
@@ -284,8 +286,8 @@ def test_a_declared_sampling_model_widens_the_interval_to_the_population(make: A
         integers = read(table, [r.question for r in plan.releases])
         for j, (r, true) in enumerate(zip(plan.releases[:2], (truth, 0.1 + 0.8 * truth), strict=True)):
             parts = {}
-            for block in r.treatment.blocks:
-                parts |= block.release(integers[j], source=SeededSource(seed=i))
+            for applied in r.treatment.noise:
+                parts |= applied.release(integers[j], source=SeededSource(seed=i))
             found = population(r.question, r.treatment, Noisy(parts=parts), Fraction(95, 100))
             inner = r.treatment.read(r.question, Noisy(parts=parts), Fraction(95, 100))
             hits[j] += bool(found.low <= true <= found.high)

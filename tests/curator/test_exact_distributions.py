@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.blocks import Block
+from tacit.curator import treatments
 from tacit.mechanisms import (
     L1,
     L2,
@@ -149,9 +149,9 @@ def by_laplace(counts: np.ndarray, source: Source) -> list[Any]:
     return [int(v) for v in one.release(counts, source=source).values]
 
 
-def by_block(counts: np.ndarray, source: Source) -> list[Any]:
-    block = Block.laplace(("x",), 1, 1, Fraction(1, 2))
-    return [int(v) for v in block.release({"x": counts}, source=source)["x"]]
+def by_a_treatment(counts: np.ndarray, source: Source) -> list[Any]:
+    applied = treatments.laplace((("x",), 1, 1), Fraction(1, 2))
+    return [int(v) for v in applied.release({"x": counts}, source=source)["x"]]
 
 
 def _placed(positions: Any, values: Any, size: int) -> list[Any]:
@@ -177,7 +177,7 @@ def by_sparse(counts: np.ndarray, source: Source) -> list[Any]:
 
 
 DOORS: dict[str, tuple[Any, int | None]] = {
-    "laplace": (by_laplace, None), "block": (by_block, None), "stable": (by_stable, 4), "sparse": (by_sparse, 4),
+    "laplace": (by_laplace, None), "block": (by_a_treatment, None), "stable": (by_stable, 4), "sparse": (by_sparse, 4),
 }  # fmt: skip
 
 

@@ -11,7 +11,17 @@ import pytest
 
 from support.ledgers import ask, promise, tamper
 from tacit.errors import BudgetExceeded, InvalidParameter, LedgerCorrupt, UnitMismatch
-from tacit.guarantees import Approximate, Concentrated, Guarantee, Pure, RandomData, Renyi, people, rows
+from tacit.guarantees import (
+    Approximate,
+    Concentrated,
+    Guarantee,
+    Pure,
+    RandomData,
+    Renyi,
+    people,
+    rows,
+    running_sum,
+)
 from tacit.ledger import Ledger, Recorded, Ticket, book, budget, filtered, running_total, verify_ledger
 from tacit.ledger.canonical import canonical, sha256
 
@@ -195,8 +205,8 @@ def test_sums_of_ever_new_fractions_stay_short_and_never_fall_short(tmp_path: Pa
         total += exact
         held = state.total["epsilon"]
         assert held is not None
-        assert 0 <= held - total <= Fraction(n + 1, 2**budget.SUM_BITS)
-        assert held.denominator.bit_length() <= budget.SUM_BITS + 1
+        assert 0 <= held - total <= Fraction(n + 1, 2**running_sum.SUM_BITS)
+        assert held.denominator.bit_length() <= running_sum.SUM_BITS + 1
     assert state.total["epsilon"] != total
 
 

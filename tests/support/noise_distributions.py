@@ -36,10 +36,25 @@ def gaussian_quantile(std: float, confidence: Fraction) -> int:
     return high
 
 
-def block_quantile(block: Any, confidence: Fraction) -> int:
-    if block.law == "laplace":
-        return laplace_quantile(Fraction(block.l1) / block.level, confidence)
-    return gaussian_quantile(float(block.level), confidence)
+def law_of(applied: Any) -> str:
+    """Which noise is applied, by the name of its mechanism."""
+    return {"Laplace": "laplace", "RoundedGaussian": "gaussian", "Staircase": "staircase"}[
+        type(applied.mechanism).__name__
+    ]
+
+
+def scale_of(applied: Any) -> Fraction:
+    """The scale of Laplace noise, or the standard deviation of Gaussian noise, as it was given."""
+    return Fraction(
+        applied.mechanism.noise_scale if law_of(applied) == "laplace" else applied.mechanism.noise_std
+    )
+
+
+def noise_quantile(applied: Any, confidence: Fraction) -> int:
+    """What the noise of one cell stays within."""
+    if law_of(applied) == "laplace":
+        return laplace_quantile(scale_of(applied), confidence)
+    return gaussian_quantile(float(scale_of(applied)), confidence)
 
 
 @functools.cache

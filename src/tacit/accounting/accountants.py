@@ -23,11 +23,11 @@ from tacit.accounting.events import (
     flatten,
 )
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, probability, text
 from tacit.exact.rounding import Interval, sum_up
-from tacit.guarantees import Bound, Concentrated, GaussianDP, Profile, Pure, Renyi
+from tacit.guarantees import Bound, Profile, Pure, Renyi
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
+from tacit.guarantees.running_sum import CONCENTRATED, GAUSSIAN, PURE, Currency, summed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
 
@@ -83,32 +83,30 @@ def _pld(parts: Counted, neighbours: Neighbours) -> Profile:
     return Profile(directions=(forward,) if forward == backward else (forward, backward))
 
 
-def _gaussian(parts: Counted, neighbours: Neighbours) -> GaussianDP | None:
-    squares = [(event.gaussian_squared(), count) for event, count in parts]
-    squared = sum((count * own for own, count in squares if own is not None), Fraction(0))
-    if any(own is None for own, _ in squares):
+def _gaussian(parts: Counted, neighbours: Neighbours) -> Bound | None:
+    """Exact: for Gaussian noise and nothing else, though other events have a mu too."""
+    if any(event.gaussian_squared() is None for event, _ in parts):
         return None
-    return GaussianDP(mu=upper(lambda: ball(squared).sqrt()))
+    return _folded(GAUSSIAN, parts, neighbours)
 
 
-def _pure(parts: Counted, neighbours: Neighbours) -> Pure | None:
-    total: list[Fraction] = []
+def _pure(parts: Counted, neighbours: Neighbours) -> Bound | None:
+    return _folded(PURE, parts, neighbours)
+
+
+def _concentrated(parts: Counted, neighbours: Neighbours) -> Bound | None:
+    return _folded(CONCENTRATED, parts, neighbours)
+
+
+def _folded(currency: Currency, parts: Counted, neighbours: Neighbours) -> Bound | None:
+    """The sum of what the events say of themselves; None where one has nothing of this kind."""
+    found = []
     for event, count in parts:
-        epsilon = event.pure()
-        if epsilon is None:
+        own = currency.of_release(event, neighbours=neighbours)
+        if own is None:
             return None
-        total.append(Fraction(epsilon) * count)
-    return Pure(epsilon=sum_up(total))
-
-
-def _concentrated(parts: Counted, neighbours: Neighbours) -> Concentrated | None:
-    total: list[Fraction] = []
-    for event, count in parts:
-        rho = event.concentrated()
-        if rho is None:
-            return None
-        total.append(Fraction(rho) * count)
-    return Concentrated(rho=sum_up(total))
+        found.append((own, count))
+    return currency.bound(summed(currency, found))
 
 
 def _renyi(parts: Counted, neighbours: Neighbours, orders: Sequence[float] = COMMON_ORDERS) -> Renyi | None:

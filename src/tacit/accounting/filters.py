@@ -11,20 +11,31 @@ docs/theory/profile-filter.md for a counterexample.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 from tacit.errors import BudgetExceeded, InvalidParameter
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, order_above_one, probability
 from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi, convert
 from tacit.guarantees.arguments import instance
 from tacit.guarantees.bounds.base import no_renyi
+from tacit.guarantees.running_sum import (
+    APPROXIMATE,
+    NOTHING,
+    Amounts,
+    Currency,
+    Described,
+    Divergences,
+    added,
+    currency_of,
+    exceeds,
+    rest,
+)
+from tacit.guarantees.units import Neighbours
 
 __all__ = [
     "AdvancedFilter",
@@ -38,178 +49,145 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """Exact running sums, one for each quantity that the filter adds."""
-
-    values: tuple[Fraction, ...]
-
-    def plus(self, more: tuple[Fraction, ...]) -> Total:
-        """The sums after one more release."""
-        return Total(tuple(a + b for a, b in zip(self.values, more, strict=True)))
-
-
 class Filter(ABC):
-    """A running total under a budget. `admit` either adds the release or raises, and changes nothing then.
+    """A running sum under a budget. `admit` either adds the release or raises, and changes nothing then.
 
     Threads may share a filter: comparing with the budget and adding are one step under a lock.
     """
 
-    def __init__(self, limits: tuple[Fraction, ...]) -> None:
-        self._limits = limits
-        self._total = Total(tuple(Fraction(0) for _ in limits))
+    def __init__(self, currency: Currency, limits: Amounts) -> None:
+        self._currency, self._limits = currency, limits
+        self._total = currency.zero()
         self._lock = Lock()
 
     @abstractmethod
-    def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
+    def _cost(self, bound: Bound) -> Amounts:
         """What one release adds, never rounded down."""
 
     @property
-    @abstractmethod
     def spent(self) -> Bound:
         """The odometer: the bound of everything admitted so far."""
-
-    @abstractmethod
-    def _told(self, values: tuple[Fraction, ...]) -> str:
-        """Sums as words."""
+        return self._currency.bound(self._total)
 
     def fits(self, bound: Bound) -> bool:
         """Would the budget still hold?"""
-        return self._within(self._total.plus(self._cost(bound)))
+        return self._within(added(self._total, self._cost(bound)))
 
     def admit(self, bound: Bound) -> None:
         """Charge the release, or refuse it: spent, asked and left are told."""
         cost = self._cost(bound)
         with self._lock:
             before = self._total
-            after = before.plus(cost)
+            after = added(before, cost)
             if self._within(after):
                 self._total = after
                 return
-        left = tuple(max(Fraction(0), a - b) for a, b in zip(self._limits, before.values, strict=True))
+        told, left = self._currency.told, self._currency.told(rest(before, self._limits))
         raise BudgetExceeded(
-            spent=self._told(before.values),
-            asked=self._told(cost),
-            left=self._told(left),
-            hint=f"at most {self._told(left)} would fit",
+            spent=told(before), asked=told(cost), left=left, hint=f"at most {left} would fit"
         )
 
-    def _within(self, total: Total) -> bool:
-        return all(a <= b for a, b in zip(total.values, self._limits, strict=True))
+    def _within(self, total: Amounts) -> bool:
+        return not exceeds(total, self._limits)
 
 
-def _a_budget(budget: Bound, kind: type[Bound]) -> None:
-    instance(
-        "budget", budget, kind, must=f"be of the kind {kind.__name__}", hint="filter_for() takes any kind"
-    )
+class _Plain(Filter):
+    """The sum in the terms of one kind of bound, into which every release is converted."""
+
+    kind: ClassVar[type[Bound]]
+
+    def __init__(self, budget: Bound) -> None:
+        instance(
+            "budget", budget, self.kind, must=f"be of the kind {self.kind.__name__}",
+            hint="filter_for() takes any kind",
+        )  # fmt: skip
+        currency = currency_of(budget)
+        assert currency is not None
+        super().__init__(currency, currency.of_bound(budget))
+
+    def _cost(self, bound: Bound) -> Amounts:
+        return self._currency.of_bound(_as(bound, self.kind))
 
 
-def _as(bound: Bound, kind: type[Any], **more: Any) -> Any:
+def _as(bound: Bound, kind: type[Any]) -> Any:
     instance("bound", bound, Bound, must="be a bound", hint="a guarantee's is its .bound, if it holds always")
-    return bound if type(bound) is kind else convert(bound, kind, **more)
+    return bound if type(bound) is kind else convert(bound, kind)
 
 
-class PureFilter(Filter):
+class PureFilter(_Plain):
     """The sum of epsilons (theorem `compose-pure`)."""
 
-    def __init__(self, budget: Pure) -> None:
-        _a_budget(budget, Pure)
-        super().__init__((Fraction(float(budget.epsilon)),))
-
-    def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
-        return (Fraction(float(_as(bound, Pure).epsilon)),)
-
-    @property
-    def spent(self) -> Pure:
-        """The sum so far."""
-        return Pure(epsilon=up(self._total.values[0]))
-
-    def _told(self, values: tuple[Fraction, ...]) -> str:
-        return f"epsilon {float(values[0]):.4g}"
+    kind: ClassVar[type[Bound]] = Pure
 
 
-class ApproximateFilter(Filter):
+class ApproximateFilter(_Plain):
     """The sums of epsilons and of deltas (theorem `compose-approximate-basic`)."""
 
-    def __init__(self, budget: Approximate) -> None:
-        _a_budget(budget, Approximate)
-        super().__init__((Fraction(float(budget.epsilon)), Fraction(float(budget.delta))))
-
-    def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
-        stated = _as(bound, Approximate)
-        return Fraction(float(stated.epsilon)), Fraction(float(stated.delta))
-
-    @property
-    def spent(self) -> Approximate:
-        """The sums so far."""
-        return Approximate(epsilon=up(self._total.values[0]), delta=up(self._total.values[1]))
-
-    def _told(self, values: tuple[Fraction, ...]) -> str:
-        return f"epsilon {float(values[0]):.4g} and delta {float(values[1]):.4g}"
+    kind: ClassVar[type[Bound]] = Approximate
 
 
-class ConcentratedFilter(Filter):
+class ConcentratedFilter(_Plain):
     """The sum of rhos (theorem `compose-zcdp`)."""
 
-    def __init__(self, budget: Concentrated) -> None:
-        _a_budget(budget, Concentrated)
-        super().__init__((Fraction(budget.rho),))
-
-    def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
-        return (Fraction(_as(bound, Concentrated).rho),)
-
-    @property
-    def spent(self) -> Concentrated:
-        """The sum so far."""
-        return Concentrated(rho=up(self._total.values[0]))
-
-    def _told(self, values: tuple[Fraction, ...]) -> str:
-        return f"rho {float(values[0]):.4g}"
+    kind: ClassVar[type[Bound]] = Concentrated
 
 
-class GaussianFilter(Filter):
+class GaussianFilter(_Plain):
     """The sum of mu^2 (theorem `compose-gdp`), for Gaussian releases."""
 
-    def __init__(self, budget: GaussianDP) -> None:
-        _a_budget(budget, GaussianDP)
-        super().__init__((Fraction(budget.mu) ** 2,))
-
-    def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
-        return (Fraction(_as(bound, GaussianDP).mu) ** 2,)
-
-    @property
-    def spent(self) -> GaussianDP:
-        """The root of the sum so far."""
-        total = self._total.values[0]
-        return GaussianDP(mu=upper(lambda: ball(total).sqrt()))
-
-    def _told(self, values: tuple[Fraction, ...]) -> str:
-        return f"mu {float(values[0]) ** 0.5:.4g}"
+    kind: ClassVar[type[Bound]] = GaussianDP
 
 
 class RenyiFilter(Filter):
     """The sum of divergences at one order that was fixed before anything was run (theorem `compose-renyi`)."""
 
     def __init__(self, *, order: float, epsilon: float) -> None:
-        self._order = order_above_one(order)
-        super().__init__((Fraction(non_negative("epsilon", epsilon)),))
+        currency = Divergences((order_above_one(order),))
+        limit = Renyi(orders=currency.orders, epsilons=(non_negative("epsilon", epsilon),))
+        super().__init__(currency, currency.of_bound(limit))
 
-    def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
+    def _cost(self, bound: Bound) -> Amounts:
         instance(
             "bound", bound, Bound, must="be a bound", hint="a guarantee's is its .bound, if it holds always"
         )
-        divergence = bound.renyi(self._order)
-        if math.isinf(divergence):
+        divergence = self._currency.of_bound(bound)
+        if None in divergence.values():
             raise no_renyi("this release")
-        return (Fraction(divergence),)
+        return divergence
+
+
+class _RhosAndDeltas(Currency):
+    """The sums of advanced composition: rho_i of the losses, and the deltas."""
+
+    kind: ClassVar[str] = "approximate"
+    theorem: ClassVar[str] = "adaptive-advanced"
+
+    def __init__(self, for_losses: float) -> None:
+        self._for_losses = for_losses
 
     @property
-    def spent(self) -> Renyi:
-        """The sum so far, at the fixed order."""
-        return Renyi(orders=(self._order,), epsilons=(up(self._total.values[0]),))
+    def names(self) -> tuple[str, ...]:
+        return ("rho", "delta")
 
-    def _told(self, values: tuple[Fraction, ...]) -> str:
-        return f"divergence {float(values[0]):.4g} at order {self._order:g}"
+    def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        stated = APPROXIMATE.of_bound(bound, exact)
+        rho = convert(Pure(epsilon=float(bound.parameters["epsilon"])), Concentrated).rho
+        return {"rho": Fraction(rho), "delta": stated["delta"]}
+
+    def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
+        found = release.approximate()
+        return None if found is None else self.of_bound(Approximate(epsilon=up(found[0]), delta=up(found[1])))
+
+    def bound(self, amounts: Amounts, rounded: Callable[[Any], float] = up) -> Approximate:
+        """(epsilon, delta) of the releases so far, at the delta set aside for their losses."""
+        rho, delta = (amounts[name] or Fraction(0) for name in self.names)
+        losses = Concentrated(rho=rounded(rho))
+        return Approximate(
+            epsilon=losses.epsilon(self._for_losses), delta=rounded(delta + Fraction(self._for_losses))
+        )
+
+    def told(self, amounts: Amounts) -> str:
+        return f"rho {float(amounts['rho'] or 0):.4g} and delta {float(amounts['delta'] or 0):.4g}"
 
 
 class AdvancedFilter(Filter):
@@ -224,33 +202,25 @@ class AdvancedFilter(Filter):
     def __init__(self, budget: Approximate, *, share: float = 0.5) -> None:
         from tacit.guarantees import concentrated_budget
 
-        _a_budget(budget, Approximate)
+        instance(
+            "budget",
+            budget,
+            Approximate,
+            must="be of the kind Approximate",
+            hint="filter_for() takes any kind",
+        )
         part = probability("share", share)
         if not 0 < part <= 1 or not budget.delta > 0:
             raise InvalidParameter(
                 parameter="share", value=share, must="lie in (0, 1], with a budget whose delta is above 0"
             )
         for_losses = -up(-Fraction(part) * Fraction(float(budget.delta)))
-        self._budget, self._for_losses = budget, for_losses
         rho = concentrated_budget(epsilon=float(budget.epsilon), delta=for_losses).rho
-        super().__init__((Fraction(rho), Fraction(float(budget.delta)) - Fraction(for_losses)))
+        others = Fraction(float(budget.delta)) - Fraction(for_losses)
+        super().__init__(_RhosAndDeltas(for_losses), {"rho": Fraction(rho), "delta": others})
 
-    def _cost(self, bound: Bound) -> tuple[Fraction, ...]:
-        stated = _as(bound, Approximate)
-        rho = convert(Pure(epsilon=float(stated.epsilon)), Concentrated).rho
-        return Fraction(rho), Fraction(float(stated.delta))
-
-    @property
-    def spent(self) -> Approximate:
-        """(epsilon, delta) of the releases so far, at the delta set aside for their losses."""
-        losses = Concentrated(rho=up(self._total.values[0]))
-        return Approximate(
-            epsilon=losses.epsilon(self._for_losses),
-            delta=up(self._total.values[1] + Fraction(self._for_losses)),
-        )
-
-    def _told(self, values: tuple[Fraction, ...]) -> str:
-        return f"rho {float(values[0]):.4g} and delta {float(values[1]):.4g}"
+    def _cost(self, bound: Bound) -> Amounts:
+        return self._currency.of_bound(_as(bound, Approximate))
 
 
 def filter_for(budget: Bound) -> Filter:

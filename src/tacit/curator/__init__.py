@@ -1,6 +1,6 @@
 """From a table to a certified release: plans, treatments, certificates, and the curator who runs them.
 
-Read in this order: `prices.py` (what is offered), `blocks.py` and `treatments.py` (the noise that it buys),
+Read in this order: `prices.py` (what is offered), `treatments.py` and `chooser.py` (the noise that it buys),
 `charges.py` (what that costs in the budget's terms), `plan.py` (all of it, before a row is read), `intervals.py` and
 `pivots.py` (error bars), `certificate.py`, `release.py`, `curator.py`.
 """

@@ -8,7 +8,8 @@ The events of a plan are fixed before a row is read, so that the plan is one eve
     Gaussian      the root of the sum of mu^2, with Phi(mu/2) = e^epsilon/(1+e^epsilon) for pure epsilon
     Renyi         the sum of the divergences at each of the budget's orders
 
-Charges of different plans then add up under a filter that is valid for questions chosen as one goes.
+Sums are those of `tacit.guarantees.running_sum`. Charges of different plans then add up under a filter that is
+valid for questions chosen as one goes.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tacit.accounting import account, events
-from tacit.accounting.events import Event
+from tacit.accounting.events import Event, flatten
 from tacit.curator.treatments import Treatment
 from tacit.errors import NoLaw
-from tacit.exact.balls import ball, upper
-from tacit.exact.rounding import down, sum_up, up
-from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Neighbours, Pure, Renyi, convert
+from tacit.exact.rounding import down
+from tacit.guarantees import Bound, Neighbours
+from tacit.guarantees.running_sum import APPROXIMATE, PURE, Amounts, Currency, currency_of, summed
 
 __all__ = ["Charged", "Shared", "charge"]
 
@@ -58,37 +59,47 @@ def charge(
     costs: Sequence[Treatment], budget: Bound, *, neighbours: Neighbours, shared: Shared | None = None
 ) -> Charged:
     """The price of releases that are fixed together; `shared` is the plan's own, where several divide it."""
-    match budget:
-        case Pure():
-            return _pure(costs)
-        case Approximate():
-            return _approximate(costs, neighbours, shared)
-        case Concentrated():
-            total = sum((_rho(c) for c in costs), Fraction(0))
-            return Charged(bound=Concentrated(rho=up(total)), exact={"rho": total}, theorem="compose-zcdp")
-        case GaussianDP():
-            return _gaussian(costs)
-        case Renyi():
-            epsilons = [sum_up(b.renyi(a) for c in costs for b in _bounds(c)) for a in budget.orders]
-            return Charged(
-                bound=Renyi(orders=budget.orders, epsilons=tuple(epsilons)), theorem="compose-renyi"
-            )
-    raise NoLaw(
-        operation=f"a charge to a {budget.kind} budget", reason="there is no running total of this kind"
-    )
-
-
-def _pure(costs: Sequence[Treatment]) -> Charged:
-    total = Fraction(0)
+    currency = currency_of(budget)
+    if currency is None:
+        raise NoLaw(
+            operation=f"a charge to a {budget.kind} budget", reason="there is no running total of this kind"
+        )
+    if currency is APPROXIMATE:
+        return _approximate(costs, neighbours, shared)
+    each = []
     for cost in costs:
-        if cost.pure is None:
-            raise NoLaw(
-                operation="paying from a pure budget",
-                reason="Gaussian noise and unknown keys have no pure epsilon",
-                hint="pay with epsilon= alone, or state the budget as Approximate or Concentrated",
-            )
-        total += cost.pure
-    return Charged(bound=Pure(epsilon=up(total)), exact={"epsilon": total}, theorem="compose-pure")
+        own = currency.of_release(cost, neighbours=neighbours)
+        if own is None:
+            raise _no_price(currency, cost)
+        each.append((own, 1))
+    return _charged(currency, summed(currency, each), currency.theorem)
+
+
+def _charged(currency: Currency, total: Amounts, theorem: str) -> Charged:
+    """The sum as a bound; its numbers are kept exactly where the bound states them as they are."""
+    bound = currency.bound(total)
+    exact = {n: v for n, v in total.items() if n in bound.parameters and v is not None}
+    return Charged(bound=bound, exact=exact, theorem=theorem)
+
+
+_WHY: dict[str, tuple[str, str, str]] = {
+    "pure": (
+        "a pure", "Gaussian noise and unknown keys have no pure epsilon",
+        "pay with epsilon= alone, or state the budget as Approximate or Concentrated",
+    ),
+    "concentrated": (
+        "a concentrated", "selecting unknown keys has a delta, and no rho",
+        "declare the keys with category([...]), or state the budget as Approximate",
+    ),
+    "gaussian": ("a Gaussian", "{kinds} has no mu", "state the budget as Concentrated or Approximate"),
+    "renyi": ("a Rényi", "{kinds} has no divergence", "state the budget as Approximate"),
+}  # fmt: skip
+
+
+def _no_price(currency: Currency, cost: Treatment) -> NoLaw:
+    whose, reason, hint = _WHY[currency.kind]
+    kinds = ", ".join(sorted({f"a {e.kind} event" for e, _ in flatten(cost.events)}))
+    return NoLaw(operation=f"paying from {whose} budget", reason=reason.format(kinds=kinds), hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,14 +113,10 @@ class _Sums:
 
 
 def _total(costs: Sequence[Treatment]) -> tuple[Fraction | None, Fraction]:
-    epsilon, delta = Fraction(0), Fraction(0)
-    unpriced = False
-    for cost in costs:
-        each = cost.pure if cost.pure is not None else cost.epsilon_at_delta
-        unpriced |= each is None
-        epsilon += each or 0
-        delta += 0 if cost.pure is not None else cost.delta
-    return (None if unpriced else epsilon), delta
+    each = [c.approximate() for c in costs]
+    known: list[Amounts] = [{"epsilon": e, "delta": d} for e, d in filter(None, each)]
+    total = summed(APPROXIMATE, [(amounts, 1) for amounts in known])
+    return (None if None in each else total["epsilon"]), total["delta"] or Fraction(0)
 
 
 def _sums(costs: Sequence[Treatment], shared: Shared | None) -> _Sums:
@@ -149,22 +156,16 @@ def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, shared: Sha
         if curve is not None and (
             epsilon is None or curve < (epsilon if total == spent else epsilon * WORTH_A_DELTA)
         ):
-            exact = {"epsilon": curve, "delta": total}
-            return Charged(bound=_approximate_bound(exact), exact=exact, theorem="compose-profile")
+            return _charged(APPROXIMATE, {"epsilon": curve, "delta": total}, "compose-profile")
     if epsilon is None:
         raise NoLaw(
             operation="paying from an (epsilon, delta) budget",
             reason="the composed curve has no epsilon at this delta",
             hint="offer a larger delta for the plan",
         )
-    exact = {"epsilon": epsilon, "delta": spent}
     if spent == 0:
-        return Charged(bound=Pure(epsilon=up(epsilon)), exact={"epsilon": epsilon}, theorem="compose-pure")
-    return Charged(bound=_approximate_bound(exact), exact=exact, theorem=sums.theorem)
-
-
-def _approximate_bound(exact: dict[str, Fraction]) -> Approximate:
-    return Approximate(epsilon=up(exact["epsilon"]), delta=up(exact["delta"]))
+        return _charged(PURE, {"epsilon": epsilon}, PURE.theorem)
+    return _charged(APPROXIMATE, {"epsilon": epsilon, "delta": spent}, sums.theorem)
 
 
 def _merged(what: Sequence[Event]) -> list[Event]:
@@ -172,46 +173,3 @@ def _merged(what: Sequence[Event]) -> list[Event]:
     for event in what:
         counts[event] = counts.get(event, 0) + 1
     return [e if n == 1 else events.RepeatedEvent(event=e, times=n) for e, n in counts.items()]
-
-
-def _rho(cost: Treatment) -> Fraction:
-    if cost.rho is None:
-        raise NoLaw(
-            operation="paying from a concentrated budget",
-            reason="selecting unknown keys has a delta, and no rho",
-            hint="declare the keys with category([...]), or state the budget as Approximate",
-        )
-    return cost.rho
-
-
-def _bounds(cost: Treatment) -> list[Bound]:
-    """A bound with a Rényi divergence for each event."""
-    found: list[Bound] = []
-    for event in cost.events:
-        epsilon = event.pure() if isinstance(event, events.SimpleEvent) else None
-        if isinstance(event, events.GaussianEvent):
-            found.append(GaussianDP(mu=event.mu))
-        elif epsilon is not None:
-            found.append(Pure(epsilon=epsilon))
-        else:
-            raise NoLaw(
-                operation="paying from a Rényi budget", reason=f"a {event.kind} event has no divergence"
-            )
-    return found
-
-
-def _gaussian(costs: Sequence[Treatment]) -> Charged:
-    square = Fraction(0)
-    for cost in costs:
-        for event in cost.events:
-            if isinstance(event, events.GaussianEvent):
-                square += event.squared
-                continue
-            epsilon = event.pure() if isinstance(event, events.SimpleEvent) else None
-            if epsilon is None:
-                raise NoLaw(
-                    operation="paying from a Gaussian budget", reason=f"a {event.kind} event has no mu"
-                )
-            square += Fraction(convert(Pure(epsilon=epsilon), GaussianDP).mu) ** 2
-    total = square
-    return Charged(bound=GaussianDP(mu=upper(lambda: ball(total).sqrt())), theorem="compose-gdp")

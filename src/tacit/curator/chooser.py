@@ -12,15 +12,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tacit.curator.blocks import Block
+from tacit.curator.accuracy import treat_accuracy
 from tacit.curator.clamping import treat_clamping_bounds
 from tacit.curator.fitted import fitted
 from tacit.curator.keys import treat_keys
 from tacit.curator.prices import Price
 from tacit.curator.ranks import treat_ranks
 from tacit.curator.sparse import treat_sparse
-from tacit.curator.treatments import Treatment, cells_of, compared, groups_of, pure_within, treat
+from tacit.curator.treatments import (
+    Applied,
+    Treatment,
+    cells_of,
+    compared,
+    groups_of,
+    laplace,
+    pure_within,
+    treat,
+)
 from tacit.guarantees import Bound
+from tacit.mechanisms import L1, Staircase
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Linear
 
@@ -45,10 +55,10 @@ def choose(question: Question, price: Price, *, budget: Bound | None = None) -> 
         of_its_own = treat_keys
     if of_its_own is not None:
         return of_its_own(question, price)
-    direct = treat(question, price, budget=budget)
-    if price.kind == "accuracy" or not direct.blocks:
-        return direct
-    return _best(direct, dict(candidates(question, price)))
+    if price.kind == "accuracy":
+        return treat_accuracy(question, price, budget=budget, others=lambda p: dict(candidates(question, p)))
+    direct = treat(question, price)
+    return _best(direct, dict(candidates(question, price))) if direct.noise else direct
 
 
 def candidates(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
@@ -65,12 +75,12 @@ def _single(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]
     groups, epsilon = groups_of(question), pure_within(price)
     if epsilon is None or len(groups) != 1 or not isinstance(question.form, Linear | Average):
         return
-    parts, l1, l2_squared = groups[0]
+    parts, l1, _ = groups[0]
     if cells_of(question, parts) != 1 or l1 < 2 or epsilon > LOUD:
         return
-    stairs, plain = (make(parts, l1, l2_squared, epsilon) for make in (Block.staircase, Block.laplace))
-    if stairs.expected_error() < CLEARLY * plain.expected_error():
-        yield "staircase noise", Treatment(blocks=(stairs,), price=price, reason="")
+    stairs = Staircase(epsilon=epsilon, sensitivity=L1(l1))
+    if stairs.expected_error() < CLEARLY * laplace(groups[0], epsilon).mechanism.mean_errors(1)[0]:
+        yield "staircase noise", Treatment(noise=(Applied(parts, stairs),), price=price, reason="")
 
 
 def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:

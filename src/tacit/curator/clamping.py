@@ -16,7 +16,6 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, pure_within, treat
 from tacit.errors import InvalidParameter
-from tacit.mechanisms import L1, Laplace
 from tacit.mechanisms.clamping_bounds import bounds_from_counts
 from tacit.statistics.base import Question
 
@@ -30,7 +29,7 @@ class ClampingTreatment(Treatment):
     @property
     def theorems(self) -> tuple[str, ...]:
         """What the claim rests on."""
-        return (*self.blocks[0].theorems, "clamping-bounds")
+        return (*self.noise[0].mechanism.theorems, "clamping-bounds")
 
     def read(
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
@@ -38,9 +37,8 @@ class ClampingTreatment(Treatment):
         """low and high; no numbers where no range stands out of the noise."""
         labels: Any = question.axes[0].labels
         edges = [labels[0][0], *(high for _, high in labels)]
-        block = self.blocks[0]
-        law = Laplace.for_epsilon(epsilon=block.level, sensitivity=L1(block.l1))
-        found = bounds_from_counts(noisy.parts["count"], edges=edges, noise=law, confidence=confidence)
+        noise: Any = self.noise[0].mechanism
+        found = bounds_from_counts(noisy.parts["count"], edges=edges, noise=noise, confidence=confidence)
         ends = np.array([np.nan if v is None else v for v in (found.low, found.high)])
         return Estimate(value=ends, low=ends, high=ends)
 
@@ -68,5 +66,5 @@ def treat_clamping_bounds(question: Question, price: Price) -> ClampingTreatment
     pure = Price(epsilon=epsilon)
     inner = treat(question, pure)
     return ClampingTreatment(
-        blocks=inner.blocks, price=pure, reason="Laplace noise: bounds are read from pure noise"
+        noise=inner.noise, price=pure, reason="Laplace noise: bounds are read from pure noise"
     )

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.curator.blocks import normal_quantile
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import NoLaw
+from tacit.mechanisms.spreads import normal_quantile
 from tacit.risk import decompose
 from tacit.risk.releases import release_price
 from tacit.statistics.base import Question
@@ -96,7 +96,7 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
         reason = NO_BOUND
     elif not found.mean:
         reason = "it is exact"
-    elif treatment.pure is None:
+    elif treatment.pure() is None:
         reason = "the bounds are for pure epsilon; a mechanism with a delta may go below them"
     elif size > 1:
         reason = "no lower bound is known for groups of units"
@@ -122,7 +122,7 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
     price = release_price(
         problem,
         error=float(found.mean or 0),
-        epsilon=treatment.pure or 1,
+        epsilon=treatment.pure() or 1,
         neighbours=unit.neighbours,
         **about,
     )
@@ -138,13 +138,10 @@ def _expected(
     if own is not None:
         mean, within, about = own
         return Expected(mean=mean, within=within, confidence=level, about=about)
-    if not treatment.blocks:
+    if not treatment.noise:
         return Expected(mean=0.0, within=0.0, confidence=level, about="each cell: it is exact")
-    errors = treatment.part_errors(question, confidence)
     if question.form is None or isinstance(question.form, Linear):
-        name = next(iter(errors)) if question.form is None else question.form.part
-        mean, within = errors[name]
-        return Expected(mean=mean, within=within, confidence=level, about="each cell")
+        return _of_cells(question, treatment, confidence)
     if rows is None:
         said = "depends on the number of rows of a cell: give rows= for a guess"
         return Expected(mean=None, within=None, confidence=level, about=said)
@@ -156,6 +153,20 @@ def _expected(
         return Expected(mean=None, within=None, confidence=level, about=said)
     about = f"a cell with {rows:,} rows whose values lie in the middle of their range"
     return Expected(mean=None, within=half, confidence=level, about=about)
+
+
+def _of_cells(question: Question, treatment: Treatment, confidence: Fraction) -> Expected:
+    """The noise itself: means over the cells of a table, and over the tables."""
+    spacing = 1.0 if question.form is None else float(question.parts[0].spacing)
+    halves = list(treatment.half_widths(confidence).values())
+    alike = len({float(x) for h in halves for x in (h.min(), h.max())}) == 1
+    largest = max(float(h.max()) for h in halves) * spacing
+    return Expected(
+        mean=treatment.mean_error * spacing,
+        within=float(np.mean([h.mean() for h in halves])) * spacing,
+        confidence=float(confidence),
+        about="each cell" if alike else f"a cell, on average; the largest ± {largest:.3g}",
+    )
 
 
 def _typical(question: Question, form: Form, rows: int) -> dict[str, Any]:

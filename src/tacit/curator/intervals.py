@@ -7,21 +7,20 @@ and the sampling of the people from a population. All of this is post-processing
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from tacit.curator.blocks import Block
-from tacit.curator.pivots import apart, gaussian_pivot, laplace_log_tail, laplace_move, last_inside
+from tacit.curator.pivots import last_inside
 from tacit.errors import NoLaw
+from tacit.mechanisms.part_noise import CellNoise, PartNoise, Pivot
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Reals, Root, Share, Spread, reals
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "estimate", "margin_of", "noise_by_part"]
 
 DOUBLINGS = 60
 MEANS = 9
@@ -42,7 +41,7 @@ class Estimate:
 
 def estimate(
     question: Question,
-    blocks: tuple[Block, ...],
+    noise: Sequence[tuple[tuple[str, ...], PartNoise]],
     noisy: Mapping[str, Any],
     confidence: Fraction,
     *,
@@ -50,36 +49,52 @@ def estimate(
 ) -> Estimate:
     """The statistic of each cell with its interval; `coordinates` > 1 makes that many cells hold at once."""
     form = question.form
-    by_part = {name: block for block in blocks for name in block.parts}
-    if form is None:  # several tables of counts in a row
-        value = question.assemble(noisy)
-        halves = [
-            np.full(np.size(noisy[p.name]), float(by_part[p.name].quantile(confidence, coordinates)))
-            if p.name in by_part
-            else np.zeros(np.size(noisy[p.name]))
-            for p in question.parts
-        ]
-        half = np.concatenate(halves) if halves else np.zeros(0)
-        return Estimate(value=value, low=value - half, high=value + half)
+    if form is None or question.tables is not None:  # counts, of one table or of several in a row
+        return _counts(question, noise, noisy, confidence, coordinates)
     if coordinates > 1 and not isinstance(form, Linear):
         # Independent or not, the misses of the cells add up to at most the whole.
         confidence = 1 - (1 - confidence) / coordinates
         coordinates = 1
-    return _of(form, by_part, noisy, confidence, coordinates)
+    return _of(form, noise_by_part(noise), noisy, confidence, coordinates)
+
+
+def noise_by_part(noise: Sequence[tuple[tuple[str, ...], PartNoise]]) -> dict[str, PartNoise]:
+    """The mechanism that gives noise to each part."""
+    return {name: mechanism for parts, mechanism in noise for name in parts}
+
+
+def _counts(
+    question: Question,
+    noise: Sequence[tuple[tuple[str, ...], PartNoise]],
+    noisy: Mapping[str, Any],
+    confidence: Fraction,
+    coordinates: int,
+) -> Estimate:
+    """Every count with what its own noise stays within."""
+    halves: dict[str, Reals] = {}
+    for parts, mechanism in noise:
+        found = mechanism.half_widths(len(parts), confidence, coordinates=coordinates)
+        halves |= dict(zip(parts, found, strict=True))
+    value = question.assemble(noisy)
+    zero = np.zeros(1)
+    each = [
+        np.broadcast_to(np.ravel(halves.get(p.name, zero)), np.size(noisy[p.name])) for p in question.parts
+    ]
+    half = np.concatenate(each).reshape(np.shape(value)) if each else np.zeros(0)
+    # Counts are whole numbers; an interval is rounded outwards, and never gets shorter.
+    return Estimate(value=np.rint(value), low=np.floor(value - half), high=np.ceil(value + half))
 
 
 def _of(
-    form: Form, by_part: Mapping[str, Block], noisy: Mapping[str, Any], level: Fraction, coordinates: int
+    form: Form, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], level: Fraction, coordinates: int
 ) -> Estimate:
     value = form.value(noisy)
     match form:
         case Linear():
-            block = by_part.get(form.part)
-            half = 0.0 if block is None else block.quantile(level, coordinates) * float(form.spacing)
+            half = _half(by_part.get(form.part), level, coordinates) * float(form.spacing)
             return Estimate(value=value, low=value - half, high=value + half)
         case Average():
-            block = by_part.get(form.part)
-            steps = 0 if block is None else block.quantile(level)
+            steps = _half(by_part.get(form.part), level)
             top = reals(noisy[form.part])
             shifted = [form.value({**noisy, form.part: top + s}) for s in (-steps, steps)]
             return Estimate(value=value, low=shifted[0], high=shifted[1])
@@ -97,47 +112,36 @@ def _of(
     return Estimate(value=value, low=np.fmin(low, value), high=np.fmax(high, value))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Noise:
-    """The noise of one part: its scale as a float, and how far a draw lies from the continuous one."""
-
-    gaussian: bool
-    scale: float
-    move: float
-
-    @classmethod
-    def of(cls, block: Block | None) -> _Noise | None:
-        if block is None:
-            return None
-        gaussian, scale = block.law == "gaussian", block.scale
-        return cls(gaussian=gaussian, scale=scale, move=0.5 if gaussian else laplace_move(scale))
+def _half(mechanism: PartNoise | None, level: Fraction, coordinates: int = 1) -> float:
+    """What the noise of one cell stays within, in steps."""
+    return 0.0 if mechanism is None else float(mechanism.half_widths(1, level, coordinates=coordinates)[0])
 
 
-def _margin(noises: list[_Noise | None], weights: list[Reals], value: Reals, confidence: float) -> Reals:
+def margin_of(noises: Sequence[PartNoise | None]) -> Pivot:
     """At least 0 where |sum w_i X_i| = |value| is within its quantile; continuous, for a search.
 
-    Laplace noise is asked for its tail, so that no quantile is computed.
+    The noises of one treatment are of one kind, which knows the law of their sums.
     """
-    held = [(n, np.abs(w)) for n, w in zip(noises, weights, strict=True) if n is not None]
+    held = [(i, n) for i, n in enumerate(noises) if isinstance(n, CellNoise)]
     if not held:
-        return np.where(value == 0, 0.0, -1.0)
-    scales = np.stack([n.scale * w for n, w in held])
-    moved = sum(n.move * w for n, w in held)
-    if held[0][0].gaussian:
-        return gaussian_pivot(scales, confidence) + moved - np.abs(value)
-    tail = laplace_log_tail(apart(scales), np.maximum(np.abs(value) - moved, 0.0))
-    return tail - math.log1p(-confidence)
+        return lambda weights, value, confidence: np.where(value == 0, 0.0, -1.0)
+    pivot = type(held[0][1]).pivot([n for _, n in held])
+
+    def margin(weights: Sequence[Reals], value: Reals, confidence: float) -> Reals:
+        return pivot([np.abs(weights[i]) for i, _ in held], value, confidence)
+
+    return margin
 
 
 def _share(
-    form: Share, by_part: Mapping[str, Block], noisy: Mapping[str, Any], confidence: float
+    form: Share, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], confidence: float
 ) -> tuple[Reals, Reals]:
     """Shares s with |(1 - s) above - s below| <= t(s); parts below 0 count as 0, which only adds shares to the set."""
     a, b = (np.maximum(np.ravel(reals(noisy[n])), 0.0) for n in (form.above, form.below))
-    noises = [_Noise.of(by_part.get(n)) for n in (form.above, form.below)]
+    pivot = margin_of([by_part.get(n) for n in (form.above, form.below)])
 
     def margin(s: Reals) -> Reals:
-        return _margin(noises, [1 - s, s], (1 - s) * a - s * b, confidence)
+        return pivot([1 - s, s], (1 - s) * a - s * b, confidence)
 
     total = a + b
     anchor = np.divide(a, total, where=total > 0, out=np.full(total.shape, 0.5))
@@ -149,19 +153,20 @@ def _share(
 
 
 def _quotient(
-    form: Quotient, by_part: Mapping[str, Block], noisy: Mapping[str, Any], confidence: float
+    form: Quotient, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], confidence: float
 ) -> tuple[Reals, Reals]:
     """Ratios r with |scale * numerator - r * denominator| <= t(r); unbounded where noise hides the divisor."""
     shape = np.shape(noisy[form.numerator])
     top, bottom = np.ravel(reals(noisy[form.numerator])), np.ravel(reals(noisy[form.denominator]))
-    noises = [_Noise.of(by_part.get(n)) for n in (form.numerator, form.denominator)]
+    noises = [by_part.get(n) for n in (form.numerator, form.denominator)]
+    pivot = margin_of(noises)
 
     def margin(r: Reals) -> Reals:
         weights = [np.full(r.shape, form.scale), np.abs(r)]
-        return _margin(noises, weights, form.scale * top - r * bottom, confidence)
+        return pivot(weights, form.scale * top - r * bottom, confidence)
 
     one = np.ones_like(bottom)
-    certain = _margin([noises[1]], [one], bottom, confidence) < 0
+    certain = margin_of(noises[1:])([one], bottom, confidence) < 0
     anchor = form.scale * top / np.where(certain, bottom, 1.0)
     bounds = []
     for sign in (-1.0, 1.0):
@@ -178,7 +183,7 @@ def _quotient(
 
 
 def _spread(
-    form: Spread, by_part: Mapping[str, Block], noisy: Mapping[str, Any], level: Fraction
+    form: Spread, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], level: Fraction
 ) -> tuple[Reals, Reals]:
     """Variances v for which some mean m in its own interval makes sum (y - m)^2 - v n unsurprising.
 
@@ -187,47 +192,45 @@ def _spread(
     """
     miss = 1 - level
     shape = np.shape(noisy[form.names[0]])
-    blocks = [by_part.get(n) for n in form.names]
-    noises = [_Noise.of(x) for x in blocks]
+    noises = [by_part.get(n) for n in form.names]
+    pivot = margin_of(noises)
     parts = np.stack([np.ravel(reals(noisy[n])) for n in form.names])
     total = parts.sum(axis=0)
     mean_level, own = float(1 - miss * MEAN_MISS), float(1 - miss * (1 - MEAN_MISS))
     # The noise of one part, as a share of the divisor: how well anything is known here.
-    noise = max((x.quantile(level) for x in blocks if x is not None), default=0) / np.where(
-        total > 0, total, 1.0
-    )
+    noise = max(_half(x, level) for x in noises) / np.where(total > 0, total, 1.0)
     low, high = np.zeros(total.shape), np.full(total.shape, 0.25)
     seen = (total > 0) & (noise < HIDDEN)
     b, anchor = parts[:, seen], ((parts[2] + parts[1] / 2)[seen] / total[seen]).clip(0.0, 1.0)
-    inside = _mean_margin(noises, b, anchor, mean_level) >= 0
+    inside = _mean_margin(pivot, b, anchor, mean_level) >= 0
     seen[seen] = inside
     if seen.any():
         low[seen], high[seen] = _spread_seen(
-            noises, b[:, inside], anchor[inside], noise[seen], mean_level=mean_level, own=own
+            pivot, b[:, inside], anchor[inside], noise[seen], mean_level=mean_level, own=own
         )
     scale = form.width**2
     return (scale * low).reshape(shape), (scale * high).reshape(shape)
 
 
-def _mean_margin(noises: list[_Noise | None], b: Reals, m: Reals, mean_level: float) -> Reals:
+def _mean_margin(pivot: Pivot, b: Reals, m: Reals, mean_level: float) -> Reals:
     weights = [-m, 0.5 - m, 1 - m]
     value = weights[0] * b[0] + weights[1] * b[1] + weights[2] * b[2]
-    return _margin(noises, weights, value, mean_level)
+    return pivot(weights, value, mean_level)
 
 
 def _spread_seen(
-    noises: list[_Noise | None], b: Reals, anchor: Reals, noise: Reals, *, mean_level: float, own: float
+    pivot: Pivot, b: Reals, anchor: Reals, noise: Reals, *, mean_level: float, own: float
 ) -> tuple[Reals, Reals]:
     """The ends where noise does not hide the variance, on [0, 1]."""
     total = b.sum(axis=0)
-    first, last = _both_ends(lambda m: _mean_margin(noises, b, m, mean_level), anchor, 0.0, 1.0)
+    first, last = _both_ends(lambda m: _mean_margin(pivot, b, m, mean_level), anchor, 0.0, 1.0)
     m = first + (last - first) * np.linspace(0.0, 1.0, MEANS)[:, None]
 
     # sum (y - m)^2 is never negative; where the noise makes it so, 0 in its place only adds variances to the set.
     square = np.maximum(m * m * b[0] + (m * m - m) * b[1] + (1 - m) ** 2 * b[2], 0.0)
 
     def margin(v: Reals) -> Reals:
-        return _margin(noises, [m * m - v, m * m - m - v, (1 - m) ** 2 - v], square - v * total, own)
+        return pivot([m * m - v, m * m - m - v, (1 - m) ** 2 - v], square - v * total, own)
 
     point = np.minimum(square / total, 0.25)
     empty = margin(point) < 0

@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.events import Event
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, treat
 from tacit.errors import InvalidParameter
-from tacit.exact.rounding import up
-from tacit.guarantees import Approximate, Bound
-from tacit.mechanisms.partition import OptimalSelection, PartitionSelection
-from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.partition import PartitionSelection
+from tacit.mechanisms.partition_gaussian import partition_selection
 from tacit.noise.source import Source
 from tacit.sources.axes import Axis, Open
 from tacit.sources.query import Cells
@@ -44,37 +42,15 @@ class Selected(Treatment):
     selection: PartitionSelection
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def mechanisms(self) -> tuple[Mechanism, ...]:
         """The selection, then the noise."""
-        return (self.selection.event, *(b.event for b in self.blocks))
+        return (self.selection, *(a.mechanism for a in self.noise))
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """What the claim rests on."""
-        optimal = isinstance(self.selection, OptimalSelection)
-        named = "partition-selection" if optimal else "partition-threshold"
-        found = [named, *(t for b in self.blocks for t in b.theorems)]
-        return tuple(dict.fromkeys([*found, "compose-approximate-basic"] if self.blocks else found))
-
-    @property
-    def pure(self) -> Fraction | None:
-        """Naming an unknown key has no pure epsilon."""
-        return None
-
-    @property
-    def rho(self) -> Fraction | None:
-        """And no rho."""
-        return None
-
-    @property
-    def epsilon_at_delta(self) -> Fraction | None:
-        """The asked epsilon."""
-        return self.price.epsilon
-
-    @property
-    def bound(self) -> Bound:
-        """The asked price."""
-        return Approximate(epsilon=up(self.price.epsilon or 0), delta=up(self.price.delta or 0))
+        found = [t for m in self.mechanisms for t in m.theorems]
+        return tuple(dict.fromkeys([*found, "compose-approximate-basic"] if self.noise else found))
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
         """Names first; noise is drawn for the named keys alone."""
@@ -84,7 +60,7 @@ class Selected(Treatment):
         supports = np.asarray(found.values[question.support])
         present = np.flatnonzero(supports > 0)
         keys = [np.asarray(k, dtype=object)[present] for k in found.keys]
-        if not self.blocks:
+        if not self.noise:
             kept = self.selection.release_counts(supports[present], source=source)
             assert kept.counts is not None
             chosen = _in_order(keys, kept.mask, question.axes)
@@ -95,15 +71,15 @@ class Selected(Treatment):
             integers = {n: np.asarray(v)[present][chosen] for n, v in question.integers(cells).items()}
             # Parts that no unit can move are published as they are, as for known keys.
             parts = {p.name: integers[p.name] for p in question.parts if p.name not in self.noised}
-            for block in self.blocks:
-                parts |= block.release(integers, source=source)
+            for applied in self.noise:
+                parts |= applied.release(integers, source=source)
         return Noisy(parts=parts, keys=tuple(tuple(k[chosen].tolist()) for k in keys))
 
     def read(
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """Values and intervals of the named keys."""
-        if self.blocks:
+        if self.noise:
             return Treatment.read(self, question, noisy, confidence, coordinates=coordinates)
         value = np.asarray(noisy.parts["count"]).astype(np.float64)
         low, high = selected_intervals(self.selection, noisy.parts["count"], float(1 - confidence) / 2)
@@ -112,7 +88,7 @@ class Selected(Treatment):
     def describe(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
         noise = [{"selection": self.selection.method, **self.selection.noise_distribution}]
-        noise += [b.describe() for b in self.blocks]
+        noise += [a.mechanism.stated(a.parts) for a in self.noise]
         return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
 
     @property
@@ -126,11 +102,12 @@ class Selected(Treatment):
         """The error of a count; other statistics err like their noise."""
         named = self.selection.support_for(Fraction(95, 100))
         about = f"each group that is named; one with {named:,} supporters is, in 95 of 100 cases"
-        if self.blocks:
-            errors = self.part_errors(question, confidence)
-            single = len(errors) == 1
-            mean, within = next(iter(errors.values())) if single else (None, None)
-            return mean, within, about
+        if len(self.noised) > 1:
+            return None, None, about
+        if self.noise:
+            (part,) = (p for p in question.parts if p.name in self.noised)
+            mean, within = self.mean_errors()[part.name], self.half_widths(confidence)[part.name]
+            return mean * float(part.spacing), float(within) * float(part.spacing), about
         return None, float(self.selection.error_quantile(confidence)), about
 
 
@@ -171,16 +148,16 @@ def treat_keys(question: Question, price: Price) -> Selected:
     if _supports_itself(question):
         chosen = partition_selection(epsilon=price.epsilon, delta=price.delta, **about)
         reason = f"{chosen.method}; the counts come with the names"
-        return Selected(blocks=(), price=price, reason=reason, delta=price.delta, selection=chosen)
+        return Selected(noise=(), price=price, reason=reason, delta=price.delta, selection=chosen)
     rest = price.epsilon * (1 - SHARE)
     inner = treat(question, Price(epsilon=rest))
     shared = treat(question, Price(epsilon=rest, delta=price.delta / 2))
     delta = price.delta
-    if shared.pure is None:
+    if shared.pure() is None:
         inner, delta = shared, price.delta / 2
     chosen = partition_selection(epsilon=price.epsilon * SHARE, delta=delta, **about)
     reason = f"{chosen.method}, at half of epsilon; then {inner.reason}"
-    return Selected(blocks=inner.blocks, price=price, reason=reason, delta=price.delta, selection=chosen)
+    return Selected(noise=inner.noise, price=price, reason=reason, delta=price.delta, selection=chosen)
 
 
 def _supports_itself(question: Question) -> bool:
@@ -190,7 +167,7 @@ def _supports_itself(question: Question) -> bool:
 
 def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) -> tuple[Reals, Reals]:
     """Intervals of supports *given* that their keys were named: a small group that is named was lucky."""
-    log_survival, threshold, reach = _noise(selection)
+    log_survival, threshold, reach = selection.noise_tail
     return conditional_intervals(counts, log_survival, threshold, reach, tail, least=1)
 
 
@@ -232,26 +209,3 @@ def _first(reached: Any, low: Any, high: Any) -> Any:
         high = np.where(open_ & yes, middle, high)
         low = np.where(open_ & ~yes, middle, low)
     return high
-
-
-def _noise(selection: PartitionSelection) -> tuple[Any, int, int]:
-    """ln Pr[noise >= t], the threshold, and how far the noise reaches."""
-    if isinstance(selection, OptimalSelection):
-        law = selection.distribution
-        table = np.log(np.array([float(Fraction(r, law.reached[-1])) for r in law.reached]))
-
-        def survival(t: Any) -> Any:
-            place = law.center - np.asarray(t)
-            inside = table[np.clip(place, 1, len(table)) - 1]
-            return np.where(place < 1, -np.inf, inside)
-
-        return survival, law.center, len(table) + 1
-    assert isinstance(selection, GaussianSelection)
-    std = float(selection.noise_std)
-
-    def normal(t: Any) -> Any:
-        from scipy.special import log_ndtr
-
-        return log_ndtr(-(np.asarray(t) - 0.5) / std)
-
-    return normal, selection.threshold, int(12 * std) + 2

@@ -1,4 +1,4 @@
-"""Quantiles of weighted sums of independent noise, many cells at once: what exact intervals of ratios need.
+"""The ends of confidence sets, many cells at once: what exact intervals of ratios need.
 
 A statistic r that is a ratio of parts has coefficients c_i(r) with sum c_i part_i = 0. Then sum c_i noisy_i is the
 noise alone, T = sum c_i X_i, and {r : |T(r)| <= t(r)} with Pr[|T| > t] <= 1 - confidence is a confidence set.
@@ -6,62 +6,22 @@ noise alone, T = sum c_i X_i, and {r : |T(r)| <= t(r)} with Pr[|T| > t] <= 1 - c
 Laplace: a discrete draw of scale b is a continuous one L, moved by at most `laplace_move(b)`, a little above 1/2, and
 sums of continuous ones of scales s_i have Pr[|T| > t] = sum_i e^(-t/s_i) prod_{j != i} s_i^2 / (s_i^2 - s_j^2).
 Gaussian: rounding moves a draw by at most 1/2. So t_discrete <= t_continuous + sum |c_i| move_i.
-Theorem `pivot-intervals`.
+Theorem `pivot-intervals`. Each mechanism knows the pivot of its own noise (`CellNoise.pivot`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
-from tacit.curator.blocks import normal_quantile
 from tacit.statistics.forms import Reals
 
-__all__ = ["apart", "gaussian_pivot", "laplace_log_tail", "laplace_move", "last_inside"]
+__all__ = ["last_inside"]
 
-APART = 1e-3
 STEPS = 60
 CLOSE = 1e-13
 """Ends are found to this share of the way to them, and rounded outwards."""
-
-
-def laplace_move(noise_scale: float) -> float:
-    """How far a discrete Laplace draw lies from the continuous one it is made of: 1 - b ln(2 / (1 + e^(-1/b)))."""
-    return 1.0 + noise_scale * math.log1p(math.expm1(-1.0 / noise_scale) / 2)
-
-
-def laplace_log_tail(scales: Reals, t: Reals) -> Reals:
-    """log Pr[|sum of independent Laplace| > t]; a row of `scales` for each summand, all distinct, falling (`apart`).
-
-    Relative to the widest summand's e^(-t/s), so that it stays a slope however far out it is asked.
-    """
-    squares, rate = scales * scales, t / scales[0]
-    total = np.zeros_like(t)
-    for i, square in enumerate(squares):
-        weight = np.exp(rate - t / scales[i]) if i else np.ones_like(t)
-        for j, other in enumerate(squares):
-            if j != i:
-                weight *= square / (square - other)
-        total += weight
-    return np.asarray(np.log(np.maximum(total, 1e-300)) - rate)
-
-
-def apart(scales: Reals) -> Reals:
-    """The scales in falling order, moved apart upwards: the tail can only grow, and the formula stays stable."""
-    ordered = np.sort(scales, axis=0)
-    tiny = ordered[-1] * 1e-6
-    ordered[0] = np.maximum(ordered[0], tiny)
-    for i in range(1, len(ordered)):
-        ordered[i] = np.maximum(ordered[i], ordered[i - 1] * (1 + APART))
-    return ordered[::-1].copy()
-
-
-def gaussian_pivot(stds: Reals, confidence: float) -> Reals:
-    """t with Pr[|T| > t] = 1 - confidence for independent normal noise of these standard deviations."""
-    stds = np.atleast_2d(np.asarray(stds, dtype=np.float64))
-    return np.asarray(normal_quantile(confidence) * np.sqrt((stds**2).sum(axis=0)))
 
 
 def last_inside(margin: Callable[[Reals], Reals], start: Reals, end: Reals) -> Reals:

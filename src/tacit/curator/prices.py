@@ -152,6 +152,11 @@ class Price:
             return "gaussian"
         return "pure" if self.delta is None else "approximate"
 
+    @property
+    def spent_delta(self) -> Fraction:
+        """What noise without a pure epsilon spends of delta at this price."""
+        return self.delta or Fraction(0)
+
     def bound(self) -> Bound:
         """The price as a bound, for people; numbers as floats."""
         match self.kind:

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.events import Event
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import CONFIDENCE, Price
 from tacit.curator.treatments import Noisy, Treatment, compared, mu_squared_within, pure_within
 from tacit.errors import InvalidParameter
-from tacit.exact.rounding import up
-from tacit.guarantees import Approximate, Bound, Concentrated
-from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeTree, cumulative
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.cumulative import Cumulated, Cumulative, cumulative
 from tacit.mechanisms.quantiles import quantiles
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
@@ -42,40 +40,9 @@ class Ranks(Treatment):
     shares: tuple[Fraction, ...]
 
     @property
-    def events(self) -> tuple[Event, ...]:
-        """What is run: one release of all ranks of all cells."""
-        return (self.mechanism.event,)
-
-    @property
-    def theorems(self) -> tuple[str, ...]:
-        """What the claim rests on."""
-        tree = isinstance(self.mechanism, CumulativeTree)
-        return ("cumulative-tree",) if tree else ("cumulative-gaussian", "rounded-gaussian")
-
-    @property
-    def pure(self) -> Fraction | None:
-        """The exact epsilon of the tree."""
-        return Fraction(self.mechanism.epsilon) if isinstance(self.mechanism, CumulativeTree) else None
-
-    @property
-    def rho(self) -> Fraction | None:
-        """A rho that holds."""
-        from tacit.curator.blocks import Block
-
-        if self.pure is not None:
-            return Block.laplace((), 1, 1, self.pure).rho
-        return Fraction(self.mechanism.bound.mu) ** 2 / 2  # type: ignore[attr-defined]
-
-    @property
-    def bound(self) -> Bound:
-        """What it may reveal, in the price's own kind."""
-        if self.pure is not None:
-            return self.mechanism.bound
-        if self.price.kind == "approximate":
-            return Approximate(epsilon=up(self.price.epsilon or 0), delta=up(self.price.delta or 0))
-        return (
-            Concentrated(rho=up(self.rho or 0)) if self.price.kind == "concentrated" else self.mechanism.bound
-        )
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """One release of all ranks of all cells."""
+        return (self.mechanism,)
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
         """Noisy ranks of every cell."""
@@ -149,14 +116,12 @@ def treat_ranks(question: Question, price: Price) -> Ranks:
     shares = tuple(Fraction(repr(float(s))) for s in statistic.at)
     errors = {name: rank_error(m, shares, CONFIDENCE) for name, m in found.items()}
     name = min(errors, key=lambda n: errors[n])
-    tree = isinstance(found[name], CumulativeTree)
-    reason = compared(name, errors)
-    spent = price.delta if not tree and price.kind == "approximate" else None
+    spent = Fraction(0) if found[name].exact_epsilon is not None else price.spent_delta
     return Ranks(
-        blocks=(),
+        noise=(),
         price=price,
-        reason=reason,
-        delta=spent or Fraction(0),
+        reason=compared(name, errors),
+        delta=spent,
         mechanism=found[name],
         shares=shares,
     )

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.curator.blocks import Block
-from tacit.curator.intervals import Estimate, estimate
-from tacit.curator.pivots import gaussian_pivot
+from tacit.curator.intervals import Estimate, estimate, margin_of, noise_by_part
+from tacit.curator.pivots import last_inside
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Unit
+from tacit.mechanisms.part_noise import PartNoise
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Reals, Share, reals
 from tacit.statistics.sensitivity import row_limit
@@ -49,10 +49,8 @@ def population(question: Question, treatment: Treatment, noisy: Noisy, confidenc
     miss = 1 - confidence
     form = question.form
     assert isinstance(form, Share | Average)
-    inner = estimate(question, treatment.blocks, noisy.parts, 1 - miss / 2)
-    rows = _rows(
-        question, form, {n: b for b in treatment.blocks for n in b.parts}, noisy.parts, float(miss / 4)
-    )
+    inner = estimate(question, treatment.noise, noisy.parts, 1 - miss / 2)
+    rows = _rows(question, form, noise_by_part(treatment.noise), noisy.parts, float(miss / 4))
     low, high = (inner.low - form.low) / form.width, (inner.high - form.low) / form.width
     tail = float(miss / 8)
     if question.statistic.yes_or_no:
@@ -68,7 +66,7 @@ def population(question: Question, treatment: Treatment, noisy: Noisy, confidenc
 def _rows(
     question: Question,
     form: Share | Average,
-    blocks: Mapping[str, Block],
+    noise: Mapping[str, PartNoise],
     parts: Mapping[str, Any],
     miss: float,
 ) -> Reals:
@@ -78,17 +76,19 @@ def _rows(
     spacing = next(float(p.spacing) for p in question.parts if p.name == form.above)
     each = form.width / spacing
     total = reals(parts[form.above]) + reals(parts[form.below])
-    held = [b for n in (form.above, form.below) if (b := blocks.get(n)) is not None]
-    if not held:
+    noises = [noise.get(n) for n in (form.above, form.below)]
+    if not any(noises):
         return np.asarray(total / each)
-    if held[0].law == "gaussian":
-        reach = float(gaussian_pivot(np.array([[b.scale] for b in held]), 1 - 2 * miss)[0]) + 1
-    else:  # Pr[L1 + L2 > t] = (1/2 + t/(4b)) e^(-t/b) for two Laplace variables of one scale
-        scale = max(x.scale for x in held)
-        t = scale
-        while (0.5 + t / (4 * scale)) * math.exp(-t / scale) > miss:
-            t *= 1.02
-        reach = t + 2
+    # One side of the sum of both noises: a symmetric law, so that twice the miss is shared by two sides.
+    margin, one = margin_of(noises), np.ones(1)
+
+    def inside(t: Reals) -> Reals:
+        return margin([one, one], t, 1 - 2 * miss)
+
+    far = one
+    while bool((inside(far) >= 0).any()):
+        far = 2 * far
+    reach = float(last_inside(inside, np.zeros(1), far)[0]) + 1
     return np.maximum((total - reach) / each, 0.0)
 
 

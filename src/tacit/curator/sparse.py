@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.events import Event
 from tacit.curator.intervals import Estimate
 from tacit.curator.keys import conditional_intervals, not_loud
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import InvalidParameter
-from tacit.exact.rounding import up
-from tacit.guarantees import Approximate, Bound
-from tacit.mechanisms import Gaussian, Laplace, SparseHistogram, StableHistogram
+from tacit.mechanisms import SparseHistogram, StableHistogram
+from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.sparse import hall_threshold
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
@@ -41,46 +39,9 @@ class Sparse(Treatment):
     mechanism: SparseHistogram | StableHistogram
 
     @property
-    def events(self) -> tuple[Event, ...]:
-        """What is run: noise on all cells."""
-        return (self.mechanism.event,)
-
-    @property
-    def theorems(self) -> tuple[str, ...]:
-        """What the claim rests on."""
-        if isinstance(self.mechanism, StableHistogram):
-            return ("stability-threshold",)
-        chosen = "estimated-risk" if self.pure is not None else "false-discovery"
-        noise = ("discrete-laplace",) if self.pure is not None else ("discrete-gaussian",)
-        return ("sparse-histogram", *noise, chosen)
-
-    @property
-    def pure(self) -> Fraction | None:
-        """The exact epsilon of Laplace noise on all cells."""
-        return self.price.epsilon if self.price.kind == "pure" else None
-
-    @property
-    def rho(self) -> Fraction | None:
-        """A rho that holds, where there is one."""
-        from tacit.curator.blocks import Block
-
-        if self.pure is not None:
-            return Block.laplace((), 1, 1, self.pure).rho
-        noise = self.mechanism.noise
-        plain = isinstance(self.mechanism, SparseHistogram) and isinstance(noise, Gaussian)
-        return Fraction(noise.rho) if plain and isinstance(noise, Gaussian) else None
-
-    @property
-    def epsilon_at_delta(self) -> Fraction | None:
-        """The asked epsilon."""
-        return self.price.epsilon
-
-    @property
-    def bound(self) -> Bound:
-        """The asked price."""
-        if self.pure is not None:
-            return self.mechanism.bound
-        return Approximate(epsilon=up(self.price.epsilon or 0), delta=up(self.price.delta or 0))
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Noise on all cells, or on those that are occupied."""
+        return (self.mechanism,)
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
         """Noise, then the choice of what stands out; keys are published sorted."""
@@ -89,17 +50,9 @@ class Sparse(Treatment):
         # A cell that another question of the plan occupies is not occupied for this one.
         there = np.asarray(counts != 0, dtype=np.bool_)
         keys, counts = keys[there], counts[there]
-        if isinstance(self.mechanism, StableHistogram):
-            kept = self.mechanism.release(counts, source=source)
-            chosen, values, threshold = keys[kept.positions], kept.values, self.mechanism.threshold
-        else:
-            released = self.mechanism.release(keys, counts, source=source)
-            table = (
-                released.by_estimated_risk()
-                if self.pure is not None
-                else released.by_false_discovery(FALSE_SHARE)
-            )
-            chosen, values, threshold = table.keys, table.values, table.threshold
+        chosen, values, threshold = self.mechanism.published(
+            keys, counts, false_share=FALSE_SHARE, source=source
+        )
         labels = question.labels(chosen)
         return Noisy(
             parts={"count": np.asarray(values), "threshold": np.array([threshold])},
@@ -111,25 +64,11 @@ class Sparse(Treatment):
     ) -> Estimate:
         """Intervals given that a cell passed the threshold: an empty cell that passed was lucky."""
         value = np.asarray(noisy.parts["count"])
-        law: Any = self.mechanism.noise.distribution
-        scale = float(law.std)
-
-        def log_survival(t: Any) -> Any:
-            from scipy.special import log_ndtr
-
-            if isinstance(self.mechanism.noise, Laplace):
-                rate = float(law.rate)
-                t = np.asarray(t, dtype=np.float64)
-                upper = -rate * t - np.log1p(np.exp(-rate))
-                lower = np.log1p(-np.exp(rate * (np.minimum(t, 0) - 1)) / (1 + np.exp(-rate)))
-                return np.where(t >= 1, upper, lower)
-            return log_ndtr(-(np.asarray(t) - 0.5) / scale)
-
+        noise = self.mechanism.noise
         threshold = int(np.asarray(noisy.parts["threshold"])[0]) + 1
-        reach = int(40 * scale) + 2
-        low, high = conditional_intervals(
-            value, log_survival, threshold, reach, float(1 - confidence) / 2, least=0
-        )
+        reach = int(40 * float(noise.distribution.std)) + 2
+        tail = float(1 - confidence) / 2
+        low, high = conditional_intervals(value, noise.log_survival, threshold, reach, tail, least=0)
         return Estimate(value=value.astype(np.float64), low=low, high=high)
 
     def describe(self) -> dict[str, Any]:
@@ -139,7 +78,7 @@ class Sparse(Treatment):
     @property
     def covers(self) -> str:
         """Exact for a threshold that was fixed; about right for one that was chosen after the noise."""
-        if isinstance(self.mechanism, StableHistogram):
+        if self.mechanism.threshold_is_fixed:
             return "the count of each published cell, given that it was published"
         return "the count of each published cell, approximately: its threshold was chosen after the noise"
 
@@ -162,7 +101,7 @@ def treat_sparse(question: Question, price: Price) -> Sparse:
     if price.kind == "pure" and price.epsilon is not None:
         found = question.mechanism(epsilon=price.epsilon, rule="floor")
         reason = "Laplace noise on every cell; published by an estimate of the risk, after the noise"
-        return Sparse(blocks=(), price=price, reason=reason, mechanism=found)
+        return Sparse(noise=(), price=price, reason=reason, mechanism=found)
     if price.kind != "approximate" or price.epsilon is None or price.delta is None:
         raise InvalidParameter(
             parameter="price",
@@ -187,6 +126,6 @@ def treat_sparse(question: Question, price: Price) -> Sparse:
     others = ", ".join(str(t) for name, t in thresholds.items() if name != best)
     reason = f"{best}: at this price its threshold is {thresholds[best]}, the others' {others}"
     if best.startswith("Laplace"):
-        return Sparse(blocks=(), price=Price(epsilon=price.epsilon), reason=reason, mechanism=plain)
+        return Sparse(noise=(), price=Price(epsilon=price.epsilon), reason=reason, mechanism=plain)
     chosen: SparseHistogram | StableHistogram = stable if best.startswith("noise") else wide
-    return Sparse(blocks=(), price=price, reason=reason, delta=price.delta, mechanism=chosen)
+    return Sparse(noise=(), price=price, reason=reason, delta=price.delta, mechanism=chosen)

@@ -1,48 +1,51 @@
-"""From a question and a price to noise: the best mechanism that the price allows, and why it is the best.
+"""A treatment: the mechanisms that give noise to the parts of a question, the price they keep to, and why these.
 
-Candidates are Laplace noise (sized by L1, pure) and Gaussian noise (sized by L2); the one whose error at 95% is
-smaller is taken. Parts on one grid are one vector with the question's own joint sensitivity where that needs less
-noise; others (the two sums of a ratio) get equal shares of the price.
+What it costs its mechanisms say; what it lets out and how that is read is the treatment's. Independent noise is made
+here: Laplace noise (sized by L1, pure) or Gaussian noise (sized by L2), whichever has the smaller error at 95%. Parts
+on one grid are one vector with the question's own joint sensitivity where that needs less noise; others (the two sums
+of a ratio) get equal shares of the price.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.accounting.events import Event
-from tacit.curator.blocks import Block, normal_quantile
+from tacit.accounting.events import Event, SimpleEvent, flatten
 from tacit.curator.intervals import Estimate, estimate
 from tacit.curator.prices import CONFIDENCE, Price
-from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, lower
 from tacit.exact.rounding import down, up
 from tacit.guarantees import (
     Approximate,
     Bound,
     Concentrated,
-    GaussianDP,
+    Neighbours,
     Pure,
-    Renyi,
     compose,
     gaussian_budget,
 )
+from tacit.mechanisms import L1, Laplace, RoundedGaussian
+from tacit.mechanisms.base import Mechanism, rho_of_epsilon
+from tacit.mechanisms.part_noise import Floats, PartNoise
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
-from tacit.statistics.base import Question
-from tacit.statistics.forms import Linear
+from tacit.statistics.base import Integers, Question
 
 __all__ = [
+    "Applied",
     "Noisy",
     "Treatment",
     "cells_of",
     "compared",
+    "gaussian",
     "groups_of",
+    "laplace",
     "mu_squared_within",
     "pure_within",
     "treat",
@@ -57,87 +60,133 @@ class Noisy:
     keys: tuple[tuple[Any, ...], ...] | None = None
 
 
+class Applied(NamedTuple):
+    """A mechanism, and the parts of a question that it gives noise to."""
+
+    parts: tuple[str, ...]
+    mechanism: PartNoise
+
+    def release(
+        self,
+        integers: Mapping[str, Integers],
+        *,
+        cells: Callable[[], Integers] | None = None,
+        source: Source | None,
+    ) -> dict[str, Integers]:
+        """The parts with noise; `cells` gives the finest table, for noise that is on its cells."""
+        given = [integers[name] for name in self.parts]
+        noisy = self.mechanism.release_parts(given, cells=cells or _no_cells, source=source)
+        shaped = [np.asarray(v).reshape(np.shape(g)) for v, g in zip(noisy, given, strict=True)]
+        return dict(zip(self.parts, shaped, strict=True))
+
+    def half_widths(self, confidence: Fraction, *, coordinates: int = 1) -> dict[str, Floats]:
+        """What each cell of each part stays within."""
+        found = self.mechanism.half_widths(len(self.parts), confidence, coordinates=coordinates)
+        return dict(zip(self.parts, found, strict=True))
+
+
+def _no_cells() -> Integers:
+    raise AssertionError("independent noise asks for no cells")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Treatment:
-    """The noise of one question: blocks, the price that they keep to, and why these."""
+    """The noise of one question: what is applied to which parts, the price that it keeps to, and why this."""
 
-    blocks: tuple[Block, ...]
+    noise: tuple[Applied, ...]
     price: Price
     reason: str
     delta: Fraction = Fraction(0)
     candidates: dict[str, float] = field(default_factory=dict)
 
+    # --- what it reveals: its mechanisms know ------------------------------------------------------------
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """All that is run; nothing where no unit can move anything."""
+        return tuple(a.mechanism for a in self.noise)
+
     @property
     def events(self) -> tuple[Event, ...]:
-        """What is run; nothing where no unit can move anything."""
-        return tuple(b.event for b in self.blocks)
+        """What is run, for accountants and the ledger."""
+        return tuple(e for m in self.mechanisms for e in m.events)
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """What the claim rests on."""
-        found = [t for b in self.blocks for t in b.theorems]
-        if len(self.blocks) > 1:
-            found.append("compose-pure" if self.pure is not None else "compose-gdp")
+        found = [t for m in self.mechanisms for t in m.theorems]
+        if len(self.mechanisms) > 1:
+            found.append("compose-pure" if self.pure() is not None else "compose-gdp")
         return tuple(dict.fromkeys(found))
 
-    @property
     def pure(self) -> Fraction | None:
         """The exact epsilon, where the whole treatment has one."""
-        total = Fraction(0)
-        for block in self.blocks:
-            if block.epsilon is None:
-                return None
-            total += block.epsilon
-        return total
+        return _total([m.exact_epsilon for m in self.mechanisms])
 
-    @property
-    def rho(self) -> Fraction | None:
-        """A rho that holds, where there is one."""
-        return sum((b.rho for b in self.blocks), Fraction(0))
-
-    @property
-    def epsilon_at_delta(self) -> Fraction | None:
-        """The epsilon that goes with `delta`, where the price names both."""
+    def approximate(self) -> tuple[Fraction, Fraction] | None:
+        """The pure epsilon with no delta, or the epsilon that goes with the delta that it spends."""
+        pure = self.pure()
+        if pure is not None:
+            return pure, Fraction(0)
         if self.delta == 0:
             return None
         if self.price.kind == "approximate":
-            return self.price.epsilon
-        return Fraction(self.bound.epsilon_at(down(self.delta)))
+            return self.price.epsilon or Fraction(0), self.delta
+        return Fraction(self.bound.epsilon_at(down(self.delta))), self.delta
+
+    def concentrated(self) -> Fraction | None:
+        """A rho that holds, where there is one."""
+        return _total([m.exact_rho for m in self.mechanisms])
+
+    def mu_squared(self) -> Fraction | None:
+        """A squared mu that holds, where there is one."""
+        return _total([e.mu_squared() for e in self._simple()])
+
+    def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
+        """The Rényi divergence at this order, where it is finite."""
+        each = [e.renyi(order, neighbours=neighbours) for e in self._simple()]
+        total = _total([None if r is None else Fraction(r) for r in each])
+        return None if total is None else up(total)
+
+    def _simple(self) -> list[SimpleEvent]:
+        return [e for e, n in flatten(self.events) for _ in range(n)] if self.events else []
 
     @property
     def bound(self) -> Bound:
         """What the whole of it may reveal, in the price's own kind."""
-        if self.pure is not None:
-            return Pure(epsilon=up(self.pure))
+        pure = self.pure()
+        if pure is not None:
+            return Pure(epsilon=up(pure))
         if self.price.kind == "approximate":
             return Approximate(epsilon=up(self.price.epsilon or 0), delta=up(self.price.delta or 0))
         if self.price.kind == "concentrated":
-            return Concentrated(rho=up(self.rho or 0))
-        return compose(*(b.bound for b in self.blocks)) if len(self.blocks) > 1 else self.blocks[0].bound
+            return Concentrated(rho=up(self.concentrated() or 0))
+        bounds = [m.bound for m in self.mechanisms]
+        return compose(*bounds) if len(bounds) > 1 else bounds[0]
 
     # --- running ----------------------------------------------------------------------------------------
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
         """The noisy parts: the only step that sees true numbers."""
         integers = question.integers(cells)
         noisy = {p.name: np.asarray(integers[p.name]) for p in question.parts if p.name not in self.noised}
-        for block in self.blocks:
-            noisy |= block.release(integers, source=source)
+        for applied in self.noise:
+            noisy |= applied.release(integers, cells=lambda: question.histogram(cells), source=source)
         return Noisy(parts=noisy)
 
     @property
     def noised(self) -> frozenset[str]:
         """The parts that get noise; the others are public."""
-        return frozenset(name for b in self.blocks for name in b.parts)
+        return frozenset(name for a in self.noise for name in a.parts)
 
     def read(
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """Values and intervals from noisy parts."""
-        return estimate(question, self.blocks, noisy.parts, confidence, coordinates=coordinates)
+        return estimate(question, self.noise, noisy.parts, confidence, coordinates=coordinates)
 
     def describe(self) -> dict[str, Any]:
-        """The mechanism for a certificate."""
-        return {"noise": [b.describe() for b in self.blocks], "chosen": self.reason, "numerical_delta": 0.0}
+        """The mechanisms for a certificate."""
+        noise = [a.mechanism.stated(a.parts) for a in self.noise]
+        return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
 
     @property
     def covers(self) -> str:
@@ -153,28 +202,52 @@ class Treatment:
     # --- errors before a row is read ------------------------------------------------------------------
     def variances(self) -> dict[str, float]:
         """The variance of a cell of each part, in steps."""
-        return {n: b.scale**2 * (2 if b.law == "laplace" else 1) for b in self.blocks for n in b.parts}
+        return self._by_part([a.mechanism.mean_variances(len(a.parts)) for a in self.noise])
+
+    def mean_errors(self) -> dict[str, float]:
+        """E |noise| of a cell of each part, in steps."""
+        return self._by_part([a.mechanism.mean_errors(len(a.parts)) for a in self.noise])
+
+    def half_widths(self, confidence: Fraction, *, coordinates: int = 1) -> dict[str, Floats]:
+        """What the noise of the cells of each part stays within, in steps."""
+        return {
+            name: half
+            for a in self.noise
+            for name, half in a.half_widths(confidence, coordinates=coordinates).items()
+        }
+
+    def _by_part(self, found: Sequence[Sequence[float]]) -> dict[str, float]:
+        return {
+            n: x
+            for a, each in zip(self.noise, found, strict=True)
+            for n, x in zip(a.parts, each, strict=True)
+        }
 
     @property
     def mean_error(self) -> float:
         """E |noise| of a cell in steps, the mean over the parts: what mechanisms for counts are compared by."""
-        each = [b.expected_error() for b in self.blocks for _ in b.parts]
+        each = self.mean_errors().values()
         return sum(each) / len(each) if each else 0.0
 
     @property
     def log_error(self) -> float:
-        """ln of the error at 95%, the mean over the blocks: what a price is divided by."""
-        each = [math.log(b.quantile(CONFIDENCE) + 0.5) for b in self.blocks]
-        return sum(each) / len(each) if each else 0.0
+        """ln of the error at 95%, the mean over what is applied: what a price is divided by."""
+        return _mean([math.log(_size(a) + 0.5) for a in self.noise])
 
-    def part_errors(self, question: Question, confidence: Fraction) -> dict[str, tuple[float, float]]:
-        """E |noise| and its quantile for each part, in the part's own unit."""
-        spacing = {p.name: float(p.spacing) for p in question.parts}
-        return {
-            name: (b.expected_error() * spacing[name], b.quantile(confidence) * spacing[name])
-            for b in self.blocks
-            for name in b.parts
-        }
+
+def _size(applied: Applied, coordinates: int = 1) -> float:
+    """The error at 95%, the mean over the parts."""
+    return _mean([float(h.mean()) for h in applied.half_widths(CONFIDENCE, coordinates=coordinates).values()])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _total(each: Sequence[Fraction | None]) -> Fraction | None:
+    """The sum, where all are known."""
+    found = [x for x in each if x is not None]
+    return sum(found, Fraction(0)) if len(found) == len(each) else None
 
 
 Group = tuple[tuple[str, ...], int, int]
@@ -200,28 +273,23 @@ def cells_of(question: Question, parts: Sequence[str]) -> int:
     return sum(p.cells or 0 for p in question.parts if p.name in parts)
 
 
-def treat(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
-    """The treatment of a question with additive noise at this price; `budget` says what is cheap."""
+def treat(question: Question, price: Price) -> Treatment:
+    """Independent noise on every number of a question at this price, of the kind with the smaller error."""
     groups = groups_of(question)
     if not groups:
-        return Treatment(blocks=(), price=price, reason="no unit can change it: it is published as it is")
-    if price.kind == "accuracy":
-        return _accurate(question, price, groups, budget)
-    options = _options(price, groups)
-    return _best(options, price)
+        return Treatment(noise=(), price=price, reason="no unit can change it: it is published as it is")
+    return _best(_options(price, groups), price)
 
 
-def _best(options: dict[str, tuple[Block, ...]], price: Price, coordinates: int = 1) -> Treatment:
+def _best(options: dict[str, tuple[Applied, ...]], price: Price) -> Treatment:
     errors = {
-        name: math.exp(sum(math.log(b.quantile(CONFIDENCE, coordinates) + 0.5) for b in blocks) / len(blocks))
-        for name, blocks in options.items()
+        name: math.exp(_mean([math.log(_size(a) + 0.5) for a in applied]))
+        for name, applied in options.items()
     }
     name = min(errors, key=lambda n: errors[n])
     reason = compared(f"{name} noise", {f"{n} noise": e for n, e in errors.items()})
-    spends = price.delta if name == "Gaussian" and price.kind == "approximate" else None
-    return Treatment(
-        blocks=options[name], price=price, reason=reason, delta=spends or Fraction(0), candidates=errors
-    )
+    found = Treatment(noise=options[name], price=price, reason=reason, candidates=errors)
+    return found if found.pure() is not None else replace(found, delta=price.spent_delta)
 
 
 def compared(name: str, errors: Mapping[str, float]) -> str:
@@ -235,15 +303,27 @@ def compared(name: str, errors: Mapping[str, float]) -> str:
     return f"{name}: at this price its error is {times} that of {other}"
 
 
-def _options(price: Price, groups: Sequence[Group]) -> dict[str, tuple[Block, ...]]:
+def laplace(group: Group, epsilon: Fraction) -> Applied:
+    """The smallest Laplace noise of this epsilon for one vector."""
+    parts, l1, _ = group
+    return Applied(parts, Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(l1)))
+
+
+def gaussian(group: Group, mu_squared: Fraction) -> Applied:
+    """The smallest Gaussian noise of this squared mu for one vector; of any number of cells."""
+    parts, _, l2_squared = group
+    return Applied(parts, RoundedGaussian.for_mu_squared(mu_squared=mu_squared, squared_steps=l2_squared))
+
+
+def _options(price: Price, groups: Sequence[Group]) -> dict[str, tuple[Applied, ...]]:
     share = Fraction(1, len(groups))
     epsilon = pure_within(price, share)
-    options: dict[str, tuple[Block, ...]] = {}
+    options: dict[str, tuple[Applied, ...]] = {}
     if epsilon is not None:
-        options["Laplace"] = tuple(Block.laplace(*g, epsilon) for g in groups)
+        options["Laplace"] = tuple(laplace(g, epsilon) for g in groups)
     mu_squared = mu_squared_within(price)
     if mu_squared is not None:
-        options["Gaussian"] = tuple(Block.gaussian(*g, mu_squared * share) for g in groups)
+        options["Gaussian"] = tuple(gaussian(g, mu_squared * share) for g in groups)
     return options
 
 
@@ -255,7 +335,7 @@ def pure_within(price: Price, share: Fraction = Fraction(1)) -> Fraction | None:
             return price.epsilon * share
         case "concentrated":
             assert price.rho is not None
-            return _inverse(lambda e: Block.laplace((), 1, 1, e).rho, price.rho * share)
+            return _inverse(rho_of_epsilon, price.rho * share)
         case "gaussian":
             assert price.mu is not None
             return _epsilon_of_mu(price.mu**2 * share)
@@ -277,9 +357,8 @@ def mu_squared_within(price: Price) -> Fraction | None:
     return None
 
 
-def _inverse(cost: object, target: Fraction) -> Fraction:
+def _inverse(cost: Callable[[Fraction], Fraction], target: Fraction) -> Fraction:
     """The largest epsilon (a float, taken exactly) whose cost stays within the target."""
-    assert callable(cost)
     low, high = 0.0, 1.0
     while cost(Fraction(high)) <= target:
         low, high = high, high * 2
@@ -300,74 +379,3 @@ def _epsilon_of_mu(mu_squared: Fraction) -> Fraction:
         return (phi / (1 - phi)).log()
 
     return Fraction(lower(formula))
-
-
-# --- by accuracy --------------------------------------------------------------------------------------------
-def _accurate(question: Question, price: Price, groups: Sequence[Group], budget: Bound | None) -> Treatment:
-    """The cheapest noise that stays within the asked error; for counts and sums, whose error is the noise."""
-    if not question.statistic.noise_alone or len(groups) != 1:
-        raise InvalidParameter(
-            parameter="within", value=float(price.within or 0),
-            must=f"be asked of counts and sums; the error of a {question.statistic.kind} depends on the data",
-            hint="pay it in epsilon; preview(..., rows=...) shows the error for a number of rows",
-        )  # fmt: skip
-    spacing = question.form.spacing if isinstance(question.form, Linear) else Fraction(1)
-    assert price.within is not None
-    reach = int(price.within // spacing)
-    if reach < 1:
-        raise InvalidParameter(
-            parameter="within", value=float(price.within), must=f"be at least one step of the grid, {spacing}"
-        )
-    parts, l1, l2_squared = groups[0]
-    # One vector, independent noise in every cell of every table: the misses multiply, no union bound is needed.
-    coordinates = cells_of(question, parts) if price.simultaneous else 1
-    epsilon = _least_epsilon(l1, reach, price.confidence, coordinates)
-    # |round(Z)| <= reach with the asked probability: noise_std = (reach + 1/2) / z.
-    std = (reach + 0.5) / normal_quantile(float(price.confidence), coordinates)
-    level = Fraction(down(Fraction(std * (1 - 1e-12))))
-    options: dict[str, Block] = {
-        "Laplace": Block.laplace(parts, l1, l2_squared, epsilon),
-        "Gaussian": Block(parts=parts, law="gaussian", l1=l1, l2_squared=l2_squared, level=level),
-    }
-    return _cheaper(options, price, budget)
-
-
-def _cheaper(options: dict[str, Block], price: Price, budget: Bound | None) -> Treatment:
-    """Of two noises with the same error, the one that costs less of what the budget is kept in."""
-    if isinstance(budget, Concentrated | GaussianDP | Renyi):
-        costs, what = {name: float(block.rho) for name, block in options.items()}, "rho"
-    elif price.delta is not None and not isinstance(budget, Pure):
-        delta, what = down(price.delta), "epsilon"
-        costs = {name: block.bound.epsilon_at(delta) for name, block in options.items()}
-    else:
-        reason = "Laplace noise: the least that stays within the asked error"
-        return Treatment(blocks=(options["Laplace"],), price=price, reason=reason)
-    name = min(costs, key=lambda n: costs[n])
-    other = next(n for n in costs if n != name)
-    reason = (
-        f"{name} noise: for this error it costs {what} {costs[name]:.3g}, {other} noise {costs[other]:.3g}"
-    )
-    spends = price.delta if name == "Gaussian" and price.delta is not None else Fraction(0)
-    return Treatment(blocks=(options[name],), price=price, reason=reason, delta=spends, candidates=costs)
-
-
-def _least_epsilon(l1: int, reach: int, confidence: Fraction, coordinates: int) -> Fraction:
-    """The least epsilon, to six digits, with Pr[max |X| > reach] <= 1 - confidence."""
-    miss = -math.expm1(math.log(float(confidence)) / coordinates)
-
-    def over(epsilon: float) -> bool:
-        rate = epsilon / l1
-        return 2 * math.exp(-rate * (reach + 1)) / (1 + math.exp(-rate)) > miss
-
-    low, high = 0.0, 1.0
-    while over(high):
-        low, high = high, high * 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if over(middle) else (low, middle)
-    unit = Fraction(10) ** (math.floor(math.log10(high)) - 5)
-    epsilon = Fraction(math.ceil(Fraction(high) / unit)) * unit
-    # Found in floats; held against the certified quantile before it is used.
-    while Block.laplace((), l1, 1, epsilon).quantile(confidence, coordinates) > reach:
-        epsilon += unit
-    return epsilon

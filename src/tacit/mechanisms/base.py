@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.exact.balls import ball, lower
+from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import whole
 from tacit.exact.integers import Integers, add_exact, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
@@ -90,6 +91,40 @@ class Mechanism(ABC):
     def event(self) -> Event:
         """What one release is, for the accountants and the ledger: by default no more than the bound says."""
         return event_of(self.bound)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All that is run."""
+        return (self.event,)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the bound rests on."""
+        return ()
+
+    @property
+    def exact_epsilon(self) -> Fraction | None:
+        """The pure epsilon, exactly where it is known so; None where there is none."""
+        bound = self.bound
+        return Fraction(float(bound.parameters["epsilon"])) if bound.kind == "pure" else None
+
+    @property
+    def exact_rho(self) -> Fraction | None:
+        """A rho that holds (zCDP), rounded up: that of the pure epsilon, unless the mechanism knows its own."""
+        epsilon = self.exact_epsilon
+        return None if epsilon is None else rho_of_epsilon(epsilon)
+
+
+def rho_of_epsilon(epsilon: Fraction) -> Fraction:
+    """epsilon tanh(epsilon / 2), the least rho of every mechanism with this epsilon, rounded up (`pure-to-zcdp`)."""
+    return Fraction(upper(lambda: ball(epsilon) * (ball(epsilon) / 2).tanh()))
+
+
+def short_up(value: Fraction) -> Fraction:
+    """The least number of 80 binary digits that is not below: sums of such numbers stay short."""
+    shift = 80 - (value.numerator.bit_length() - value.denominator.bit_length())
+    scale = Fraction(2) ** shift
+    return Fraction(math.ceil(value * scale)) / scale
 
 
 def event_of(bound: Bound) -> Event:

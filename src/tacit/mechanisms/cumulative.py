@@ -244,6 +244,14 @@ class CumulativeTree(Cumulative):
         return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("cumulative-tree",)
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        return epsilon_parameter(self.epsilon)
+
+    @property
     def event(self) -> Event:
         """Pure epsilon: a unit moves many nodes a little, and its curve lies below that."""
         return events.PureEvent(epsilon=float(self.bound.epsilon))

@@ -157,6 +157,14 @@ class CumulativeGaussian(Cumulative):
         return self._inner.bound
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("cumulative-gaussian", "rounded-gaussian")
+
+    @property
+    def exact_rho(self) -> Fraction:
+        return Fraction(self.bound.mu) ** 2 / 2
+
+    @property
     def event(self) -> Event:
         """Gaussian noise of this mu."""
         return self._inner.event

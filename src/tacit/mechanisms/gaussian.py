@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting import events
@@ -186,6 +187,26 @@ class Gaussian(AdditiveMechanism):
                 self.distribution, math.isqrt(self.sensitivity.squared_steps(self.step)), exact
             )
         return self.bound.delta_at(up(exact))
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("discrete-gaussian",)
+
+    @property
+    def exact_epsilon(self) -> None:
+        """It has none, which is known without its curve."""
+        return None
+
+    @property
+    def exact_rho(self) -> Fraction:
+        return Fraction(self.rho)
+
+    def log_survival(self, t: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """ln Pr[X >= t] in grid steps, by the normal law: for intervals, no privacy rests on it."""
+        from scipy.special import log_ndtr
+
+        std = float(self.distribution.std)
+        return np.asarray(log_ndtr(-(np.asarray(t, dtype=np.float64) - 0.5) / std))
 
     @property
     def event(self) -> Event:

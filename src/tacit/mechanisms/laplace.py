@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
@@ -25,7 +27,9 @@ from tacit.mechanisms.base import (
     in_units,
     shown,
 )
+from tacit.mechanisms.part_noise import CellNoise, Floats, Pivot
 from tacit.mechanisms.sensitivity import L1, need
+from tacit.mechanisms.spreads import apart, laplace_log_tail, laplace_move
 from tacit.noise import DiscreteLaplace, grid_spacing
 from tacit.noise.source import Source
 
@@ -41,7 +45,7 @@ _DIRECT_TERMS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace(AdditiveMechanism):
+class Laplace(AdditiveMechanism, CellNoise):
     """Independent discrete Laplace noise on each coordinate, Pr[X = k] proportional to e^(-|k| spacing / noise_scale).
 
     Guarantee: Pure(epsilon = sensitivity / noise_scale), exactly: the sampler has no numerical error.
@@ -98,6 +102,14 @@ class Laplace(AdditiveMechanism):
         return Profile.of_pair(DiscreteLaplacePair(rate=up(self.distribution.rate), sensitivity=steps))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("discrete-laplace", "laplace")
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        return self.distribution.rate * self.sensitivity.steps(self.step)
+
+    @property
     def event(self) -> Event:
         """Discrete Laplace noise; for moves of very many steps the continuous law that is above it."""
         steps = self.sensitivity.steps(self.step)
@@ -117,6 +129,16 @@ class Laplace(AdditiveMechanism):
             "exact": True,
         }
 
+    def stated(self, parts: Sequence[str]) -> dict[str, Any]:
+        return {
+            "parts": list(parts),
+            "distribution": "discrete Laplace",
+            "noise_scale": shown(1 / self.distribution.rate),
+            "epsilon": shown(self.exact_epsilon),
+            "sensitivity": {"norm": "L1", "steps": self.sensitivity.steps(self.step)},
+            "exact": True,
+        }
+
     def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
         return self.distribution.sample(size=shape, source=source)
 
@@ -130,6 +152,41 @@ class Laplace(AdditiveMechanism):
         """The standard deviation: spacing sqrt(2 q) / (1 - q) = spacing / (sqrt(2) sinh(rate / 2))."""
         rate, step = self.distribution.rate, self.step
         return upper(lambda: ball(step) / (ball(2).sqrt() * (ball(rate) / 2).sinh()))
+
+    @property
+    def variance(self) -> float:
+        return (self.noise_std / float(self.step)) ** 2
+
+    def step_error(self) -> float:
+        rate = self.distribution.rate
+        return upper(lambda: 1 / ball(rate).sinh())
+
+    def steps_within(self, confidence: Fraction, coordinates: int = 1) -> int:
+        return int(self.distribution.error_bound(confidence=confidence, coordinates=coordinates))
+
+    def log_survival(self, t: npt.ArrayLike) -> Floats:
+        """ln Pr[X >= t] in grid steps: for intervals, no privacy rests on it."""
+        rate, at = float(self.distribution.rate), np.asarray(t, dtype=np.float64)
+        above = -rate * at - np.log1p(np.exp(-rate))
+        below = np.log1p(-np.exp(rate * (np.minimum(at, 0) - 1)) / (1 + np.exp(-rate)))
+        return np.asarray(np.where(at >= 1, above, below))
+
+    def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
+        return self.release(values, source=source).values
+
+    @classmethod
+    def pivot(cls, noises: Sequence[Laplace]) -> Pivot:
+        """By the tail of the continuous sum, so that no quantile is computed; each draw is moved a little from it."""
+        scales = [float(n.distribution.noise_scale) for n in noises]
+        moves = [laplace_move(s) for s in scales]
+
+        def margin(weights: Sequence[Floats], value: Floats, confidence: float) -> Floats:
+            moved = sum(m * w for m, w in zip(moves, weights, strict=True))
+            each = np.stack([s * w for s, w in zip(scales, weights, strict=True)])
+            tail = laplace_log_tail(apart(each), np.maximum(np.abs(value) - moved, 0.0))
+            return np.asarray(tail - math.log1p(-confidence))
+
+        return margin
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
         """The least grid value t with Pr[|X| <= t] >= confidence: Pr[|X| >= k] = 2 q^k / (1 + q)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -80,6 +81,21 @@ class PartitionSelection(Mechanism):
     @abstractmethod
     def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
         """Who is kept, and the noise of the supports."""
+
+    @property
+    @abstractmethod
+    def noise_tail(self) -> tuple[Callable[[Any], Any], int, int]:
+        """ln Pr[noise >= t], the threshold, and how far the noise reaches: for intervals of supports."""
+
+    @property
+    def exact_epsilon(self) -> None:
+        """Naming an unknown key has no pure epsilon."""
+        return None
+
+    @property
+    def exact_rho(self) -> None:
+        """And no rho."""
+        return None
 
     @abstractmethod
     def error_quantile(self, confidence: Exact = 0.95) -> float:
@@ -179,6 +195,22 @@ class OptimalSelection(PartitionSelection):
     @property
     def bound(self) -> Approximate:
         return Approximate(epsilon=up(epsilon_parameter(self.epsilon)), delta=up(selection_delta(self.delta)))
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("partition-selection",)
+
+    @property
+    def noise_tail(self) -> tuple[Callable[[Any], Any], int, int]:
+        law = self.distribution
+        table = np.log(np.array([float(Fraction(r, law.reached[-1])) for r in law.reached]))
+
+        def survival(t: Any) -> Any:
+            place = law.center - np.asarray(t)
+            inside = table[np.clip(place, 1, len(table)) - 1]
+            return np.where(place < 1, -np.inf, inside)
+
+        return survival, law.center, len(table) + 1
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

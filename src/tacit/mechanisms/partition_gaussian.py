@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
@@ -224,6 +225,21 @@ class GaussianSelection(PartitionSelection):
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
         return Approximate(epsilon=high, delta=delta)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("partition-threshold",)
+
+    @property
+    def noise_tail(self) -> tuple[Callable[[Any], Any], int, int]:
+        std = float(self.noise_std)
+
+        def normal(t: Any) -> Any:
+            from scipy.special import log_ndtr
+
+            return log_ndtr(-(np.asarray(t) - 0.5) / std)
+
+        return normal, self.threshold, int(12 * std) + 2
 
     @property
     def event(self) -> Event:

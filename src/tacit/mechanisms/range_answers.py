@@ -14,17 +14,17 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.integers import integer_array
-from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rationals import Exact
 from tacit.guarantees import Bound
-from tacit.mechanisms.base import confidence_level
+from tacit.mechanisms.base import confidence_level, rho_of_epsilon
 from tacit.mechanisms.budgets import Budget
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.part_noise import Floats
 from tacit.mechanisms.ranges import BRANCHINGS, RangeTree
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
-from tacit.mechanisms.sensitivity import L2
 from tacit.mechanisms.spreads import laplace_factor, normal_factor
 from tacit.mechanisms.strategies import variance_of
-from tacit.mechanisms.tables import Floats, ReleasedTables, TableMechanism, mean_factor
+from tacit.mechanisms.tables import ReleasedTables, TableMechanism, mean_factor
 from tacit.noise.source import Source, default_source
 
 __all__ = ["RangeAnswers", "best_trees"]
@@ -77,24 +77,28 @@ class RangeAnswers(TableMechanism):
         return tuple(m.event for m in self._mechanisms)
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        found = self._mechanisms[0].theorems
+        if len(self._mechanisms) == 1:
+            return found
+        return (*found, "linear-strategies", "compose-gdp" if self.gaussian else "compose-pure")
+
+    @property
+    def exact_epsilon(self) -> Fraction | None:
+        """Summed over the levels of a tree."""
+        each = [m.exact_epsilon for m in self._mechanisms]
+        return None if None in each else sum((e for e in each if e is not None), Fraction(0))
+
+    @property
+    def exact_rho(self) -> Fraction:
+        if self.exact_epsilon is not None:
+            return rho_of_epsilon(self.exact_epsilon)
+        return sum((m.exact_rho or Fraction(0) for m in self._mechanisms), Fraction(0))
+
+    @property
     def gaussian(self) -> bool:
         """Is the noise Gaussian?"""
         return isinstance(self._mechanisms[0], RoundedGaussian)
-
-    @property
-    def level(self) -> Fraction:
-        """The exact epsilon of Laplace noise, or the exact squared mu of Gaussian noise: sums over the levels."""
-        total = Fraction(0)
-        for m in self._mechanisms:
-            if isinstance(m, Laplace):
-                total += Fraction(m.sensitivity.steps(m.step)) / Fraction(m.distribution.noise_scale)
-            else:
-                assert isinstance(m.sensitivity, L2)
-                total += (
-                    Fraction(m.sensitivity.squared_steps(m.step))
-                    / exact_parameter("noise_std", m.noise_std) ** 2
-                )
-        return total
 
     @property
     def noise_distribution(self) -> dict[str, Any]:
@@ -124,9 +128,7 @@ class RangeAnswers(TableMechanism):
         if isinstance(self.noise, RangeTree):
             return self.noise.range_spreads(self.ranges)
         lengths = (self.ranges[:, 1] - self.ranges[:, 0] + 1).astype(np.float64)
-        std = float(self.noise.noise_std)
-        each = std**2 + 1 / 12 if isinstance(self.noise, RoundedGaussian) else std**2
-        return lengths * each, lengths, lengths
+        return lengths * self.noise.variance, lengths, lengths
 
     def _lumps(self) -> float:
         """Coarse noise is lumpy: the variance of its continuous counterpart, whose tail is above it, over its own."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +110,9 @@ class SparseHistogram(Mechanism):
     noise's: in L1 2 under replace-one and 1 under add-or-remove, times the rows of a unit. Theorem `sparse-histogram`.
     Source: Hall 2012, eq. (2.3), (2.4); Cormode, Procopiuc, Srivastava, Tran 2012.
     """
+
+    threshold_is_fixed: ClassVar[bool] = False
+    """What is published is chosen after the noise."""
 
     noise: Laplace | Gaussian
     domain: int
@@ -230,6 +233,29 @@ class SparseHistogram(Mechanism):
     def event(self) -> Event:
         """The noise's own event: all cells were noised, whether or not they were visited."""
         return self.noise.event
+
+    @property
+    def exact_epsilon(self) -> Fraction | None:
+        return self.noise.exact_epsilon
+
+    @property
+    def exact_rho(self) -> Fraction | None:
+        return self.noise.exact_rho
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        chosen = "false-discovery" if self.exact_epsilon is None else "estimated-risk"
+        return ("sparse-histogram", self.noise.theorems[0], chosen)
+
+    def published(
+        self, keys: npt.ArrayLike, counts: npt.ArrayLike, *, false_share: Exact, source: Source | None = None
+    ) -> tuple[Keys, Integers, int]:
+        """Cells that stand out, their counts and the threshold, chosen after the noise: by an estimate of the risk for
+        Laplace noise, by the expected share of false cells for Gaussian noise."""
+        released = self.release(keys, counts, source=source)
+        pure = self.exact_epsilon is not None
+        table = released.by_estimated_risk() if pure else released.by_false_discovery(false_share)
+        return table.keys, table.values, table.threshold
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

@@ -7,17 +7,31 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoxSum", "laplace_factor", "normal_factor", "radial_quantile"]
+__all__ = [
+    "BoxSum",
+    "apart",
+    "gaussian_pivot",
+    "laplace_factor",
+    "laplace_log_tail",
+    "laplace_move",
+    "normal_factor",
+    "normal_quantile",
+    "radial_quantile",
+]
 
 Floats = npt.NDArray[np.float64]
 
 GRID = 128
 NODES = 400
 SHAPES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
+SAFE = 1 + 1e-12
+"""Quantiles of the normal law are correct to about 1e-15; this covers it, and no privacy rests on it."""
+APART = 1e-3
 MOST_BOXES = 24
 """Of more boxes than these those that have less than this part of the variance are taken together for normal."""
 
@@ -127,3 +141,47 @@ def _laplace(terms: int, miss: float) -> float:
         t = (low + high) / 2
         low, high = (t, high) if float((weights * 2 * ndtr(-t / spread)).sum()) > miss else (low, t)
     return high
+
+
+# --- weighted sums, many cells at once: what exact intervals of ratios need (theorem `pivot-intervals`) -------
+def normal_quantile(confidence: float, coordinates: int = 1) -> float:
+    """z with (2 Phi(z) - 1)^coordinates = confidence, rounded up."""
+    miss = -math.expm1(math.log(confidence) / coordinates) if coordinates > 1 else 1 - confidence
+    return -NormalDist().inv_cdf(miss / 2) * SAFE
+
+
+def laplace_move(noise_scale: float) -> float:
+    """How far a discrete Laplace draw lies from the continuous one it is made of: 1 - b ln(2 / (1 + e^(-1/b)))."""
+    return 1.0 + noise_scale * math.log1p(math.expm1(-1.0 / noise_scale) / 2)
+
+
+def laplace_log_tail(scales: Floats, t: Floats) -> Floats:
+    """log Pr[|sum of independent Laplace| > t]; a row of `scales` for each summand, all distinct, falling (`apart`).
+
+    Relative to the widest summand's e^(-t/s), so that it stays a slope however far out it is asked.
+    """
+    squares, rate = scales * scales, t / scales[0]
+    total = np.zeros_like(t)
+    for i, square in enumerate(squares):
+        weight = np.exp(rate - t / scales[i]) if i else np.ones_like(t)
+        for j, other in enumerate(squares):
+            if j != i:
+                weight *= square / (square - other)
+        total += weight
+    return np.asarray(np.log(np.maximum(total, 1e-300)) - rate)
+
+
+def apart(scales: Floats) -> Floats:
+    """The scales in falling order, moved apart upwards: the tail can only grow, and the formula stays stable."""
+    ordered = np.sort(scales, axis=0)
+    tiny = ordered[-1] * 1e-6
+    ordered[0] = np.maximum(ordered[0], tiny)
+    for i in range(1, len(ordered)):
+        ordered[i] = np.maximum(ordered[i], ordered[i - 1] * (1 + APART))
+    return ordered[::-1].copy()
+
+
+def gaussian_pivot(stds: Floats, confidence: float) -> Floats:
+    """t with Pr[|T| > t] = 1 - confidence for independent normal noise of these standard deviations."""
+    stds = np.atleast_2d(np.asarray(stds, dtype=np.float64))
+    return np.asarray(normal_quantile(confidence) * np.sqrt((stds**2).sum(axis=0)))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import flint
 import numpy as np
@@ -88,6 +88,8 @@ class StableHistogram(Mechanism):
     at least the largest count a unit can have alone. Theorem `stability-threshold`.
     Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016.
     """
+
+    threshold_is_fixed: ClassVar[bool] = True
 
     noise: Laplace | Gaussian
     threshold: int
@@ -190,6 +192,27 @@ class StableHistogram(Mechanism):
         return events.ComposedEvent(
             events=(self.noise.event, events.ApproximateEvent(epsilon=0.0, delta=self.key_delta))
         )
+
+    @property
+    def exact_epsilon(self) -> None:
+        """An occupied cell may show: there is no pure epsilon."""
+        return None
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("stability-threshold",)
+
+    def published(
+        self,
+        keys: npt.NDArray[Any],
+        counts: npt.NDArray[Any],
+        *,
+        false_share: Exact,
+        source: Source | None = None,
+    ) -> tuple[npt.NDArray[Any], Integers, int]:
+        """Cells above the threshold, which is fixed in advance, and their counts."""
+        kept = self.release(counts, source=source)
+        return keys[kept.positions], kept.values, self.threshold
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,6 +23,7 @@ from tacit.mechanisms.base import (
     one_value,
     shown,
 )
+from tacit.mechanisms.part_noise import CellNoise
 from tacit.mechanisms.sensitivity import L1, CountSensitivity, need
 from tacit.noise import DiscreteStaircase, grid_spacing
 from tacit.noise.source import Source
@@ -30,7 +32,7 @@ __all__ = ["Staircase"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staircase(AdditiveMechanism):
+class Staircase(AdditiveMechanism, CellNoise):
     """Noise that is flat on steps as wide as the sensitivity and falls by e^-epsilon from step to step.
 
     Guarantee: Pure(epsilon), reached at every edge of a step. Among noises added to one number it has the least
@@ -82,6 +84,24 @@ class Staircase(AdditiveMechanism):
             "exact": True,
         }
 
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("staircase-mechanism",)
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        return epsilon_parameter(self.epsilon)
+
+    def stated(self, parts: Sequence[str]) -> dict[str, Any]:
+        return {
+            "parts": list(parts),
+            "distribution": "staircase",
+            "epsilon": shown(self.exact_epsilon),
+            "plateau_steps": str(self.distribution.plateau),
+            "sensitivity": {"norm": "L1", "steps": self.sensitivity.steps(self.step)},
+            "exact": True,
+        }
+
     def _checked(self, values: npt.ArrayLike) -> Integers:
         return one_value(values, "staircase")
 
@@ -91,6 +111,20 @@ class Staircase(AdditiveMechanism):
     def expected_error(self) -> float:
         """E |X|, a sum of two geometric series."""
         return in_units(Fraction(self.distribution.mean_absolute) * (1 + Fraction(1, 1 << 50)), self.step)
+
+    @property
+    def variance(self) -> float:
+        """That of Laplace noise, which for one number is as good a weight as its own."""
+        return 2.0 * float(Fraction(self.sensitivity.steps(self.step)) / self.exact_epsilon) ** 2
+
+    def step_error(self) -> float:
+        return self.expected_error() / float(self.step)
+
+    def steps_within(self, confidence: Fraction, coordinates: int = 1) -> int:
+        return int(self.distribution.error_bound(confidence=confidence, coordinates=coordinates))
+
+    def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
+        return self.release(values, source=source).values
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
         """The least grid value t with Pr[|X| <= t] >= confidence."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,9 +23,10 @@ from tacit.exact.checks import flag, members, settle, whole
 from tacit.exact.integers import Integers, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import Bound
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter
+from tacit.mechanisms.base import confidence_level, epsilon_parameter, rho_of_epsilon
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.part_noise import Floats, PartNoise
 from tacit.mechanisms.polytope import RangeNorm
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.shapes import Gauge
@@ -35,7 +36,6 @@ from tacit.noise.source import Source, default_source
 
 __all__ = ["CellSums", "ReleasedTables", "ShapedTables", "TableMechanism"]
 
-Floats = npt.NDArray[np.float64]
 MOST_SHAPED = 1024
 
 
@@ -47,7 +47,7 @@ class ReleasedTables:
     publishable: bool
 
 
-class TableMechanism(Mechanism):
+class TableMechanism(PartNoise):
     """Counts of several tables in, noisy counts out, with the errors of every cell."""
 
     __slots__ = ()
@@ -66,9 +66,36 @@ class TableMechanism(Mechanism):
         return found
 
     @property
-    def events(self) -> tuple[Event, ...]:
-        """All that is run."""
-        return (self.event,)
+    def theorems(self) -> tuple[str, ...]:
+        """Those of the noise."""
+        found: tuple[str, ...] = self.noise.theorems
+        return found
+
+    @property
+    def exact_epsilon(self) -> Fraction | None:
+        found: Fraction | None = self.noise.exact_epsilon
+        return found
+
+    @property
+    def exact_rho(self) -> Fraction | None:
+        found: Fraction | None = self.noise.exact_rho
+        return found
+
+    def release_parts(
+        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
+    ) -> list[Integers]:
+        """By default noise on the cells, of which the parts are sums."""
+        return list(self.release(cells(), source=source).values)
+
+    def half_widths(self, parts: int, confidence: Fraction, *, coordinates: int = 1) -> list[Floats]:
+        """Several cells at once by adding up the misses."""
+        return self.error_quantiles(1 - (1 - confidence) / coordinates)
+
+    def mean_errors(self, parts: int) -> list[float]:
+        return self.mean_sizes()
+
+    def mean_variances(self, parts: int) -> list[float]:
+        return self.variances()
 
     @abstractmethod
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
@@ -179,8 +206,26 @@ class ShapedTables(TableMechanism):
         return f"the number of rows and {self.coordinates - 1} counts"
 
     @property
+    def exact_epsilon(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("k-norm",) if self.replaced else ("polytope-noise",)
+
+    @property
+    def exact_rho(self) -> Fraction:
+        return rho_of_epsilon(self.epsilon)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {**self.noise.noise_distribution, "on": self.on, "tables": list(self.sizes)}
+
+    def release_parts(
+        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
+    ) -> list[Integers]:
+        """Noise on the tables themselves."""
+        return list(self.release(parts, source=source).values)
 
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
@@ -302,14 +347,8 @@ class CellSums(TableMechanism):
         """How many cells each count adds up."""
         return [np.bincount(to[to >= 0]) for to in self.sums]
 
-    @property
-    def _variance(self) -> float:
-        if isinstance(self.noise, RoundedGaussian):
-            return float(self.noise.noise_std) ** 2 + 1 / 12
-        return self.noise.noise_std**2
-
     def mean_sizes(self) -> list[float]:
-        std = math.sqrt(self._variance)
+        std = math.sqrt(self.noise.variance)
         out = []
         for terms in self._terms():
             if isinstance(self.noise, RoundedGaussian):
@@ -319,11 +358,11 @@ class CellSums(TableMechanism):
         return out
 
     def variances(self) -> list[float]:
-        return [float(terms.mean()) * self._variance for terms in self._terms()]
+        return [float(terms.mean()) * self.noise.variance for terms in self._terms()]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
         """Of sums of k alike variables; half a step for the grid."""
-        miss, std = float(1 - confidence_level(confidence)), math.sqrt(self._variance)
+        miss, std = float(1 - confidence_level(confidence)), math.sqrt(self.noise.variance)
         out = []
         for terms in self._terms():
             each, place = np.unique(terms, return_inverse=True)

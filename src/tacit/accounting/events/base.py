@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -10,10 +11,10 @@ from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import settle
-from tacit.guarantees import Concentrated, Pure, convert
+from tacit.guarantees import Concentrated, GaussianDP, Profile, Pure, convert
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
-from tacit.pld import Pair
+from tacit.pld import Pair, Product
 
 __all__ = ["DEEPEST", "ComposedEvent", "Event", "RepeatedEvent", "SimpleEvent", "both_orders", "flatten"]
 
@@ -59,9 +60,29 @@ class SimpleEvent(Event):
         epsilon = self.pure()
         return None if epsilon is None else convert(Pure(epsilon=epsilon), Concentrated).rho
 
+    def approximate(self) -> tuple[float, float] | None:
+        """An epsilon with its delta, where it is stated with one: its own, or the pure epsilon with 0."""
+        epsilon = self.pure()
+        return None if epsilon is None else (epsilon, 0.0)
+
     def gaussian_squared(self) -> Fraction | None:
         """mu^2, rounded up, where it is exactly Gaussian noise (Gaussian DP)."""
         return None
+
+    def mu_squared(self) -> Fraction | None:
+        """A mu^2 that holds, where there is one: its own, or that of its pure epsilon (`pure-to-gdp`)."""
+        own, epsilon = self.gaussian_squared(), self.pure()
+        if own is not None or epsilon is None:
+            return own
+        return Fraction(convert(Pure(epsilon=epsilon), GaussianDP).mu) ** 2
+
+    def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
+        """The Rényi divergence at this order, the larger of both orders of neighbours; None where it is infinite."""
+        pairs = self.pairs(neighbours)
+        if pairs is None:
+            return 0.0
+        found = Profile(directions=tuple(dict.fromkeys(Product.of(pair) for pair in pairs))).renyi(order)
+        return found if math.isfinite(found) else None
 
 
 def both_orders(pair: Pair) -> tuple[Pair, Pair]:

@@ -237,6 +237,10 @@ class ApproximateEvent(SimpleEvent):
         """Its epsilon where delta = 0."""
         return self.epsilon if self.delta == 0 else None
 
+    def approximate(self) -> tuple[float, float]:
+        """What it states."""
+        return self.epsilon, self.delta
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedEvent(SimpleEvent):

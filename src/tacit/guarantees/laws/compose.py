@@ -14,14 +14,14 @@ be chosen adaptively too is a matter for filters, not for this room.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import probability, text
-from tacit.exact.rounding import sum_up, up
+from tacit.exact.rounding import up
 from tacit.guarantees.arguments import how_many
 from tacit.guarantees.bounds import (
     Approximate,
@@ -35,6 +35,16 @@ from tacit.guarantees.bounds import (
 )
 from tacit.guarantees.laws.convert import convert
 from tacit.guarantees.laws.registry import LAWS, law
+from tacit.guarantees.running_sum import (
+    APPROXIMATE,
+    CONCENTRATED,
+    GAUSSIAN,
+    PURE,
+    Amounts,
+    Currency,
+    Divergences,
+    summed,
+)
 
 if TYPE_CHECKING:
     from flint import arb
@@ -67,21 +77,20 @@ def join(*kinds: type[Bound]) -> type[Bound]:
 @law("compose-pure", operation="compose")
 def compose_pure(parts: Weighted) -> Pure:
     """Epsilons add."""
-    return Pure(epsilon=_sum(parts, lambda b: float(b.epsilon)))
+    return PURE.bound(_total(PURE, parts))
 
 
 @law("compose-pointwise", operation="compose")
 def compose_pointwise(parts: Weighted) -> Pointwise:
     """Epsilons add; delta = 1 - prod(1 - delta_i)."""
-    epsilon = _sum(parts, lambda b: float(b.epsilon))
-    return _reported(Pointwise, epsilon, upper(lambda: 1 - _survival(parts)))
+    return _reported(Pointwise, _epsilon(parts), upper(lambda: 1 - _survival(parts)))
 
 
 @law("compose-approximate-basic", operation="compose")
 def compose_approximate(parts: Weighted) -> Approximate:
     """Epsilons add and deltas add."""
-    epsilon = _sum(parts, lambda b: float(b.epsilon))
-    return _reported(Approximate, epsilon, _sum(parts, lambda b: float(b.delta)))
+    delta = _total(APPROXIMATE, parts)["delta"]
+    return _reported(Approximate, _epsilon(parts), math.inf if delta is None else up(delta))
 
 
 @law("compose-approximate-advanced", operation="compose")
@@ -91,7 +100,7 @@ def compose_advanced(parts: Weighted, *, slack: float) -> Approximate:
     epsilon = sum e_i tanh(e_i/2) + sqrt(2 ln(1/slack) sum e_i^2), delta = 1 - (1-slack) prod(1-delta_i).
     """
     s = probability("slack", slack, below_one=True)
-    basic = _sum(parts, lambda b: float(b.epsilon))
+    basic = _epsilon(parts)
     delta = upper(lambda: 1 - (1 - ball(s)) * _survival(parts))
     if s == 0:
         return _reported(Approximate, basic, delta)
@@ -118,14 +127,13 @@ def compose_optimal(parts: Weighted) -> Profile:
 @law("compose-gdp", operation="compose")
 def compose_gaussian(parts: Weighted) -> GaussianDP:
     """mu = sqrt(sum mu_i^2)."""
-    square = sum((n * Fraction(b.mu) ** 2 for b, n in parts), Fraction(0))
-    return GaussianDP(mu=upper(lambda: ball(square).sqrt()))
+    return GAUSSIAN.bound(_total(GAUSSIAN, parts))
 
 
 @law("compose-zcdp", operation="compose")
 def compose_concentrated(parts: Weighted) -> Concentrated:
     """Rhos add."""
-    return Concentrated(rho=_sum(parts, lambda b: b.rho))
+    return CONCENTRATED.bound(_total(CONCENTRATED, parts))
 
 
 @law("compose-renyi", operation="compose")
@@ -133,13 +141,8 @@ def compose_renyi(parts: Weighted) -> Renyi:
     """Divergences add at each order; orders are those that any part lists and all parts know."""
     curves = [b for b, _ in parts if isinstance(b, Renyi)]
     top = min(c.orders[-1] for c in curves)
-    orders = sorted({a for c in curves for a in c.orders if a <= top})
-    sums = [sum_up([Fraction(e) * n if math.isfinite(e) else e for e, n in _at(parts, a)]) for a in orders]
-    return Renyi(orders=tuple(orders), epsilons=tuple(sums))
-
-
-def _at(parts: Weighted, order: float) -> list[tuple[float, int]]:
-    return [(b.renyi(order), n) for b, n in parts]
+    currency = Divergences(tuple(sorted({a for c in curves for a in c.orders if a <= top})))
+    return currency.bound(_total(currency, parts))
 
 
 @law("compose-profile", operation="compose")
@@ -217,15 +220,13 @@ def repeat_bound(
     return compose_bounds([(bound, how_many("times", times))], law=law, slack=slack)
 
 
-def _sum(parts: Weighted, value: Callable[[Any], float]) -> float:
-    """sum of times * value, exact inside, rounded up once; infinity absorbs."""
-    terms: list[Fraction] = []
-    for bound, times in parts:
-        term = value(bound)
-        if math.isinf(term):
-            return math.inf
-        terms.append(Fraction(term) * times)
-    return sum_up(terms)
+def _total(currency: Currency, parts: Weighted) -> Amounts:
+    """sum of times * numbers, exact."""
+    return summed(currency, [(currency.of_bound(bound), times) for bound, times in parts])
+
+
+def _epsilon(parts: Weighted) -> float:
+    return float(PURE.bound(_total(PURE, parts)).epsilon)
 
 
 def _survival(parts: Weighted) -> arb:

@@ -1,0 +1,329 @@
+"""The one running sum: what adds up under each kind of bound, exactly, and the bound that a sum is.
+
+    kind            what adds up                     theorem
+    pure            epsilon                          compose-pure
+    approximate     epsilon, and delta               compose-approximate-basic
+    concentrated    rho                              compose-zcdp
+    gaussian        mu^2                             compose-gdp
+    renyi           the divergence at each order     compose-renyi
+
+Composition of bounds, accountants, filters, the ledger and the price of a plan all add up here. Sums are exact
+rationals; they are rounded once, where they are read as a bound: up for what was spent, down for what is left.
+The same sums are valid running totals when parameters are chosen as one goes (see tacit.accounting.filters).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+from tacit.errors import NoLaw
+from tacit.exact.rounding import down, up
+from tacit.guarantees.bounds import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi
+from tacit.guarantees.units import Neighbours
+
+__all__ = [
+    "APPROXIMATE",
+    "CONCENTRATED",
+    "GAUSSIAN",
+    "NOTHING",
+    "PURE",
+    "Amounts",
+    "Currency",
+    "Described",
+    "Divergences",
+    "added",
+    "currency_of",
+    "exceeds",
+    "rest",
+    "root",
+    "summed",
+]
+
+Amounts = dict[str, Fraction | None]
+"""Numbers that add up, by name; None is infinity."""
+
+Rounded = Callable[[Any], float]
+
+SUM_BITS = 4096
+"""A running sum whose denominator is longer is rounded up to this many binary places: fractions of ever new
+denominators would make each sum longer than the one before. Sums of floats and of decimals never come near."""
+
+NOTHING: Mapping[str, Fraction] = {}
+
+
+class Described(Protocol):
+    """What was run and says itself what it costs in each kind; None where no theorem gives it."""
+
+    def pure(self) -> float | Fraction | None:
+        """An epsilon that holds with delta = 0."""
+
+    def approximate(self) -> tuple[float | Fraction, float | Fraction] | None:
+        """An epsilon with its delta."""
+
+    def concentrated(self) -> float | Fraction | None:
+        """A rho."""
+
+    def mu_squared(self) -> Fraction | None:
+        """A squared mu."""
+
+    def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
+        """The Rényi divergence at this order."""
+
+
+class Currency(ABC):
+    """In what a sum is kept: its numbers by name, and the theorem by which they add."""
+
+    kind: ClassVar[str]
+    theorem: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The numbers that add up."""
+
+    @abstractmethod
+    def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        """The numbers of a bound of this kind; `exact` has those that a float only approximates."""
+
+    @abstractmethod
+    def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
+        """What a release adds, by its own description; None where it has no bound of this kind."""
+
+    @abstractmethod
+    def bound(self, amounts: Amounts, rounded: Rounded = up) -> Bound:
+        """The bound that a sum is."""
+
+    @abstractmethod
+    def told(self, amounts: Amounts) -> str:
+        """A sum in words."""
+
+    def zero(self) -> Amounts:
+        """Before anything was added."""
+        return dict.fromkeys(self.names, Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Epsilons(Currency):
+    kind: ClassVar[str] = "pure"
+    theorem: ClassVar[str] = "compose-pure"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("epsilon",)
+
+    def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        return {"epsilon": _number(bound, "epsilon", exact)}
+
+    def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
+        return _one("epsilon", release.pure())
+
+    def bound(self, amounts: Amounts, rounded: Rounded = up) -> Pure:
+        return Pure(epsilon=_float(amounts["epsilon"], rounded))
+
+    def told(self, amounts: Amounts) -> str:
+        return f"epsilon {_shown(amounts['epsilon'])}"
+
+
+@dataclass(frozen=True, slots=True)
+class _EpsilonsAndDeltas(Currency):
+    kind: ClassVar[str] = "approximate"
+    theorem: ClassVar[str] = "compose-approximate-basic"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("epsilon", "delta")
+
+    def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        delta = Fraction(0) if bound.kind == "pure" else _number(bound, "delta", exact)
+        return {"epsilon": _number(bound, "epsilon", exact), "delta": delta}
+
+    def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
+        found = release.approximate()
+        return None if found is None else {"epsilon": _finite(found[0]), "delta": _finite(found[1])}
+
+    def bound(self, amounts: Amounts, rounded: Rounded = up) -> Approximate:
+        epsilon, delta = (_float(amounts[name], rounded) for name in self.names)
+        if delta >= 1:
+            raise NoLaw(operation="the sum of the charges", reason="their deltas add up to 1 or more")
+        return Approximate(epsilon=epsilon, delta=delta)
+
+    def told(self, amounts: Amounts) -> str:
+        return f"epsilon {_shown(amounts['epsilon'])} and delta {_shown(amounts['delta'])}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rhos(Currency):
+    kind: ClassVar[str] = "concentrated"
+    theorem: ClassVar[str] = "compose-zcdp"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("rho",)
+
+    def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        return {"rho": _number(bound, "rho", exact)}
+
+    def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
+        return _one("rho", release.concentrated())
+
+    def bound(self, amounts: Amounts, rounded: Rounded = up) -> Concentrated:
+        return Concentrated(rho=_float(amounts["rho"], rounded))
+
+    def told(self, amounts: Amounts) -> str:
+        return f"rho {_shown(amounts['rho'])}"
+
+
+@dataclass(frozen=True, slots=True)
+class _SquaredMus(Currency):
+    kind: ClassVar[str] = "gaussian"
+    theorem: ClassVar[str] = "compose-gdp"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("mu squared",)
+
+    def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        mu = _number(bound, "mu", exact)
+        return {"mu squared": None if mu is None else mu * mu}
+
+    def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
+        return _one("mu squared", release.mu_squared())
+
+    def bound(self, amounts: Amounts, rounded: Rounded = up) -> GaussianDP:
+        square = amounts["mu squared"]
+        return GaussianDP(mu=math.inf if square is None else root(square, rounded))
+
+    def told(self, amounts: Amounts) -> str:
+        square = amounts["mu squared"]
+        return f"mu {math.inf if square is None else root(square, up):.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Divergences(Currency):
+    """Rényi divergences at orders that were fixed before anything was run; each order is a sum of its own."""
+
+    kind: ClassVar[str] = "renyi"
+    theorem: ClassVar[str] = "compose-renyi"
+
+    orders: tuple[float, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"epsilon at order {a:g}" for a in self.orders)
+
+    def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        listed = getattr(bound, "orders", None) == self.orders
+        values = getattr(bound, "epsilons", ()) if listed else [bound.renyi(a) for a in self.orders]
+        return {name: _finite(value) for name, value in zip(self.names, values, strict=True)}
+
+    def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
+        values = [release.renyi(a, neighbours=neighbours) for a in self.orders]
+        if any(v is None for v in values):
+            return None
+        return {name: _finite(v) for name, v in zip(self.names, values, strict=True) if v is not None}
+
+    def bound(self, amounts: Amounts, rounded: Rounded = up) -> Renyi:
+        return Renyi(orders=self.orders, epsilons=tuple(_float(v, rounded) for v in amounts.values()))
+
+    def told(self, amounts: Amounts) -> str:
+        sums = zip(amounts.values(), self.orders, strict=True)
+        return ", ".join(f"divergence {_shown(v)} at order {a:g}" for v, a in sums)
+
+
+PURE, APPROXIMATE, CONCENTRATED, GAUSSIAN = _Epsilons(), _EpsilonsAndDeltas(), _Rhos(), _SquaredMus()
+_BY_KIND: dict[str, Currency] = {c.kind: c for c in (PURE, APPROXIMATE, CONCENTRATED, GAUSSIAN)}
+
+
+def currency_of(bound: Bound) -> Currency | None:
+    """The sum in this bound's own terms; None for a kind that has no running sum (a curve)."""
+    orders = getattr(bound, "orders", None)
+    return Divergences(orders) if bound.kind == Divergences.kind and orders else _BY_KIND.get(bound.kind)
+
+
+def added(total: Amounts, more: Amounts) -> Amounts:
+    """A running sum with one addend more."""
+    return {name: _plus(value, more[name]) for name, value in total.items()}
+
+
+def _plus(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+    if one is None or other is None:
+        return None
+    total = one + other
+    if total.denominator.bit_length() <= SUM_BITS:
+        return total
+    return Fraction(-(-total.numerator * 2**SUM_BITS // total.denominator), 2**SUM_BITS)
+
+
+def summed(currency: Currency, parts: Iterable[tuple[Amounts, int]]) -> Amounts:
+    """The exact sum of addends, each so many times.
+
+    Numerators are added up by denominator first: charges of a plan's few prices are many, fractions slow.
+    """
+    held: dict[str, dict[int, int]] = {name: {} for name in currency.names}
+    endless: set[str] = set()
+    for amounts, times in parts:
+        for name, value in amounts.items():
+            if value is None:
+                endless.add(name)
+                continue
+            below = held[name]
+            below[value.denominator] = below.get(value.denominator, 0) + value.numerator * times
+    return {
+        name: None if name in endless else sum((Fraction(n, d) for d, n in below.items()), Fraction(0))
+        for name, below in held.items()
+    }
+
+
+def exceeds(total: Amounts, ceiling: Amounts) -> bool:
+    """Does any sum pass its ceiling?"""
+    for name, top in ceiling.items():
+        done = total[name]
+        if top is not None and (done is None or done > top):
+            return True
+    return False
+
+
+def rest(total: Amounts, ceiling: Amounts) -> Amounts:
+    """What a next addend may be at most; nothing is left where any sum passes its ceiling."""
+    over = exceeds(total, ceiling)
+    return {
+        name: Fraction(0) if over else None if top is None else top - (total[name] or 0)
+        for name, top in ceiling.items()
+    }
+
+
+def root(square: Fraction, rounded: Rounded = up) -> float:
+    """The square root of a rational as a float, in the direction of `rounded`."""
+    if square == 0:
+        return 0.0
+    # Scaled so that the integer root has more than 64 bits; its error is then far below one float.
+    shift = max(0, 80 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2)
+    whole = math.isqrt(square.numerator * 4**shift // square.denominator)
+    exact = Fraction(whole, 2**shift) ** 2 == square
+    found = Fraction(whole if exact or rounded is down else whole + 1, 2**shift)
+    return rounded(found)
+
+
+def _one(name: str, value: float | Fraction | None) -> Amounts | None:
+    return None if value is None else {name: _finite(value)}
+
+
+def _number(bound: Bound, name: str, exact: Mapping[str, Fraction]) -> Fraction | None:
+    return exact[name] if name in exact else _finite(float(getattr(bound, name)))
+
+
+def _finite(value: float | Fraction) -> Fraction | None:
+    return None if value == math.inf else Fraction(value)
+
+
+def _float(value: Fraction | None, rounded: Rounded) -> float:
+    return math.inf if value is None else rounded(value)
+
+
+def _shown(value: Fraction | None) -> str:
+    return "inf" if value is None else f"{float(value):.4g}"
