@@ -27,7 +27,14 @@ from tacit.sources import Schema, category, flag, integer, number
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "tacit"
 FILES = sorted(SOURCE.rglob("*.py"))
-CURATOR = sorted((SOURCE / "curator").glob("*.py"))
+CURATOR = sorted(
+    [
+        *(SOURCE / "curator").glob("*.py"),
+        *(p for p in (SOURCE / "mechanisms").glob("*.py") if "def theorems(" in p.read_text()),
+        SOURCE / "guarantees" / "running_sum.py",
+    ]
+)
+"""What the curator says, and what its mechanisms and sums say for it."""
 
 WIDE = [f"answer {i}" for i in range(40)]
 SCHEMA = Schema(

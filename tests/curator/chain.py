@@ -162,6 +162,9 @@ def losses(planned: Any, unit: str, name: str) -> Iterator[Loss]:
             assert [(d.kind, d.scale) for d in runs[i]] == [(d.kind, d.scale) for d in runs[j]]
             for one, two in zip(runs[i], runs[j], strict=True):
                 difference = np.ravel(one.true) - np.ravel(two.true)
+                if one.kind == "staircase":
+                    loss.stairs(difference, one.law)
+                    continue
                 noised = {"laplace": loss.laplace, "gaussian": loss.gaussian}
                 noised.get(one.kind, functools.partial(loss.shaped, one.kind))(difference, one.scale)
         yield loss

@@ -21,7 +21,14 @@ from tacit.accounting import account, events
 from tacit.mechanisms import base, cumulative_gaussian, partition_gaussian, shaped, sparse, stability
 from tacit.mechanisms.partition_distribution import KeyDistribution
 from tacit.mechanisms.polytope import _Range
-from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector, KNormVector, LinfBall
+from tacit.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    GaussianVector,
+    KNormVector,
+    LinfBall,
+)
 
 ADDING = (base, cumulative_gaussian, partition_gaussian, shaped, sparse, stability)
 
@@ -41,7 +48,9 @@ class Draw:
 
     @property
     def scale(self) -> Fraction:
-        """The noise scale or standard deviation, exactly."""
+        """The noise scale or standard deviation, exactly; of a staircase its step over its epsilon."""
+        if self.kind == "staircase":
+            return Fraction(self.law.sensitivity) / Fraction(self.law.epsilon)
         return Fraction(self.law.noise_std if "gaussian" in self.kind else self.law.noise_scale)
 
 
@@ -55,6 +64,7 @@ def watched() -> Iterator[list[Draw]]:
             ("gaussian", GaussianVector, "sample"), ("keys", KeyDistribution, "draw"),
             ("names", KeyDistribution, "below"),
             ("range norm", _Range, "sample"), ("cube", KNormVector, "sample"),
+            ("staircase", DiscreteStaircase, "sample"),
         ):  # fmt: skip
             patch.setattr(law, name, _watch(getattr(law, name), kind, found))
         for module in ADDING:
@@ -75,7 +85,7 @@ def _added(add: Any, found: list[Draw]) -> Any:
     def adding(values: Any, noise: Any) -> Any:
         out = add(values, noise)
         last = found[-1]
-        if last.kind in ("laplace", "gaussian", "discrete gaussian", "range norm", "cube"):
+        if last.kind in ("laplace", "gaussian", "discrete gaussian", "range norm", "cube", "staircase"):
             # What is added is the last draw, all of it, once.
             assert last.true is None, "a draw was added twice"
             assert np.array_equal(np.ravel(noise), np.ravel(last.values)), (
@@ -105,6 +115,12 @@ class Loss:
         steps = sum(abs(int(x)) for x in np.ravel(difference))
         if steps:
             self.pure.append((steps / scale, steps if curve else 0))
+
+    def stairs(self, difference: Any, law: Any) -> None:
+        """It falls by e^-epsilon from one step to the next: a move costs epsilon for every step that it begins."""
+        (moved,) = (abs(int(x)) for x in np.ravel(difference))
+        if moved:
+            self.pure.append((-(-moved // law.sensitivity) * Fraction(law.epsilon), 0))
 
     def gaussian(self, difference: Any, std: Fraction) -> None:
         self.mu_squared += sum(int(x) ** 2 for x in np.ravel(difference)) / std**2
@@ -181,12 +197,27 @@ class Loss:
         assert not self.pairs
         assert not self.shown
         out = order * float(self.mu_squared) / 2
-        for e, _ in self.pure:
+        for e, steps in self.pure:
+            if steps:
+                out += lattice_renyi(float(e) / steps, steps, order)
+                continue
             p = 1 / (1 + math.exp(-float(e)))
             out += math.log(p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)) / (
                 order - 1
             )
         return out
+
+
+@functools.lru_cache(maxsize=4096)
+def lattice_renyi(rate: float, steps: int, order: float) -> float:
+    """Of discrete Laplace noise that moves by so many steps: ln sum_k p(k)^a p(k - steps)^(1 - a) / (a - 1), summed."""
+    reach = steps + math.ceil(45 / rate) + 1
+    k = np.arange(-reach, reach + steps + 1, dtype=float)
+    far = np.abs(k), np.abs(k - steps)
+    log_mass = math.log(-math.expm1(-rate)) - math.log1p(math.exp(-rate))
+    terms = log_mass - rate * (order * far[0] + (1 - order) * far[1])
+    top = float(terms.max())
+    return (top + math.log(float(np.exp(terms - top).sum()))) / (order - 1)
 
 
 def _phi(x: float) -> float:

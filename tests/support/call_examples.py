@@ -246,6 +246,7 @@ NAMED: dict[str, dict[str, Any]] = {
     "PolytopeNorm.for_epsilon": {**_ONE, "points": [(1, 0), (0, 1)], "times": 1},
     "RangeNorm.for_epsilon": {**_ONE, "dimension": 2, "times": 1},
     "RangeTree.plan": {"cells": 4, "epsilon": 1, "delta": 1e-6, "branching": 2, "rows": 1, "absent": False},
+    "RoundedGaussian.for_mu_squared": {"mu_squared": 0.5, "squared_steps": 2, "dimension": 2},
     "RoundedGaussian.for_target": {**_TWO, "sensitivity": L2(1), "dimension": 2},
     "ShapedTables.for_epsilon": {
         "epsilon": 1, "sizes": (2, 3), "times": 1, "replaced": True, "complete": True, "fixed": False

@@ -28,6 +28,8 @@ Candidates = Callable[[Price], Mapping[str, Treatment]]
 
 CHEAPER = 0.999
 """How much of the least cost so far another mechanism may have at most, to be taken."""
+CLEARLY = 0.95
+"""The same for staircase noise, whose event is its epsilon and no more: it composes worse than Laplace noise."""
 ROUNDS = 12
 EXACT = "no unit can change it: it is published as it is"
 
@@ -93,7 +95,7 @@ def _cheapest(found: Mapping[str, Treatment], cost: Callable[[Treatment], float]
     first = {n: c for n, c in costs.items() if n in ("Laplace noise", "Gaussian noise")}
     name = min(first, key=lambda n: first[n])
     for other in found:
-        if costs[other] < CHEAPER * costs[name]:
+        if costs[other] < (CLEARLY if other == "staircase noise" else CHEAPER) * costs[name]:
             name = other
     # Where independent noise is the cheapest, it is told how the two kinds of it compare.
     rest = {n: c for n, c in (first if name in first else costs).items() if n != name}

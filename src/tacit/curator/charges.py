@@ -72,10 +72,10 @@ def charge(
         if own is None:
             raise _no_price(currency, cost)
         each.append((own, 1))
-    return _charged(currency, summed(currency, each), currency.theorem)
+    return _charged(currency, summed(currency, each), theorem=currency.theorem)
 
 
-def _charged(currency: Currency, total: Amounts, theorem: str) -> Charged:
+def _charged(currency: Currency, total: Amounts, *, theorem: str) -> Charged:
     """The sum as a bound; its numbers are kept exactly where the bound states them as they are."""
     bound = currency.bound(total)
     exact = {n: v for n, v in total.items() if n in bound.parameters and v is not None}
@@ -156,7 +156,7 @@ def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, shared: Sha
         if curve is not None and (
             epsilon is None or curve < (epsilon if total == spent else epsilon * WORTH_A_DELTA)
         ):
-            return _charged(APPROXIMATE, {"epsilon": curve, "delta": total}, "compose-profile")
+            return _charged(APPROXIMATE, {"epsilon": curve, "delta": total}, theorem="compose-profile")
     if epsilon is None:
         raise NoLaw(
             operation="paying from an (epsilon, delta) budget",
@@ -164,8 +164,8 @@ def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, shared: Sha
             hint="offer a larger delta for the plan",
         )
     if spent == 0:
-        return _charged(PURE, {"epsilon": epsilon}, PURE.theorem)
-    return _charged(APPROXIMATE, {"epsilon": epsilon, "delta": spent}, sums.theorem)
+        return _charged(PURE, {"epsilon": epsilon}, theorem=PURE.theorem)
+    return _charged(APPROXIMATE, {"epsilon": epsilon, "delta": spent}, theorem=sums.theorem)
 
 
 def _merged(what: Sequence[Event]) -> list[Event]:

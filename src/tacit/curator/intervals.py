@@ -125,7 +125,7 @@ def margin_of(noises: Sequence[PartNoise | None]) -> Pivot:
     held = [(i, n) for i, n in enumerate(noises) if isinstance(n, CellNoise)]
     if not held:
         return lambda weights, value, confidence: np.where(value == 0, 0.0, -1.0)
-    pivot = type(held[0][1]).pivot([n for _, n in held])
+    pivot = held[0][1].pivot([n for _, n in held])
 
     def margin(weights: Sequence[Reals], value: Reals, confidence: float) -> Reals:
         return pivot([np.abs(weights[i]) for i, _ in held], value, confidence)

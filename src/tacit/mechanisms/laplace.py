@@ -174,8 +174,7 @@ class Laplace(AdditiveMechanism, CellNoise):
     def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
         return self.release(values, source=source).values
 
-    @classmethod
-    def pivot(cls, noises: Sequence[Laplace]) -> Pivot:
+    def pivot(self, noises: Sequence[Laplace]) -> Pivot:
         """By the tail of the continuous sum, so that no quantile is computed; each draw is moved a little from it."""
         scales = [float(n.distribution.noise_scale) for n in noises]
         moves = [laplace_move(s) for s in scales]

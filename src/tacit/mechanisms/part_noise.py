@@ -78,11 +78,11 @@ class CellNoise(PartNoise):
     def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
         """The integers of one vector with noise."""
 
-    @classmethod
-    def pivot(cls, noises: Sequence[Any]) -> Pivot:
-        """The quantile of weighted sums of such noise, for intervals of ratios."""
+    def pivot(self, noises: Sequence[Any]) -> Pivot:
+        """The quantile of weighted sums of noises of this one's kind, for intervals of ratios."""
         raise NoLaw(
-            operation=f"an interval of a ratio under {cls.__name__} noise", reason="its pivot is not known"
+            operation=f"an interval of a ratio under {type(self).__name__} noise",
+            reason="its pivot is not known",
         )
 
     def release_parts(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.events import Event, GaussianEvent
-from tacit.exact.checks import settle
+from tacit.exact.checks import settle, whole
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down, up
@@ -74,12 +74,11 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
         return cls(sensitivity=sensitivity, noise_std=std, dimension=dimension, spacing=spacing)
 
     @classmethod
-    def for_mu_squared(
-        cls, *, mu_squared: Fraction, squared_steps: int, dimension: int = 1
-    ) -> RoundedGaussian:
+    def for_mu_squared(cls, *, mu_squared: Exact, squared_steps: int, dimension: int = 1) -> RoundedGaussian:
         """The smallest noise of this mu^2 on the integers: noise_std^2 = l2^2 / mu^2, rounded up."""
-        std = Fraction(root(squared_steps / mu_squared, up))
-        return cls(sensitivity=L2.root(squared_steps), noise_std=std, dimension=dimension)
+        steps = whole("squared_steps", squared_steps, least=1)
+        std = Fraction(root(steps / exact_parameter("mu_squared", mu_squared), up))
+        return cls(sensitivity=L2.root(steps), noise_std=std, dimension=dimension)
 
     @property
     def coordinates(self) -> int:
@@ -167,8 +166,7 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
         fitting = self if values.size == self.dimension else replace(self, dimension=values.size)
         return fitting.release(values, source=source).values
 
-    @classmethod
-    def pivot(cls, noises: Sequence[RoundedGaussian]) -> Pivot:
+    def pivot(self, noises: Sequence[RoundedGaussian]) -> Pivot:
         """By the normal quantile of the sum; rounding moves each draw by at most 1/2."""
         stds = [float(n.noise_std) / float(n.step) for n in noises]
 

@@ -112,8 +112,6 @@ class SparseHistogram(Mechanism):
     """
 
     threshold_is_fixed: ClassVar[bool] = False
-    """What is published is chosen after the noise."""
-
     noise: Laplace | Gaussian
     domain: int
     threshold: int
@@ -250,11 +248,10 @@ class SparseHistogram(Mechanism):
     def published(
         self, keys: npt.ArrayLike, counts: npt.ArrayLike, *, false_share: Exact, source: Source | None = None
     ) -> tuple[Keys, Integers, int]:
-        """Cells that stand out, their counts and the threshold, chosen after the noise: by an estimate of the risk for
-        Laplace noise, by the expected share of false cells for Gaussian noise."""
-        released = self.release(keys, counts, source=source)
+        """What stands out, chosen after the noise: by estimated risk (Laplace), by false discoveries (Gaussian)."""
+        found = self.release(keys, counts, source=source)
         pure = self.exact_epsilon is not None
-        table = released.by_estimated_risk() if pure else released.by_false_discovery(false_share)
+        table = found.by_estimated_risk() if pure else found.by_false_discovery(false_share)
         return table.keys, table.values, table.threshold
 
     @property
@@ -307,10 +304,8 @@ class SparseHistogram(Mechanism):
             )
         if occupied.size > self.cells:
             raise InvalidParameter(
-                parameter="keys",
-                value=f"{occupied.size} keys",
-                must=f"be at most the {self.cells:,} possible cells",
-            )
+                parameter="keys", value=f"{occupied.size} keys", must=f"be at most the {self.cells:,} possible cells"
+            )  # fmt: skip
         if true.size and int(true.min()) < 0:
             raise InvalidParameter(parameter="counts", value="a negative count", must="be at least 0")
         if self.impossible is not None:
