@@ -191,6 +191,7 @@ def test_records_are_plain_and_come_back(family: DensityFamily) -> None:
         {**record, "values": record["values"][:-1]},
         {**record, "values": [1.5] * len(record["values"])},
         {**record, "spacing": "1/0"},
+        {**record, "outside": "somewhere"},
         {**record, "noise": {"kind": "none"}},
         {**record, "noise": {"kind": "gaussian"}},
         {**record, "family": {"family": "unknown"}},
@@ -201,12 +202,19 @@ def test_records_are_plain_and_come_back(family: DensityFamily) -> None:
             ReleasedDensity.from_record(broken)
 
 
+class Nasty:
+    """A value that answers with an error of its own."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("what I hold")
+
+
 # --- odd input ------------------------------------------------------------------------------------------
 def test_rows_that_are_odd_decide_nothing() -> None:
     """Whatever one row holds, a list of rows is taken, and gives what the definition says."""
     plan = DensityPlan(family=HistogramBasis(domain=UNIT, bins=4), size=5, mu=SILENT)
     absent = replace(plan, outside="absent")
-    odd = [None, "text", float("nan"), [1, 2], 10**400, b"x", object()]
+    odd = [None, "text", float("nan"), [1, 2], 10**400, b"x", object(), Nasty()]
     edge = [-5.0, 1e308, float("inf"), -float("inf"), 2**70]
     for value in [*odd, *edge]:
         rows = [0.1, 0.3, 0.6, 0.9, value]
@@ -219,13 +227,15 @@ def test_rows_that_are_odd_decide_nothing() -> None:
         np.array([0.1, 0.3, 0.6, 0.9, np.nan]),
         np.ma.masked_invalid([0.1, 0.3, 0.6, 0.9, np.nan]),
         np.array([0.1, 0.3, 0.6, 0.9, None], dtype=object),
+        np.ma.masked_array(np.array([0.1, 0.3, 0.6, 0.9, "x"], dtype=object), mask=[0, 0, 0, 0, 1]),
+        np.ma.masked_array(np.array([0.1, 0.3, 0.6, 0.9, "x"], dtype=object)),
         np.array([[0.1], [0.3], [0.6], [0.9], [np.nan]], dtype=np.float32),
     )
     for array in arrays:
         raw = plan.release(array, source=SeededSource(seed=1))([0.1, 0.3, 0.6, 0.9])
         assert np.abs(raw - 0.8).max() < 1e-4
     two = DensityPlan(family=HistogramBasis(domain=Box.unit(2), bins=2), size=3, mu=SILENT)
-    ragged = [[0.1, 0.1], [0.9], "no"]
+    ragged = [[0.1, 0.1], [0.9], "12"]
     assert two.release(ragged, source=SeededSource(seed=1))([[0.2, 0.2]])[0] == pytest.approx(4 / 3, abs=1e-3)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,17 @@ OUTSIDE = ("edge", "absent")
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever a value does when it is asked for its number: it has none
         return np.nan
 
 
 def _row(value: Any, dimension: int) -> list[float]:
-    try:
-        numbers = [_number(v) for v in value]
-    except TypeError:
-        numbers = []
+    numbers: list[float] = []
+    if not isinstance(value, str | bytes | dict):
+        try:
+            numbers = [_number(v) for v in islice(value, dimension + 1)]
+        except Exception:  # a row that is no list of values is absent, however it says so
+            numbers = []
     return numbers if len(numbers) == dimension else [np.nan] * dimension
 
 
@@ -37,7 +40,9 @@ def as_rows(values: Any, dimension: int) -> Floats:
     Refused by kind and shape of the whole, which no row decides: complex numbers, dates, another number of columns.
     """
     if isinstance(values, np.ma.MaskedArray):
-        values = np.where(np.ma.getmaskarray(values), np.nan, np.asarray(values.data, dtype=np.float64))
+        array = np.asarray(values.data)
+        array = array if array.dtype.kind in "fiubcmMV" else array.astype(object)
+        values = np.where(np.ma.getmaskarray(values), np.nan, array)
     if hasattr(values, "to_numpy"):
         array = np.asarray(values.to_numpy())
     elif hasattr(values, "__array__"):

@@ -13,6 +13,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.checks import flag, non_negative, whole
 from tacit.exact.integers import Integers, integer_array
 from tacit.functions.bases.families import DensityFamily
+from tacit.functions.bases.rows import OUTSIDE
 from tacit.functions.boxes import Floats
 from tacit.functions.densities.bands import Band, band_of
 from tacit.functions.densities.gridded import GriddedDensity
@@ -65,6 +66,10 @@ class ReleasedDensity:
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "size", whole("size", self.size))
+        if self.outside not in OUTSIDE:
+            raise InvalidParameter(
+                parameter="outside", value=self.outside, must=f"be one of {', '.join(OUTSIDE)}"
+            )
 
     @property
     def dimension(self) -> int:
