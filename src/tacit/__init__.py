@@ -57,6 +57,7 @@ _HOME: dict[str, str] = {
     "calibrate": "tacit.accounting",
     "category": "tacit.sources",
     "clamping_bounds": "tacit.statistics",
+    "classifier": "tacit.curator.functions",
     "compare_densities": "tacit.functions.densities",
     "compose": "tacit.guarantees",
     "concentrated_budget": "tacit.guarantees",
@@ -64,6 +65,7 @@ _HOME: dict[str, str] = {
     "convert": "tacit.guarantees",
     "count": "tacit.statistics",
     "date": "tacit.sources",
+    "density": "tacit.curator.functions",
     "events": "tacit.accounting",
     "files": "tacit.sources",
     "flag": "tacit.sources",
@@ -88,6 +90,7 @@ _HOME: dict[str, str] = {
     "ranges": "tacit.statistics",
     "ratio": "tacit.statistics",
     "read_plan": "tacit.curator.files",
+    "regression_function": "tacit.curator.functions",
     "renyi_budget": "tacit.guarantees",
     "repeat": "tacit.guarantees",
     "rows": "tacit.guarantees",
@@ -148,6 +151,7 @@ __all__ = [
     "calibrate",
     "category",
     "clamping_bounds",
+    "classifier",
     "compare_densities",
     "compose",
     "concentrated_budget",
@@ -155,6 +159,7 @@ __all__ = [
     "convert",
     "count",
     "date",
+    "density",
     "events",
     "files",
     "flag",
@@ -179,6 +184,7 @@ __all__ = [
     "ranges",
     "ratio",
     "read_plan",
+    "regression_function",
     "renyi_budget",
     "repeat",
     "rows",
@@ -207,6 +213,11 @@ if TYPE_CHECKING:
     )
     from tacit.curator.files import (
         read_plan,
+    )
+    from tacit.curator.functions import (
+        classifier,
+        density,
+        regression_function,
     )
     from tacit.errors import (
         BudgetExceeded,

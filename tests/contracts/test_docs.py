@@ -137,6 +137,7 @@ RUN = [
     ("docs/guarantees.md", False, 30),
     ("docs/curator.md", False, 0),
     ("docs/densities.md", False, 9),
+    ("docs/functions.md", False, 3),
     ("docs/machines.md", False, 3),
     ("docs/report.md", True, 1),
     ("docs/sparse-histograms.md", False, 4),

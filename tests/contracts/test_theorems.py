@@ -29,7 +29,7 @@ SOURCE = ROOT / "src" / "tacit"
 FILES = sorted(SOURCE.rglob("*.py"))
 CURATOR = sorted(
     [
-        *(SOURCE / "curator").glob("*.py"),
+        *(SOURCE / "curator").rglob("*.py"),
         *(p for p in (SOURCE / "mechanisms").glob("*.py") if "def theorems(" in p.read_text()),
         SOURCE / "guarantees" / "running_sum.py",
     ]
@@ -71,6 +71,8 @@ STATISTICS = {
     "very sparse": tacit.sparse_histogram(WIDE),
     "unknown keys": tacit.count(by="town"),
     "mean of unknown keys": tacit.mean("cost", by="town"),
+    "density": tacit.density("cost", size=100),
+    "classifier": tacit.classifier("cost", "state", size=100, pairs=4),
 }
 UNITS = [
     tacit.rows(),

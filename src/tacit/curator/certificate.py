@@ -15,6 +15,7 @@ from tacit.curator.sampling import DECLARED
 from tacit.curator.text import beyond_groups
 from tacit.ledger.canonical import sha256
 from tacit.sources.aggregates import Squares, Steps
+from tacit.sources.training import RowsWanted
 
 __all__ = ["CIPHER", "EARLIER", "FORMAT", "NOT_COVERED", "SEEDED", "certify", "json_text", "versions"]
 
@@ -40,11 +41,13 @@ PACKAGES = ("numpy", "duckdb", "ibis-framework", "python-flint", "cryptography",
 
 
 def certify(
-    plan: Plan, planned: Planned, *, ledger: dict[str, Any], made: dict[str, Any], values: str | None
-) -> dict[str, Any]:
+    plan: Plan, planned: Planned, *, ledger: dict[str, Any], made: dict[str, Any], values: str | None,
+    function: dict[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """The certificate of one release of a plan: `made` and `ledger` say where it comes from, `values` is its CSV.
 
-    Without values it is what the certificate says, with no digest of them or of itself.
+    Without values it is what the certificate says, with no digest of them or of itself. A released function is part
+    of its certificate.
     """
     question, treatment = planned.question, planned.treatment
     theorems = dict.fromkeys([*treatment.theorems, plan.charged.theorem, "post-processing"])
@@ -65,12 +68,8 @@ def certify(
         "event": _event(planned),
         "price": treatment.price.describe(),
         "mechanism": treatment.describe(),
-        "sensitivity": {
-            "l1_steps": str(question.sensitivity.l1),
-            "l2_squared_steps": str(question.sensitivity.l2_squared),
-            "linf_steps": str(question.sensitivity.linf),
-        },
-        "grid": {p.name: str(p.spacing) for p in question.parts},
+        "sensitivity": treatment.sensitivity_record(question),
+        "grid": treatment.grid_record(question),
         "numerical_delta": treatment.describe()["numerical_delta"],
         "noise_source": made["noise"],
         "computational": COMPUTATIONAL if made["noise"] in PUBLISHABLE else FOR_TESTS,
@@ -98,6 +97,8 @@ def certify(
         "data": made["data"],
         "versions": made["versions"],
     }  # fmt: skip
+    if function is not None:
+        content["function"] = function
     return content if values is None else bound(content)
 
 
@@ -122,6 +123,8 @@ def _columns(planned: Planned) -> set[str]:
     """The declared columns that the statistic reads: its keys, what it adds up, and what its filters look at."""
     found: set[str] = set()
     for request in planned.question.requests:
+        if isinstance(request, RowsWanted):
+            found |= request.names
         found |= {axis.column for axis in request.axes}
         for one in request.aggregates:
             found |= set(one.present) | ({one.column} if isinstance(one, Steps | Squares) else set())

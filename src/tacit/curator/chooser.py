@@ -15,6 +15,7 @@ from dataclasses import replace
 from tacit.curator.accuracy import treat_accuracy
 from tacit.curator.clamping import treat_clamping_bounds
 from tacit.curator.fitted import fitted
+from tacit.curator.functions.treatment import treat_function
 from tacit.curator.keys import treat_keys
 from tacit.curator.prices import Price
 from tacit.curator.ranks import treat_ranks
@@ -34,10 +35,11 @@ from tacit.mechanisms import L1, Staircase
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Linear
 
-__all__ = ["candidates", "choose", "needs_delta"]
+__all__ = ["candidates", "choose", "is_gaussian", "needs_delta"]
 
 FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
     "ranks": treat_ranks, "clamping bounds": treat_clamping_bounds, "thresholds": treat_sparse,
+    "function": treat_function,
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
@@ -98,3 +100,8 @@ def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:
 def needs_delta(question: Question) -> bool:
     """Does its treatment at an (epsilon, delta) price spend a delta of its own?"""
     return not question.known_keys or question.statistic.fits == "thresholds"
+
+
+def is_gaussian(question: Question) -> bool:
+    """Is there Gaussian noise for it only, so that it takes a part of a mu and never of an epsilon?"""
+    return question.statistic.fits == "function"

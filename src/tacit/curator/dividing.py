@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from tacit.curator.asks import Ask
-from tacit.curator.chooser import choose, needs_delta
+from tacit.curator.chooser import choose, is_gaussian, needs_delta
 from tacit.curator.prices import Price
 from tacit.curator.treatments import groups_of
 from tacit.errors import InvalidParameter
@@ -96,7 +96,8 @@ def _approximate(
 ) -> dict[int, Price]:
     """An (epsilon, delta), some of it as epsilons and some as squares of mu: the best cut between the two."""
     needy = [i for i in questions if needs_delta(questions[i])]
-    others = [i for i in questions if i not in needy]
+    normal_only = [i for i in questions if is_gaussian(questions[i])]
+    others = [i for i in questions if i not in needy and i not in normal_only]
     whole = _sum(linear, [*questions])
     epsilon, delta = total.epsilon or Fraction(0), total.delta or Fraction(0)
     pure = {i: Price(epsilon=epsilon * linear[i] / whole) for i in others}
@@ -116,7 +117,7 @@ def _approximate(
         at = delta / _sum(linear, [*rest, *needy]) if needy else delta
         return {i: Price(epsilon=epsilon * linear[i] / whole, delta=at * linear[i]) for i in needy}
 
-    first = normal(others)
+    first = normal([*others, *normal_only])
     seen: dict[tuple[int, Price], float] = {}
 
     def log_error(i: int, price: Price) -> float:
@@ -132,7 +133,7 @@ def _approximate(
     ordered = sorted(others, key=lambda i: errors[i] - at_one[i])
 
     def loss(cut: int) -> float:
-        rest = ordered[cut:]
+        rest = [*ordered[cut:], *normal_only]
         each = [errors[i] for i in ordered[:cut]]
         each += [at_one[i] - math.log(p.mu or 1) for i, p in normal(rest).items()]
         # A threshold that hides keys grows like ln(1 / delta).
@@ -142,5 +143,5 @@ def _approximate(
     count = min(len(ordered), MOST_CUTS) or 1
     cuts = sorted({round(k * len(ordered) / count) for k in range(count + 1)})
     best = min(cuts, key=loss)
-    rest = ordered[best:]
+    rest = [*ordered[best:], *normal_only]
     return {**{i: pure[i] for i in ordered[:best]}, **normal(rest), **keys(rest)}

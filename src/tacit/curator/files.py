@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit import statistics
+from tacit.curator import functions
 from tacit.curator.asks import Ask, ask
 from tacit.curator.curator import Curator
 from tacit.curator.ledgers import BESIDE, home_of
@@ -32,8 +33,10 @@ __all__ = ["KINDS", "PlanFile", "read_plan"]
 
 KINDS: dict[str, Callable[..., Any]] = {
     "clamping_bounds": statistics.clamping_bounds,
+    "classifier": functions.classifier,
     "contingency": statistics.contingency,
     "count": statistics.count,
+    "density": functions.density,
     "hierarchy": statistics.hierarchy,
     "histogram": statistics.histogram,
     "margins": statistics.margins,
@@ -44,6 +47,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "quantiles": statistics.quantiles,
     "ranges": statistics.ranges,
     "ratio": statistics.ratio,
+    "regression_function": functions.regression_function,
     "sparse_histogram": statistics.sparse_histogram,
     "standard_deviation": statistics.standard_deviation,
     "sum": statistics.sum,

@@ -10,6 +10,7 @@ from typing import Any
 
 from tacit.curator.certificate import CIPHER, certify
 from tacit.curator.consistent import finish
+from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.plan import Plan, Planned
 from tacit.curator.release import Release
 from tacit.curator.sampling import population
@@ -26,6 +27,13 @@ def ledger_part(ledger: str, recorded: bytes, made: dict[str, Any]) -> dict[str,
     return {**named, "answer": sha256(recorded)}
 
 
+def _function(planned: Planned, noisy: Noisy) -> dict[str, Any] | None:
+    treatment = planned.treatment
+    if not isinstance(treatment, FunctionTreatment):
+        return None
+    return treatment.function(planned.question, noisy).record
+
+
 def read_release(
     plan: Plan, planned: Planned, noisy: Noisy, made: dict[str, Any], *, ledger: dict[str, Any],
     spent: Bound, remaining: Bound, replayed: bool,
@@ -40,5 +48,5 @@ def read_release(
     return Release(
         planned=planned, noisy=noisy, estimate=estimate, spent=spent, remaining=remaining, replayed=replayed,
         publishable=made["noise"] == CIPHER, made_up=made["data"].get("made_up") is True,
-        certify=partial(certify, plan, planned, ledger=ledger, made=made),
+        certify=partial(certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy)),
     )  # fmt: skip

@@ -10,6 +10,8 @@ import numpy as np
 
 from tacit.curator.cells import key_columns
 from tacit.curator.certificate import json_text
+from tacit.curator.functions.published import PublishedFunction
+from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan import Planned
 from tacit.curator.spreadsheet import csv_text
@@ -93,8 +95,12 @@ class Release:
     def quality(self) -> list[str]:
         """For each cell "ok", or "too noisy" where the interval is wider than half of the value each way."""
         value, low, high = (np.ravel(getattr(self.estimate, n)) for n in ("value", "low", "high"))
+        treatment = self.planned.treatment
+        # A function may well be 0: it is judged by a public size of what it could be.
+        scale = treatment.fit.scale if isinstance(treatment, FunctionTreatment) else None
+        size = np.abs(value) if scale is None else scale
         with np.errstate(invalid="ignore"):
-            bad = ~(np.maximum(high - value, value - low) <= TOO_NOISY * np.abs(value))
+            bad = ~(np.maximum(high - value, value - low) <= TOO_NOISY * size)
         return ["too noisy" if b else "ok" for b in bad]
 
     @property
@@ -124,6 +130,17 @@ class Release:
                 hint="read .table instead",
             )
         return values[0]
+
+    @property
+    def function(self) -> PublishedFunction:
+        """The released function: it carries no row, and may be evaluated anywhere, as often as anybody likes."""
+        treatment = self.planned.treatment
+        if not isinstance(treatment, FunctionTreatment):
+            raise InvalidParameter(
+                parameter="release", value=self.planned.question.statistic.kind, must="be of a function",
+                hint="tacit.density(...), tacit.classifier(...) or tacit.regression_function(...)",
+            )  # fmt: skip
+        return treatment.function(self.planned.question, self.noisy, publishable=self.publishable)
 
     def to_csv(self) -> str:
         """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.spreadsheet`)."""

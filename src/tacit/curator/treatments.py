@@ -188,6 +188,19 @@ class Treatment:
         noise = [a.mechanism.stated(a.parts) for a in self.noise]
         return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
 
+    def sensitivity_record(self, question: Question) -> dict[str, str]:
+        """How far one unit can move what gets noise, for a certificate."""
+        moved = question.sensitivity
+        return {
+            "l1_steps": str(moved.l1),
+            "l2_squared_steps": str(moved.l2_squared),
+            "linf_steps": str(moved.linf),
+        }
+
+    def grid_record(self, question: Question) -> dict[str, str]:
+        """What a step of each part is worth, for a certificate."""
+        return {p.name: str(p.spacing) for p in question.parts}
+
     @property
     def covers(self) -> str:
         """What the intervals hold, with their confidence."""

@@ -58,6 +58,11 @@ def shares(where: str, value: Any) -> list[int | float]:
     return [amount(where, v) for v in value]
 
 
+def widths(where: str, value: Any) -> Any:
+    """A number, or a list of them."""
+    return shares(where, value) if isinstance(value, list) else amount(where, value)
+
+
 def edges(where: str, value: Any) -> Any:
     """A number of bins, or their edges: numbers, or days."""
     if isinstance(value, list):
@@ -118,6 +123,7 @@ WORDS: dict[str, Reader] = {
     "another": flag,
     "at": shares,
     "at_most": whole,
+    "bandwidth": widths,
     "bins": edges,
     "by": columns,
     "column": text,
@@ -128,10 +134,15 @@ WORDS: dict[str, Reader] = {
     "denominator": text,
     "engine": text,
     "epsilon": amount,
+    "gamma": amount,
     "groups": whole,
     "impossible": patterns,
+    "intercept": amount,
     "interval": amount,
+    "kernel": text,
     "kind": text,
+    "label": text,
+    "loss": text,
     "memory": text,
     "mu": amount,
     "multiline": flag,
@@ -140,15 +151,20 @@ WORDS: dict[str, Reader] = {
     "numerator": text,
     "of": text,
     "order": whole,
+    "outcome": text,
+    "pairs": whole,
     "parents": parents,
     "partitions": names,
     "path": text,
     "pattern": flag,
+    "penalty": amount,
+    "points": whole,
     "resolution": whole,
     "rho": amount,
     "rows": whole,
     "sampling": flag,
     "simultaneous": flag,
+    "size": whole,
     "table": text,
     "target": amount,
     "unit": text,

@@ -13,6 +13,7 @@ import numpy as np
 from tacit.curator import Plan, Release
 from tacit.curator.cells import keys_at
 from tacit.curator.charges import Shared, charge
+from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.names import file_stem
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee
@@ -149,7 +150,7 @@ def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
         certificate=f"certificates/{stem}.json",
         values=f"values/{stem}.csv",
         price=str(release.guarantee.bound),
-        measure={"count": statistic.get("of", "rows"), "margins": "rows"}.get(statistic["kind"], ""),
+        measure=_measure(statistic, said["schema"]),
         confidence=float(planned.ask.confidence),
         meaning=_meaning(release.guarantee),
         assumptions=_assumptions(said),
@@ -196,8 +197,11 @@ def _cell(
 
 
 def _rule(release: Release) -> QualityRule:
-    """Quantiles and means are judged against the declared range: zero has no meaning there."""
+    """Quantiles and means are judged against the declared range: zero has no meaning there. So are functions."""
     statistic: Any = release.planned.ask.statistic
+    treatment = release.planned.treatment
+    if isinstance(treatment, FunctionTreatment):
+        return QualityRule(of=treatment.fit.scale) if treatment.fit.scale else QualityRule()
     if statistic.in_column_units:
         column = release.planned.question.schema.measured(statistic.column)
         return QualityRule(care=0.05, noisy=0.2, of=float(column.width * column.spacing))
@@ -216,10 +220,29 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
         "quantiles": f"The values of {statistic.get('column')} below which given shares of the rows lie",
         "margins": f"All tables of order {statistic.get('order')} of {_listed(statistic.get('columns'))}",
+        "density": f"The density of {_listed(statistic.get('columns'))}",
+        "classifier": f"A function that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
+        "regression_function": f"What {statistic.get('outcome')} to expect, from {_listed(statistic.get('columns'))}",
     }.get(kind, kind.replace("_", " ").capitalize())
     by = f", for each {_listed(statistic['by'])}" if statistic.get("by") else ""
     where = f", of rows where {statistic['where']}" if statistic.get("where") else ""
     return f"{what}{by}{where}."
+
+
+def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """What the values are values of."""
+    kind = statistic["kind"]
+    if statistic.get("kernel") == "linear":
+        return "weights"
+    if kind == "regression_function":
+        return str(statistic["outcome"])
+    if kind == "classifier":
+        label = statistic["label"]
+        classes = schema[label].get("values") or [False, True]
+        if len(classes) == 2:
+            return f"above 0 where {label} is told to be {classes[1]}, below where {classes[0]}"
+        return f"one function for each {label}: the largest one tells it"
+    return str({"count": statistic.get("of", "rows"), "margins": "rows"}.get(kind, ""))
 
 
 def _listed(entries: Any) -> str:
@@ -249,7 +272,11 @@ def _mechanism(said: Mapping[str, Any]) -> str:
         word = "scale" if "noise_scale" in one else "standard deviation"
         laws.append(f"{one['distribution']}, {word} {_decimal(size)}" if size else str(one["distribution"]))
     return f"{said['mechanism']['chosen']}. " + (
-        "Exact noise, in grid steps: " + "; ".join(laws) + "." if laws else ""
+        ("Exact noise: " if "fit" in said["mechanism"] else "Exact noise, in grid steps: ")
+        + "; ".join(laws)
+        + "."
+        if laws
+        else ""
     )
 
 

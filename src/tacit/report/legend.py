@@ -20,6 +20,7 @@ def legend(id: str, marks: Sequence[str], confidence: float) -> Markup | None:
         "whisker": f"{percent(confidence)} interval for the noise",
         "band": f"{percent(confidence)} interval for the noise",
         "hatch": "too noisy to use",
+        "either": "either class: the interval holds 0",
         "empty": "no value",
         "truth": "the truth (synthetic data)",
         "truth-line": "the truth (synthetic data)",
@@ -39,6 +40,10 @@ def _sample(id: str, mark: str, words: str) -> Markup:
         "band": tag("rect", x=0, y=2, width=20, height=10, class_="band"),
         "hatch": [
             tag("rect", x=0, y=2, width=20, height=10, class_="hatch-ground"),
+            tag("path", d="M2 12 12 2M8 12 18 2M14 12 20 6M0 8 6 2", class_="hatch-line"),
+        ],
+        "either": [
+            tag("rect", x=0, y=2, width=20, height=10, class_="heat-3"),
             tag("path", d="M2 12 12 2M8 12 18 2M14 12 20 6M0 8 6 2", class_="hatch-line"),
         ],
         "empty": tag("rect", x=1, y=2, width=18, height=10, class_="empty"),

@@ -75,7 +75,7 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
     else:
         parts += [drawn.markup, legend(view.name, drawn.marks, view.confidence)]
     more = _more(view, drawn)
-    place = "; it stands in the table" if drawn.kind in ("heatmap", "multiples") else ""
+    place = "; it stands in the table" if drawn.kind in ("heatmap", "map", "multiples") else ""
     truth = f"{TRUTH_WORDS[0].upper()}{TRUTH_WORDS[1:]}{place}." if view.shows_truth else None
     caption = tag("figcaption", more, "Every number here comes from the certificate ", certificate_link(view))
     tall = drawn.kind in ("bars", "multiples", "table") and len(drawn.cells) > 16

@@ -20,7 +20,7 @@ __all__ = ["BudgetPart", "BudgetView", "Cell", "Key", "Picture", "ReleaseView", 
 
 Simple = str | int | float | bool | datetime.date | None
 Key = Simple | tuple[Simple, Simple]
-Picture = Literal["auto", "number", "bars", "histogram", "curve", "heatmap", "multiples", "table"]
+Picture = Literal["auto", "number", "bars", "histogram", "curve", "heatmap", "map", "multiples", "table"]
 DEFAULT_RULE = QualityRule()
 
 

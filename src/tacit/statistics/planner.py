@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tacit.sources.query import Cells, run
 from tacit.sources.tables import Table
+from tacit.sources.training import RowsWanted, read_rows
 from tacit.statistics.base import Integers, Question
 
 __all__ = ["read", "read_cells"]
@@ -14,10 +15,14 @@ __all__ = ["read", "read_cells"]
 def read_cells(
     table: Table, questions: Sequence[Question], *, key: bytes | None = None
 ) -> list[tuple[Cells, ...]]:
-    """The engine's aggregates for each question. PRIVATE: to be given to a mechanism only."""
-    requests = [r for q in questions for r in q.requests]
-    cells = iter(run(table, requests, key=key))
-    return [tuple(next(cells) for _ in q.requests) for q in questions]
+    """The engine's aggregates for each question, or the rows of one that is a function of them.
+
+    PRIVATE: to be given to a mechanism only.
+    """
+    requests = [r for q in questions for r in q.requests if not isinstance(r, RowsWanted)]
+    wanted = [r for q in questions for r in q.requests if isinstance(r, RowsWanted)]
+    cells, rows = iter(run(table, requests, key=key)), iter(read_rows(table, wanted, key=key))
+    return [tuple(next(rows if isinstance(r, RowsWanted) else cells) for r in q.requests) for q in questions]
 
 
 def read(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tacit.report.markup import Markup, ident, tag
-from tacit.report.numbers import figures, key_place, key_words, three
+from tacit.report.numbers import figures, key_place, key_words, percent, three
 from tacit.report.pictures.bars import bars
 from tacit.report.pictures.curve import curve, histogram
+from tacit.report.pictures.field import field_map, fits_a_map, half_widths, holds_zero
 from tacit.report.pictures.heat import axes_of_table, heat_map
 from tacit.report.pictures.scale import span_of, value_span
 from tacit.report.pictures.strip import strip
@@ -69,6 +70,11 @@ def fitting(view: ReleaseView) -> Picture:
         return "table"
     if _margins(view) and len(cells) <= MOST_HEAT:
         return "multiples"
+    if _function(view) and keys == 2:
+        if fits_a_map(cells):
+            return "map"
+        if all(key_place(c.keys[0]) is not None for c in cells):
+            return "multiples"
     if keys == 2:
         down, across = axes_of_table(cells)
         few = min(len(down), len(across)) <= 16
@@ -97,9 +103,13 @@ def draw(view: ReleaseView) -> Drawn:
         made = curve(id, name, told, cells, view.columns[0])
     elif kind == "heatmap":
         made = heat_map(id, name, told, cells, (view.columns[0], view.columns[1]))
+    elif kind == "map":
+        made = _map(id, name, told, view)
+    elif kind == "multiples" and len(view.columns) == 2 and _function(view):
+        made = _curves(id, view)
     elif kind == "multiples":
         made = _tables(id, view) if _margins(view) else _multiples(id, view, cells)
-    return Drawn(kind=kind, markup=made, cells=tuple(cells), marks=_marks(kind, cells, tables=_margins(view)))
+    return Drawn(kind=kind, markup=made, cells=tuple(cells), marks=_view_marks(kind, view, cells))
 
 
 def largest(cells: Sequence[Cell], most: int = MOST_CELLS) -> tuple[Cell, ...]:
@@ -202,6 +212,54 @@ def _tables(id: str, view: ReleaseView) -> Markup:
     return tag("div", made, class_="multiples")
 
 
+ALIKE = 0.01
+"""Intervals whose widths differ by less than this share are told in a sentence, not drawn."""
+FUNCTIONS = ("classifier", "density", "regression function")
+
+
+def _function(view: ReleaseView) -> bool:
+    """Is it a function, shown at some of its points?"""
+    return view.kind in FUNCTIONS
+
+
+def _signs(view: ReleaseView) -> bool:
+    """Is all that matters of a value whether it is above 0?"""
+    return view.kind == "classifier" and "class" not in view.columns
+
+
+def _map(id: str, name: str, told: str, view: ReleaseView) -> Markup:
+    """The function, and beside it how far the noise may have moved it."""
+    names = (view.columns[0], view.columns[1])
+    half = half_widths(view.cells)
+    wide = f"half the width of the {percent(view.confidence)} interval"
+    least, most = (f(c.value or 0.0 for c in half) for f in (min, max))
+    released = field_map(id, name, told, view.cells, names, signs=_signs(view))
+    if most - least <= ALIKE * most:
+        alike = tag("p", f"The noise is alike everywhere: {wide} is {three(most)}.", class_="quiet-words")
+        return tag("div", released, alike)
+    spread = f"{wide[:1].upper()}{wide[1:]}, from {three(least)} to {three(most)}."
+    parts = [
+        tag("div", tag("h3", "The released function"), released),
+        tag(
+            "div",
+            tag("h3", f"Its uncertainty: {wide}"),
+            field_map(f"{id}-width", f"{view.title}: {wide}", spread, half, names, signs=False),
+        ),
+    ]
+    return tag("div", parts, class_="multiples")
+
+
+def _curves(id: str, view: ReleaseView) -> Markup:
+    """One curve for each value of the second column."""
+    made = []
+    for n, key in enumerate(dict.fromkeys(c.keys[1] for c in view.cells)):
+        cells = [replace(c, keys=c.keys[:1]) for c in view.cells if c.keys[1] == key]
+        words = f"{view.columns[1]}: {key_words(key)}"
+        picture = curve(f"{id}-{n}", f"{view.title}, {words}", describe(view, cells), cells, view.columns[0])
+        made.append(tag("div", tag("h3", words), picture))
+    return tag("div", made, class_="multiples")
+
+
 def _kind_words(kind: Picture) -> str:
     return {
         "number": "the value on a line with its interval",
@@ -209,13 +267,25 @@ def _kind_words(kind: Picture) -> str:
         "histogram": "a histogram with intervals",
         "curve": "a curve with a band",
         "heatmap": "a heat map",
+        "map": "a map",
     }.get(kind, "a table")
+
+
+def _view_marks(kind: Picture, view: ReleaseView, cells: Sequence[Cell]) -> tuple[str, ...]:
+    if kind == "multiples" and len(view.columns) == 2 and _function(view):
+        return _marks("curve", cells)
+    marks = _marks(kind, cells, tables=_margins(view))
+    if kind == "map":
+        marks = ("heat", *(["either"] if _signs(view) and any(map(holds_zero, cells)) else []))
+    return marks
 
 
 def _marks(kind: Picture, cells: Sequence[Cell], *, tables: bool = False) -> tuple[str, ...]:
     if kind == "table":
         return ()
-    first = {"number": "dot", "curve": "line", "heatmap": "heat", "multiples": "bar" if tables else "heat"}
+    first = {
+        "number": "dot", "curve": "line", "heatmap": "heat", "map": "heat", "multiples": "bar" if tables else "heat",
+    }  # fmt: skip
     marks = [first.get(kind, "bar")]
     lines = tables or kind in ("number", "bars", "histogram", "curve")
     if lines and any(c.low is not None for c in cells):

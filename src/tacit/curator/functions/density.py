@@ -1,0 +1,175 @@
+"""Densities as statistics: kernel density estimates of declared columns, and how they are fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.curator.functions.fits import Fit
+from tacit.curator.functions.inputs import InputColumns
+from tacit.curator.functions.statistics import FunctionStatistic, ends
+from tacit.errors import InvalidParameter, WrongType
+from tacit.exact.checks import is_number, members, positive, settle
+from tacit.functions.boxes import Box
+from tacit.functions.densities import DensityPlan, GaussianKDE, ReleasedDensity, public_bandwidth
+from tacit.guarantees import Unit
+from tacit.mechanisms import RoundedGaussian
+from tacit.sources.expressions import Expression
+from tacit.sources.schema import Measured, Schema
+from tacit.sources.training import TrainingRows
+from tacit.statistics.base import Question, by_columns, filter_of
+from tacit.statistics.sensitivity import base_unit, row_limit
+
+__all__ = ["Density", "DensityFit", "density", "density_fit"]
+
+Floats = npt.NDArray[np.float64]
+MOST_COLUMNS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Density(FunctionStatistic):
+    """The density of one to three measured columns: a Gaussian kernel density estimate, and noise like its kernel."""
+
+    kind: ClassVar[str] = "density"
+
+    bandwidth: float | tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        FunctionStatistic.__post_init__(self)
+        if len(self.columns) > MOST_COLUMNS:
+            raise InvalidParameter(
+                parameter="columns", value=len(self.columns), must=f"be at most {MOST_COLUMNS}",
+                hint="a density in many dimensions needs more rows than there are; release margins",
+            )  # fmt: skip
+        if is_number(self.bandwidth):
+            settle(self, bandwidth=positive("bandwidth", self.bandwidth))
+        elif self.bandwidth is not None:
+            each = tuple(positive("bandwidth", v) for v in members("bandwidth", self.bandwidth))
+            if len(each) != len(self.columns):
+                raise InvalidParameter(
+                    parameter="bandwidth", value=len(each), must="be one number, or one for each column"
+                )
+            settle(self, bandwidth=each)
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        """The question; every column has two different bounds."""
+        inputs = self._inputs(schema)
+        for name, column in zip(inputs.names, inputs.columns, strict=True):
+            if not isinstance(column, Measured) or column.width == 0:
+                raise WrongType(column=name, found=column.kind, wanted="a number with two different bounds")
+        return self._question(schema, unit, inputs, inputs.axes(self.points), {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DensityFit(Fit):
+    """Noisy coefficients of a kernel density estimate, in the columns' own units."""
+
+    plan: DensityPlan
+    inputs: InputColumns
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("density-kde", "density-lattice", "density-bands", "rounded-gaussian")
+
+    @property
+    def mechanism(self) -> RoundedGaussian:
+        found = self.plan.noise_mechanism
+        assert isinstance(found, RoundedGaussian)
+        return found
+
+    @property
+    def spacing(self) -> Fraction:
+        return self.mechanism.step
+
+    @property
+    def l2_sensitivity(self) -> Fraction:
+        return Fraction(self.plan.sensitivity.value)
+
+    def _points(self, coordinates: Floats) -> Floats:
+        """Coordinates in [-1, 1] as values of the columns."""
+        box = self.plan.family.box
+        low, side = np.array(box.lows), np.array(box.sides, dtype=np.float64)
+        return np.asarray(low + (coordinates + 1.0) * (side / 2))
+
+    def integers(self, rows: TrainingRows) -> Any:
+        return self.plan.family.sums(self._points(self.inputs.of_rows(rows.rows)), outside=self.plan.outside)
+
+    def values(self, numbers: Floats, coordinates: Floats) -> Floats:
+        family = self.plan.family
+        inside = np.clip(self._points(coordinates), family.box.lows, family.box.highs)
+        return np.asarray(family.synthesis(inside) @ numbers / self.plan.size)[:, None]
+
+    def stds(self, coordinates: Floats) -> Floats:
+        box = self.plan.family.box
+        return self.plan.noise_std_at(np.clip(self._points(coordinates), box.lows, box.highs))
+
+    @property
+    def unit(self) -> float:
+        return 1.0
+
+    def shown(self, values: Floats) -> Floats:
+        """No density is negative, and neither is the estimate without noise."""
+        return np.asarray(np.maximum(values, 0.0))
+
+    @property
+    def widest(self) -> float:
+        return self.plan.noise_std
+
+    @property
+    def scale(self) -> float | None:
+        return 1 / self.plan.family.volume
+
+    @property
+    def about(self) -> str:
+        cost = f"the expected integral of the squared noise is {self.plan.expected_noise_error():.3g}"
+        return f"the density at any one point; {cost}"
+
+    @property
+    def words(self) -> dict[str, Any]:
+        return self.plan.words
+
+    def released(self, numbers: Floats, *, publishable: bool) -> ReleasedDensity:
+        """The density with all that can be read from it: nearest density, quantiles, samples, bands."""
+        spacing = self.spacing
+        return ReleasedDensity(
+            family=self.plan.family, values=np.array([round(Fraction(v) / spacing) for v in numbers], dtype=object),
+            spacing=spacing, size=self.plan.size, noise=self.plan.noise, bound=self.plan.bound,
+            neighbours=self.plan.neighbours, rows=self.plan.rows, outside=self.plan.outside, numerical_delta=0.0,
+            publishable=publishable,
+        )  # fmt: skip
+
+
+def density_fit(question: Question, mu: float) -> DensityFit:
+    """The fit of a density at this mu; a bandwidth that is left out follows from the size, the bounds and mu."""
+    statistic, inputs = question.statistic, question.details["inputs"]
+    assert isinstance(statistic, Density)
+    low, high = zip(*(ends(c) for c in inputs.columns), strict=True)
+    box = Box(low=low, high=high)
+    base, group = base_unit(question.unit)
+    width = statistic.bandwidth
+    if width is None:
+        # Three digits: no float of another machine decides about a plan.
+        width = tuple(float(f"{h:.3g}") for h in public_bandwidth(size=statistic.size, domain=box, mu=mu))
+    plan = DensityPlan(
+        family=GaussianKDE(domain=box, bandwidth=width), size=statistic.size, mu=mu,
+        rows=row_limit(question.unit) * group, neighbours=base.neighbours,
+    )  # fmt: skip
+    return DensityFit(plan=plan, inputs=inputs)
+
+
+def density(
+    columns: Any, *, size: int, bandwidth: Any = None, points: int | None = None,
+    where: str | Expression | None = None,
+) -> Density:  # fmt: skip
+    """The density of one to three columns, released as a whole: `density("age", size=5000)`.
+
+    `size` is the public number of rows. `bandwidth` is in the columns' units, one number or one each; left out, it is
+    found from size, bounds and price.
+    """
+    return Density(
+        columns=by_columns(columns), size=size, bandwidth=bandwidth, points=points, where=filter_of(where)
+    )

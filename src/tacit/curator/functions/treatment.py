@@ -1,0 +1,181 @@
+"""Functions in the curator: Gaussian noise on a function's numbers, the function read back, and its band.
+
+The charge is made before a row is read. A fit that fails says one fixed sentence after it, and keeps no row.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.accounting.events import GaussianEvent
+from tacit.curator.functions.density import Density, density_fit
+from tacit.curator.functions.fits import Fit, MachineFit, machine_fit
+from tacit.curator.functions.published import PublishedFunction
+from tacit.curator.functions.statistics import MachineStatistic
+from tacit.curator.intervals import Estimate
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Noisy, Treatment, mu_squared_within
+from tacit.errors import FitFailed, InvalidParameter
+from tacit.exact.balls import ball, lower
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.spreads import normal_quantile
+from tacit.noise.source import Source
+from tacit.sources.query import Cells
+from tacit.sources.training import TrainingRows
+from tacit.statistics.base import Question
+
+__all__ = ["FunctionTreatment", "treat_function"]
+
+T = TypeVar("T")
+Floats = npt.NDArray[np.float64]
+STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+MARGIN = 1 - 2.0**-50
+"""The event says its mu by a float of its reciprocal: so much less keeps it within the price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionTreatment(Treatment):
+    """One Gaussian release of all the numbers that a function is made of."""
+
+    fit: Fit
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Gaussian noise on all numbers of the function at once."""
+        return (self.fit.mechanism,)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        return self.fit.theorems
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        """Trains, adds the noise, and lets go of the rows, however it ends."""
+        (rows,) = cells
+        assert isinstance(rows, TrainingRows)
+        try:
+            true = _fitted(lambda: self.fit.integers(rows))
+        finally:
+            rows.clear()
+        noisy = self.fit.mechanism.release(true, source=source).values
+        numbers = np.empty(noisy.size, dtype=object)
+        numbers[:] = [int(v) for v in np.ravel(noisy)]
+        return Noisy(parts={"numbers": numbers})
+
+    def numbers(self, noisy: Noisy) -> Floats:
+        """The released numbers, as floats."""
+        spacing = self.fit.spacing
+        return np.array([float(int(v) * spacing) for v in np.ravel(noisy.parts["numbers"])])
+
+    def read(
+        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+    ) -> Estimate:
+        """The function on the grid that is shown, or its weights, with a band for the noise, point by point."""
+        numbers, z = self.numbers(noisy), normal_quantile(float(confidence), coordinates)
+        statistic, fit = question.statistic, self.fit
+        if isinstance(statistic, MachineStatistic) and statistic.kernel == "linear":
+            assert isinstance(fit, MachineFit)
+            value = fit.weights(numbers).T
+            half = np.full(value.shape, z * float(fit.plan.noise_std))
+            value, half = (x[:, 0] if x.shape[1] == 1 else x for x in (value, half))
+            return Estimate(value=value, low=value - half, high=value + half)
+        grid = fit_grid(question)
+        plain, reach = fit.values(numbers, grid), z * fit.stds(grid)[:, None]
+        half = reach / fit.unit
+        shape = tuple(a.size or 0 for a in question.axes)
+        low, value, high = (
+            np.asarray(fit.shown(x)).reshape(shape) for x in (plain - half, plain, plain + half)
+        )
+        return Estimate(value=value, low=low, high=high)
+
+    def function(self, question: Question, noisy: Noisy, *, publishable: bool = True) -> PublishedFunction:
+        """What was released, as a function of any point."""
+        return PublishedFunction.of(question, self.fit, self.numbers(noisy), publishable=publishable)
+
+    def describe(self) -> dict[str, Any]:
+        """The mechanism for a certificate."""
+        return {
+            "noise": [self.fit.mechanism.noise_distribution],
+            "chosen": self.reason,
+            "numerical_delta": 0.0,
+            "fit": self.fit.words,
+        }
+
+    def sensitivity_record(self, question: Question) -> dict[str, str]:
+        """How far one unit moves the numbers: in L2, with the solver's tolerance, in their own unit."""
+        return {"l2": str(self.fit.l2_sensitivity)}
+
+    def grid_record(self, question: Question) -> dict[str, str]:
+        """What a step of the numbers is worth."""
+        return {"numbers": str(self.fit.spacing)}
+
+    @property
+    def covers(self) -> str:
+        """The noise alone."""
+        return "the function that was fitted to the declared, clamped and bounded data, each point by itself"
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """The noise at the point where it is widest."""
+        std = self.fit.widest
+        return std * float(np.sqrt(2 / np.pi)), std * normal_quantile(float(confidence)), self.fit.about
+
+    @property
+    def log_error(self) -> float:
+        """ln of the error at 95%."""
+        return float(np.log(self.fit.widest * normal_quantile(0.95)))
+
+    def variances(self) -> dict[str, float]:
+        """Functions have no cells that are added up."""
+        return {}
+
+
+def fit_grid(question: Question) -> Floats:
+    """The coordinates of the points at which the function is shown."""
+    inputs = question.details["inputs"]
+    return np.asarray(inputs.grid(question.axes[: len(inputs.names)]))
+
+
+def _fitted(action: Callable[[], T]) -> T:
+    """What the action gives; the one fixed sentence if anything at all goes wrong in it."""
+    stop: BaseException | None = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return action()
+        except STOPS as wish:
+            stop = wish
+        except BaseException:
+            # Raised below, outside the handler: neither cause nor context keeps what a row did.
+            pass
+    if stop is None:
+        raise FitFailed
+    stop.__cause__ = stop.__context__ = stop.__traceback__ = None
+    raise stop
+
+
+def treat_function(question: Question, price: Price) -> FunctionTreatment:
+    """Gaussian noise, by the mu that the price has room for."""
+    squared = mu_squared_within(price)
+    if squared is None:
+        raise InvalidParameter(
+            parameter="price", value=price.kind, must="have room for Gaussian noise, which functions get",
+            hint="pay with epsilon= and delta=, with rho= or with mu=",
+        )  # fmt: skip
+    limit = squared
+    mu = lower(lambda: ball(limit).sqrt()) * MARGIN
+    fit: Fit = (density_fit if isinstance(question.statistic, Density) else machine_fit)(question, mu)
+    event = fit.mechanism.event
+    assert isinstance(event, GaussianEvent)
+    assert event.squared <= squared
+    reason = f"Gaussian noise on {fit.mechanism.dimension} numbers, which are the whole function"
+    delta = price.delta if price.kind == "approximate" and price.delta is not None else Fraction(0)
+    return FunctionTreatment(noise=(), price=price, reason=reason, delta=delta, fit=fit)
