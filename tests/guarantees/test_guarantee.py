@@ -86,8 +86,6 @@ def test_random_data_composes_only_in_advance() -> None:
     assert tacit.repeat(
         on_random_data(tacit.Pure(epsilon=0.1), 0.4), 3, adaptive=False
     ).condition == RandomData(gamma=1.0)
-    with pytest.raises(UnitMismatch):
-        promise(tacit.Pure(epsilon=1), condition=RandomData(gamma=0.1))
 
 
 def test_priors_do_not_compose_without_a_theorem() -> None:

@@ -18,7 +18,6 @@ from tacit.guarantees import (
     Pure,
     RandomData,
     Renyi,
-    people,
     rows,
     running_sum,
 )
@@ -265,7 +264,7 @@ def test_another_unit_is_refused_under_a_condition_too(place: str) -> None:
     condition = RandomData(gamma=0.01)
     unit = rows(neighbours="replace-one")
     ledger = Ledger.create(place, budget=Guarantee(bound=Pure(epsilon=1), unit=unit, condition=condition))
-    other = people("id", at_most=2, neighbours="replace-one")
+    other = rows()
     for under in (condition, None):
         given: dict[str, Any] = {} if under is None else {"condition": under}
         with pytest.raises(UnitMismatch):

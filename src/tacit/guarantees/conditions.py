@@ -63,7 +63,10 @@ class RandomData(Condition):
     """Random differential privacy: with probability 1 - gamma over data drawn independently from one law.
 
     Hall, Rinaldo, Wasserman (2011), Def. 2: the bound holds for the samples (x_1..x_n) and
-    (x_1..x_{n-1}, x_{n+1}) except with probability gamma over the n+1 independent draws.
+    (x_1..x_{n-1}, x_{n+1}) except with probability gamma over the n+1 independent draws; for add-or-remove
+    (footnote 1) it holds for (x_1..x_n) and (x_1..x_{n-1}) except with probability gamma over the n draws, for every n
+    of at least a declared number. Not probabilistic DP, whose probability is over the coins (theorem
+    `random-is-not-probabilistic`). Units are single rows.
     """
 
     gamma: float

@@ -7,15 +7,29 @@ __all__ = [
     "FIXED_MECHANISMS",
     "FIXED_PARAMETERS",
     "FIXED_PARTS",
+    "INDEPENDENT_DRAWS",
+    "LARGEST_CHANGE",
+    "LEAST_ROWS",
+    "MOST_CHANGE",
     "MUTUAL_KNOWLEDGE",
+    "ORACLE_LAW",
     "PARTS_ARE_GROUPS",
     "SECRET_SAMPLE",
+    "SMOOTH_CHANGE",
 ]
 
 DISJOINT_ROWS = "the releases use disjoint rows, independent given what an adversary knows"
 FIXED_MECHANISMS = "all mechanisms were fixed before the data were seen"
 FIXED_PARAMETERS = "the parameters of all releases were fixed in advance"
 FIXED_PARTS = "the part in which a row lies does not depend on its data"
+INDEPENDENT_DRAWS = "the rows are independent draws from one population"
+LARGEST_CHANGE = "no two rows differ by more than the largest level"
+LEAST_ROWS = "there are at least as many rows as declared"
+MOST_CHANGE = (
+    "one replaced row moves the statistic by no more than the declared change of the two rows, over n"
+)
 MUTUAL_KNOWLEDGE = "each release is private for somebody who knows the other"
+ORACLE_LAW = "the oracle is public and draws from the law of the rows"
 PARTS_ARE_GROUPS = "the parts are the groups of which a person may be in so many"
+SMOOTH_CHANGE = "the chosen change of neighbouring samples differs by no more than the declared factor"
 SECRET_SAMPLE = "nobody learns which units were sampled"

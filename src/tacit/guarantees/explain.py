@@ -73,10 +73,15 @@ def _random_sentences(bound: Bound, unit: Unit, condition: RandomData, change: s
     first = f"What is published {limits} if the data of {unit.noun} {change}: {_loss(bound)}."
     second = f"This is random differential privacy, not differential privacy: it holds {condition}."
     third = (
-        "It promises nothing to a given person: the data on which it fails may be those of whoever stands out, and "
-        "from what is published about them anything may be guessed, believed or done."
+        "It promises nothing to a given person: the data on which it fails may be those of whoever stands out, an "
+        "outlier or the only inhabitant of a cell, and from what is published about them anything may be guessed, "
+        "believed or done."
     )
-    return [first, *([_NOBODY] if weak else []), second, third]
+    fourth = (
+        "Rows that are copies, relatives or neighbours of each other, or that were selected by what they say, are not "
+        "independent draws, and then nothing of this holds."
+    )
+    return [first, *([_NOBODY] if weak else []), second, third, fourth]
 
 
 def _told_loss(bound: Bound, unit: Unit, condition: Condition) -> str:

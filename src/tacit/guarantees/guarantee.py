@@ -22,10 +22,10 @@ from tacit.guarantees.declarations import SECRET_SAMPLE
 from tacit.guarantees.explain import explain
 from tacit.guarantees.implication import Implication, bound_implies
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
-from tacit.guarantees.laws.conditions import sim_to_ind
+from tacit.guarantees.laws.conditions import replace_on_random_data, sim_to_ind, single_rows
 from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.meaning import Incentive
-from tacit.guarantees.units import GroupOf, Neighbours, Unit, group_of, steps
+from tacit.guarantees.units import GroupOf, Neighbours, Unit, group_of, rows, steps
 
 __all__ = ["Guarantee"]
 
@@ -54,12 +54,8 @@ class Guarantee:
             text("declared", d) for d in listed("declared", self.declared, must="be a list of sentences")
         ]
         object.__setattr__(self, "declared", tuple(sorted(set(declared))))
-        if isinstance(self.condition, RandomData) and self.unit.neighbours is not Neighbours.REPLACE_ONE:
-            raise UnitMismatch(
-                left=str(self.unit),
-                right="replace-one neighbours",
-                hint="random differential privacy is about exchanging one row of a sample of known size",
-            )
+        if isinstance(self.condition, RandomData):
+            single_rows(_plain_unit(self.unit))
 
     # --- reading -------------------------------------------------------------------------------------
     def delta_at(self, epsilon: float) -> float:
@@ -89,6 +85,10 @@ class Guarantee:
     def best_guess(self, prior: float = 0.5) -> float:
         """The largest probability of guessing rightly between two values, before odds of `prior`."""
         return readings.best_guess(self.bound, self.unit, self.condition, prior)
+
+    def average_guess(self, prior: float = 0.5) -> float:
+        """The same, averaged over data drawn at random: what is left of `best_guess` under `RandomData`."""
+        return readings.average_guess(self.bound, self.unit, self.condition, prior)
 
     def posterior_shift(self) -> float:
         """tanh(epsilon/2) for pure epsilon; NoLaw otherwise."""
@@ -121,7 +121,7 @@ class Guarantee:
             _, chain = steps(self.unit, other.unit)
         except (UnitMismatch, NoLaw) as problem:
             return Implication(holds=False, reason=str(problem))
-        holds, used = self._condition_implies(other.condition)
+        holds, used = restated._condition_implies(other.condition)
         if not holds:
             return Implication(
                 holds=False,
@@ -151,6 +151,9 @@ class Guarantee:
         """The same mechanism's guarantee for another unit, by walking the steps between its neighbours."""
         instance("unit", unit, Unit, must="be a unit", hint="such as tacit.rows()")
         count, _ = steps(self.unit, unit)
+        if isinstance(self.condition, RandomData) and _relaxed(self.unit, unit):
+            bound, condition = replace_on_random_data(self.bound, self.condition)
+            return replace(self, bound=bound, condition=condition, unit=unit)
         # Fewer neighbours are fewer pairs of data sets; only a condition that speaks of single ones is kept by that.
         kept = isinstance(self.condition, Always) or (
             count == 1 and isinstance(self.condition, BoundedAdversary)
@@ -200,6 +203,11 @@ class Guarantee:
         from tacit.guarantees.record import to_record
 
         return to_record(self)
+
+
+def _relaxed(known: Unit, wanted: Unit) -> bool:
+    """From one row added or taken away to one row replaced."""
+    return _plain_unit(known) == rows() and _plain_unit(wanted) == rows(neighbours=Neighbours.REPLACE_ONE)
 
 
 def _plain_unit(unit: Unit) -> Unit:

@@ -2,7 +2,8 @@
 
     Always             the readings of the bound (meaning.py).
     BoundedAdversary   tests, guesses and harms move by the advantage; no belief is limited at all.
-    RandomData         none: the person who stands out may be exactly the one on whose data the bound fails.
+    RandomData         none for a given person, who may be exactly the one on whose data the bound fails; a guess
+                       is limited on average over the data.
     Priors, Coupled    none: the bound compares the release with an imitation.
 
 Everything that tells people numbers (methods of a guarantee, explanations, pictures) asks here, so that two of
@@ -31,7 +32,7 @@ from tacit.guarantees.laws.registry import law
 from tacit.guarantees.meaning import Incentive
 from tacit.guarantees.units import Coupled, Unit
 
-__all__ = ["about_neighbours", "best_guess", "incentive", "posterior_shift", "power"]
+__all__ = ["about_neighbours", "average_guess", "best_guess", "incentive", "posterior_shift", "power"]
 
 
 def about_neighbours(unit: Unit, condition: Condition, what: str) -> None:
@@ -98,6 +99,19 @@ def bounded_guess(bound: Bound, condition: BoundedAdversary, prior: float) -> fl
     share = min(prior, 1 - prior) if condition.definition is Indistinguishability.IND else 1.0
     moved = upper(lambda: ball(meaning.best_guess(bound, prior)) + ball(share) * ball(condition.advantage))
     return min(1.0, moved)
+
+
+def average_guess(bound: Bound, unit: Unit, condition: Condition, prior: float = 0.5) -> float:
+    """The largest probability, over data drawn at random, of telling a row from a fresh draw put in its place."""
+    if not isinstance(condition, RandomData):
+        return best_guess(bound, unit, condition, prior)
+    return random_guess(meaning.best_guess(bound, probability("prior", prior)), condition)
+
+
+@law("random-guess", operation="meaning", rests_on="random-data-average-guess")
+def random_guess(guess: float, condition: RandomData) -> float:
+    """guess + gamma (1 - guess): where the bound fails, everything may be known."""
+    return min(1.0, upper(lambda: ball(guess) + ball(condition.gamma) * (1 - ball(guess))))
 
 
 def posterior_shift(bound: Bound, unit: Unit, condition: Condition) -> float:

@@ -23,7 +23,9 @@ from tacit.guarantees.conditions import (
     Priors,
     RandomData,
 )
+from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.laws.registry import law
+from tacit.guarantees.units import Rows, Unit
 
 if TYPE_CHECKING:
     from flint import arb
@@ -80,6 +82,25 @@ def compose_random_data(parts: Sequence[tuple[Guarantee, int]], *, adaptive: boo
         if isinstance(guarantee.condition, RandomData):
             gammas += [guarantee.condition.gamma] * times
     return RandomData(gamma=min(1.0, sum_up(gammas)))
+
+
+def single_rows(unit: Unit) -> None:
+    """Refuse units of several rows: the definition speaks of one row among independent draws."""
+    if not isinstance(unit, Rows):
+        raise NoLaw(
+            operation=f"random differential privacy for {unit.noun}",
+            reason="gamma is a probability over rows drawn independently, and the rows of one unit are not",
+            counterexample="publish every value that two rows share: of independent draws from a continuous population "
+            "this tells nothing, ever; of people with two equal rows each it tells every value",
+            hint="protect rows(): one row a person, drawn independently",
+        )
+
+
+@law("replace-on-random-data", operation="condition")
+def replace_on_random_data(bound: Bound, condition: RandomData) -> tuple[Bound, RandomData]:
+    """From add-or-remove to replace-one: two steps of the bound's group law, and 2 gamma."""
+    gamma = min(1.0, sum_up([condition.gamma, condition.gamma]))
+    return group_bound(bound, 2)[0], RandomData(gamma=gamma)
 
 
 @law("compose-bounded-adversary", operation="condition")

@@ -1,0 +1,332 @@
+"""Statistics of unbounded data, with noise sized by how far pairs of the rows themselves differ (sensitivity analysis).
+
+A statistic g moves by at most h(x, x')/n if a row x is replaced by x'. Pairs of rows show how large h is: their order
+statistics bound the h of the real pair by exchangeability alone. What is left is that neighbouring samples choose
+nearly the same noise: by a declared smoothness (`ChangesBySmoothness`), or by a private choice (`ChangesByQuantile`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import flag, is_number, plain, settle, whole
+from tacit.exact.integers import Integers
+from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import sum_up
+from tacit.guarantees import Approximate
+from tacit.guarantees.declarations import INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE, SMOOTH_CHANGE
+from tacit.mechanisms import L1, Exponential, Laplace, Released, Score, SmoothBound, SmoothLaplace, on_grid
+from tacit.mechanisms.base import epsilon_parameter
+from tacit.mechanisms.gaussian import delta_parameter
+from tacit.noise import grid_spacing
+from tacit.noise.source import Source, default_source
+from tacit.random_data.base import RandomMechanism, gamma_parameter, independent, rows_parameter
+
+__all__ = ["ChangesByQuantile", "ChangesBySmoothness", "ReleasedStatistic", "pair_changes"]
+
+Change = Callable[[Exact, Exact], Exact]
+
+
+def pair_changes(
+    values: Sequence[Exact], change: Change | None = None, *, all_pairs: bool = False
+) -> list[Fraction]:
+    """h over the disjoint pairs (x_i, x_(i+m)), m = n // 2, or over all pairs; |x - x'|, which is that of the mean.
+
+    The pairing depends on the places of the rows only. `change` must be symmetric and must not round down.
+    """
+    exact = [_value(v) for v in values]
+    m = len(exact) // 2
+    chosen = (
+        itertools.combinations(exact, 2)
+        if flag("all_pairs", all_pairs)
+        else zip(exact, exact[m : 2 * m], strict=False)
+    )
+    if change is None:
+        return [abs(a - b) for a, b in chosen]
+    return [_value(change(a, b)) for a, b in chosen]
+
+
+def _value(value: object) -> Fraction:
+    number = plain(value)
+    if not is_number(number) or (isinstance(number, float) and not math.isfinite(number)):
+        # The number itself may be a person's and is not shown.
+        raise InvalidParameter(
+            parameter="values", value="a value that is no finite number", must="be finite numbers",
+            hint="decide what a missing value counts as, before anything is computed",
+        )  # fmt: skip
+    return Fraction(number)
+
+
+def grid_value(value: Exact, spacing: Exact) -> Integers:
+    """A statistic's value on the grid, as an array of one integer."""
+    return on_grid(np.array([_value(value)], dtype=object), spacing=spacing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedStatistic:
+    """A noisy statistic; `level` is the chosen bound on h, where that was chosen privately and may be told."""
+
+    released: Released
+    level: Fraction | None
+
+    @property
+    def value(self) -> float:
+        """The noisy value."""
+        return float(self.released.to_floats().ravel()[0])
+
+
+class _Changes(RandomMechanism):
+    """Shared: how many pairs there are, and which gamma an order statistic has."""
+
+    __slots__ = ()
+
+    rows: int
+    rank: int
+    all_pairs: bool
+    spacing: Exact
+
+    def _check_pairs(self) -> None:
+        settle(self, rows=rows_parameter(self.rows))
+        settle(self, all_pairs=flag("all_pairs", self.all_pairs))
+        rank = whole("rank", self.rank, least=1)
+        if rank > self.pairs:
+            raise InvalidParameter(
+                parameter="rank", value=rank, must=f"be at most the number of pairs, {self.pairs}"
+            )
+        settle(self, rank=rank)
+        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
+
+    @property
+    def pairs(self) -> int:
+        """m = n // 2 disjoint pairs, or all n(n-1)/2."""
+        return math.comb(self.rows, 2) if self.all_pairs else self.rows // 2
+
+    def _share(self, rank: int) -> Fraction:
+        """How likely the real pair's h is above the rank-th smallest of the pairs that both samples allow for.
+
+        Disjoint: above the rank-th of the other m - 1, (m - rank)/m. All: above the rank-th of all C(n+1, 2).
+        """
+        if self.all_pairs:
+            return 1 - Fraction(max(rank, 0), math.comb(self.rows + 1, 2))
+        return Fraction(self.pairs - max(rank, 0), self.pairs)
+
+    def _ordered(self, changes: Sequence[Exact]) -> list[Fraction]:
+        found = sorted(_value(c) for c in changes)
+        if len(found) != self.pairs:
+            raise InvalidParameter(
+                parameter="changes", value=f"{len(found)} pairs", must=f"be those of {self.pairs} pairs",
+                hint="pair_changes(values)",
+            )  # fmt: skip
+        if found[0] < 0:
+            raise InvalidParameter(parameter="changes", value="a change below 0", must="be at least 0")
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesBySmoothness(_Changes):
+    """g + Laplace noise sized by s = H_(rank)/n, the rank-th smallest change of the pairs, with a declared smoothness.
+
+    Guarantee: (epsilon, delta) under RandomData((m - rank + 1)/m), for all pairs RandomData(1 - rank/C(n+1, 2)), *if*
+    s(D) <= e^beta s(D') for neighbouring samples, which nobody can check: it is declared (and its own probability of
+    failing, `smooth_gamma`, is added). delta is the exact one of theorem `smooth-laplace`.
+    Assumptions: independent draws; |g(D) - g(D')| <= h(x, x')/n. Theorems `random-pairs`, `random-all-pairs`.
+    Source: Hall, Rinaldo, Wasserman 2011, sec. 6; Hall 2012, 5.3.
+    """
+
+    rows: int
+    rank: int
+    epsilon: Exact
+    beta: Exact
+    smooth_gamma: Exact = 0
+    all_pairs: bool = False
+    spacing: Exact = 2.0**-20
+    independent: bool = True
+
+    def __post_init__(self) -> None:
+        self._check_pairs()
+        epsilon_parameter(self.epsilon)
+        exact_parameter("beta", self.beta)
+        settle(self, epsilon=self.epsilon, beta=self.beta)
+        if not 0 <= exact_parameter("smooth_gamma", self.smooth_gamma, positive=False) < 1:
+            raise InvalidParameter(parameter="smooth_gamma", value=self.smooth_gamma, must="lie in [0, 1)")
+        settle(self, smooth_gamma=self.smooth_gamma)
+        gamma_parameter(self._gamma)
+        independent(self.independent)
+        settle(self, independent=flag("independent", self.independent))
+        self.noise  # noqa: B018  (refused here if epsilon and beta do not fit)
+
+    @property
+    def noise(self) -> SmoothLaplace:
+        """Laplace noise of 2/epsilon times the bound."""
+        epsilon = epsilon_parameter(self.epsilon)
+        return SmoothLaplace(
+            epsilon=epsilon, noise_multiplier=2 / epsilon, beta=self.beta, spacing=self.spacing
+        )
+
+    @property
+    def _bound(self) -> Approximate:
+        return self.noise.bound
+
+    @property
+    def _gamma(self) -> Fraction:
+        # min(s(D), s(D')) is at least the (rank - 1)-th of the other pairs, or the rank-th of all pairs of n + 1 rows.
+        return self._share(self.rank if self.all_pairs else self.rank - 1) + Fraction(self.smooth_gamma)
+
+    @property
+    def _declared(self) -> tuple[str, ...]:
+        return (INDEPENDENT_DRAWS, MOST_CHANGE, SMOOTH_CHANGE)
+
+    def release(
+        self, value: Exact, changes: Sequence[Exact], *, source: Source | None = None
+    ) -> ReleasedStatistic:
+        """The noisy value of g, given the changes of the pairs. The size of the noise is a secret."""
+        source = source if source is not None else default_source()
+        at = self._ordered(changes)[self.rank - 1] / self.rows
+        # Rounding to the grid moves g by half a step on both sides, and keeps the bound above 0 where rows are tied.
+        smooth = SmoothBound(value=at + Fraction(self.spacing), beta=self.beta)
+        made = self.noise.release(grid_value(value, self.spacing), smooth, source=source)
+        return ReleasedStatistic(released=made, level=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesByQuantile(_Changes):
+    """g + Laplace noise of scale level/(n release_epsilon), the level a private quantile of the pairs' changes.
+
+    Levels are public and increasing; the largest is a declared bound on h. The exponential mechanism chooses one with
+    the score -max(cnt(level before) - rank, rank - cnt(level), 0), cnt counting the pairs of at most that change.
+    Guarantee: (choice_epsilon + release_epsilon, N e^(-choice_epsilon slack/2)) under RandomData((m - rank + slack)/m);
+    for all pairs the score moves by n - 1, delta = N e^(-choice_epsilon slack/(2(n-1))) and
+    gamma = 1 - (rank - slack + 1)/C(n+1, 2). Theorems `random-private-quantile`, `random-all-pairs`.
+    Assumptions: independent draws; |g(D) - g(D')| <= h(x, x')/n; no two rows change g by more than the largest level.
+    """
+
+    rows: int
+    levels: tuple[Exact, ...]
+    rank: int
+    slack: int
+    choice_epsilon: Exact
+    release_epsilon: Exact
+    all_pairs: bool = False
+    spacing: Exact = 2.0**-20
+    independent: bool = True
+
+    def __post_init__(self) -> None:
+        self._check_pairs()
+        levels = tuple(exact_parameter("levels", v) for v in self.levels)
+        if not levels or any(a >= b for a, b in itertools.pairwise(levels)):
+            raise InvalidParameter(
+                parameter="levels", value=f"{len(levels)} numbers", must="be increasing numbers above 0",
+                hint="public ones, such as powers of 2; the largest bounds every change",
+            )  # fmt: skip
+        object.__setattr__(self, "levels", levels)
+        settle(self, slack=whole("slack", self.slack, least=1))
+        epsilon_parameter(self.choice_epsilon, "choice_epsilon")
+        epsilon_parameter(self.release_epsilon, "release_epsilon")
+        settle(self, choice_epsilon=self.choice_epsilon, release_epsilon=self.release_epsilon)
+        gamma_parameter(self._gamma)
+        if self._delta >= 1:
+            raise InvalidParameter(
+                parameter="slack", value=self.slack, must="make levels e^(-choice_epsilon slack/2) smaller than 1",
+                hint="ChangesByQuantile.for_target(...) finds it",
+            )  # fmt: skip
+        independent(self.independent)
+        settle(self, independent=flag("independent", self.independent))
+
+    @classmethod
+    def for_target(
+        cls,
+        *,
+        rows: int,
+        levels: Sequence[Exact],
+        gamma: Exact,
+        delta: Exact,
+        choice_epsilon: Exact,
+        release_epsilon: Exact,
+        all_pairs: bool = False,
+        spacing: Exact = 2.0**-20,
+    ) -> ChangesByQuantile:
+        """The smallest rank and slack with this delta and gamma."""
+        n, g = rows_parameter(rows), gamma_parameter(gamma)
+        moved = n - 1 if flag("all_pairs", all_pairs) else 1
+        rate = epsilon_parameter(choice_epsilon, "choice_epsilon") / (2 * moved)
+        limit, count = Fraction(delta_parameter(delta)), len(tuple(levels))
+        slack = max(1, math.ceil(upper(lambda: (ball(count) / ball(limit)).log() / ball(rate))))
+        pairs = math.comb(n, 2) if all_pairs else n // 2
+        rank = (
+            math.ceil((1 - g) * math.comb(n + 1, 2)) + slack - 1
+            if all_pairs
+            else math.ceil((1 - g) * pairs) + slack
+        )
+        if rank > pairs:
+            raise InvalidParameter(
+                parameter="rows", value=rows, must=f"make at least {rank} pairs for this gamma and delta",
+                hint="a larger gamma, delta or choice_epsilon, fewer levels, or more rows",
+            )  # fmt: skip
+        return cls(
+            rows=n,
+            levels=tuple(levels),
+            rank=rank,
+            slack=slack,
+            choice_epsilon=choice_epsilon,
+            release_epsilon=release_epsilon,
+            all_pairs=all_pairs,
+            spacing=spacing,
+        )
+
+    @property
+    def choice(self) -> Exponential:
+        """The choice of a level."""
+        return Exponential(
+            epsilon=self.choice_epsilon, sensitivity=Score(self.rows - 1 if self.all_pairs else 1)
+        )
+
+    @property
+    def _delta(self) -> float:
+        rate = self.choice.rate
+        return min(1.0, upper(lambda: ball(len(self.levels)) * (-ball(rate * self.slack)).exp()))
+
+    @property
+    def _bound(self) -> Approximate:
+        total = sum_up([Fraction(self.choice_epsilon), Fraction(self.release_epsilon)])
+        return Approximate(epsilon=total, delta=self._delta)
+
+    @property
+    def _gamma(self) -> Fraction:
+        # A score above -slack: rank - slack + 1 pairs are at most the level, and one of them may be the moved one.
+        return self._share(self.rank - self.slack + (1 if self.all_pairs else 0))
+
+    @property
+    def _declared(self) -> tuple[str, ...]:
+        return (INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE)
+
+    def noise_at(self, level: Exact) -> Laplace:
+        """The noise if this level is chosen: how far g and its rounding move, over release_epsilon."""
+        moved = L1(Fraction(level) / self.rows).rounded(spacing=self.spacing)
+        return Laplace.for_epsilon(epsilon=self.release_epsilon, sensitivity=moved, spacing=self.spacing)
+
+    def scores(self, changes: Sequence[Exact]) -> list[int]:
+        """The score of each level: a secret."""
+        found = self._ordered(changes)
+        counts = [bisect_right(found, Fraction(level)) for level in self.levels]
+        counts[-1] = len(found)  # declared; so that some level always has the score 0
+        before = [0, *counts[:-1]]
+        return [-max(b - self.rank, self.rank - c, 0) for b, c in zip(before, counts, strict=True)]
+
+    def release(
+        self, value: Exact, changes: Sequence[Exact], *, source: Source | None = None
+    ) -> ReleasedStatistic:
+        """The noisy value of g, given the changes of the pairs; the chosen level is part of what is released."""
+        source = source if source is not None else default_source()
+        index = self.choice.choose(self.scores(changes), source=source).index
+        level = Fraction(self.levels[index])
+        made = self.noise_at(level).release(grid_value(value, self.spacing), source=source)
+        return ReleasedStatistic(released=made, level=level)

@@ -1,0 +1,211 @@
+"""Survey overlap (Hall 2012, sec. 5.4): an attacker with m rows of the same population, at least k of them the owner's.
+
+Definition. D has n rows; the attacker has m, of which j >= k are rows of D. D' is D with d = min(n, m) - j rows outside
+of the overlap replaced by d of the attacker's other rows. For every such j the outputs on D and D' are
+(epsilon, delta)-indistinguishable except with probability gamma over the n + d independent draws. With m = n and
+k = n - 1 this is random differential privacy.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter
+from tacit.exact.checks import settle, whole
+from tacit.exact.integers import add_exact, integer_array
+from tacit.exact.rationals import Exact
+from tacit.mechanisms import L1, CountSensitivity, Geometric, Laplace
+from tacit.mechanisms.base import epsilon_parameter
+from tacit.noise.source import Source, default_source
+from tacit.random_data.base import gamma_parameter, rows_parameter
+from tacit.random_data.histogram import ReleasedHistogram
+from tacit.random_data.proportion import ReleasedCount
+from tacit.random_data.referee import Counts, Worst, tables
+
+__all__ = ["Overlap", "OverlapCount", "OverlapHistogram", "counts_differ"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """n rows, an attacker's m rows, and the least number k of rows that are in both."""
+
+    rows: int
+    attacker_rows: int
+    least_overlap: int
+
+    def __post_init__(self) -> None:
+        settle(self, rows=rows_parameter(self.rows), attacker_rows=whole("attacker_rows", self.attacker_rows))
+        settle(self, least_overlap=whole("least_overlap", self.least_overlap, least=0))
+        if self.least_overlap > min(self.rows, self.attacker_rows):
+            raise InvalidParameter(
+                parameter="least_overlap", value=self.least_overlap, must="be at most rows and attacker_rows"
+            )
+
+    @property
+    def most_replaced(self) -> int:
+        """d = min(n, m) - k: how many rows the two samples differ in, at most."""
+        return min(self.rows, self.attacker_rows) - self.least_overlap
+
+    def worst(self, breaks: Callable[[Counts, Counts], bool], *, cells: int) -> Worst:
+        """The conditional referee: the worst share of relabellings over all multisets and all overlaps, exactly."""
+        found = Worst(gamma=Fraction(0), counts=(0,) * whole("cells", cells, least=1))
+        for d in range(1, self.most_replaced + 1):
+            for t in tables(self.rows + d, cells):
+                share = _share(breaks, t, self.rows, d)
+                if share > found.gamma:
+                    found = Worst(gamma=share, counts=t)
+        return found
+
+
+def _share(breaks: Callable[[Counts, Counts], bool], t: Counts, n: int, d: int) -> Fraction:
+    """Over all orders of t: the first d rows are only in D, the last d only in D'."""
+    failing = 0
+    for a in _parts(t, d):
+        rest = tuple(x - y for x, y in zip(t, a, strict=True))
+        for b in _parts(rest, d):
+            if a == b:
+                continue
+            one = tuple(x - y for x, y in zip(t, b, strict=True))
+            other = tuple(x - y for x, y in zip(t, a, strict=True))
+            if breaks(one, other):
+                failing += _ways(t, a) * _ways(rest, b)
+    return Fraction(failing, math.comb(n + d, d) * math.comb(n, d))
+
+
+def _parts(t: Counts, size: int) -> list[Counts]:
+    return [a for a in itertools.product(*(range(min(c, size) + 1) for c in t)) if sum(a) == size]
+
+
+def _ways(t: Counts, a: Counts) -> int:
+    return math.prod(math.comb(x, y) for x, y in zip(t, a, strict=True))
+
+
+def counts_differ(ones: int, rows: int, replaced: int) -> Fraction:
+    """F_d(s): with s ones among n + d rows, how likely d rows and d others of a random order hold different counts."""
+    n, d, s = rows, replaced, ones
+    same = 0
+    for a in range(min(d, s) + 1):
+        if 2 * a <= s:
+            same += math.comb(d, a) ** 2 * math.comb(n - d, s - 2 * a)
+    return 1 - Fraction(same, math.comb(n + d, s))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlapCount:
+    """(5.1) for a survey overlap: a count c is exact if F_d(s) <= gamma for all d and s in c..c+d.
+
+    Else it gets geometric noise of scale d/epsilon. Guarantee: (epsilon, 0, gamma) in the sense of `Overlap`.
+    Theorem `survey-overlap`.
+    """
+
+    overlap: Overlap
+    epsilon: Exact
+    gamma: Exact
+
+    def __post_init__(self) -> None:
+        epsilon_parameter(self.epsilon)
+        gamma_parameter(self.gamma)
+        settle(self, epsilon=self.epsilon, gamma=self.gamma)
+
+    def is_exact(self, count: int) -> bool:
+        """Is this count published as it is? A secret, unless it is asked of a made-up count."""
+        c, n, gamma = whole("count", count, least=0), self.overlap.rows, gamma_parameter(self.gamma)
+        return all(
+            counts_differ(s, n, d) <= gamma
+            for d in range(1, self.overlap.most_replaced + 1)
+            for s in range(c, c + d + 1)
+        )
+
+    def breaks(self, one: Counts, other: Counts) -> bool:
+        """Do two tables (zeros, ones) have outputs that are not epsilon-indistinguishable?"""
+        if one[1] == other[1]:
+            return False
+        if self.is_exact(one[1]) or self.is_exact(other[1]):
+            return True
+        return abs(one[1] - other[1]) > self.overlap.most_replaced
+
+    def release(self, count: int, *, source: Source | None = None) -> ReleasedCount:
+        """The count, exact or noisy."""
+        source = source if source is not None else default_source()
+        noisy = int(self.noise.release(np.asarray(count), source=source).values)
+        exact = self.is_exact(count)
+        return ReleasedCount(
+            count=count if exact else noisy,
+            exact=exact,
+            rows=self.overlap.rows,
+            publishable=source.publishable,
+        )
+
+    @property
+    def noise(self) -> Geometric:
+        """The noise of counts that are not exact: up to d rows move."""
+        return Geometric(
+            epsilon=self.epsilon, sensitivity=CountSensitivity(max(1, self.overlap.most_replaced))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlapHistogram:
+    """(5.2) for a survey overlap: empty cells are exact if 2 cells d/(n + d) <= gamma, else noise of scale 2d/epsilon.
+
+    Guarantee: (epsilon, 0, gamma) in the sense of `Overlap`. Theorem `survey-overlap`.
+    """
+
+    overlap: Overlap
+    cells: int
+    epsilon: Exact
+    gamma: Exact
+
+    def __post_init__(self) -> None:
+        settle(self, cells=whole("cells", self.cells, least=2))
+        epsilon_parameter(self.epsilon)
+        gamma_parameter(self.gamma)
+        settle(self, epsilon=self.epsilon, gamma=self.gamma)
+
+    @property
+    def empty_exact(self) -> bool:
+        """Are empty cells published as they are? Public."""
+        d, n = self.overlap.most_replaced, self.overlap.rows
+        return Fraction(2 * self.cells * d, n + d) <= gamma_parameter(self.gamma)
+
+    @property
+    def noise(self) -> Laplace:
+        """The noise of the other cells: up to d rows leave a cell, and as many enter one."""
+        return Laplace.for_epsilon(
+            epsilon=self.epsilon, sensitivity=L1(2 * max(1, self.overlap.most_replaced))
+        )
+
+    def breaks(self, one: Counts, other: Counts) -> bool:
+        """Do two tables have outputs that are not epsilon-indistinguishable?"""
+        moved = [(a, b) for a, b in zip(one, other, strict=True) if a != b]
+        if self.empty_exact and any(0 in pair for pair in moved):
+            return True
+        return sum(abs(a - b) for a, b in moved) > 2 * self.overlap.most_replaced
+
+    def release(self, counts: npt.ArrayLike, *, source: Source | None = None) -> ReleasedHistogram:
+        """Counts of all cells, the empty ones exact where that is allowed."""
+        source = source if source is not None else default_source()
+        array = integer_array(counts)
+        if array.size != self.cells or int(array.sum()) != self.overlap.rows:
+            raise InvalidParameter(
+                parameter="counts",
+                value="other counts",
+                must=f"be {self.cells} counts that add up to the public number of rows, {self.overlap.rows}",
+            )
+        below = int(self.empty_exact)
+        noisy = np.asarray(array >= below)
+        drawn = self.noise.distribution.sample(size=array.shape, source=source)
+        return ReleasedHistogram(
+            counts=np.where(noisy, add_exact(array, drawn), array),
+            noisy=noisy,
+            rows=self.overlap.rows,
+            exact_below=below,
+            publishable=source.publishable,
+        )
