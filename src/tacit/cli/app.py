@@ -12,6 +12,7 @@ from tacit.cli.ledger import ledger
 from tacit.cli.optimal import optimal
 from tacit.cli.plain import PlainGroup
 from tacit.cli.plans import plan, release
+from tacit.cli.random import random
 from tacit.cli.reproduce import reproduce
 from tacit.cli.twin import twin
 from tacit.cli.verify import key, verify
@@ -49,6 +50,7 @@ app.add_typer(key, name="key")
 app.add_typer(ledger, name="ledger")
 app.add_typer(optimal, name="optimal")
 app.command(name="plan")(plan)
+app.add_typer(random, name="random")
 app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)
 app.command(name="twin")(twin)

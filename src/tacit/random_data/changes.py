@@ -55,7 +55,8 @@ def pair_changes(
     return [_value(change(a, b)) for a, b in chosen]
 
 
-def _value(value: object) -> Fraction:
+def _finite(value: object) -> Exact:
+    """A finite number of Python's own kinds."""
     number = plain(value)
     if not is_number(number) or (isinstance(number, float) and not math.isfinite(number)):
         # The number itself may be a person's and is not shown.
@@ -63,7 +64,11 @@ def _value(value: object) -> Fraction:
             parameter="values", value="a value that is no finite number", must="be finite numbers",
             hint="decide what a missing value counts as, before anything is computed",
         )  # fmt: skip
-    return Fraction(number)
+    return number  # type: ignore[no-any-return]
+
+
+def _value(value: object) -> Fraction:
+    return Fraction(_finite(value))
 
 
 def grid_value(value: Exact, spacing: Exact) -> Integers:
@@ -119,8 +124,8 @@ class _Changes(RandomMechanism):
             return 1 - Fraction(max(rank, 0), math.comb(self.rows + 1, 2))
         return Fraction(self.pairs - max(rank, 0), self.pairs)
 
-    def _ordered(self, changes: Sequence[Exact]) -> list[Fraction]:
-        found = sorted(_value(c) for c in changes)
+    def _ordered(self, changes: Sequence[Exact]) -> list[Exact]:
+        found = sorted(_finite(c) for c in changes)  # Python compares its own numbers exactly
         if len(found) != self.pairs:
             raise InvalidParameter(
                 parameter="changes", value=f"{len(found)} pairs", must=f"be those of {self.pairs} pairs",
@@ -190,7 +195,7 @@ class ChangesBySmoothness(_Changes):
     ) -> ReleasedStatistic:
         """The noisy value of g, given the changes of the pairs. The size of the noise is a secret."""
         source = source if source is not None else default_source()
-        at = self._ordered(changes)[self.rank - 1] / self.rows
+        at = Fraction(self._ordered(changes)[self.rank - 1]) / self.rows
         # Rounding to the grid moves g by half a step on both sides, and keeps the bound above 0 where rows are tied.
         smooth = SmoothBound(value=at + Fraction(self.spacing), beta=self.beta)
         made = self.noise.release(grid_value(value, self.spacing), smooth, source=source)
@@ -316,7 +321,7 @@ class ChangesByQuantile(_Changes):
     def scores(self, changes: Sequence[Exact]) -> list[int]:
         """The score of each level: a secret."""
         found = self._ordered(changes)
-        counts = [bisect_right(found, Fraction(level)) for level in self.levels]
+        counts = [bisect_right(found, level) for level in self.levels]
         counts[-1] = len(found)  # declared; so that some level always has the score 0
         before = [0, *counts[:-1]]
         return [-max(b - self.rank, self.rank - c, 0) for b, c in zip(before, counts, strict=True)]

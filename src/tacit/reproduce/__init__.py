@@ -20,6 +20,10 @@ REPRODUCTIONS: dict[str, str] = {
     "hall-3.2": "tacit.reproduce.hall_3_2",
     "hall-3.3": "tacit.reproduce.hall_3_3",
     "hall-3.4": "tacit.reproduce.hall_3_4",
+    "hall-5.1": "tacit.reproduce.hall_5_1",
+    "random-1": "tacit.reproduce.random_1",
+    "random-2": "tacit.reproduce.random_2",
+    "random-referee": "tacit.reproduce.random_referee",
 }
 
 

@@ -308,7 +308,7 @@ register(
     "always-implies-random-data",
     "What holds for all neighbours holds for randomly drawn ones, with any gamma.",
     "Hall, Rinaldo, Wasserman 2011, Prop. 4.1",
-    "replace-one neighbours",
+    "single rows",
 )
 register(
     "always-implies-priors",

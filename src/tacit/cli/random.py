@@ -1,0 +1,230 @@
+"""`tacit random`: what random differential privacy would allow, and what it would gain; it reads no data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tacit.cli.output import print_json
+from tacit.cli.plain import PlainCommand, PlainGroup
+from tacit.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from tacit.guarantees import Guarantee
+
+__all__ = ["random"]
+
+random = typer.Typer(
+    name="random",
+    cls=PlainGroup,
+    help="Random differential privacy: weaker than DP, for most data only.",
+    no_args_is_help=True,
+)
+
+_N = typer.Option(..., "--n", help="The number of rows; with add-or-remove, a least number.")
+_EPSILON = typer.Option(..., "--epsilon", help="The epsilon, for all but a share gamma of the data.")
+_GAMMA = typer.Option(..., "--gamma", help="The share of the data on which the bound may fail.")
+_NEIGHBOURS = typer.Option("replace-one", "--neighbours", help="replace-one or add-or-remove.")
+_JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+
+
+@random.callback()
+def _root() -> None:
+    """Random differential privacy: weaker than DP, for most data only."""
+
+
+@random.command(name="proportion", cls=PlainCommand)
+def proportion(
+    n: int = _N,
+    count: int = typer.Option(..., "--count", help="A count to try; made up, not the real one."),
+    epsilon: float = _EPSILON,
+    gamma: float = _GAMMA,
+    neighbours: str = _NEIGHBOURS,
+    json: bool = _JSON,
+) -> None:
+    """May this count be published exactly?
+
+    Beside the error of plain differential privacy with the same epsilon.
+    """
+    from tacit.guarantees import Neighbours
+    from tacit.random_data import RandomProportion
+
+    made = RandomProportion(rows=n, epsilon=epsilon, gamma=gamma, neighbours=Neighbours.parse(neighbours))
+    exact = made.is_exact(count)
+    told = {
+        "exact": exact,
+        "n": n,
+        "count": count,
+        "epsilon": epsilon,
+        "gamma": gamma,
+        "neighbours": neighbours,
+        "exact_up_to": made.largest_exact(),
+        "expected_error": made.expected_error(count),
+        "plain_expected_error": made.noise.expected_error(),
+        **_promise(made.guarantee, "random-proportion"),
+    }
+    if json:
+        print_json(told)
+        return
+    print(f"A count of {count} among {n} rows, epsilon = {epsilon:g}, gamma = {gamma:g}.")
+    most = told["exact_up_to"]
+    print(f"  published exactly             {'yes' if exact else 'no: with noise'}")
+    print(f"  exact up to                   {'no count is' if most is None else most}")
+    print(f"  expected error                {told['expected_error']:.4g}")
+    print(f"  with DP at the same epsilon   {told['plain_expected_error']:.4g}")
+    _warn(made.guarantee)
+
+
+@random.command(name="histogram", cls=PlainCommand)
+def histogram(
+    n: int = _N,
+    cells: int = typer.Option(..., "--cells", help="The number of cells, fixed in advance."),
+    epsilon: float = _EPSILON,
+    gamma: float = _GAMMA,
+    occupied: int | None = typer.Option(
+        None, "--occupied", help="How many cells to expect with noise; made up. All, if left out."
+    ),
+    small_cells: bool = typer.Option(
+        False, "--small-cells", help="Small cells exact too, not only empty ones."
+    ),
+    sharp: bool = typer.Option(False, "--sharp", help="The largest exact cells that the exact count allows."),
+    neighbours: str = _NEIGHBOURS,
+    json: bool = _JSON,
+) -> None:
+    """Which cells of a histogram may be published exactly?
+
+    Beside the error of plain Laplace noise with the same epsilon.
+    """
+    from tacit.guarantees import Neighbours
+    from tacit.random_data import RandomHistogram
+
+    made = RandomHistogram(
+        rows=n,
+        cells=cells,
+        epsilon=epsilon,
+        gamma=gamma,
+        small_cells=small_cells,
+        sharp=sharp,
+        neighbours=Neighbours.parse(neighbours),
+    )
+    below = made.exact_below
+    noisy = cells if occupied is None or below == 0 else occupied
+    if noisy > cells:
+        raise InvalidParameter(parameter="occupied", value=occupied, must="be at most the number of cells")
+    told = {
+        "exact": below > 0,
+        "exact_below": below,
+        "n": n,
+        "cells": cells,
+        "epsilon": epsilon,
+        "gamma": gamma,
+        "neighbours": neighbours,
+        "noisy_cells": noisy,
+        "expected_error": made.expected_error(noisy_cells=noisy),
+        "plain_expected_error": made.expected_error(noisy_cells=cells),
+        **_promise(made.guarantee, "random-histogram"),
+    }
+    if json:
+        print_json(told)
+        return
+    print(f"A histogram of {n} rows in {cells} cells, epsilon = {epsilon:g}, gamma = {gamma:g}.")
+    if below:
+        which = "empty cells" if below == 1 else f"cells with fewer than {below} rows"
+        print(f"  published exactly             {which}")
+    else:
+        print("  published exactly             no cell: too few rows for so many cells, so all get noise")
+    print(f"  expected L1 error             {told['expected_error']:.4g}  ({noisy} cells with noise)")
+    print(f"  with DP at the same epsilon   {told['plain_expected_error']:.4g}")
+    if not below:
+        print(
+            "With noise on every cell this is plain Laplace noise: a larger gamma or more rows would change it."
+        )
+    _warn(made.guarantee)
+
+
+@random.command(name="sensitivity", cls=PlainCommand)
+def sensitivity(
+    n: int = _N,
+    epsilon: float = _EPSILON,
+    gamma: float = _GAMMA,
+    delta: float = typer.Option(1e-6, "--delta", help="For a private quantile of the rows' own changes."),
+    levels: int = typer.Option(
+        30, "--levels", help="How many public levels the private quantile chooses from."
+    ),
+    confidence: float | None = typer.Option(
+        None, "--confidence", help="Ask for gamma with this confidence over the oracle's draws."
+    ),
+    json: bool = _JSON,
+) -> None:
+    """How many samples or rows bound the change of a statistic of unbounded data?
+
+    By a public oracle, and by pairs of the rows themselves.
+    """
+    from tacit.random_data import ChangesByQuantile, SampledSensitivity, dkw_draws
+
+    if confidence is None:
+        sampled = SampledSensitivity.for_gamma(rows=n, gamma=gamma, epsilon=epsilon)
+    else:
+        sampled = SampledSensitivity.for_confidence(
+            rows=n, gamma=gamma, confidence=confidence, epsilon=epsilon
+        )
+    told: dict[str, Any] = {
+        "exact": False,
+        "n": n,
+        "epsilon": epsilon,
+        "gamma": gamma,
+        "draws": sampled.draws,
+        "rank": sampled.rank,
+        "draws_by_dkw": dkw_draws(gamma),
+        "confidence": confidence,
+        "noise_scale_per_sensitivity": 1 / epsilon,
+        "pairs": None,
+        **_promise(sampled.guarantee, "random-sensitivity-sampling"),
+    }
+    problem = ""
+    try:
+        # Equal steps stand for any levels: rank and slack depend on their number only.
+        pairs = ChangesByQuantile.for_target(
+            rows=n, levels=tuple(range(1, levels + 1)), gamma=gamma, delta=delta,
+            choice_epsilon=epsilon / 2, release_epsilon=epsilon / 2,
+        )  # fmt: skip
+    except InvalidParameter as refused:
+        problem = str(refused)
+    else:
+        told["pairs"] = {
+            "pairs": pairs.pairs,
+            "rank": pairs.rank,
+            "slack": pairs.slack,
+            "delta": float(getattr(pairs.guarantee.bound, "delta", 0.0)),
+            "noise_scale_per_level": 2 / (n * epsilon),
+            "theorem": "random-private-quantile",
+        }
+    if json:
+        print_json(told)
+        return
+    print(f"A statistic of {n} rows, epsilon = {epsilon:g}, gamma = {gamma:g}. Nothing is published exactly.")
+    print(f"  by a public oracle            {sampled.draws} sampled sensitivities, the largest is used")
+    print(f"  (by the DKW inequality        {told['draws_by_dkw']})")
+    if told["pairs"] is None:
+        print(f"  by pairs of rows              not possible: {problem}")
+    else:
+        print(
+            f"  by pairs of rows              the {told['pairs']['rank']}-th of {told['pairs']['pairs']} changes, "
+            f"chosen privately; delta = {told['pairs']['delta']:.2g}"
+        )
+    print("  with DP                       bounds must be declared, and noise is sized by them")
+    _warn(sampled.guarantee)
+
+
+def _promise(guarantee: Guarantee, theorem: str) -> dict[str, Any]:
+    return {
+        "guarantee": str(guarantee),
+        "condition": str(guarantee.condition),
+        "theorem": theorem,
+    }
+
+
+def _warn(guarantee: Guarantee) -> None:
+    print()
+    print(guarantee.explain())
