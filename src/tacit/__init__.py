@@ -23,6 +23,8 @@ _HOME: dict[str, str] = {
     "DensityChoice": "tacit.functions.densities",
     "DensityPlan": "tacit.functions.densities",
     "FourierBasis": "tacit.functions.bases",
+    "FourierKDE": "tacit.functions.fourier",
+    "FourierPlan": "tacit.functions.fourier",
     "GaussianDP": "tacit.guarantees",
     "GaussianKDE": "tacit.functions.densities",
     "Guarantee": "tacit.guarantees",
@@ -116,6 +118,8 @@ __all__ = [
     "DensityChoice",
     "DensityPlan",
     "FourierBasis",
+    "FourierKDE",
+    "FourierPlan",
     "GaussianDP",
     "GaussianKDE",
     "Guarantee",
@@ -234,6 +238,7 @@ if TYPE_CHECKING:
         compare_densities,
         public_bandwidth,
     )
+    from tacit.functions.fourier import FourierKDE, FourierPlan
     from tacit.functions.machines import (
         PrivateKernelRegressor,
         PrivateLogisticRegression,

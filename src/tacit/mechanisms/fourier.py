@@ -37,6 +37,9 @@ __all__ = ["FourierNoise", "fourier_noise", "fourier_spacing"]
 FourierMechanism = Laplace | Gamma | KNorm | KNormDifference | RoundedGaussian
 Floats = npt.NDArray[np.float64]
 
+_ROOM = 1 + Fraction(1, 1 << 20)
+"""Norms of rounded records: floats may decide a tie, so that a feature is off by a 2^-21 of a spacing more."""
+
 _WORDS = {
     "laplace": "Laplace noise",
     "gamma": "Gamma (Euclidean Laplace) noise",
@@ -92,7 +95,7 @@ def fourier_noise(
     `replace` says whether neighbours replace a unit (then n is public) or add or remove one; `records` is how many
     records a unit has at most; `weights` are public, one for each feature (all 1 if none are given). `only` takes one
     of "laplace", "gamma", "caratheodory", "gaussian". Every candidate's sensitivity counts the rounding of each
-    record to the grid: off by at most one spacing in each feature. Theorems `fourier-sensitivity`,
+    record to the grid: off by half a spacing and a little in each feature. Theorems `fourier-sensitivity`,
     `k-norm-difference`, `gamma-mechanism`, `discrete-laplace`, `rounded-gaussian`.
     """
     count = feature_count(frequencies=frequencies, dimension=dimension)
@@ -159,9 +162,10 @@ def _mechanism(
     if name == "laplace":
         l1 = fourier_l1(frequencies=m, dimension=d, replace=replace)
         moved_l1 = L1(l1.exact * records).rounded(spacing=step, dimension=count, records=records)
-        return Laplace.for_epsilon(epsilon=epsilon, sensitivity=moved_l1, spacing=step)
+        return Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(moved_l1.exact * _ROOM), spacing=step)
     l2 = fourier_l2(frequencies=m, dimension=d, replace=replace)
-    moved_l2 = L2.root(l2.square * records**2).rounded(spacing=step, dimension=count, records=records)
+    exact_l2 = L2.root(l2.square * records**2).rounded(spacing=step, dimension=count, records=records)
+    moved_l2 = L2(exact_l2.exact * _ROOM)
     if name == "gamma":
         return Gamma.for_epsilon(epsilon=epsilon, sensitivity=moved_l2, dimension=count, spacing=step)
     assert delta is not None

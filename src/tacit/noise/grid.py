@@ -136,6 +136,19 @@ class ContinuousDistribution(ABC):
     def formula(self, draws: Draws) -> Reals:
         """The rows, as an array (rows, d), by +, -, *, / and `root` only."""
 
+    def simulate(
+        self,
+        *,
+        uniforms: npt.NDArray[np.float64] | None = None,
+        exponentials: npt.NDArray[np.float64] | None = None,
+        normals: npt.NDArray[np.float64] | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """The formula at given primitives, in floats: for simulating what is public, never for a release."""
+        given = {"uniforms": uniforms, "exponentials": exponentials, "normals": normals}
+        rows = max(v.shape[0] for v in given.values() if v is not None)
+        columns = {k: Enclosure(np.empty((rows, 0)) if v is None else v) for k, v in given.items()}
+        return np.asarray(self.formula(Draws(columns, _float_real)).mid)
+
     def sample(self, *, spacing: Exact, size: int | None = None, source: Source | None = None) -> GridVector:
         """One vector (values of shape (d,)), or `size` independent ones (shape (size, d)), on the grid."""
         step = grid_spacing(spacing)

@@ -10,14 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.exact.checks import positive, settle
+from tacit.exact.checks import positive, settle, whole
 from tacit.functions.boxes import Floats
+from tacit.noise import CaratheodoryBody, KNormVector, caratheodory_second_moments
 from tacit.noise.source import SeededSource
 
 __all__ = [
     "NOISES",
     "CoefficientNoise",
     "EuclideanLaplaceNoise",
+    "FourierSeriesNoise",
     "GaussianNoise",
     "LaplaceNoise",
     "noise_from_record",
@@ -144,8 +146,81 @@ class EuclideanLaplaceNoise(CoefficientNoise):
         return {"noise_scale": self.noise_scale}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FourierSeriesNoise(CoefficientNoise):
+    """Noise on the sums of cosines and sines of a Fourier series; the constant has none.
+
+    `mechanism` is "laplace", "gamma" (Euclidean Laplace), "caratheodory" (A - B with A, B of density proportional to
+    e^(-gauge / noise_scale) in the Caratheodory body; for order 1 that of the disc alone), or "gaussian", whose
+    noise_scale is its standard deviation.
+    """
+
+    kind: ClassVar[str] = "fourier series"
+    mechanism: str
+    noise_scale: float
+    order: int
+    dimension: int = 1
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in ("laplace", "gamma", "caratheodory", "gaussian"):
+            raise UnknownName(
+                what="noise", name=str(self.mechanism), known=("caratheodory", "gamma", "laplace")
+            )
+        settle(self, noise_scale=positive("noise_scale", self.noise_scale))
+        settle(self, order=whole("order", self.order, least=1), dimension=whole("dimension", self.dimension))
+
+    def _inner(self) -> CoefficientNoise:
+        if self.mechanism == "gaussian":
+            return GaussianNoise(noise_std=self.noise_scale)
+        if self.mechanism == "laplace":
+            return LaplaceNoise(noise_scale=self.noise_scale)
+        return EuclideanLaplaceNoise(noise_scale=self.noise_scale)
+
+    @property
+    def _body(self) -> bool:
+        return self.mechanism == "caratheodory" and self.order > 1
+
+    def stds(self, coefficients: int) -> Floats:
+        d = coefficients - 1
+        if not self._body:
+            return np.concatenate([[0.0], self._inner().stds(d)])
+        each = np.repeat([float(v) / 2 for v in caratheodory_second_moments(self.order)], 2)
+        return np.concatenate([[0.0], self.noise_scale * np.sqrt(2 * (d + 1) * (d + 2) * each)])
+
+    def draws(self, count: int, coefficients: int, seed: int) -> Floats:
+        d = coefficients - 1
+        if not self._body:
+            noise = self._inner().draws(count, d, seed)
+        else:
+            noise = self._side(count, seed) - self._side(count, seed + (1 << 40))
+        return np.concatenate([np.zeros((count, 1)), noise], axis=1)
+
+    def _side(self, count: int, seed: int) -> Floats:
+        m = self.order
+        law = KNormVector(body=CaratheodoryBody(frequencies=m), noise_scale=self.noise_scale)
+        needs = law.needs()
+        return law.simulate(
+            normals=public_normals((count, needs.normals), seed),
+            exponentials=-np.log(public_uniforms(count * needs.exponentials, seed + 1)).reshape(
+                count, needs.exponentials
+            ),
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "mechanism": self.mechanism,
+            "noise_scale": self.noise_scale,
+            "order": self.order,
+            "dimension": self.dimension,
+        }
+
+    def quantile(self, confidence: float) -> float | None:
+        return self._inner().quantile(confidence) if self.mechanism == "gaussian" else None
+
+
 NOISES: dict[str, type[CoefficientNoise]] = {
-    c.kind: c for c in (GaussianNoise, LaplaceNoise, EuclideanLaplaceNoise)
+    c.kind: c for c in (GaussianNoise, LaplaceNoise, EuclideanLaplaceNoise, FourierSeriesNoise)
 }
 
 

@@ -13,11 +13,21 @@ from tacit.functions.bases.wavelets import WaveletBasis
 from tacit.functions.boxes import Box
 from tacit.functions.densities.kde import GaussianKDE
 from tacit.functions.densities.sobolev import SobolevKDE
+from tacit.functions.fourier.family import FourierKDE
 
 __all__ = ["FAMILIES", "family_from_record"]
 
 FAMILIES: dict[str, type[DensityFamily]] = {
-    c.kind: c for c in (GaussianKDE, SobolevKDE, FourierBasis, HermiteBasis, WaveletBasis, HistogramBasis)
+    c.kind: c
+    for c in (
+        GaussianKDE,
+        SobolevKDE,
+        FourierBasis,
+        FourierKDE,
+        HermiteBasis,
+        WaveletBasis,
+        HistogramBasis,
+    )
 }
 
 

@@ -60,3 +60,19 @@ register(
     "smoothness 1/2, 3/2 or 5/2, one dimension",
     Standing.SHARPER,
 )
+register(
+    "fourier-series-density",
+    "The periodic Gaussian kernel has the Fourier coefficients exp(-2 pi^2 j^2 h^2); what going round the circle and "
+    "cutting at a frequency cost is bounded with explicit constants.",
+    "Hall 2012, Lemma 4.3.1, Prop. 4.3.2 and 4.3.3",
+    "none about the rows",
+    Standing.CORRECTED,
+)
+register(
+    "fourier-rates",
+    "Noise energies of Fourier series densities in closed form: Laplace and Gamma noise fall as n^((d-8)/(d+4)), "
+    "Gaussian noise as n^(-8/(d+4)), Caratheodory noise for d = 1 as n^(-8/5).",
+    "Hall 2012, 4.4.1, 4.4.2 and 1.5",
+    "m of order n^(1/(d+4)); replace-one neighbours",
+    Standing.CORRECTED,
+)

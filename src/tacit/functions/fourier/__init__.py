@@ -1,0 +1,33 @@
+"""Fourier series densities with pure noise: periodic kernels on a box, plans, bounds on what truncation costs."""
+
+from tacit.functions.fourier.family import FourierKDE
+from tacit.functions.fourier.means import CumulativeCurve, FourierRegression, ReleasedRegression
+from tacit.functions.fourier.plan import FourierPlan
+from tacit.functions.fourier.rates import (
+    component_laplace_energy,
+    noise_energies,
+    noise_rate,
+    squared_norm_noise,
+)
+from tacit.functions.fourier.rules import (
+    fourier_bandwidth,
+    fourier_order,
+    truncation_bound,
+    wrapping_bound,
+)
+
+__all__ = [
+    "CumulativeCurve",
+    "FourierKDE",
+    "FourierPlan",
+    "FourierRegression",
+    "ReleasedRegression",
+    "component_laplace_energy",
+    "fourier_bandwidth",
+    "fourier_order",
+    "noise_energies",
+    "noise_rate",
+    "squared_norm_noise",
+    "truncation_bound",
+    "wrapping_bound",
+]
