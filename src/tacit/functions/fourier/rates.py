@@ -100,11 +100,11 @@ def component_laplace_energy(
 
 
 def squared_norm_noise(*, dimension: int, epsilon: Exact, delta: Exact) -> tuple[float, float]:
-    """Noise of density e^(-gauge^2 / (2 s^2)) for a symmetric body and moves of gauge 1: s, and its energy over K-norm's.
+    """Noise of density e^(-gauge^2 / (2 s^2)) for a symmetric body, moves of gauge 1: s, and its energy over K-norm's.
 
     The loss is at most (gauge + 1/2) / s^2 and gauge / s has the chi distribution, so that it is (epsilon, delta)-
-    private if Pr[chi_d > epsilon s - 1/(2s)] <= delta. The energies' ratio is s^2 epsilon^2 / (d + 1), above d / (d + 1)
-    for every small delta: by this argument squaring gains nothing where the body is no ellipsoid.
+    private if Pr[chi_d > epsilon s - 1/(2s)] <= delta. The energies' ratio is s^2 epsilon^2 / (d + 1), above
+    d / (d + 1) for every small delta: by this argument squaring gains nothing where the body is no ellipsoid.
     In floats: for choosing, not for a release. Theorem `fourier-rates`. Source: Hall 2012, 1.5, who proposes it.
     """
     from scipy.special import gammaincc
