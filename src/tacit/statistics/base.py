@@ -179,6 +179,10 @@ class Statistic(ABC):
 
     kind: ClassVar[str] = "statistic"
     """Its name in files and texts; what it is like is said below, and nobody asks for the name to know it."""
+    filters: ClassVar[tuple[str, ...]] = ("where",)
+    """Its fields that are filters."""
+    rows_are_drawn_from: ClassVar[bool] = False
+    """Are its tables counts, from which synthetic rows can be drawn?"""
     whole: ClassVar[bool] = False
     """Are its values whole numbers, of rows or of people?"""
     agrees: ClassVar[bool] = False
@@ -212,8 +216,7 @@ class Statistic(ABC):
                 settle(self, **{name: text(name, getattr(self, name), empty=False)})
         if hasattr(self, "root"):
             settle(self, root=flag("root", self.root))
-        share = getattr(self, "of", None) if self.kind == "proportion" else None
-        for where in (self.where, share):
+        for where in (getattr(self, name) for name in self.filters):
             if where is not None and not isinstance(where, Expression):
                 raise InvalidParameter(parameter="where", value=type(where).__name__, must="be a filter")
 

@@ -63,6 +63,7 @@ class Count(Statistic):
     """
 
     kind: ClassVar[str] = "count"
+    rows_are_drawn_from: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     agrees: ClassVar[bool] = True
     noise_alone: ClassVar[bool] = True
@@ -136,6 +137,7 @@ class Margins(Statistic):
     """
 
     kind: ClassVar[str] = "margins"
+    rows_are_drawn_from: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     agrees: ClassVar[bool] = True
     noise_alone: ClassVar[bool] = True

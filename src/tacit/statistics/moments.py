@@ -113,6 +113,7 @@ class Proportion(Statistic):
     """
 
     kind: ClassVar[str] = "proportion"
+    filters: ClassVar[tuple[str, ...]] = ("where", "of")
     yes_or_no: ClassVar[bool] = True
 
     of: Expression

@@ -108,6 +108,7 @@ class SparseCount(Statistic):
     """
 
     kind: ClassVar[str] = "sparse_histogram"
+    rows_are_drawn_from: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     fits: ClassVar[Literal["noise", "ranks", "clamping bounds", "thresholds"]] = "thresholds"
 

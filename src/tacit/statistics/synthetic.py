@@ -92,7 +92,7 @@ def tables_of(
             raise InvalidParameter(parameter="values", value=node, must="have a count for every leaf")
         counts = np.array([held[n] for n in question.details["leaves"]])
         return [CountTable(axes=question.axes, counts=counts.reshape([a.size or 0 for a in question.axes]))]
-    if statistic.kind not in ("count", "margins", "sparse_histogram"):
+    if not statistic.rows_are_drawn_from:
         raise InvalidParameter(
             parameter="question", value=statistic.kind, must="be a count, margins, a hierarchy or a sparse histogram",
             hint="rows are drawn from counts",
