@@ -14,7 +14,14 @@ import pytest
 from tacit.errors import InvalidParameter, TacitError, UnknownName
 from tacit.functions import Box
 from tacit.functions.bases import FourierBasis, HermiteBasis, HistogramBasis, WaveletBasis
-from tacit.functions.densities import DensityFamily, DensityPlan, GaussianKDE, ReleasedDensity, SobolevKDE
+from tacit.functions.densities import (
+    DensityFamily,
+    DensityPlan,
+    GaussianKDE,
+    ReflectedKDE,
+    ReleasedDensity,
+    SobolevKDE,
+)
 from tacit.guarantees import GaussianDP, Neighbours, Pure
 from tacit.noise import SeededSource
 
@@ -165,6 +172,7 @@ def test_what_is_released_holds_no_row(family: DensityFamily) -> None:
     [
         KDE,
         GaussianKDE(domain=Box(low=[0, -1], high=[2, 1]), bandwidth=[0.4, 0.3]),
+        ReflectedKDE(domain=UNIT, bandwidth=0.1),
         SobolevKDE(domain=UNIT, bandwidth=0.1, length=0.2, points=30),
         FourierBasis(domain=UNIT, order=3),
         HermiteBasis(domain=UNIT, order=4),
@@ -302,3 +310,16 @@ def test_questions_outside_of_the_domain_are_refused() -> None:
         for ask in (released, released.noise_std_at, released.band):
             with pytest.raises(InvalidParameter):
                 ask(at)
+
+
+def test_reflection_keeps_the_height_at_the_edges() -> None:
+    """Even rows: a plain estimate shows half of the density at an edge, the reflected one all of it."""
+    rows = (np.arange(2000) + 0.5) / 2000
+    plain, folded = (
+        DensityPlan(family=f(domain=UNIT, bandwidth=0.05), size=2000, mu=SILENT).release(
+            rows, source=SeededSource(seed=1)
+        )([0, 0.5, 1])
+        for f in (GaussianKDE, ReflectedKDE)
+    )
+    assert plain == pytest.approx([0.5, 1, 0.5], abs=0.01)
+    assert folded == pytest.approx([1, 1, 1], abs=0.01)

@@ -9,11 +9,12 @@ import flint
 import numpy as np
 import pytest
 
+from tacit.errors import InvalidParameter
 from tacit.exact.balls import precision
 from tacit.functions import Box, ExponentialKernel, GaussianKernel, GaussianProcessRelease
 from tacit.functions.bases import FourierBasis, HermiteBasis, HistogramBasis, WaveletBasis
 from tacit.functions.bases.families import BITS, SPACING, TABLE_ERROR, lattice_points, lattice_table
-from tacit.functions.densities import DensityFamily, DensityPlan, GaussianKDE, SobolevKDE
+from tacit.functions.densities import DensityFamily, DensityPlan, GaussianKDE, ReflectedKDE, SobolevKDE
 from tacit.guarantees import Neighbours
 
 UNIT = Box.unit()
@@ -21,6 +22,8 @@ ADD = Neighbours.ADD_OR_REMOVE
 ALL: list[DensityFamily] = [
     GaussianKDE(domain=UNIT, bandwidth=0.1),
     GaussianKDE(domain=Box(low=[-3, 0], high=[5, 1]), bandwidth=[1.0, 0.2]),
+    ReflectedKDE(domain=UNIT, bandwidth=0.1),
+    ReflectedKDE(domain=Box.unit(2), bandwidth=[0.1, 0.2]),
     SobolevKDE(domain=UNIT, bandwidth=0.1),
     SobolevKDE(domain=UNIT, bandwidth=0.1, length=0.3, points=33),
     SobolevKDE(domain=Box.unit(2), bandwidth=0.2, points=12),
@@ -242,3 +245,25 @@ def test_many_equal_rows_do_not_wrap() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tacit.functions.bases.families.cells_of", lambda *_: (np.array([[2]]), counts))
         assert family.sums(np.zeros((1, 1)), outside="edge").tolist() == [0, 0, (1 << 31) * 2 * 2**BITS, 0]
+
+
+def test_the_reflected_kernel_by_its_images() -> None:
+    """phi . phi and the area of products of bumps, beside sums over images; each bump has the integral one."""
+    h, side, low = 0.3, 2.0, -1.0
+    family = ReflectedKDE(domain=Box(low=low, high=low + side), bandwidth=h)
+    x = np.linspace(low, low + side, 9)[:, None]
+    at = low + side * (np.arange(4000) + 0.5) / 4000
+    u, v = x - low, at[None, :] - low
+    images = [s * v + 2 * side * m for s in (1, -1) for m in range(-3, 4)]
+    wanted = sum(np.exp(-0.5 * ((u - i) / h) ** 2) for i in images) / (math.sqrt(2 * math.pi) * h)
+    found = family.synthesis(x) @ family.features_at(at[:, None]).T
+    assert np.abs(found - wanted).max() < 2 * family.truncation
+    assert np.abs(found.mean(axis=1) * side - 1).max() < 1e-6
+    areas = found @ found.T * side / 4000
+    assert (
+        np.abs((family.features_at(x) * family.square_weights()) @ family.features_at(x).T - areas).max()
+        < 1e-6
+    )
+    assert areas.max() <= family.square_top()
+    with pytest.raises(InvalidParameter):
+        ReflectedKDE(domain=UNIT, bandwidth=0.3)

@@ -12,6 +12,7 @@ from tacit.functions.densities.noises import (
     LaplaceNoise,
 )
 from tacit.functions.densities.plan import DensityPlan
+from tacit.functions.densities.reflected import ReflectedKDE
 from tacit.functions.densities.released import ReleasedDensity
 from tacit.functions.densities.rules import (
     DensityComparison,
@@ -38,6 +39,7 @@ __all__ = [
     "GaussianNoise",
     "GriddedDensity",
     "LaplaceNoise",
+    "ReflectedKDE",
     "ReleasedDensity",
     "SobolevKDE",
     "compare_densities",

@@ -81,6 +81,10 @@ class GaussianKDE(DensityFamily):
     def _period(self, axis: int) -> float:
         return float(self.box.sides[axis]) + GAP * self.bandwidths[axis]
 
+    def _around(self, axis: int) -> float:
+        """How long the interval is over which squares are integrated."""
+        return self._period(axis)
+
     def _weights(self, axis: int) -> Floats:
         """c_0, c_1, ... of the wrapped kernel; the sum over the rest is below a share of the allowed tail."""
         ratio = self.bandwidths[axis] / self._period(axis)
@@ -125,12 +129,12 @@ class GaussianKDE(DensityFamily):
         return self.height * (TAIL + self.dimension * 2.0**-40)
 
     def square_weights(self) -> Floats:
-        """g with integral of f_D^2 = sum_j g_j w_j^2 / size^2, over the circle."""
+        """g with integral of f_D^2 = sum_j g_j w_j^2 / size^2, over the circle; over the box if reflected."""
         parts = [self._axis_weights(k)[None, :] for k in range(self.dimension)]
         halves = [p.copy() for p in parts]
         for half in halves:
             half[:, 1:] /= 2
-        around = math.prod(self._period(k) for k in range(self.dimension))
+        around = math.prod(self._around(k) for k in range(self.dimension))
         return np.asarray(self.height**2 * around * self._products(halves)[0])
 
     def pair_range(self, size: int) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from tacit.functions.bases.histogram import HistogramBasis
 from tacit.functions.bases.wavelets import WaveletBasis
 from tacit.functions.boxes import Box
 from tacit.functions.densities.kde import GaussianKDE
+from tacit.functions.densities.reflected import ReflectedKDE
 from tacit.functions.densities.sobolev import SobolevKDE
 from tacit.functions.fourier.family import FourierKDE
 
@@ -21,6 +22,7 @@ FAMILIES: dict[str, type[DensityFamily]] = {
     c.kind: c
     for c in (
         GaussianKDE,
+        ReflectedKDE,
         SobolevKDE,
         FourierBasis,
         FourierKDE,
