@@ -8,6 +8,7 @@ kind of statistic is asked at every kind of price, for every kind of unit and bu
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -102,11 +103,12 @@ BUDGETS = [
 def treatments() -> list[tuple[tacit.Unit, Treatment]]:
     """Every treatment there is: statistics, units and prices, where they go together."""
     found = []
-    for statistic, unit, price in itertools.product(STATISTICS.values(), UNITS, PRICES):
-        try:
-            found.append((unit, choose(statistic.on(SCHEMA, unit), price)))
-        except (InvalidInput, Refused):
-            continue
+    for statistic, unit in itertools.product(STATISTICS.values(), UNITS):
+        with suppress(InvalidInput, Refused):
+            question = statistic.on(SCHEMA, unit)
+            for price in PRICES:
+                with suppress(InvalidInput, Refused):
+                    found.append((unit, choose(question, price)))
     return found
 
 

@@ -32,7 +32,7 @@ def test_the_plans_that_are_mutated_are_plans(release: dict[str, Any], tmp_path:
 def test_thousands_of_mutated_plans_raise_nothing_of_pythons_own(tmp_path: Path) -> None:
     path, outcomes = tmp_path / "plan.toml", {"planned": 0, "refused": 0}
     unclear: list[str] = []
-    for written in plans(3200, seed=13):
+    for written in plans(1600, seed=13):
         path.write_text(written, encoding="utf-8")
         try:
             str(read_plan(path).plan())
@@ -42,8 +42,8 @@ def test_thousands_of_mutated_plans_raise_nothing_of_pythons_own(tmp_path: Path)
             unclear += [str(problem)] if "\n" in str(problem) or len(str(problem)) > 1000 else []
         except Exception as problem:
             raise AssertionError(f"{type(problem).__name__} for\n{written}") from problem
-    assert outcomes["planned"] > 100, "mutants that all fail at the first word would test one line"
-    assert outcomes["refused"] > 2000
+    assert outcomes["planned"] > 50, "mutants that all fail at the first word would test one line"
+    assert outcomes["refused"] > 1000
     assert not unclear
 
 

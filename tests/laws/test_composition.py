@@ -6,7 +6,7 @@ import math
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
@@ -98,6 +98,7 @@ def test_kinds_form_a_join_semilattice() -> None:
                 assert join(join(a, b), c) is join(a, join(b, c)) is join(a, b, c)
 
 
+@settings(max_examples=20)
 @given(st.lists(st.floats(0.01, 2), min_size=1, max_size=5), st.floats(0, 3))
 def test_composition_of_randomised_response_is_above_the_enumerated_product(
     parts: list[float], at: float

@@ -20,7 +20,7 @@ from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian, ShapedTables, mar
 from tacit.mechanisms.tables import CellSums
 from tacit.noise import SeededSource
 
-RUNS = 4000
+RUNS = 2500
 WAYS: list[dict[str, bool]] = [
     {}, {"complete": True}, {"replaced": True}, {"replaced": True, "complete": True},
     {"replaced": True, "complete": True, "fixed": True},

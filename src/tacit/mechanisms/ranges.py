@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,8 @@ class RangeTree:
         moved = [root if n == 1 else two if replaced else one for n in sizes]
         # Shares depend on the ratios of the moves alone: those of one row are small numbers.
         ratios = np.array([move // one for move in moved])
-        shares = _shares(p, b, ratios, gaussian, _ranges(p) if ranges is None else ranges)
+        asked = tuple(_ranges(p) if ranges is None else ranges)
+        shares = _shares(p, b, tuple(ratios.tolist()), gaussian, asked)
         if ranges is not None:
             # Coarse, so that another machine's last digits make no other tree.
             shares = np.where(ratios > 0, np.maximum(np.rint(shares * GRAIN), 1), 0.0)
@@ -256,10 +258,15 @@ def _inverse_gram(query: Reals, variances: Sequence[float], b: int) -> Reals:
     return _fitted(seen, variances, b)
 
 
+@lru_cache(maxsize=256)
 def _shares(
-    p: int, b: int, moved: npt.NDArray[np.int64], gaussian: bool, ranges: Sequence[tuple[int, int]]
+    p: int, b: int, moves: tuple[int, ...], gaussian: bool, ranges: tuple[tuple[int, int], ...]
 ) -> Reals:
-    """Shares of the levels by the fixed-point rule of `strategies.optimised`, on a sample of ranges."""
+    """Shares of the levels by the fixed-point rule of `strategies.optimised`, on a sample of ranges.
+
+    They depend on no price: a question that is asked again, for more or for less, finds them made.
+    """
+    moved = np.array(moves)
     free = moved > 0
     now = np.where(free, 1.0 / free.sum(), 0.0)
     if p > OPTIMISED_CELLS:
