@@ -139,6 +139,7 @@ RUN = [
     ("docs/densities.md", False, 9),
     ("docs/functions.md", False, 3),
     ("docs/machines.md", False, 3),
+    ("docs/paths.md", False, 6),
     ("docs/random-data.md", True, 20),
     ("docs/report.md", True, 1),
     ("docs/sparse-histograms.md", False, 4),

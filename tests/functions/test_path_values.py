@@ -154,6 +154,16 @@ def test_grids_too_fine_for_floats_are_settled_in_pairs_and_in_balls(spacing):
         assert [(2 * int(v) + ratio) // (2 * ratio) for v in second] == first.tolist()
 
 
+def test_shared_normals_remember_the_bits_that_were_drawn():
+    normals = SharedNormals(3, SeededSource(seed=1))
+    with precision(300):
+        normals.extend([1])
+        once = normals.ball(1)
+        assert float(once.rad()) < 2.0**-100
+        assert float(abs(normals.ball(1) - once).upper()) <= 2 * float(once.rad()) * 1.01
+        assert abs(float(once.mid()) - normals.enclosure().mid[1]) <= normals.enclosure().rad[1]
+
+
 def test_a_path_in_floats_in_pairs_and_in_balls_is_one_path():
     for kernel, counts in ((ONE_D[1], (200,)), (GaussianKernel(bandwidth=0.2, dimension=2), (7, 12))):
         grid = RegularGrid.of(Box.unit(kernel.dimension), counts)

@@ -40,7 +40,7 @@ class PathValues:
 
     `numerical_delta` bounds the total variation between what was drawn and a law with the release's guarantee; 0 means
     exact. `added_std` is how much noise there is at a point beyond the ideal path's, at most: floats decompose the
-    covariance, and it makes up for what they lose. It takes nothing from privacy and lies far below the grid.
+    covariance, and it makes up for what they lose. It takes nothing from privacy and lies below the grid.
     """
 
     points: Floats
