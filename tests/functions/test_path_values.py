@@ -138,7 +138,7 @@ def test_batch_values_are_the_roundings_of_the_exact_reals():
             assert found.values[i] == int((exact / ball(one.step) + ball(0.5)).floor().unique_fmpz())
 
 
-@pytest.mark.parametrize("spacing", [2.0**-13, 2.0**-46])
+@pytest.mark.parametrize("spacing", [2.0**-13, 2.0**-34, 2.0**-46])
 def test_grids_too_fine_for_floats_are_settled_in_pairs_and_in_balls(spacing):
     # The same seed on the finest grid, where balls decide all: every value must lie in its cell of the coarser grid.
     kernel, mean = ONE_D[1], density(ONE_D[1], n=5)
