@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.support import parameter_examples as examples
 from tests.support.parameters import problems
+from tests.support.random_examples import RANDOM_DATA
 
 ROOMS: dict[str, dict[str, dict[str, Any]]] = {
     "tacit.mechanisms": examples.MECHANISMS,
@@ -22,6 +23,7 @@ ROOMS: dict[str, dict[str, dict[str, Any]]] = {
     "tacit.accounting.events": examples.EVENTS,
     "tacit.accounting": examples.ACCOUNTING,
     "tacit.guarantees": {**examples.GUARANTEES, **examples.LAWS},
+    "tacit.random_data": RANDOM_DATA,
     "tacit.statistics": examples.STATISTICS,
     "tacit.sources": examples.SOURCES,
     "tacit.curator": examples.CURATOR,
@@ -37,6 +39,9 @@ MADE_BY_TACIT: dict[str, str] = {
     "tacit.accounting": "Account Calibration Event",
     "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem
         Unit compose parallel theorem""",
+    "tacit.random_data": """OverlapCount OverlapHistogram Referee ReleasedBins ReleasedCount ReleasedHistogram
+        ReleasedStatistic Worst conformal_cells conformal_gamma conformal_interval counts_differ observed_range_delta
+        ordered_failure pair_changes pair_differs sample_sensitivities sampled_failure worst_share""",
     "tacit.statistics": """CountTable GlobalSensitivity NoisyTable Part PublicTotals Question SparseQuestion Tree
         consistent_margins consistent_tree fit_table integer_margins is_valid_histogram nearest_histogram read
         read_cells synthetic_rows tables_of valid_counts whole_cells whole_table""",

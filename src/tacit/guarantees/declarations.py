@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "DISJOINT_ROWS",
+    "FIXED_BEFORE",
     "FIXED_MECHANISMS",
     "FIXED_PARAMETERS",
     "FIXED_PARTS",
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 DISJOINT_ROWS = "the releases use disjoint rows, independent given what an adversary knows"
+FIXED_BEFORE = "this plan was fixed before any other release about these data was seen"
 FIXED_MECHANISMS = "all mechanisms were fixed before the data were seen"
 FIXED_PARAMETERS = "the parameters of all releases were fixed in advance"
 FIXED_PARTS = "the part in which a row lies does not depend on its data"

@@ -11,6 +11,7 @@ from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket
 from tacit.ledger.export import export, overview
 from tacit.ledger.header import FORMAT
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.on_random_data import on_random_data
 from tacit.ledger.verify import verify_ledger
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Verification",
     "export",
     "filtered",
+    "on_random_data",
     "overview",
     "recount",
     "running_total",

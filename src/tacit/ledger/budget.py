@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.rounding import down, up
-from tacit.guarantees import Always, Bound, Guarantee, Renyi
+from tacit.guarantees import Always, Bound, Guarantee, RandomData, Renyi
 from tacit.guarantees.running_sum import Amounts, Currency, added, currency_of, exceeds, rest, summed
 from tacit.ledger.entries import Charge
 
@@ -58,12 +58,20 @@ def in_currency(charge: Guarantee, budget: Guarantee) -> None:
         )
     if charge.unit != budget.unit:
         raise UnitMismatch(left=str(charge.unit), right=str(budget.unit))
-    if charge.condition != budget.condition and not isinstance(charge.condition, Always):
+    if not _within(charge, budget):
         raise InvalidParameter(
             parameter="charge",
             value=str(charge.condition),
             must="hold always, or under the budget's condition",
         )
+
+
+def _within(charge: Guarantee, budget: Guarantee) -> bool:
+    """Does it hold always, under the budget's condition, or under RandomData with no larger gamma?"""
+    own, given = charge.condition, budget.condition
+    if isinstance(own, RandomData) and isinstance(given, RandomData):
+        return own.gamma <= given.gamma
+    return own == given or isinstance(own, Always)
 
 
 def share(bound: Bound, budget: Guarantee) -> Bound:
@@ -205,7 +213,7 @@ def addable(budget: Guarantee) -> None:
         raise NoLaw(
             operation=f"a running total {budget.condition}",
             reason="releases that are chosen as one goes compose without further declarations under Always only",
-            hint="give the ledger a check of your own that knows why these releases compose",
+            hint="give the ledger a check that knows why these releases compose: on_random_data(budget), or your own",
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import flag, settle, whole
+from tacit.exact.checks import flag, members, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import sum_up
@@ -51,7 +51,9 @@ class ChosenBins(RandomMechanism):
 
     def __post_init__(self) -> None:
         settle(self, rows=rows_parameter(self.rows))
-        found = tuple(sorted({whole("candidates", k, least=2) for k in self.candidates}))
+        found = tuple(
+            sorted({whole("candidates", k, least=2) for k in members("candidates", self.candidates)})
+        )
         if not found or any(found[-1] % k for k in found):
             raise InvalidParameter(
                 parameter="candidates", value=f"{len(found)} numbers", must="be divisors of the largest of them",

@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, is_number, plain, settle, whole
+from tacit.exact.checks import flag, is_number, members, plain, settle, whole
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import sum_up
@@ -226,7 +226,7 @@ class ChangesByQuantile(_Changes):
 
     def __post_init__(self) -> None:
         self._check_pairs()
-        levels = tuple(exact_parameter("levels", v) for v in self.levels)
+        levels = tuple(exact_parameter("levels", v) for v in members("levels", self.levels))
         if not levels or any(a >= b for a, b in itertools.pairwise(levels)):
             raise InvalidParameter(
                 parameter="levels", value=f"{len(levels)} numbers", must="be increasing numbers above 0",
@@ -263,7 +263,7 @@ class ChangesByQuantile(_Changes):
         n, g = rows_parameter(rows), gamma_parameter(gamma)
         moved = n - 1 if flag("all_pairs", all_pairs) else 1
         rate = epsilon_parameter(choice_epsilon, "choice_epsilon") / (2 * moved)
-        limit, count = Fraction(delta_parameter(delta)), len(tuple(levels))
+        limit, count = Fraction(delta_parameter(delta)), len(members("levels", levels))
         slack = max(1, math.ceil(upper(lambda: (ball(count) / ball(limit)).log() / ball(rate))))
         pairs = math.comb(n, 2) if all_pairs else n // 2
         rank = (
