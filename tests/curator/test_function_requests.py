@@ -12,7 +12,7 @@ import pytest
 import tacit
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, TooManyCells, UnknownName, WrongType
 
-from .functions import ASKS, PAID, curator
+from .functions import ASKS, PAID, curator, small
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,31 @@ def test_prices_without_room_for_gaussian_noise_are_refused() -> None:
         assert held.spent.parameters["epsilon"] == 0
         with pytest.raises(InvalidParameter, match="be of a function"):
             held.release(tacit.count(), epsilon=0.1).function  # noqa: B018
+
+
+def test_a_column_called_class_keeps_its_name() -> None:
+    data = small().rename(columns={"x": "class"})
+    schema = {"class": tacit.number(-1, 1), "c": tacit.category(["a", "b", "c"])}
+    with curator(data, schema=schema) as held:
+        table = held.release(tacit.classifier(["class"], "c", size=300, pairs=2, points=5), **PAID).table
+    assert table.columns.tolist() == ["class", "class_", "value", "low", "high"]
+    assert len(table) == 15
+
+
+def test_rows_are_not_printed() -> None:
+    from tacit.sources.training import RowsWanted, TrainingRows
+
+    rows = TrainingRows(request=RowsWanted(columns=("x",)), rows={"x": np.array([0.123456789])})
+    assert "0.1234" not in repr(rows)
+
+
+def test_what_belongs_to_tables_is_refused_or_changes_nothing() -> None:
+    with curator() as held:
+        with pytest.raises(TacitError):
+            held.preview(tacit.ask(ASKS["flag"], sampling=True), **PAID)
+        with pytest.raises(TacitError):
+            held.preview([tacit.ask(ASKS["flag"], target=1), tacit.ask(tacit.count(), target=1)], **PAID)
+        assert held.release(ASKS["flag"], consistent=True, **PAID).table.shape == (101, 4)
 
 
 def test_points_are_checked_and_moved_to_the_bounds() -> None:

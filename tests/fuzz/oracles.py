@@ -86,6 +86,12 @@ def _difference(a: Any, b: Any) -> Any:
     return np.ravel(np.asarray(a).astype(object) - np.asarray(b).astype(object))
 
 
+def most_rows(unit: Any) -> int:
+    """How many rows can differ between neighbours, from the definition."""
+    base, size = getattr(unit, "of", unit), getattr(unit, "size", 1)
+    return size * getattr(base, "at_most", 1) * (2 if base.neighbours == "replace-one" else 1)
+
+
 def moved(question: Any, a: dict[str, Any], b: dict[str, Any]) -> str:
     """How the integers moved further than the question claims; empty if they did not."""
     parts = {n: _difference(a[n], b[n]) for n in a}
@@ -96,6 +102,11 @@ def moved(question: Any, a: dict[str, Any], b: dict[str, Any]) -> str:
     claims += [(p.name, parts[p.name], question.sensitivities[p.name]) for p in question.parts]
     if "support" in parts and question.support_sensitivity is not None:
         claims.append(("support", parts["support"], question.support_sensitivity))
+    if "training rows" in parts:
+        # A function's proof counts rows: a unit has so many, and they come, go, or become others.
+        changed = int(sum(abs(int(v)) for v in parts["training rows"]))
+        if changed > most_rows(question.unit):
+            return f"{question.statistic.kind}: {changed} rows changed; a unit has {most_rows(question.unit)}"
     for name, vector, claim in claims:
         size = [abs(int(v)) for v in vector]
         l1, l2, linf = sum(size), sum(v * v for v in size), max(size, default=0)

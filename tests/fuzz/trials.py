@@ -11,8 +11,9 @@ import io
 import logging
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tacit.curator.prices import CONFIDENCE, price
 from tacit.errors import TacitError
 from tacit.noise.source import SeededSource, Source, Words
 from tacit.sources import open_table
+from tacit.sources.training import TrainingRows
 from tacit.statistics import read_cells
 
 KEY = b"a secret of the tests, 32 bytes!"
@@ -106,6 +108,8 @@ def truth_of(question: Any, cells: Any) -> dict[str, Any]:
     if hasattr(question, "occupied"):
         keys, counts = question.occupied(cells)
         return {"count": {_hashable(k): int(c) for k, c in zip(keys, counts, strict=True)}}
+    if question.statistic.fits == "function":
+        return {"training rows": training_rows(cells[0])}
     integers = question.integers(cells)
     if question.support is None:
         return {name: np.array(v, copy=True) for name, v in integers.items()}
@@ -116,6 +120,20 @@ def truth_of(question: Any, cells: Any) -> dict[str, Any]:
         name: {k: int(v) for k, v in zip(map(_hashable, listed), np.asarray(vs).tolist(), strict=True)}
         for name, vs in parts.items()
     }
+
+
+def training_rows(found: TrainingRows) -> dict[Any, int]:
+    """How often each row occurs, a missing value being None; in whatever order they were read."""
+    columns = [[None if np.isnan(v) else float(v) for v in found.rows[n]] for n in sorted(found.rows)]
+    return dict(Counter(zip(*columns, strict=True)))
+
+
+def _kept(cells: Any) -> Any:
+    """What was read, as it was: the rows of a function are let go when it is fitted."""
+    return [
+        tuple(replace(c, rows=dict(c.rows)) if isinstance(c, TrainingRows) else c for c in one)
+        for one in cells
+    ]
 
 
 def _hashable(key: Any) -> Any:
@@ -239,7 +257,7 @@ def long_road(
     def reading(table: Any, questions: Any, **_: Any) -> Any:
         # Each ledger draws its own secret; neighbours are compared under one.
         cells = read_cells(table, questions, key=KEY)
-        caught.append(cells)
+        caught.append(_kept(cells))
         return cells
 
     kept, curator_room.read_cells = curator_room.read_cells, reading  # type: ignore[assignment]

@@ -266,12 +266,28 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
             if rng.random() < 0.15:
                 return st.clamping_bounds(one, where=where)
             return st.sparse_histogram(some(1, 3), where=where, of=of)
+        case "function":
+            return draw_function(rng, names, one, where)
     raise AssertionError
+
+
+def draw_function(rng: random.Random, names: list[str], one: str, where: str | None) -> Any:
+    """A function of one or two columns; whether they are numbers is for the schema to say."""
+    columns: Any = rng.sample(names, min(rng.choice([1, 1, 2]), len(names)))
+    size: Any = rng.choice([1, 10, 1000])
+    rest: Any = {"size": size, "points": 3, "where": where}
+    match rng.choice(["density", "classifier", "classifier", "regression"]):
+        case "density":
+            return tacit.density(columns, **rest)
+        case "classifier":
+            kernel = rng.choice(["gaussian", "linear"])
+            return tacit.classifier(columns, one, kernel=kernel, pairs=3, **rest)
+    return tacit.regression_function(columns, one, pairs=3, **rest)
 
 
 KINDS = (
     "count", "count by", "count by", "sum", "mean", "variance", "ratio", "proportion", "quantiles", "histogram",
-    "contingency", "margins", "hierarchy", "sparse", "sparse",
+    "contingency", "margins", "hierarchy", "sparse", "sparse", "function", "function",
 )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class TrainingRows(Cells):
     """
 
     values: dict[Aggregate, Any] = field(default_factory=dict)
-    rows: dict[str, Floats]
+    rows: dict[str, Floats] = field(repr=False)
 
     def clear(self) -> None:
         """Lets go of the rows, wherever this object is still held."""

@@ -123,9 +123,14 @@ class MachineStatistic(FunctionStatistic):
         if self.kernel == "linear":
             names = (*inputs.features, *(["(constant)"] if self.intercept else []))
             axes: tuple[Points, ...] = (Points(column="feature", values=names),)
+            taken: tuple[str, ...] = ("feature",)
         else:
-            axes = inputs.axes(self.points)
-        return (*axes, Points(column="class", values=classes)) if len(classes) > 2 else axes
+            axes, taken = inputs.axes(self.points), inputs.names
+        # A column that is called so keeps its name.
+        name = "class"
+        while name in taken:
+            name += "_"
+        return (*axes, Points(column=name, values=classes)) if len(classes) > 2 else axes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

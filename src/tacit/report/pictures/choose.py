@@ -232,10 +232,15 @@ def _map(id: str, name: str, told: str, view: ReleaseView) -> Markup:
     names = (view.columns[0], view.columns[1])
     half = half_widths(view.cells)
     wide = f"half the width of the {percent(view.confidence)} interval"
-    least, most = (f(c.value or 0.0 for c in half) for f in (min, max))
     released = field_map(id, name, told, view.cells, names, signs=_signs(view))
+    # A density is cut at 0, and its intervals with it: that says nothing about the noise.
+    whole = [h.value or 0.0 for h, c in zip(half, view.cells, strict=True) if c.low != 0.0] or [0.0]
+    least, most = min(whole), max(whole)
     if most - least <= ALIKE * most:
-        alike = tag("p", f"The noise is alike everywhere: {wide} is {three(most)}.", class_="quiet-words")
+        cut = ", less where it is cut at 0" if len(whole) < len(half) else ""
+        alike = tag(
+            "p", f"The noise is alike everywhere: {wide} is {three(most)}{cut}.", class_="quiet-words"
+        )
         return tag("div", released, alike)
     spread = f"{wide[:1].upper()}{wide[1:]}, from {three(least)} to {three(most)}."
     parts = [

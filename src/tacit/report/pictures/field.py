@@ -13,7 +13,7 @@ from tacit.report.view import Cell, Key
 __all__ = ["field_map", "fits_a_map", "half_widths", "holds_zero"]
 
 ROW, HEAD, FOOT = 15, 22, 76
-LABELS = 12.0
+LABELS = 16.0
 """The share of the width that the names of levels take."""
 
 
