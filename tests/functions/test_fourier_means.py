@@ -27,6 +27,7 @@ from tacit.functions.fourier import (
 from tacit.guarantees import Neighbours
 from tacit.mechanisms import fourier_noise
 from tacit.noise import SeededSource
+from tacit.reproduce import fourier_errors, hall_4_1
 
 BOX = Box(low=10, high=30)
 FAMILY = FourierKDE(domain=BOX, order=9, bandwidth=1.2)
@@ -147,3 +148,48 @@ def test_squaring_the_norm_gains_nothing_over_the_norm() -> None:
         assert special.gammaincc(d / 2, edge**2 / 2) == pytest.approx(1e-6, rel=1e-3)
         assert ratio > 1
     assert ratio < 1.5
+
+
+# -- figures ---------------------------------------------------------------------------------------------
+
+
+def test_expected_errors_are_those_of_simulated_estimates() -> None:
+    """The closed form of the table against estimates of rows on a circle, 300 runs."""
+    n, rng = 1000, np.random.default_rng(9)
+    h = fourier_bandwidth(size=n)
+    k = np.arange(1, fourier_order(bandwidth=h) + 1)
+    smooth = np.exp(-2 * (np.pi * k * h) ** 2)
+    every = np.arange(1, 60)
+    true = (
+        np.cos(2 * np.pi * every * 0.2) * np.exp(-2 * (np.pi * every * 0.1) ** 2) * np.exp(1j * np.pi * every)
+    )
+    runs = []
+    for _ in range(300):
+        rows = np.where(rng.random(n) < 0.5, 0.3, 0.7) + 0.1 * rng.normal(size=n)
+        found = np.zeros(59, dtype=complex)
+        found[: k.size] = smooth * np.exp(2j * np.pi * np.outer(k, rows)).mean(axis=1)
+        runs.append(2 * (np.abs(found - true) ** 2).sum())
+    error = np.std(runs) / math.sqrt(300)
+    assert abs(np.mean(runs) - fourier_errors.expected_error(n, 1)) < 6 * error < 0.2 * np.mean(runs)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_noise_of_the_table_is_that_of_the_plans(d: int) -> None:
+    n = 5000
+    h = fourier_bandwidth(size=n, dimension=d)
+    box = Box(low=(0.0,) * d, high=(1.0,) * d)
+    family = FourierKDE(domain=box, order=fourier_order(bandwidth=h), bandwidth=h, margin=0.0)
+    found = fourier_errors.noise_error(n, d, smoothed=True)
+    for name in ("laplace", "gamma", "gaussian", *(["caratheodory"] if d == 1 else [])):
+        delta = 1e-6 if name == "gaussian" else None
+        plan = FourierPlan(family=family, size=n, epsilon=1, delta=delta, mechanism=name)
+        assert found[name] == pytest.approx(plan.choice.energy / n**2, rel=0.01)
+
+
+def test_the_periodic_kernel_of_the_figure_wraps_round() -> None:
+    x, gaussian, periodic = hall_4_1.kernels(0.2)
+    shifted = sum(np.exp(-0.5 * ((x - 0.2 + j) / 0.1) ** 2) for j in (-1, 0, 1)) / (
+        math.sqrt(2 * math.pi) * 0.1
+    )
+    assert periodic == pytest.approx(shifted, abs=1e-12)
+    assert periodic[-1] > 0.5 > 1e-6 > gaussian[-1]

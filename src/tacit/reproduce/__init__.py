@@ -12,6 +12,7 @@ __all__ = ["REPRODUCTIONS", "Made", "Reproduction", "reproduction"]
 # name -> module; a module has one `Reproduction` called HERE, and is loaded when it is asked for.
 REPRODUCTIONS: dict[str, str] = {
     "dpbench": "tacit.reproduce.dpbench",
+    "fourier-errors": "tacit.reproduce.fourier_errors",
     "hall-2.1": "tacit.reproduce.hall_2_1",
     "hall-2.2": "tacit.reproduce.hall_2_2",
     "hall-2.3": "tacit.reproduce.hall_2_3",
@@ -20,6 +21,7 @@ REPRODUCTIONS: dict[str, str] = {
     "hall-3.2": "tacit.reproduce.hall_3_2",
     "hall-3.3": "tacit.reproduce.hall_3_3",
     "hall-3.4": "tacit.reproduce.hall_3_4",
+    "hall-4.1": "tacit.reproduce.hall_4_1",
     "hall-5.1": "tacit.reproduce.hall_5_1",
     "random-1": "tacit.reproduce.random_1",
     "random-2": "tacit.reproduce.random_2",
