@@ -3,6 +3,7 @@
 from tacit.guarantees.theorems import (
     accounting,
     algebra,
+    coupled,
     densities,
     functions,
     machines,
@@ -21,6 +22,7 @@ __all__ = [
     "Theorem",
     "accounting",
     "algebra",
+    "coupled",
     "densities",
     "functions",
     "machines",

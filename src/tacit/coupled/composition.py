@@ -1,0 +1,279 @@
+"""Two releases about the same people: composed only where a theorem's conditions are shown, on the finite priors given.
+
+Theorem `compose-priors` (Groce 2014, Thm 5.6): G must be private for somebody who knows F(X), and F for somebody
+who knows Sim_G(alt(X)). Theorem `compose-priors-disjoint` (Thm 6.8): the two use disjoint rows that are independent
+given Z. Otherwise there is no law: the counts of all rows and of all rows but one are each private under much
+uncertainty, and their difference is a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.coupled.best import best_delta
+from tacit.coupled.cells import Cell, cells, check_pairs, check_priors
+from tacit.coupled.comparing import against_simulator, found_best, found_delta
+from tacit.coupled.divergence import mixed
+from tacit.coupled.mechanisms import FiniteMechanism, Simulator, scrub
+from tacit.coupled.numbers import Level, as_probability
+from tacit.coupled.pairs import GONE, Pair
+from tacit.coupled.priors import Prior, with_auxiliary
+from tacit.coupled.verdict import Found
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.checks import whole
+from tacit.exact.rounding import Interval, up
+from tacit.guarantees.arguments import instance, listed
+from tacit.guarantees.bounds import Approximate, Bound, Pure
+
+__all__ = ["Composed", "compose_disjoint_rows", "compose_known", "independent_given_auxiliary", "rows_used"]
+
+COUNTEREXAMPLE = "the exact count of all rows, and the exact count of all rows but one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Composed:
+    """The pair of two releases: its bound by the theorem, its simulator, and the exact delta against that simulator."""
+
+    mechanism: FiniteMechanism
+    simulator: Simulator
+    epsilon: Interval
+    delta: Fraction
+    exact: Found
+    theorem: str
+
+    @property
+    def bound(self) -> Bound:
+        """(epsilon, delta), rounded against ourselves."""
+        if self.delta == 0:
+            return Pure(epsilon=self.epsilon.high)
+        return Approximate(epsilon=self.epsilon.high, delta=up(self.delta))
+
+
+def compose_known(
+    first: FiniteMechanism,
+    second: FiniteMechanism,
+    *,
+    priors: Sequence[Prior],
+    pairs: Sequence[Pair],
+    claims: tuple[tuple[object, object], tuple[object, object]],
+    simulators: tuple[Simulator, Simulator] | None = None,
+) -> Composed:
+    """Thm 5.6, after its two conditions have been checked exactly; NoLaw with the witness where one fails.
+
+    `claims` are (epsilon, delta) of both. Without `simulators` the best ones under the conditions are taken.
+    """
+    beliefs, protected = check_priors(priors), check_pairs(pairs)
+    (level_f, delta_f), (level_g, delta_g) = (
+        (Level.of(e), as_probability("delta", d)) for e, d in listed("claims", claims)
+    )
+    knowing = [with_auxiliary(p, first.table, name=p.name) for p in beliefs]
+    sim_g = _shown(
+        second,
+        cells(second, knowing, protected),
+        level_g,
+        delta_g,
+        None if simulators is None else simulators[1],
+        f"knows what {first.name} said",
+    )
+    parts: list[Cell] = []
+    for pair in protected:
+
+        def simulated(x: Any, pair: Pair = pair) -> Any:
+            inputs = scrub(pair, x)
+            return mixed(inputs, {a: sim_g(pair.name, a) for a in inputs})
+
+        parts += cells(first, [with_auxiliary(p, simulated, name=p.name) for p in beliefs], [pair])
+    sim_f = _shown(
+        first,
+        parts,
+        level_f,
+        delta_f,
+        None if simulators is None else simulators[0],
+        f"knows what the simulator of {second.name} said",
+    )
+    delta = max(delta_f * level_g.high + delta_g, delta_f + delta_g * level_f.high)
+    if delta >= 1:
+        raise NoLaw(operation="this composition", reason="its delta reaches 1, and then nothing is promised")
+    return _joined(
+        first,
+        second,
+        _both(sim_f, sim_g),
+        cells(first.beside(second), beliefs, protected),
+        Level(
+            epsilon=f"{level_f.epsilon} + {level_g.epsilon}",
+            low=level_f.low * level_g.low,
+            high=level_f.high * level_g.high,
+        ),
+        delta,
+        "compose-priors",
+    )
+
+
+def compose_disjoint_rows(
+    first: FiniteMechanism,
+    second: FiniteMechanism,
+    *,
+    priors: Sequence[Prior],
+    rows: Iterable[int],
+    claims: tuple[tuple[object, object], tuple[object, object]],
+) -> Composed:
+    """Thm 6.8: `first` uses these rows only, `second` the others only, and the two sets are independent given Z.
+
+    All of it is checked on the priors given; (max epsilon, max delta) is the answer.
+    """
+    beliefs = check_priors(priors)
+    size = len(next(iter(beliefs[0].data)))
+    part = frozenset(whole("rows", i, least=0) for i in listed("rows", rows))
+    rest = frozenset(range(size)) - part
+    for prior in beliefs:
+        if not independent_given_auxiliary(prior, part):
+            raise NoLaw(
+                operation="disjoint composition",
+                reason=f"the two sets of rows are not independent given the auxiliary knowledge under '{prior.name}'",
+                counterexample="four fair bits, X1+X2 and X3+X4 modulo 2, for somebody who knows X2+X3+X4",
+            )
+    levels, deltas, simulators = [], [], []
+    for mechanism, own, (epsilon, delta) in zip(
+        (first, second), (part, rest), listed("claims", claims), strict=True
+    ):
+        if not rows_used(mechanism) <= own:
+            raise NoLaw(
+                operation="disjoint composition",
+                reason=f"{mechanism.name} depends on rows outside of its part",
+                counterexample=COUNTEREXAMPLE,
+            )
+        levels.append(Level.of(epsilon))
+        deltas.append(as_probability("delta", delta))
+        inside = cells(mechanism, beliefs, [_row_within(i, own) for i in sorted(own)])
+        simulators.append(_shown(mechanism, inside, levels[-1], deltas[-1], None, "knows the auxiliary only"))
+
+    def answer(pair: str, scrubbed: Any) -> Any:
+        i = scrubbed.index(GONE)
+        one, other = (simulators[0], second) if i in part else (simulators[1], first)
+        own = part if i in part else rest
+        told = one(pair, tuple(v if j in own else GONE for j, v in enumerate(scrubbed)))
+        # The other mechanism does not look at row i: any value stands in its place.
+        filled = other[
+            next(x for x in other.table if all(x[j] == scrubbed[j] for j in range(size) if j != i))
+        ]
+        both = ((s, p, t, q) for s, p in told.items() for t, q in filled.items())
+        return {((s, t) if i in part else (t, s)): p * q for s, p, t, q in both}
+
+    level = max(levels, key=lambda one: one.high)
+    everybody = [_row_within(i, frozenset(range(size))) for i in range(size)]
+    return _joined(
+        first,
+        second,
+        Simulator(name="the simulator of one part, and the mechanism of the other", answer=answer),
+        cells(first.beside(second), beliefs, everybody),
+        level,
+        max(deltas),
+        "compose-priors-disjoint",
+    )
+
+
+def independent_given_auxiliary(prior: Prior, rows: Iterable[int]) -> bool:
+    """Are these rows independent of the other rows given Z, exactly?"""
+    part = frozenset(rows)
+    joint: dict[Any, Fraction] = {}
+    left: dict[Any, Fraction] = {}
+    right: dict[Any, Fraction] = {}
+    whole_: dict[Any, Fraction] = {}
+    for (x, z), w in prior.weights.items():
+        a = tuple(v for i, v in enumerate(x) if i in part)
+        b = tuple(v for i, v in enumerate(x) if i not in part)
+        keys: list[tuple[dict[Any, Fraction], Any]]
+        keys = [(joint, (a, b, z)), (left, (a, z)), (right, (b, z)), (whole_, z)]
+        for table, key in keys:
+            table[key] = table.get(key, Fraction(0)) + w
+    return all(
+        joint.get((a, b, z), Fraction(0)) * whole_[z] == p * q
+        for (a, z), p in left.items()
+        for (b, y), q in right.items()
+        if y == z
+    )
+
+
+def rows_used(mechanism: FiniteMechanism) -> frozenset[int]:
+    """The rows on which the output depends: those where two data sets that differ there only differ in distribution."""
+    used: set[int] = set()
+    size = len(next(iter(mechanism.table)))
+    for i in range(size):
+        seen: dict[Any, Any] = {}
+        for x, row in mechanism.table.items():
+            if len(x) != size:
+                raise InvalidParameter(
+                    parameter="mechanism", value="data of several sizes", must="have one size"
+                )
+            if dict(seen.setdefault((*x[:i], *x[i + 1 :]), row)) != dict(row):
+                used.add(i)
+                break
+    return frozenset(used)
+
+
+def _row_within(row: int, part: frozenset[int]) -> Pair:
+    """priv = the row, alt = the other rows of its part; what is outside of the part is gone too."""
+    return Pair(
+        name=f"row {row}",
+        priv=lambda x: x[row],
+        alt=lambda x: tuple(v if j in part and j != row else GONE for j, v in enumerate(x)),
+    )
+
+
+def _shown(
+    mechanism: FiniteMechanism,
+    parts: Sequence[Cell],
+    level: Level,
+    delta: Fraction,
+    simulator: Simulator | None,
+    knows: str,
+) -> Simulator:
+    """The simulator with which the claim was checked; NoLaw if it fails, or is not decided."""
+    if simulator is None:
+        best = best_delta(parts, level)
+        found, used = found_best(best, level, len(parts)), best.simulator
+    else:
+        used = instance("simulators", simulator, Simulator, must="be simulators")
+        found = found_delta(against_simulator(parts, used), level, simulator=used.name)
+    if found.high > delta:
+        where = f": {found.witnesses[0]}" if found.witnesses else ""
+        raise NoLaw(
+            operation="composition under Priors",
+            reason=f"{mechanism.name} is not ({level.epsilon}, {float(delta):.4g})-private for somebody who {knows}: "
+            f"delta is {float(found.high):.4g}{where}",
+            counterexample=COUNTEREXAMPLE,
+        )
+    return used
+
+
+def _both(first: Simulator, second: Simulator) -> Simulator:
+    """Both simulators with independent coins."""
+
+    def answer(pair: str, scrubbed: Any) -> Any:
+        left, right = first(pair, scrubbed), second(pair, scrubbed)
+        return {(s, t): p * q for s, p in left.items() for t, q in right.items()}
+
+    return Simulator(name="both simulators", answer=answer)
+
+
+def _joined(
+    first: FiniteMechanism,
+    second: FiniteMechanism,
+    simulator: Simulator,
+    parts: Sequence[Cell],
+    level: Level,
+    delta: Fraction,
+    theorem: str,
+) -> Composed:
+    found = found_delta(against_simulator(parts, simulator), level, simulator=simulator.name)
+    return Composed(
+        mechanism=first.beside(second),
+        simulator=simulator,
+        epsilon=level.interval,
+        delta=delta,
+        exact=found,
+        theorem=theorem,
+    )

@@ -1,0 +1,167 @@
+"""Finite mechanisms and simulators: for every input the exact probabilities of every output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from tacit.coupled.divergence import mixed
+from tacit.coupled.numbers import Distribution, as_distribution, hashable
+from tacit.coupled.pairs import GONE, Pair
+from tacit.coupled.priors import Prior, said
+from tacit.errors import InvalidParameter
+from tacit.exact.checks import text
+from tacit.guarantees.arguments import instance, listed
+
+__all__ = ["FiniteMechanism", "Simulator", "filling_in"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiniteMechanism:
+    """A table: data set to {output: probability}; each row adds up to exactly 1.
+
+    The coins are the mechanism's own: independent of the data, of the auxiliary knowledge and of any simulator.
+    """
+
+    name: str = "F"
+    table: Mapping[Any, Distribution] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", text("name", self.name, empty=False))
+        if not isinstance(self.table, Mapping) or not self.table:
+            raise InvalidParameter(
+                parameter="table",
+                value=type(self.table).__name__,
+                must="map at least one data set to its outputs",
+            )
+        rows = {x: said({x: row}, x, "mechanism") for x, row in self.table.items()}
+        object.__setattr__(self, "table", MappingProxyType(rows))
+
+    @classmethod
+    def of(
+        cls, function: Callable[[Any], Any], data: Iterable[Any] | Sequence[Prior], *, name: str = "F"
+    ) -> FiniteMechanism:
+        """Runs a function on every data set: it answers with a value, or with a mapping of outputs to probabilities.
+
+        `data` are the data sets, or priors, whose data sets are meant.
+        """
+        if not callable(function):
+            raise InvalidParameter(
+                parameter="function", value=type(function).__name__, must="be a function of the data"
+            )
+        table: dict[Any, Any] = {}
+        for entry in listed("data", data, must="be data sets or priors"):
+            for x in entry.data if isinstance(entry, Prior) else [hashable("data", entry)]:
+                if x not in table:
+                    table[x] = said(function, x, "mechanism")
+        return cls(name=name, table=table)
+
+    def __getitem__(self, data: Any) -> Distribution:
+        if data not in self.table:
+            raise InvalidParameter(
+                parameter="mechanism",
+                value="a table without it",
+                must="say what it does on every data set that a prior can draw",
+            )
+        return self.table[data]
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """Every output that some data set can give, in the order of the table."""
+        return tuple(dict.fromkeys(t for row in self.table.values() for t in row))
+
+    def then(self, function: Callable[[Any], Any], *, name: str = "") -> FiniteMechanism:
+        """Post-processing: what a (random) function of the output says."""
+        told = {t: said(function, t, "post-processing") for t in self.outputs}
+        table = {x: MappingProxyType(mixed(row, told)) for x, row in self.table.items()}
+        return FiniteMechanism(name=name or f"{self.name}, post-processed", table=table)
+
+    def beside(self, other: FiniteMechanism, *, name: str = "") -> FiniteMechanism:
+        """Both are released, with independent coins: the outputs are pairs."""
+        instance("other", other, FiniteMechanism, must="be a mechanism")
+        table = {
+            x: MappingProxyType({(s, t): p * q for s, p in row.items() for t, q in other[x].items()})
+            for x, row in self.table.items()
+        }
+        return FiniteMechanism(name=name or f"({self.name}, {other.name})", table=table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulator:
+    """What is released in the ideal world: a random function of alt(X), for each pair.
+
+    `answer(pair name, alt(X))` gives a value or a mapping of outputs to probabilities. Which pair is protected is
+    told to the simulator: a simulator that must serve all pairs without being told is one whose answer ignores the
+    name.
+    """
+
+    name: str
+    answer: Callable[[str, Any], Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", text("name", self.name, empty=False))
+        if not callable(self.answer):
+            raise InvalidParameter(
+                parameter="answer",
+                value=type(self.answer).__name__,
+                must="be a function of (pair, scrubbed data)",
+            )
+
+    @classmethod
+    def of_table(cls, table: Mapping[Any, Any], *, name: str = "a table") -> Simulator:
+        """From a table: (pair name, alt(X)), or alt(X) alone for all pairs, to {output: probability}."""
+        rows = {
+            key: as_distribution("simulator", dict(row)) for key, row in instance_of_mapping(table).items()
+        }
+
+        def answer(pair: str, scrubbed: Any) -> Any:
+            found = rows.get((pair, scrubbed), rows.get(scrubbed))
+            if found is None:
+                raise InvalidParameter(
+                    parameter="simulator",
+                    value="a table without it",
+                    must="answer every scrubbed data set that can occur",
+                )
+            return found
+
+        return cls(name=name, answer=answer)
+
+    @classmethod
+    def constant(cls, outputs: Any, *, name: str = "a constant distribution") -> Simulator:
+        """Says the same whatever the data: a mapping of outputs to probabilities, or a list for the uniform one."""
+        if isinstance(outputs, Mapping):
+            law = as_distribution("simulator", outputs)
+        else:
+            options = listed("outputs", outputs)
+            law = as_distribution("simulator", dict.fromkeys(options, Fraction(1, max(len(set(options)), 1))))
+        return cls(name=name, answer=lambda pair, scrubbed: law)
+
+    def __call__(self, pair: str, scrubbed: Any) -> Distribution:
+        """The distribution of its output."""
+        return said(lambda a: self.answer(pair, a), scrubbed, "simulator")
+
+
+def instance_of_mapping(table: object) -> Mapping[Any, Any]:
+    """A table, or one typed error."""
+    if not isinstance(table, Mapping) or not table:
+        raise InvalidParameter(
+            parameter="simulator", value=type(table).__name__, must="be a table that is not empty"
+        )
+    return table
+
+
+def filling_in(mechanism: FiniteMechanism, value: Any, *, name: str = "") -> Simulator:
+    """Runs the mechanism on the scrubbed data with a fixed entry where something is gone."""
+
+    def answer(pair: str, scrubbed: Any) -> Distribution:
+        return mechanism[tuple(value if v == GONE else v for v in scrubbed)]
+
+    return Simulator(name=name or "the mechanism, with a fixed entry filled in", answer=answer)
+
+
+def scrub(pair: Pair, data: Any) -> Distribution:
+    """The distribution of alt(X) for one data set."""
+    return said(pair.alt, data, "alt")

@@ -1,0 +1,172 @@
+"""Exact numbers of the checker: probabilities as rationals, and e^epsilon between two rationals.
+
+A hockey-stick divergence falls as e^epsilon grows. So the lower end of e^epsilon gives a delta that is not too small,
+and the upper end one that is not too large; where e^epsilon is itself rational ("ln 3") both ends are the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, lower, precision, scaled_floor, upper
+from tacit.exact.checks import is_number, plain
+from tacit.exact.rationals import MOST_BITS, exact_parameter
+from tacit.exact.rounding import Interval, down, up
+
+__all__ = ["Distribution", "Level", "as_distribution", "as_probability", "ends", "log_interval"]
+
+Distribution: TypeAlias = Mapping[Any, Fraction]
+
+_BITS = 128
+_LOGARITHM = re.compile(r"\s*ln\s*\(?\s*([0-9./]+)\s*\)?\s*")
+MOST_EPSILON = 1000
+
+
+def as_probability(parameter: str, value: object) -> Fraction:
+    """A rational in [0, 1], as given: a text such as "1/3" or "0.1" is that number, a float its binary value."""
+    must = 'be a probability: a whole number, a fraction, or a text such as "1/3"'
+    if isinstance(value, str):
+        try:
+            number = Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise InvalidParameter(parameter=parameter, value=value, must=must) from None
+    elif is_number(value) and (not isinstance(plain(value), float) or math.isfinite(plain(value))):
+        number = Fraction(plain(value))
+    else:
+        raise InvalidParameter(parameter=parameter, value=value, must=must)
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > MOST_BITS:
+        raise InvalidParameter(
+            parameter=parameter,
+            value="a fraction of more digits than that",
+            must=f"have at most {MOST_BITS} binary digits above and below the line",
+        )
+    if not 0 <= number <= 1:
+        raise InvalidParameter(parameter=parameter, value=value, must="lie in [0, 1]")
+    return number
+
+
+def as_distribution(parameter: str, values: object) -> Distribution:
+    """Outcomes with their probabilities, which add up to exactly 1; outcomes of probability 0 are left out."""
+    if not isinstance(values, Mapping) or not values:
+        raise InvalidParameter(
+            parameter=parameter,
+            value=type(values).__name__,
+            must="map at least one outcome to its probability",
+        )
+    found = {outcome: as_probability(parameter, weight) for outcome, weight in values.items()}
+    total = sum(found.values(), Fraction(0))
+    if total != 1:
+        raise InvalidParameter(
+            parameter=parameter,
+            value=float(total),
+            must="add up to exactly 1",
+            hint=f'it adds up to {_short(total)}; write "1/10" as text: the float 0.1 is not a tenth',
+        )
+    return MappingProxyType({outcome: weight for outcome, weight in found.items() if weight})
+
+
+def _short(number: Fraction) -> str:
+    text = str(number)
+    return text if len(text) <= 40 else f"about {float(number)!r}"
+
+
+def hashable(parameter: str, value: object) -> Hashable:
+    """The value, if it can be told from others; lists become tuples."""
+    if isinstance(value, list):
+        value = tuple(hashable(parameter, v) for v in value)
+    if not isinstance(value, Hashable):
+        raise InvalidParameter(
+            parameter=parameter, value=type(value).__name__, must="be hashable", hint="use tuples"
+        )
+    try:
+        hash(value)
+    except TypeError:
+        raise InvalidParameter(
+            parameter=parameter, value=type(value).__name__, must="be hashable", hint="use tuples"
+        ) from None
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """An epsilon, with e^epsilon between two rationals (the same one where it is rational)."""
+
+    epsilon: str
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(cls, epsilon: object) -> Level:
+        """From a number, or from "ln 3", which makes e^epsilon = 3 exactly."""
+        if isinstance(epsilon, Level):
+            return epsilon
+        if isinstance(epsilon, str):
+            return cls._of_text(epsilon)
+        exact = exact_parameter("epsilon", epsilon, positive=False)
+        if not 0 <= exact <= MOST_EPSILON:
+            raise InvalidParameter(
+                parameter="epsilon", value=epsilon, must=f"lie between 0 and {MOST_EPSILON}"
+            )
+        if exact == 0:
+            return cls(epsilon="0", low=Fraction(1), high=Fraction(1))
+        with precision(_BITS + 64 + 2 * MOST_EPSILON):
+            below, above = scaled_floor(ball(exact).exp(), _BITS)
+        scale = 1 << _BITS
+        return cls(
+            epsilon=repr(plain(epsilon)) if isinstance(plain(epsilon), float) else str(exact),
+            low=Fraction(below, scale),
+            high=Fraction(above + 1, scale),
+        )
+
+    @classmethod
+    def _of_text(cls, epsilon: str) -> Level:
+        must = 'be a number of at least 0, or the logarithm of one of at least 1, such as "ln 3"'
+        match = _LOGARITHM.fullmatch(epsilon)
+        try:
+            number = Fraction(match[1] if match else epsilon)
+        except (ValueError, ZeroDivisionError):
+            raise InvalidParameter(parameter="epsilon", value=epsilon, must=must) from None
+        if not match:
+            return cls.of(number)
+        if number < 1 or max(number.numerator.bit_length(), number.denominator.bit_length()) > MOST_BITS:
+            raise InvalidParameter(parameter="epsilon", value=epsilon, must=must)
+        return cls.of_factor(number)
+
+    @classmethod
+    def of_factor(cls, factor: Fraction) -> Level:
+        """The epsilon whose e^epsilon is this rational."""
+        return cls(epsilon="0" if factor == 1 else f"ln({factor})", low=factor, high=factor)
+
+    @property
+    def exact(self) -> bool:
+        """Is e^epsilon known exactly?"""
+        return self.low == self.high
+
+    @property
+    def interval(self) -> Interval:
+        """Epsilon between two floats."""
+        return Interval(low=log_interval(self.low).low, high=log_interval(self.high).high)
+
+
+def log_interval(factor: Fraction) -> Interval:
+    """The natural logarithm of a rational of at least 1, between two floats."""
+    if factor == 1:
+        return Interval(low=0.0, high=0.0)
+    return Interval(low=lower(lambda: ball(factor).log()), high=upper(lambda: ball(factor).log()))
+
+
+def ends(low: Fraction, high: Fraction) -> Interval:
+    """Two rationals as floats, rounded outwards."""
+    return Interval(low=down(low) + 0.0, high=up(high) + 0.0)
+
+
+def total(weights: Iterable[Fraction]) -> Fraction:
+    """The exact sum."""
+    return sum(weights, Fraction(0))

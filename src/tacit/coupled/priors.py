@@ -1,0 +1,219 @@
+"""What somebody may believe before a release: a prior over (data, auxiliary knowledge), in exact rationals.
+
+Data are anything hashable: mostly a tuple of rows. The auxiliary knowledge Z is what the adversary knows besides;
+None stands for nothing. A class of priors is a tuple of them: by theorem `mixtures-of-priors` what holds for all of
+them with one simulator holds for all their mixtures, and by theorem `less-auxiliary-knowledge` for whoever knows
+less.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from tacit.coupled.numbers import Distribution, as_distribution, as_probability, hashable
+from tacit.errors import InvalidParameter
+from tacit.exact.checks import text, whole
+from tacit.guarantees.arguments import instance, listed
+
+__all__ = [
+    "Prior",
+    "iid_rows",
+    "independent_rows",
+    "known_rows",
+    "mixture",
+    "point_prior",
+    "point_priors",
+    "with_auxiliary",
+]
+
+MOST_OUTCOMES = 1 << 18
+"""Of one prior; more is refused before it is built."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """Probabilities of (data, auxiliary) that add up to exactly 1."""
+
+    name: str
+    weights: Mapping[tuple[Any, Any], Fraction] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", text("name", self.name, empty=False))
+        weights = as_distribution("prior", self.weights)
+        for outcome in weights:
+            if not isinstance(outcome, tuple) or len(outcome) != 2:
+                raise InvalidParameter(
+                    parameter="prior",
+                    value="an outcome of another form",
+                    must="give probabilities of pairs (data, auxiliary)",
+                    hint="the auxiliary is None where there is none",
+                )
+        object.__setattr__(self, "weights", weights)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def data(self) -> dict[Any, Fraction]:
+        """The distribution of the data alone."""
+        out: dict[Any, Fraction] = {}
+        for (x, _), weight in self.weights.items():
+            out[x] = out.get(x, Fraction(0)) + weight
+        return out
+
+    @property
+    def auxiliaries(self) -> dict[Any, Fraction]:
+        """The distribution of the auxiliary knowledge alone."""
+        out: dict[Any, Fraction] = {}
+        for (_, z), weight in self.weights.items():
+            out[z] = out.get(z, Fraction(0)) + weight
+        return out
+
+    def unknown_rows(self) -> int:
+        """How many rows no auxiliary value settles: the least number over all of them. Data must be tuples."""
+        seen: dict[Any, list[set[Any]]] = {}
+        for x, z in self.weights:
+            if not isinstance(x, tuple):
+                raise InvalidParameter(parameter="data", value=type(x).__name__, must="be a tuple of rows")
+            columns = seen.setdefault(z, [set() for _ in x])
+            if len(columns) != len(x):
+                return 0
+            for values, row in zip(columns, x, strict=True):
+                values.add(row)
+        return min(sum(len(values) > 1 for values in columns) for columns in seen.values())
+
+
+def outcomes(count: int) -> None:
+    """Refuse a prior that is too large to be enumerated."""
+    if count > MOST_OUTCOMES:
+        raise InvalidParameter(
+            parameter="prior",
+            value=f"{count} outcomes" if count < 10**18 else "more outcomes than can be counted here",
+            must=f"have at most {MOST_OUTCOMES} outcomes",
+            hint="the checker enumerates: take fewer rows or fewer values",
+        )
+
+
+def point_prior(data: Any, *, auxiliary: Any = None, name: str = "") -> Prior:
+    """Somebody who knows the data: all probability on one data set."""
+    x = hashable("data", data)
+    return Prior(name=name or f"X = {x!r}", weights={(x, hashable("auxiliary", auxiliary)): Fraction(1)})
+
+
+def point_priors(values: Sequence[Any], *, rows: int) -> tuple[Prior, ...]:
+    """All point priors on data sets of so many rows with these values: the class that makes Def. 5.3 Def. 5.1."""
+    options, n = listed("values", values), whole("rows", rows)
+    outcomes(len(options) ** min(n, 64) if len(options) > 1 else 1)
+    return tuple(point_prior(x) for x in itertools.product(options, repeat=n))
+
+
+def independent_rows(laws: Sequence[Mapping[Any, Any]], *, name: str = "independent rows") -> Prior:
+    """Rows drawn independently, each from a distribution of its own."""
+    given = [as_distribution("row", law) for law in listed("laws", laws)]
+    count = 1
+    for law in given:
+        count = min(count * len(law), 1 << 64)
+    outcomes(count)
+    weights: dict[tuple[Any, Any], Fraction] = {((), None): Fraction(1)}
+    for law in given:
+        weights = {
+            ((*x, hashable("row", value)), None): p * q
+            for (x, _), p in weights.items()
+            for value, q in law.items()
+        }
+    return Prior(name=name, weights=weights)
+
+
+def iid_rows(law: Mapping[Any, Any], *, rows: int, name: str = "") -> Prior:
+    """Rows drawn independently from one known distribution."""
+    n = whole("rows", rows)
+    outcomes(len(law) ** min(n, 64) if len(law) > 1 else 1)
+    return independent_rows([law] * n, name=name or f"{n} rows drawn independently from one distribution")
+
+
+def mixture(priors: Sequence[Prior], weights: Sequence[Any], *, name: str = "mixture") -> Prior:
+    """A convex combination of priors (Groce 2014, Def. 5.6): a belief about which of them is right."""
+    parts = [instance("priors", p, Prior, must="be priors") for p in listed("priors", priors)]
+    shares = [as_probability("weights", w) for w in listed("weights", weights)]
+    if len(parts) != len(shares):
+        raise InvalidParameter(
+            parameter="weights", value=len(shares), must=f"be {len(parts)}, one for each prior"
+        )
+    if sum(shares, Fraction(0)) != 1:
+        raise InvalidParameter(
+            parameter="weights", value=float(sum(shares, Fraction(0))), must="add up to exactly 1"
+        )
+    out: dict[tuple[Any, Any], Fraction] = {}
+    for part, share in zip(parts, shares, strict=True):
+        for outcome, weight in part.weights.items():
+            out[outcome] = out.get(outcome, Fraction(0)) + share * weight
+    return Prior(name=name, weights=out)
+
+
+def with_auxiliary(
+    prior: Prior,
+    tell: Callable[[Any], Any] | Mapping[Any, Any],
+    *,
+    name: str = "",
+    keep: bool = True,
+) -> Prior:
+    """The prior of an adversary who also learns `tell(data)`: a value, or a mapping of values to probabilities.
+
+    With `keep` the new knowledge is added to the old, as a pair (old, new) where there was any; else it takes its
+    place.
+    """
+    out: dict[tuple[Any, Any], Fraction] = {}
+    for (x, z), weight in instance("prior", prior, Prior, must="be a prior").weights.items():
+        for told, chance in said(tell, x, "auxiliary").items():
+            known = told if z is None or not keep else (z, told)
+            out[x, known] = out.get((x, known), Fraction(0)) + weight * chance
+    return Prior(name=name or f"{prior.name}, with auxiliary knowledge", weights=out)
+
+
+def known_rows(prior: Prior, *, unknown: int) -> tuple[Prior, ...]:
+    """Adversaries who know all rows but `unknown` of them: one prior for each set of known rows.
+
+    With theorem `less-auxiliary-knowledge` this covers everybody who knows any function of so many rows.
+    """
+    sizes = {len(x) if isinstance(x, tuple) else -1 for x in prior.data}
+    if len(sizes) != 1 or -1 in sizes:
+        raise InvalidParameter(parameter="prior", value=prior.name, must="have data of one number of rows")
+    (n,) = sizes
+    u = whole("unknown", unknown, least=0)
+    if u > n:
+        raise InvalidParameter(parameter="unknown", value=u, must=f"be at most the number of rows, {n}")
+    found = []
+    for known in itertools.combinations(range(n), n - u):
+        which = ", ".join(str(i) for i in known)
+        if not known:
+            return (prior,)
+
+        def tell(x: Any, places: tuple[int, ...] = known) -> tuple[Any, ...]:
+            return tuple(x[i] for i in places)
+
+        found.append(with_auxiliary(prior, tell, name=f"{prior.name}; rows known: {which}"))
+    return tuple(found)
+
+
+def said(tell: Callable[[Any], Any] | Mapping[Any, Any], given: Any, what: str) -> Distribution:
+    """What a random function says about one input, as a distribution; a plain value is said for certain."""
+    if isinstance(tell, Mapping):
+        if given not in tell:
+            raise InvalidParameter(
+                parameter=what,
+                value="a table without it",
+                must="say something about every input that can occur",
+            )
+        answer = tell[given]
+    else:
+        answer = tell(given)
+    if isinstance(answer, MappingProxyType):
+        return answer
+    if isinstance(answer, Mapping):
+        return as_distribution(what, {hashable(what, t): p for t, p in answer.items()})
+    return {hashable(what, answer): Fraction(1)}

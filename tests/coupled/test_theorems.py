@@ -1,0 +1,373 @@
+"""The theorems of chapter 5 on random finite mechanisms, and the checker against a second implementation."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from support import coupled_worlds as independent
+from tacit.coupled import (
+    CoupledWorlds,
+    Distributional,
+    FiniteMechanism,
+    InferenceDistributional,
+    InferencePufferfish,
+    Noiseless,
+    Pair,
+    Prior,
+    Pufferfish,
+    SimulationDP,
+    Simulator,
+    mixture,
+    pair_of_values,
+    posterior_coupled,
+    posterior_coupled_printed,
+    posterior_pufferfish,
+    semantic_to_dp,
+    value_secret,
+    with_auxiliary,
+)
+from tacit.coupled.divergence import distance, smallest_factor
+from tacit.coupled.mechanisms import scrub
+from tacit.coupled.numbers import Level
+from tacit.errors import NoLaw
+
+DATA = [(a, b) for a in (0, 1) for b in (0, 1)]
+few = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+@st.composite
+def laws(draw: Any, outcomes: Any, zeros: bool = True) -> dict[Any, Fraction]:
+    least = 0 if zeros else 1
+    weights = draw(st.lists(st.integers(least, 9), min_size=len(outcomes), max_size=len(outcomes)))
+    assume(sum(weights) > 0)
+    return {o: Fraction(w, sum(weights)) for o, w in zip(outcomes, weights, strict=True)}
+
+
+@st.composite
+def mechanisms(draw: Any, outputs: int = 3, zeros: bool = True) -> FiniteMechanism:
+    return FiniteMechanism(table={x: draw(laws(range(outputs), zeros)) for x in DATA})
+
+
+@st.composite
+def priors(draw: Any, name: str = "prior") -> Prior:
+    return Prior(name=name, weights=draw(laws([(x, z) for x in DATA for z in ("y", "z")])))
+
+
+@st.composite
+def simulators(draw: Any, outputs: int = 3, zeros: bool = True) -> Simulator:
+    table = {
+        (f"row {i}", tuple("gone" if j == i else v for j in range(2))): draw(laws(range(outputs), zeros))
+        for i in (0, 1)
+        for v in (0, 1)
+    }
+    return Simulator.of_table(table)
+
+
+factors = st.fractions(min_value=1, max_value=4, max_denominator=6)
+
+
+def told(simulator: Simulator, i: int, rest: Any) -> Any:
+    return simulator(f"row {i}", (*rest[:i], "gone", *rest[i:]))
+
+
+# --- the checker against the definitions ---------------------------------------------------------------
+@few
+@given(mechanisms(), priors(), simulators(), factors)
+def test_delta_against_a_simulator_is_the_largest_over_all_events(
+    mechanism: FiniteMechanism, prior: Prior, simulator: Simulator, factor: Fraction
+) -> None:
+    found = Distributional(priors=(prior,)).delta(
+        mechanism, epsilon=Level.of_factor(factor), simulator=simulator
+    )
+    wanted = independent.distributional_delta(
+        prior.weights, mechanism.__getitem__, lambda i, rest: told(simulator, i, rest), factor
+    )
+    assert found.low == found.high == wanted
+    # With epsilon as a float the ends enclose the same curve.
+    near = Distributional(priors=(prior,)).delta(mechanism, epsilon=math.log(factor), simulator=simulator)
+    assert near.high - near.low < Fraction(1, 10**30)
+    assert abs(near.high - wanted) < Fraction(1, 10**14)
+
+
+@few
+@given(mechanisms(), priors(), simulators(), factors)
+def test_no_simulator_is_better_than_the_certified_ends(
+    mechanism: FiniteMechanism, prior: Prior, simulator: Simulator, factor: Fraction
+) -> None:
+    definition, level = Distributional(priors=(prior,)), Level.of_factor(factor)
+    best = definition.delta(mechanism, epsilon=level)
+    other = definition.delta(mechanism, epsilon=level, simulator=simulator)
+    assert best.low <= other.high
+    assert best.low <= best.high
+    assert best.high - best.low < Fraction(1, 10**7)
+    # The upper end is the exact delta of a simulator that can be run.
+    chosen = definition.simulator(mechanism, epsilon=level)
+    wanted = independent.distributional_delta(
+        prior.weights, mechanism.__getitem__, lambda i, rest: told(chosen, i, rest), factor
+    )
+    assert wanted <= best.high
+
+
+@few
+@given(laws([0, 1]), laws([0, 1]), laws([0, 1]), factors)
+def test_the_best_simulator_of_one_bit_by_search(p: Any, q: Any, r: Any, factor: Fraction) -> None:
+    """One input and two outputs: delta is convex and piecewise linear in one unknown, which is searched."""
+    mechanism = FiniteMechanism(table={(0,): p, (1,): q, (2,): r})
+    found = SimulationDP(values=(0, 1, 2), rows=1).delta(mechanism, epsilon=Level.of_factor(factor))
+    # Corners of the curve lie where one term of one divergence vanishes, or two lines meet.
+    lines = []
+    for law in (p, q, r):
+        for t in (0, 1):
+            a = law.get(t, Fraction(0))
+            lines += (
+                [(a, -factor), (-factor * a, Fraction(1))]
+                if t
+                else [
+                    (a - factor, factor),
+                    (1 - factor * a, Fraction(-1)),
+                ]
+            )
+    points = {Fraction(0), Fraction(1)}
+    for i, (a, b) in enumerate(lines):
+        points.add(-a / b)
+        points |= {(c - a) / (b - d) for c, d in lines[:i] if b != d}
+    candidates = [x for x in points if 0 <= x <= 1]
+    best = min(
+        max(independent.smallest_delta(law, {0: 1 - x, 1: x}, factor) for law in (p, q, r))
+        for x in candidates
+    )
+    assert found.low <= best <= found.high
+
+
+@few
+@given(laws(range(4)), laws(range(4)), st.fractions(min_value=0, max_value=1, max_denominator=12))
+def test_the_smallest_factor_is_where_delta_is_met(p: Any, q: Any, delta: Fraction) -> None:
+    p, q = ({t: w for t, w in law.items() if w} for law in (p, q))
+    one, two = smallest_factor(p, q, delta), smallest_factor(q, p, delta)
+    if one is None or two is None:
+        assert independent.smallest_delta(p, q, Fraction(10**9)) > delta
+        return
+    factor = max(one, two)
+    assert independent.smallest_delta(p, q, factor) <= delta
+    if factor > 1:
+        assert independent.smallest_delta(p, q, factor * (1 - Fraction(1, 10**6))) > delta
+    assert distance(p, q, factor) == independent.smallest_delta(p, q, factor)
+
+
+@few
+@given(mechanisms(zeros=False), priors(), st.sampled_from([Fraction(0), Fraction(1, 20)]))
+def test_epsilon_of_the_best_simulator_lies_between_its_ends(
+    mechanism: FiniteMechanism, prior: Prior, delta: Fraction
+) -> None:
+    definition = Distributional(priors=(prior,))
+    found = definition.epsilon(mechanism, delta=delta)
+    assert found is not None
+    assert found.width < 1e-5
+    assert definition.delta(mechanism, epsilon=found.high + 1e-6).high <= delta
+    if found.low > 1e-4:
+        assert definition.delta(mechanism, epsilon=found.low - 1e-4).low > delta
+
+
+# --- Thm 5.3, 5.4, 5.5 ---------------------------------------------------------------------------------
+@few
+@given(mechanisms(), priors(), simulators(), st.tuples(laws("ab"), laws("ab"), laws("ab")), factors)
+def test_post_processing(
+    mechanism: FiniteMechanism, prior: Prior, simulator: Simulator, after: Any, factor: Fraction
+) -> None:
+    definition, level = Distributional(priors=(prior,)), Level.of_factor(factor)
+    processed = mechanism.then(lambda t: after[t])
+
+    def answer(pair: str, a: Any) -> dict[str, Fraction]:
+        said = simulator(pair, a)
+        return {k: sum((p * after[t].get(k, 0) for t, p in said.items()), Fraction(0)) for k in "ab"}
+
+    same = Simulator(name="processed", answer=answer)
+    before = definition.delta(mechanism, epsilon=level, simulator=simulator).high
+    assert definition.delta(processed, epsilon=level, simulator=same).high <= before
+    assert definition.delta(processed, epsilon=level).low <= definition.delta(mechanism, epsilon=level).high
+
+
+@few
+@given(mechanisms(), priors("one"), priors("two"), simulators(), factors, st.integers(0, 6))
+def test_mixtures_of_priors(
+    mechanism: FiniteMechanism, one: Prior, two: Prior, simulator: Simulator, factor: Fraction, k: int
+) -> None:
+    level = Level.of_factor(factor)
+    both = mixture([one, two], [Fraction(k, 6), Fraction(6 - k, 6)])
+    apart = Distributional(priors=(one, two)).delta(mechanism, epsilon=level, simulator=simulator).high
+    assert Distributional(priors=(both,)).delta(mechanism, epsilon=level, simulator=simulator).high <= apart
+    best = Distributional(priors=(one, two)).delta(mechanism, epsilon=level).high
+    assert Distributional(priors=(both,)).delta(mechanism, epsilon=level).low <= best
+
+
+@few
+@given(mechanisms(), priors(), simulators(), laws("pq"), laws("pq"), factors)
+def test_less_auxiliary_knowledge(
+    mechanism: FiniteMechanism, prior: Prior, simulator: Simulator, y: Any, z: Any, factor: Fraction
+) -> None:
+    level = Level.of_factor(factor)
+    less: dict[Any, Fraction] = {}
+    for (x, known), w in prior.weights.items():
+        for now, p in (y if known == "y" else z).items():
+            less[x, now] = less.get((x, now), Fraction(0)) + w * p
+    knows = Distributional(priors=(prior,)).delta(mechanism, epsilon=level, simulator=simulator).high
+    after = Distributional(priors=(Prior(name="less", weights=less),))
+    assert after.delta(mechanism, epsilon=level, simulator=simulator).high <= knows
+
+
+# --- Thm 5.2, 5.7 and two values -----------------------------------------------------------------------
+@few
+@given(mechanisms(zeros=False), priors(), simulators(zeros=False), factors)
+def test_posteriors_in_coupled_worlds(
+    mechanism: FiniteMechanism, prior: Prior, simulator: Simulator, factor: Fraction
+) -> None:
+    """The corrected Thm 5.2 with |G| = 2, and the printed one where it is proved."""
+    found = Distributional(priors=(prior,)).delta(
+        mechanism, epsilon=Level.of_factor(factor), simulator=simulator
+    )
+    epsilon, delta = math.log(factor), float(found.high)
+    for law in (posterior_coupled, posterior_coupled_printed):
+        try:
+            bound = law(epsilon=epsilon, delta=delta, family=2)
+        except NoLaw:
+            continue
+        wide, least = float(bound.parameters["epsilon"]), float(bound.parameters.get("delta", 0.0))
+        verdict = InferenceDistributional(priors=(prior,)).delta(
+            mechanism, epsilon=wide * (1 + 1e-12), simulator=simulator
+        )
+        assert verdict.high <= Fraction(least) + Fraction(1, 10**12)
+
+
+@few
+@given(mechanisms(), priors(), factors)
+def test_posteriors_in_pufferfish(mechanism: FiniteMechanism, prior: Prior, factor: Fraction) -> None:
+    assume({x[0] for x in prior.data} == {0, 1})
+    secrets = (value_secret(0, 0, 1),)
+    found = Pufferfish(priors=(prior,), secrets=secrets).delta(mechanism, epsilon=Level.of_factor(factor))
+    assume(found.high < 1)
+    assume(factor > 1 or found.high == 0)
+    try:
+        bound = posterior_pufferfish(epsilon=math.log(factor) * (1 + 1e-12), delta=float(found.high))
+    except NoLaw:
+        return
+    wide, least = float(bound.parameters["epsilon"]), float(bound.parameters.get("delta", 0.0))
+    after = InferencePufferfish(priors=(prior,), secrets=secrets).delta(mechanism, epsilon=wide * (1 + 1e-12))
+    assert after.high <= Fraction(least) + Fraction(1, 10**12)
+
+
+@few
+@given(mechanisms(), factors)
+def test_two_values_are_twice_as_far_apart(mechanism: FiniteMechanism, factor: Fraction) -> None:
+    found = SimulationDP(values=(0, 1), rows=2).delta(mechanism, epsilon=Level.of_factor(factor))
+    reached = independent.dp_delta(mechanism.table, factor * factor)
+    assert reached <= (1 + factor) * found.high
+    # And back: filling in a value is a simulator.
+    assert found.low <= independent.dp_delta(mechanism.table, factor)
+    try:
+        bound = pair_of_values(epsilon=math.log(factor), delta=float(found.high))
+    except NoLaw:
+        return
+    assert float(reached) <= bound.parameters.get("delta", 0.0) + 1e-12
+
+
+@few
+@given(mechanisms(), priors(), simulators(), factors)
+def test_exact_posteriors_by_bayes(
+    mechanism: FiniteMechanism, prior: Prior, simulator: Simulator, factor: Fraction
+) -> None:
+    """The smallest d with Pr[beliefs are not (epsilon, d)-close] <= d, by trying all thresholds."""
+    found = InferenceDistributional(priors=(prior,)).delta(
+        mechanism, epsilon=Level.of_factor(factor), simulator=simulator
+    )
+
+    def failing(d: Fraction) -> Fraction:
+        bad = Fraction(0)
+        for t in mechanism.outputs:
+            for z in ("y", "z"):
+                chance, worst = Fraction(0), Fraction(0)
+                for i in (0, 1):
+                    real: dict[Any, Fraction] = {}
+                    ideal: dict[Any, Fraction] = {}
+                    for (x, known), w in prior.weights.items():
+                        if known == z:
+                            rest = told(simulator, i, independent.without(x, i)).get(t, Fraction(0))
+                            real[x[i]] = real.get(x[i], Fraction(0)) + w * mechanism[x].get(t, Fraction(0))
+                            ideal[x[i]] = ideal.get(x[i], Fraction(0)) + w * rest
+                    chance, other = sum(real.values()), sum(ideal.values())  # type: ignore[assignment]
+                    if chance == 0:
+                        continue
+                    if other == 0:
+                        worst = Fraction(2)
+                        continue
+                    one = {v: w / chance for v, w in real.items()}
+                    two = {v: w / other for v, w in ideal.items()}
+                    worst = max(worst, independent.smallest_delta(one, two, factor))
+                if worst > d:
+                    bad += chance
+        return bad
+
+    assert found.low == found.high
+    d = found.high
+    assert d == 1 or failing(d) <= d
+    if d > 0:
+        below = d * (1 - Fraction(1, 10**9))
+        assert failing(below) > below
+
+
+# --- where there is no such law ------------------------------------------------------------------------
+def test_noiseless_privacy_is_no_neighbour_of_less_knowledge() -> None:
+    """Fair bits that are equal: who knows them learns nothing, who does not learns all."""
+    weights = {((b, b), None): Fraction(1, 2) for b in (0, 1)}
+    prior = Prior(name="twins", weights=weights)
+    knows = with_auxiliary(prior, lambda x: x[0])
+    mechanism = FiniteMechanism.of(lambda x: x[1], [prior])
+    assert Noiseless(priors=(knows,)).delta(mechanism, epsilon=0).high == 0
+    assert Noiseless(priors=(prior,)).delta(mechanism, epsilon=5).low == 1
+    # Coupled worlds do not mind: the other twin is still there.
+    assert Distributional(priors=(prior,)).delta(mechanism, epsilon=0).high == 0
+
+
+def test_an_undecided_secret_has_no_law() -> None:
+    weights = {((v,), None): Fraction(1, 4) for v in range(4)}
+    prior = Prior(name="four values", weights=weights)
+    secrets = (value_secret(0, 0, 1),)
+    mechanism = FiniteMechanism.of(lambda x: x[0] > 1, [prior])
+    assert Pufferfish(priors=(prior,), secrets=secrets).delta(mechanism, epsilon=0).high == 0
+    after = InferencePufferfish(priors=(prior,), secrets=secrets).delta(mechanism, epsilon=3)
+    assert after.low >= Fraction(1, 4)
+
+
+def test_laws_refuse_what_is_vacuous() -> None:
+    with pytest.raises(NoLaw):
+        posterior_coupled(epsilon=1.0, delta=0.3)
+    with pytest.raises(NoLaw):
+        posterior_pufferfish(epsilon=1.0, delta=0.1, wider=1.0)
+    with pytest.raises(NoLaw):
+        pair_of_values(epsilon=1.0, delta=0.5)
+    assert posterior_coupled(epsilon=0.5).parameters["epsilon"] == 1.0
+    assert posterior_pufferfish(epsilon=0.5).parameters["epsilon"] == 0.5
+    assert posterior_pufferfish(epsilon=1.0, delta=1e-6).parameters["delta"] == pytest.approx(
+        1.796e-6, rel=1e-3
+    )
+    assert semantic_to_dp(shift=0.0).parameters["epsilon"] == 0.0
+
+
+def test_a_random_alt_is_averaged() -> None:
+    """A firm's bit is flipped with probability 1/4 in the scrubbed data: the simulator sees that much."""
+    pair = Pair(
+        name="firm",
+        priv=lambda x: x[0],
+        alt=lambda x: {x[0]: Fraction(3, 4), 1 - x[0]: Fraction(1, 4)},
+    )
+    prior = Prior(name="fair", weights={((b,), None): Fraction(1, 2) for b in (0, 1)})
+    flipped = FiniteMechanism.of(lambda x: {x[0]: "3/4", 1 - x[0]: "1/4"}, [prior])
+    assert CoupledWorlds(priors=(prior,), pairs=(pair,)).delta(flipped, epsilon=0).high == 0
+    plain = FiniteMechanism.of(lambda x: x[0], [prior])
+    assert CoupledWorlds(priors=(prior,), pairs=(pair,)).delta(plain, epsilon=0).low == Fraction(1, 4)
+    assert scrub(pair, (1,)) == {1: Fraction(3, 4), 0: Fraction(1, 4)}
