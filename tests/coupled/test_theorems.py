@@ -6,35 +6,31 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from support import coupled_worlds as independent
 from tacit.coupled import (
-    CoupledWorlds,
     Distributional,
     FiniteMechanism,
     InferenceDistributional,
     InferencePufferfish,
-    Noiseless,
-    Pair,
     Prior,
     Pufferfish,
     SimulationDP,
     Simulator,
     mixture,
+    one_row,
     pair_of_values,
     posterior_coupled,
     posterior_coupled_printed,
     posterior_pufferfish,
-    semantic_to_dp,
     value_secret,
-    with_auxiliary,
 )
+from tacit.coupled.best import blocks_of
 from tacit.coupled.divergence import distance, smallest_factor
-from tacit.coupled.mechanisms import scrub
 from tacit.coupled.numbers import Level
+from tacit.coupled.program import lower_end
 from tacit.errors import NoLaw
 
 DATA = [(a, b) for a in (0, 1) for b in (0, 1)]
@@ -115,6 +111,33 @@ def test_no_simulator_is_better_than_the_certified_ends(
 
 
 @few
+@given(mechanisms(), simulators(), factors, st.lists(st.integers(0, 30), min_size=12, max_size=12))
+def test_weights_of_any_size_prove_no_more_than_is_true(
+    mechanism: FiniteMechanism, simulator: Simulator, factor: Fraction, weights: list[int]
+) -> None:
+    """Whatever a solver hands over as its dual, the lower end is below the delta of every simulator."""
+    definition = SimulationDP(values=(0, 1), rows=2)
+    (block, *_) = blocks_of(definition.cells(mechanism))
+    forward = {(c, t): Fraction(weights[3 * c + t]) for c in (0, 1) for t in range(3)}
+    backward = {(c, t): Fraction(weights[6 + 3 * c + t]) for c in (0, 1) for t in range(3)}
+    answers = {a: simulator(block.cells[0].pair, a) for a in block.inputs}
+    worst = max(independent.smallest_delta(c.real, answers[block.inputs[0]], factor) for c in block.cells)
+    assert lower_end(block, forward, backward, factor) <= worst
+
+
+def test_a_claim_about_posteriors_is_not_decided_where_simulators_matter() -> None:
+    """Rows that lean towards each other: what the other row says is part of the ideal belief."""
+    weights = {((a, b), None): Fraction(2 if a == b else 1, 6) for a in (0, 1) for b in (0, 1)}
+    prior = Prior(name="leaning", weights=weights)
+    tells = FiniteMechanism.of(lambda x: x[1], [prior])
+    first = InferenceDistributional(priors=(prior,), pairs=(one_row(0),))
+    # The simulator that repeats the other row has the same posterior: no claim may be refuted for all simulators.
+    repeats = Simulator(name="the other row", answer=lambda pair, a: a[1])
+    assert first.delta(tells, epsilon=0, simulator=repeats).high == 0
+    assert first.check(tells, epsilon=0).holds is not False
+
+
+@few
 @given(laws([0, 1]), laws([0, 1]), laws([0, 1]), factors)
 def test_the_best_simulator_of_one_bit_by_search(p: Any, q: Any, r: Any, factor: Fraction) -> None:
     """One input and two outputs: delta is convex and piecewise linear in one unknown, which is searched."""
@@ -160,7 +183,7 @@ def test_the_smallest_factor_is_where_delta_is_met(p: Any, q: Any, delta: Fracti
     assert distance(p, q, factor) == independent.smallest_delta(p, q, factor)
 
 
-@few
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(mechanisms(zeros=False), priors(), st.sampled_from([Fraction(0), Fraction(1, 20)]))
 def test_epsilon_of_the_best_simulator_lies_between_its_ends(
     mechanism: FiniteMechanism, prior: Prior, delta: Fraction
@@ -318,56 +341,3 @@ def test_exact_posteriors_by_bayes(
     if d > 0:
         below = d * (1 - Fraction(1, 10**9))
         assert failing(below) > below
-
-
-# --- where there is no such law ------------------------------------------------------------------------
-def test_noiseless_privacy_is_no_neighbour_of_less_knowledge() -> None:
-    """Fair bits that are equal: who knows them learns nothing, who does not learns all."""
-    weights = {((b, b), None): Fraction(1, 2) for b in (0, 1)}
-    prior = Prior(name="twins", weights=weights)
-    knows = with_auxiliary(prior, lambda x: x[0])
-    mechanism = FiniteMechanism.of(lambda x: x[1], [prior])
-    assert Noiseless(priors=(knows,)).delta(mechanism, epsilon=0).high == 0
-    assert Noiseless(priors=(prior,)).delta(mechanism, epsilon=5).low == 1
-    # Coupled worlds do not mind: the other twin is still there.
-    assert Distributional(priors=(prior,)).delta(mechanism, epsilon=0).high == 0
-
-
-def test_an_undecided_secret_has_no_law() -> None:
-    weights = {((v,), None): Fraction(1, 4) for v in range(4)}
-    prior = Prior(name="four values", weights=weights)
-    secrets = (value_secret(0, 0, 1),)
-    mechanism = FiniteMechanism.of(lambda x: x[0] > 1, [prior])
-    assert Pufferfish(priors=(prior,), secrets=secrets).delta(mechanism, epsilon=0).high == 0
-    after = InferencePufferfish(priors=(prior,), secrets=secrets).delta(mechanism, epsilon=3)
-    assert after.low >= Fraction(1, 4)
-
-
-def test_laws_refuse_what_is_vacuous() -> None:
-    with pytest.raises(NoLaw):
-        posterior_coupled(epsilon=1.0, delta=0.3)
-    with pytest.raises(NoLaw):
-        posterior_pufferfish(epsilon=1.0, delta=0.1, wider=1.0)
-    with pytest.raises(NoLaw):
-        pair_of_values(epsilon=1.0, delta=0.5)
-    assert posterior_coupled(epsilon=0.5).parameters["epsilon"] == 1.0
-    assert posterior_pufferfish(epsilon=0.5).parameters["epsilon"] == 0.5
-    assert posterior_pufferfish(epsilon=1.0, delta=1e-6).parameters["delta"] == pytest.approx(
-        1.796e-6, rel=1e-3
-    )
-    assert semantic_to_dp(shift=0.0).parameters["epsilon"] == 0.0
-
-
-def test_a_random_alt_is_averaged() -> None:
-    """A firm's bit is flipped with probability 1/4 in the scrubbed data: the simulator sees that much."""
-    pair = Pair(
-        name="firm",
-        priv=lambda x: x[0],
-        alt=lambda x: {x[0]: Fraction(3, 4), 1 - x[0]: Fraction(1, 4)},
-    )
-    prior = Prior(name="fair", weights={((b,), None): Fraction(1, 2) for b in (0, 1)})
-    flipped = FiniteMechanism.of(lambda x: {x[0]: "3/4", 1 - x[0]: "1/4"}, [prior])
-    assert CoupledWorlds(priors=(prior,), pairs=(pair,)).delta(flipped, epsilon=0).high == 0
-    plain = FiniteMechanism.of(lambda x: x[0], [prior])
-    assert CoupledWorlds(priors=(prior,), pairs=(pair,)).delta(plain, epsilon=0).low == Fraction(1, 4)
-    assert scrub(pair, (1,)) == {1: Fraction(3, 4), 0: Fraction(1, 4)}

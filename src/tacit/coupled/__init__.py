@@ -17,9 +17,7 @@ from tacit.coupled.definitions import (
     Distributional,
     InferenceCoupledWorlds,
     InferenceDistributional,
-    InferencePufferfish,
     Noiseless,
-    Pufferfish,
     SimulationDP,
 )
 from tacit.coupled.files import Question, read_question
@@ -50,6 +48,7 @@ from tacit.coupled.priors import (
     with_auxiliary,
 )
 from tacit.coupled.promise import promised
+from tacit.coupled.pufferfish import InferencePufferfish, Pufferfish
 from tacit.coupled.sampling import binomial_size, fixed_size, laplace_size, poisson_size, sampled_rows
 from tacit.coupled.semantic import neighbour_priors, semantic_failure
 from tacit.coupled.verdict import Found, Verdict, Witness

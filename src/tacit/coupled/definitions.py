@@ -6,8 +6,8 @@
     InferenceCoupledWorlds   5.4   posteriors about priv(X)
     CoupledWorlds            5.5   some simulator that sees alt(X)
     Noiseless                5.7   two values of a row under one prior (Bhaskar et al. 2011, with this delta)
-    Pufferfish               5.8   sec(X) = 0 against sec(X) = 1
-    InferencePufferfish      5.9   the belief about sec(X) before and after
+    Pufferfish               5.8   sec(X) = 0 against sec(X) = 1                (in pufferfish.py)
+    InferencePufferfish      5.9   the belief about sec(X) before and after     (in pufferfish.py)
 
 `check` answers with a `Verdict`. A simulator is given, or the best one is found; for the inference-based forms the
 best one is known only where alt(X) tells nothing about priv(X) given Z; elsewhere several are tried, and a claim
@@ -31,7 +31,6 @@ from tacit.coupled.comparing import (
     found_best,
     found_delta,
     found_factor,
-    of_secrets,
 )
 from tacit.coupled.factor import best_factor
 from tacit.coupled.inference import (
@@ -39,15 +38,14 @@ from tacit.coupled.inference import (
     coupled_beliefs,
     crossing,
     free_of_simulators,
-    pufferfish_beliefs,
 )
 from tacit.coupled.mechanisms import FiniteMechanism, Simulator
 from tacit.coupled.numbers import Level, as_probability, ends
 from tacit.coupled.original import left_out
-from tacit.coupled.pairs import Pair, Secret, row_pairs
+from tacit.coupled.pairs import Pair, row_pairs
 from tacit.coupled.priors import Prior, point_priors
 from tacit.coupled.verdict import Comparison, Found, Verdict, Witness, factor_interval
-from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
 from tacit.exact.rounding import Interval
 from tacit.guarantees.arguments import instance, listed
@@ -58,10 +56,11 @@ __all__ = [
     "Distributional",
     "InferenceCoupledWorlds",
     "InferenceDistributional",
-    "InferencePufferfish",
     "Noiseless",
-    "Pufferfish",
     "SimulationDP",
+    "belief_witness",
+    "no_simulator",
+    "pair_interval",
 ]
 
 
@@ -143,10 +142,10 @@ class CoupledWorlds(Definition):
         parts, most = self.cells(mechanism), as_probability("delta", delta)
         if simulator is None:
             return factor_interval(*best_factor(parts, most))
-        return _pair_interval(against_simulator(parts, _a_simulator(simulator)), most)
+        return pair_interval(against_simulator(parts, _a_simulator(simulator)), most)
 
     def epsilon_pair(self, mechanism: FiniteMechanism, *, delta: object = 0) -> Interval | None:
-        return _pair_interval(between_values(self.cells(mechanism)), as_probability("delta", delta))
+        return pair_interval(between_values(self.cells(mechanism)), as_probability("delta", delta))
 
     def simulator(self, mechanism: FiniteMechanism, *, epsilon: object) -> Simulator:
         """The best simulator at this epsilon."""
@@ -233,7 +232,7 @@ class InferenceCoupledWorlds(CoupledWorlds):
         return Found(
             low=low,
             high=high,
-            witnesses=_belief_witness(beliefs, high),
+            witnesses=belief_witness(beliefs, high),
             simulator=name,
             compared=len(beliefs),
         )
@@ -272,98 +271,20 @@ class Noiseless(Distributional):
     def delta(
         self, mechanism: FiniteMechanism, *, epsilon: object, simulator: Simulator | None = None
     ) -> Found:
-        _no_simulator(self, simulator)
+        no_simulator(self, simulator)
         return found_delta(both_values(self.cells(mechanism)), Level.of(epsilon))
 
     def epsilon(
         self, mechanism: FiniteMechanism, *, delta: object = 0, simulator: Simulator | None = None
     ) -> Interval | None:
-        _no_simulator(self, simulator)
-        return _pair_interval(both_values(self.cells(mechanism)), as_probability("delta", delta))
+        no_simulator(self, simulator)
+        return pair_interval(both_values(self.cells(mechanism)), as_probability("delta", delta))
 
     def original_delta(self, mechanism: FiniteMechanism, *, epsilon: object) -> Interval:
         """The delta of the original definition: the least probability of values to leave out, so that any two of the
         others are epsilon-indistinguishable with delta 0; the largest over priors, rows and auxiliaries."""
         level, parts = Level.of(epsilon), self.cells(mechanism)
         return ends(left_out(parts, level.high), left_out(parts, level.low))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pufferfish(Definition):
-    """Def. 5.8: F(X) given sec(X) = 0 is like F(X) given sec(X) = 1, for every secret, prior and auxiliary."""
-
-    priors: tuple[Prior, ...] = field(hash=False)
-    secrets: tuple[Secret, ...]
-
-    title: ClassVar[str] = "Pufferfish privacy"
-    number: ClassVar[str] = "Def. 5.8"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "priors", check_priors(self.priors))
-        given = listed("secrets", self.secrets, must="be a list of secrets")
-        if not given:
-            raise EmptyComposition(what="the list of secrets")
-        for secret in given:
-            instance("secrets", secret, Secret, must="be secrets")
-            if not any({0, 1} <= {secret(x) for x in prior.data} for prior in self.priors):
-                raise InvalidParameter(
-                    parameter="secrets",
-                    value=secret.name,
-                    must="be 0 and 1 with positive probability under some prior",
-                    hint="nothing is defined given a value of probability 0",
-                )
-        object.__setattr__(self, "secrets", given)
-
-    def delta(
-        self, mechanism: FiniteMechanism, *, epsilon: object, simulator: Simulator | None = None
-    ) -> Found:
-        _no_simulator(self, simulator)
-        return found_delta(of_secrets(mechanism, self.priors, self.secrets), Level.of(epsilon))
-
-    def epsilon(
-        self, mechanism: FiniteMechanism, *, delta: object = 0, simulator: Simulator | None = None
-    ) -> Interval | None:
-        _no_simulator(self, simulator)
-        return _pair_interval(
-            of_secrets(mechanism, self.priors, self.secrets), as_probability("delta", delta)
-        )
-
-    def epsilon_pair(self, mechanism: FiniteMechanism, *, delta: object = 0) -> Interval | None:
-        return self.epsilon(mechanism, delta=delta)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InferencePufferfish(Pufferfish):
-    """Def. 5.9: for each secret and auxiliary the belief about sec(X) hardly moves, but for probability delta."""
-
-    title: ClassVar[str] = "inference-based Pufferfish privacy"
-    number: ClassVar[str] = "Def. 5.9"
-
-    def delta(
-        self, mechanism: FiniteMechanism, *, epsilon: object, simulator: Simulator | None = None
-    ) -> Found:
-        _no_simulator(self, simulator)
-        level = Level.of(epsilon)
-
-        def both(factor: Fraction) -> tuple[Fraction, list[Belief]]:
-            worst, where = Fraction(-1), list[Belief]()
-            for prior in self.priors:
-                for secret in self.secrets:
-                    for beliefs in pufferfish_beliefs(mechanism, prior, secret, factor).values():
-                        found = crossing(beliefs)
-                        if found > worst:
-                            worst, where = found, beliefs
-            return worst, where
-
-        high, beliefs = both(level.low)
-        low = high if level.exact else both(level.high)[0]
-        return Found(low=low, high=high, witnesses=_belief_witness(beliefs, high), compared=len(beliefs))
-
-    def epsilon(
-        self, mechanism: FiniteMechanism, *, delta: object = 0, simulator: Simulator | None = None
-    ) -> Interval | None:
-        _no_simulator(self, simulator)
-        return None
 
 
 def _rows_of(priors: Sequence[Prior], pairs: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -387,7 +308,8 @@ def _a_simulator(simulator: Simulator) -> Simulator:
     )
 
 
-def _no_simulator(definition: Definition, simulator: Simulator | None) -> None:
+def no_simulator(definition: Definition, simulator: Simulator | None) -> None:
+    """Refuse a simulator where the definition has none."""
     if simulator is not None:
         raise InvalidParameter(
             parameter="simulator",
@@ -396,14 +318,15 @@ def _no_simulator(definition: Definition, simulator: Simulator | None) -> None:
         )
 
 
-def _pair_interval(comparisons: Iterator[Comparison], delta: Fraction) -> Interval | None:
+def pair_interval(comparisons: Iterator[Comparison], delta: Fraction) -> Interval | None:
+    """The smallest epsilon over all comparisons, exactly up to the logarithm; None if there are none."""
     count, factor = found_factor(comparisons, delta)
     if not count:
         return None
     return Interval(low=math.inf, high=math.inf) if factor is None else factor_interval(factor, factor)
 
 
-def _belief_witness(beliefs: Sequence[Belief], delta: Fraction) -> tuple[Witness, ...]:
+def belief_witness(beliefs: Sequence[Belief], delta: Fraction) -> tuple[Witness, ...]:
     """The outcomes after which the beliefs are furthest apart, and how likely one so bad is."""
     if not beliefs or delta == 0:
         return ()

@@ -21,9 +21,7 @@ from tacit.coupled.definitions import (
     Distributional,
     InferenceCoupledWorlds,
     InferenceDistributional,
-    InferencePufferfish,
     Noiseless,
-    Pufferfish,
     SimulationDP,
 )
 from tacit.coupled.mechanisms import FiniteMechanism, Simulator, filling_in
@@ -39,6 +37,7 @@ from tacit.coupled.pairs import (
     value_secret,
 )
 from tacit.coupled.priors import Prior, iid_rows, independent_rows, known_rows, point_priors, with_auxiliary
+from tacit.coupled.pufferfish import InferencePufferfish, Pufferfish
 from tacit.coupled.sampling import sampled_rows
 from tacit.coupled.verdict import Verdict
 from tacit.errors import InvalidParameter, UnknownName
@@ -296,7 +295,7 @@ def _simulator(entry: Any, mechanism: FiniteMechanism) -> Simulator | None:
 def _function(name: Any) -> Any:
     told = _text(name)
     if told not in FUNCTIONS:
-        raise UnknownName(what="function", name=told, known=FUNCTIONS, hint="or give a table")
+        raise UnknownName(what="function", name=told, known=FUNCTIONS)
     return FUNCTIONS[told]
 
 

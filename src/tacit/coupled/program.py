@@ -31,6 +31,7 @@ __all__ = ["Block", "Solved", "evaluate", "lower_end", "solve"]
 
 Weights = dict[tuple[int, Any], Fraction]
 _COARSE, _FINE = 10**4, 1 << 44
+_MOST_FACTOR = 1 << 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +94,8 @@ def lower_end(block: Block, forward: Weights, backward: Weights, factor: Fractio
 
 def solve(blocks: Sequence[Block], low_factor: Fraction, high_factor: Fraction) -> list[Solved]:
     """Solve several blocks in one call of the solver; each is certified by itself."""
-    primal, dual = _floats(blocks, float(low_factor))
+    # What the solver is asked need not be what is certified: beyond this factor its floats would be of no use.
+    primal, dual = _floats(blocks, float(min(low_factor, Fraction(_MOST_FACTOR))))
     out = []
     for block, q, (forward, backward) in zip(blocks, primal, dual, strict=True):
         high, answers = min(

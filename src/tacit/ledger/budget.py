@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.rounding import down, up
-from tacit.guarantees import Always, Bound, Guarantee, RandomData, Renyi
+from tacit.guarantees import Always, Bound, Guarantee, Priors, RandomData, Renyi
 from tacit.guarantees.running_sum import Amounts, Currency, added, currency_of, exceeds, rest, summed
 from tacit.ledger.entries import Charge
 
@@ -209,6 +209,14 @@ def addable(budget: Guarantee) -> None:
     """Refuse a budget that has no running total, with the reason."""
     if currency_of(budget.bound) is None:
         raise _no_total(budget.bound)
+    if isinstance(budget.condition, Priors):
+        raise NoLaw(
+            operation=f"a running total {budget.condition}",
+            reason="every other release about the same rows, a differentially private one included, is auxiliary "
+            "knowledge for this one",
+            counterexample="the exact count of all rows, and the exact count of all rows but one",
+            hint="give the ledger a check of your own that knows why these releases compose: see tacit.coupled",
+        )
     if not isinstance(budget.condition, Always):
         raise NoLaw(
             operation=f"a running total {budget.condition}",
