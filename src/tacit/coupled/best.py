@@ -138,7 +138,7 @@ def _solve(blocks: Sequence[Block], level: Level) -> list[Solved]:
             again = solve([blocks[k]], level.low * (1 - NEARLY), level.high)[0]
             high = evaluate(blocks[k], again.answers, level.low)
             if high < one.high:
-                found[k] = replace(one, answers=again.answers, high=high, low=min(one.low, high))
+                found[k] = replace(one, answers=again.answers, high=high)
     return found
 
 

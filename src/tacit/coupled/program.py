@@ -105,7 +105,11 @@ def solve(blocks: Sequence[Block], low_factor: Fraction, high_factor: Fraction) 
             ((lower_end(block, f, b, high_factor), f, b) for f, b in _weights(forward, backward)),
             key=lambda triple: triple[0],
         )
-        out.append(Solved(answers=answers, high=high, low=min(low, high), forward=f, backward=b))
+        if low > high:
+            raise NotCertified(
+                what="the best simulator", reason="its two ends contradict each other: please report it"
+            )
+        out.append(Solved(answers=answers, high=high, low=low, forward=f, backward=b))
     return out
 
 
