@@ -139,6 +139,8 @@ def test_component_laplace_process_is_a_weaker_rival() -> None:
         for t in np.linspace(0, 1, 11)
     )
     assert ours.energy / n**2 < best / 2 < plain / 2
+    with pytest.raises(InvalidParameter):
+        component_laplace_energy(order=10**4, bandwidth=h, size=n, epsilon=1)
 
 
 def test_squaring_the_norm_gains_nothing_over_the_norm() -> None:

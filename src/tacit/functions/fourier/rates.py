@@ -19,6 +19,7 @@ from tacit.mechanisms.gaussian import delta_parameter
 __all__ = ["component_laplace_energy", "noise_energies", "noise_rate", "squared_norm_noise"]
 
 MOST_DIMENSIONS = 6
+MOST_ORDER = 256
 
 
 def _dimension(value: object) -> int:
@@ -87,6 +88,8 @@ def component_laplace_energy(
     release. decay = 1 is Laplace noise on the coefficients before smoothing.
     """
     m, n = whole("order", order, least=1), whole("size", size, least=1)
+    if m > MOST_ORDER:
+        raise InvalidParameter(parameter="order", value=m, must=f"be at most {MOST_ORDER} for a comparison")
     power = float(exact_parameter("decay", decay, positive=False))
     weights = periodic_coefficients(m, float(exact_parameter("bandwidth", bandwidth)))
     k = np.arange(1, m + 1)
