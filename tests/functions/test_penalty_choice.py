@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,10 @@ def test_floats_far_from_the_exact_map_are_counted() -> None:
     asked = PenaltyChoice(plan=plan, candidates=[0.5], epsilon=1.0, held_out=2)
     # A row moves the risk by 4e-9 at most; the machine is as long as sqrt(1 / penalty) at most.
     assert features.rounding > 1e-7
-    assert asked.risk_sensitivity >= 2 * features.rounding * np.sqrt(1 / 0.5)
+    trained = replace(plan, size=plan.size // 2, tolerance=None)
+    assert trained.tolerance is not None
+    exact = 1 / (0.5 * trained.size) + 2 * np.sqrt(trained.tolerance / 0.5)
+    assert asked.risk_sensitivity >= exact + 2 * features.rounding * np.sqrt(1 / 0.5)
 
 
 def test_the_method_that_errs_less_is_taken() -> None:
