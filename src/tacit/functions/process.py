@@ -184,7 +184,7 @@ class GaussianProcessRelease(Mechanism):
     def on_grid(self, mean: Mean, count: int | Sequence[int], *, source: Source | None = None) -> PathValues:
         """f_D + noise on a regular grid of `count` points along each side of the domain, once.
 
-        The points are exact floats and fill the domain but for count 2^-52 of it. For stationary kernels, by a fast
+        The points are exact floats and fill the domain but for count 2^-51 of it. For stationary kernels, by a fast
         Fourier transform: 2^20 points take about a second. Theorem `gaussian-process-grid`.
         """
         from tacit.functions.paths.grids import RegularGrid, grid_values

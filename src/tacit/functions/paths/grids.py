@@ -48,7 +48,7 @@ Cooley and Tukey with correctly rounded roots needs 7 (Higham 2002, Theorem 24.2
 class RegularGrid:
     """start + i step in each coordinate, every coordinate an exact float: the differences are exact, too.
 
-    `of` puts `count` points along each side of a box; the last lies at most count 2^-52 of the largest coordinate below
+    `of` puts `count` points along each side of a box; the last lies at most count 2^-51 of the largest coordinate below
     the upper end, and exactly at it where the side is a round binary number of steps.
     """
 
@@ -61,7 +61,9 @@ class RegularGrid:
         """`counts` points along the sides of the box."""
         starts, steps = [], []
         for low, high, count in zip(box.lows, box.highs, counts, strict=True):
-            unit = Fraction(2) ** (math.frexp(max(abs(low), abs(high)))[1] - 53)
+            # Differences of points around 0 are longer than the points, and must be exact as well.
+            bits = 53 - int(low < 0 < high)
+            unit = Fraction(2) ** (math.frexp(max(abs(low), abs(high)))[1] - bits)
             start = math.ceil(Fraction(low) / unit) * unit
             step = Fraction(high) - start if count == 1 else (Fraction(high) - start) / (count - 1)
             step = math.floor(step / unit) * unit
