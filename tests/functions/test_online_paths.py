@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import sqlite3
 import struct
+from contextlib import nullcontext
 from fractions import Fraction
 
 import flint
@@ -33,7 +34,7 @@ from tacit.functions.paths import markov
 from tacit.functions.paths.conditioned import ConditionedPath
 from tacit.functions.paths.markov import MarkovNoise
 from tacit.functions.records import kernel_from, release_from, release_record
-from tacit.guarantees import GaussianDP, Guarantee, rows
+from tacit.guarantees import Approximate, GaussianDP, Guarantee, rows
 from tacit.ledger import Ledger, Request
 from tacit.ledger.vault import Vault
 from tacit.noise import SeededSource
@@ -281,6 +282,45 @@ def test_a_path_is_charged_once_and_its_rows_are_read_after_the_charge(ledger):
     assert ledger.spent().mu == pytest.approx(0.2)
     assert ledger.verify().ok
     assert "curve" in store
+
+
+@pytest.mark.parametrize("mu", [0.199, 1e-6])
+def test_a_charge_below_the_path_s_price_is_refused_before_rows_are_read(ledger, mu):
+    release, store = release_of(LINE[0]), PathStore(ledger)
+    few = Guarantee(bound=GaussianDP(mu=mu), unit=BUDGET.unit)
+    request = Request(key="curve", plan_digest="d", analyst="a", event={"kind": "gaussian"}, charge=few)
+    with pytest.raises(InvalidParameter, match="charge at least"):
+        store.charged("curve", release=release, mean=lambda: pytest.fail("rows were read"), request=request)
+    assert (store.names(), ledger.spent().mu) == ([], 0.0)
+
+
+def test_a_charge_of_another_kind_is_the_release_s_own_curve(tmp_path):
+    budget = Guarantee(bound=Approximate(epsilon=2.0, delta=1e-4), unit=BUDGET.unit)
+    store = PathStore(Ledger.create(tmp_path / "other.db", budget=budget))
+    release = GaussianProcessRelease.for_target(
+        epsilon=1, delta=1e-5, kernel=LINE[0], rkhs_sensitivity=0.01, domain=Box.unit()
+    )
+    for epsilon, name in ((0.9, "short"), (1.0, "curve")):
+        price = Guarantee(bound=Approximate(epsilon=epsilon, delta=1e-5), unit=BUDGET.unit)
+        request = Request(key=name, plan_digest="d", analyst="a", event={"kind": "gaussian"}, charge=price)
+        with nullcontext() if name == "curve" else pytest.raises(InvalidParameter, match="charge at least"):
+            store.charged(name, release=release, mean=lambda: mean_of(LINE[0]), request=request)
+    assert store.names() == ["curve"]
+
+
+@pytest.mark.parametrize("kernel", [LINE[0], GaussianKernel(bandwidth=0.2)], ids=["markov", "conditioned"])
+def test_no_value_is_refused_for_its_size_and_drawn_anew(ledger, kernel):
+    # f_D is 2^62 grid steps at 1/2: half of all draws are above.
+    store, high = PathStore(ledger), 2.0**22
+    mean = KernelCombination(kernel=kernel, points=[0.5], coefficients=[high], absolute_sum=high)
+    release = release_of(kernel, noise_std=1, spacing=2.0**-40)
+    for seed in range(8):
+        path = store.make(f"{seed}", release=release, mean=mean, source=SeededSource(seed=seed))
+        value = path.ask([0.5]).values[0]
+        assert abs(int(value) - 2**62) < 8 * 2**40
+        assert store.open(f"{seed}").ask([0.1, 0.5]).values[1] == value
+    with pytest.raises(InvalidParameter, match="spacing"):
+        store.make("fine", release=release_of(kernel, noise_std=1, spacing=2.0**-49), mean=mean)
 
 
 # --- bad questions -------------------------------------------------------------------------------------

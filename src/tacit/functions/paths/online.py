@@ -12,14 +12,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter, NotCertified, TacitError
+from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.balls import Ball, ball
 from tacit.exact.enclosures import Enclosure
+from tacit.exact.integers import Integers
 from tacit.functions.boxes import Floats
 from tacit.functions.means import Mean
 from tacit.functions.paths.conditioned import ConditionedPath
@@ -36,7 +38,8 @@ from tacit.noise.source import Source, default_source
 __all__ = ["OnlinePath", "PathStore"]
 
 Piece = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
-MOST_VALUE = 1 << 62
+FINEST = 1 << 48
+"""A kept path's grid has at least noise_std / FINEST between its points: what is kept of the noise settles that."""
 
 
 class PathStore:
@@ -64,6 +67,7 @@ class PathStore:
         A name belongs to one release: another kernel, noise, domain or grid is refused.
         """
         release._of(mean)
+        _check_grid(release)
         words, arrays = to_bytes(mean)
         body = joined({"release": release_record(release), **words}, arrays)
 
@@ -96,10 +100,13 @@ class PathStore:
     ) -> OnlinePath:
         """The path of this name; where there is none, it is charged, and only then is `mean` called and frozen.
 
-        All later questions are free: they are about the same path. A crash after the charge leaves it spent.
+        All later questions are free: they are about the same path. A crash after the charge leaves it spent. A request
+        whose charge does not follow from the release's guarantee is refused.
         """
         if name in self:
             return self._same(self.open(name), release)
+        _check_grid(release)
+        _check_charge(release, request)
         ticket = self._ledger.reserve(request)
         if isinstance(ticket, Recorded):
             return self._same(self.open(name), release)
@@ -145,7 +152,7 @@ class OnlinePath:
                 piece = self._vault.write(lambda shelf: self._extended(shelf, at))
                 if piece is not None:
                     self._take(piece, own=True)
-            values = np.array([self._known[x.tobytes()] for x in at], dtype=np.int64)
+            values = _integers([self._known[x.tobytes()] for x in at])
         return PathValues(
             points=at, values=values, spacing=self.release.step, numerical_delta=0.0, publishable=self._publishable
         )  # fmt: skip
@@ -161,14 +168,14 @@ class OnlinePath:
         if not new.shape[0]:
             return None
         values, words, kept = self._keeper.draw(new, self._source)
-        if any(abs(v) >= MOST_VALUE for v in values):
-            raise NotCertified(
-                what="an online path",
-                reason="its values need more than 62 bits on this grid",
-                hint="a coarser spacing",
-            )
+        # However large a value is, it is kept: a refusal that depends on it would tell of it, and draw it anew.
         words = {**words, "publishable": self._source.publishable}
-        piece = words, {"points": new, "values": np.array(values, dtype=np.int64), **kept}
+        piece = words, {"points": new, **kept}
+        told = _integers(values)
+        if told.dtype == object:
+            words["values"] = values
+        else:
+            piece[1]["values"] = told
         shelf.append(_PREFIX + self.name, self._parts, joined(*piece))
         return piece
 
@@ -177,7 +184,8 @@ class OnlinePath:
         words, arrays = piece
         self._keeper.take(words, arrays, own=own)
         keys = (x.tobytes() for x in arrays["points"])
-        self._known.update(zip(keys, arrays["values"].tolist(), strict=True))
+        values = words["values"] if "values" in words else arrays["values"].tolist()
+        self._known.update(zip(keys, values, strict=True))
         self._publishable = self._publishable and bool(words["publishable"])
         self._parts += 1
 
@@ -216,7 +224,8 @@ class _Markov:
         def exact(i: int) -> Ball:
             return self._mean.ball(points[i]) + ball(sigma) * states[i][0]
 
-        values = round_exactly(reals, self._release.step, exact, _no_more_bits)
+        # The bits of a state are fixed; those of f_D grow with the working precision.
+        values = round_exactly(reals, self._release.step, exact, lambda _: None)
         self._fresh = states
         return values.tolist(), {}, {"states": np.frombuffer(self._noise.pack(states), dtype=np.uint8)}
 
@@ -255,5 +264,26 @@ class _Conditioned:
         self._taken = self._path.rank
 
 
-def _no_more_bits(_: int) -> None:
-    raise NotCertified(what="the rounding of a path", reason="its kept bits do not determine it")
+def _integers(values: list[int]) -> Integers:
+    """int64 where all fit with room, else whole numbers of any size."""
+    return np.array(values, dtype=object if any(abs(v) >= 1 << 62 for v in values) else np.int64)
+
+
+def _check_grid(release: GaussianProcessRelease) -> None:
+    if release._noise > release.step * FINEST:
+        raise InvalidParameter(
+            parameter="spacing",
+            value=release.step,
+            must="be at least noise_std / 2^48 for a path that is kept",
+        )
+
+
+def _check_charge(release: GaussianProcessRelease, request: Request) -> None:
+    """What is charged must follow from what the path promises: a smaller charge would not be the path's price."""
+    charge = request.charge
+    promised = replace(charge, bound=release.bound)
+    if not promised.implies(charge).holds:
+        raise InvalidParameter(
+            parameter="request", value=str(charge.bound), must="charge at least what the release promises",
+            hint=f"the release has {release.bound}",
+        )  # fmt: skip
