@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from statistics import NormalDist
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import tacit
+from tacit.errors import UnitMismatch
 from tacit.noise.source import SeededSource
 from tacit.sources import open_table
 from tacit.sources.schema import Schema
@@ -121,10 +123,19 @@ def opened(unit: str) -> list[Any]:
 
 
 @functools.cache
+def read(unit: str) -> dict[str, list[Any]]:
+    """What is read of each version's table: all that can be asked under this unit, in one go."""
+    questions = {}
+    for name, asked in ASKED.items():
+        with suppress(UnitMismatch):
+            questions[name] = asked.on(SCHEMA, UNITS[unit])
+    found = [read_cells(t, list(questions.values()), key=KEY) for t in opened(unit)]
+    return {name: [one[i] for one in found] for i, name in enumerate(questions)}
+
+
 def cells(unit: str, name: str) -> list[Any]:
-    """What is read of each version's table, alone."""
-    question = ASKED[name].on(SCHEMA, UNITS[unit])
-    return [read_cells(t, [question], key=KEY)[0] for t in opened(unit)]
+    """What is read of each version's table for one question."""
+    return read(unit)[name]
 
 
 def drawn(planned: Any, unit: str, name: str) -> list[list[Draw]]:

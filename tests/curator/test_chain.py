@@ -141,7 +141,7 @@ def test_certificate_ledger_and_price_say_the_same(place: int) -> None:
         assert [scaled(d) for d in draws] == [scaled(d) for d in again]
         noised = [d for d in draws if d.true is not None]
         for one, two in zip(noised, [d for d in again if d.true is not None], strict=True):
-            # The release reads the same integers as the question alone.
+            # The release reads the same integers as all questions at once.
             assert one.true.size != two.true.size or (np.ravel(one.true) == np.ravel(two.true)).all()
         kept_to_the_price(plan, paid)
         done += 1

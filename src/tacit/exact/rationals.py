@@ -15,6 +15,7 @@ Exact: TypeAlias = int | float | Fraction
 
 # Parameters that a float can hold, and whose digits Python prints.
 LEAST, MOST_BITS = Fraction(1, 1 << 1022), 8192
+SHORT = 1000
 
 
 def exact_parameter(name: str, value: object, *, positive: bool = True, any_size: bool = False) -> Fraction:
@@ -22,6 +23,11 @@ def exact_parameter(name: str, value: object, *, positive: bool = True, any_size
 
     What is declared must be of ordinary size. `any_size` is for what follows from data: there no size is refused.
     """
+    if type(value) is Fraction or type(value) is int:
+        # Short ones are of ordinary size, and need no comparison of fractions.
+        above, below = value.numerator, value.denominator
+        if (above > 0 or not positive) and above.bit_length() <= SHORT and below.bit_length() <= SHORT:
+            return value if type(value) is Fraction else Fraction(value)
     must = "be a finite number above 0" if positive else "be a finite number"
     if not is_number(value):
         raise InvalidParameter(parameter=name, value=value, must=must, hint="give an int, float or Fraction")

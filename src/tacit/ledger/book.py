@@ -21,6 +21,7 @@ from tacit.ledger.chain import Committed, History, Row, walk
 from tacit.ledger.entries import Entry, read_entry
 from tacit.ledger.header import FORMAT, Header, head_mac, index_mac, version_error
 from tacit.ledger.state import State
+from tacit.ledger.statements import change, first
 from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
 
 __all__ = ["PAGE", "Book", "answer_name", "closed_name", "now", "pages"]
@@ -33,7 +34,9 @@ PAGE = 500
 _HEAD = sa.select(HEADER.c.header, HEADER.c.sequence, HEADER.c.digest, HEADER.c.mac, HEADER.c.state)
 _TOP = sa.select(sa.func.max(ENTRIES.c.sequence))
 _ENTRY = sa.select(ENTRIES.c.digest, ENTRIES.c.content).where(ENTRIES.c.sequence == sa.bindparam("at"))
-_NAMED = sa.select(INDEX).where(INDEX.c.name == sa.bindparam("wanted"))
+_NAMED = sa.select(INDEX.c.sequence, INDEX.c.digest, INDEX.c.mac).where(
+    INDEX.c.name == sa.bindparam("wanted")
+)
 _NEW_ENTRY, _NEW_HEAD, _NEW_NAME = sa.insert(ENTRIES), sa.update(HEADER), sa.insert(INDEX)
 
 
@@ -95,29 +98,30 @@ class Book:
 
     def _catch_up(self, connection: Connection) -> None:
         """The keyed head, the entry that it names and the state that this one names; and every new link to there."""
-        head = connection.execute(_HEAD).mappings().one_or_none()
-        if head is None or head["header"] != self._header:
+        head = first(connection, _HEAD, {})
+        if head is None or head[0] != self._header:
             self._corrupt("is not the one that was opened: its header is another")
-        keyed = head_mac(self._secret, self._start, head["sequence"], head["digest"])
-        if not hmac.compare_digest(keyed, str(head["mac"])):
+        _, at, digest, signed, state = head
+        keyed = head_mac(self._secret, self._start, at, digest)
+        if not hmac.compare_digest(keyed, str(signed)):
             self._corrupt("has a head that was not written by tacit")
-        if head["sequence"] < self._sequence:
+        if at < self._sequence:
             self._corrupt("has lost entries since it was opened")
-        top = connection.execute(_TOP).scalar()
-        if (top or 0) != head["sequence"]:
+        top = first(connection, _TOP, {})
+        if ((top and top[0]) or 0) != at:
             self._corrupt("ends elsewhere than its head says")
-        if (self._sequence, self._digest) == (head["sequence"], head["digest"]):
+        if (self._sequence, self._digest) == (at, digest):
             return
         written = self._written
-        if written is not None and written[:3] == (self._digest, head["sequence"], head["digest"]):
+        if written is not None and written[:3] == (self._digest, at, digest):
             # What this book wrote itself, right after what it knew: the keyed head says that it stands.
             _, self._sequence, self._digest, self._state = written
             return
-        last = self._linked(connection, int(head["sequence"]))
-        if (last.digest if last else self._start) != head["digest"]:
+        last = self._linked(connection, int(at))
+        if (last.digest if last else self._start) != digest:
             self._corrupt("ends elsewhere than its head says")
-        self._state = self._stated(last, str(head["state"]))
-        self._sequence, self._digest = int(head["sequence"]), str(head["digest"])
+        self._state = self._stated(last, str(state))
+        self._sequence, self._digest = int(at), str(digest)
 
     def _linked(self, connection: Connection, top: int) -> Entry | None:
         """The last entry: the only one that is read when a book is opened, and reached link by link from then on."""
@@ -176,19 +180,19 @@ class Book:
 
     def _append(self, connection: Connection, entry: Entry, state: State) -> None:
         row = {"sequence": entry.sequence, "digest": entry.digest}
-        connection.execute(_NEW_ENTRY, {"content": entry.content, **row})
+        change(connection, _NEW_ENTRY, {"content": entry.content, **row})
         keyed = head_mac(self._secret, self._start, entry.sequence, entry.digest)
         changed = {} if state is self._state else {"state": state.text}
-        connection.execute(_NEW_HEAD, {"mac": keyed, **changed, **row})
+        change(connection, _NEW_HEAD, {"mac": keyed, **changed, **row})
         self._written = (self._digest, entry.sequence, entry.digest, state)
 
     # --- looking up ----------------------------------------------------------------------------------
     def _entry_at(self, connection: Connection, sequence: int, digest: str) -> Entry:
         """One entry, which must have this digest."""
-        row = connection.execute(_ENTRY, {"at": sequence}).one_or_none()
+        row = first(connection, _ENTRY, {"at": sequence})
         entry, wrong = (None, "is missing")
         if row is not None:
-            entry, wrong = read_entry(sequence=sequence, digest=row.digest, content=row.content)
+            entry, wrong = read_entry(sequence=sequence, digest=row[0], content=row[1])
         if entry is None or entry.digest != digest:
             self._corrupt(
                 f"was changed: entry {sequence} {wrong or 'is not the one that its reference names'}"
@@ -197,18 +201,19 @@ class Book:
 
     def _find(self, connection: Connection, name: str) -> Entry | None:
         """The entry that the index names."""
-        row = connection.execute(_NAMED, {"wanted": name}).mappings().one_or_none()
+        row = first(connection, _NAMED, {"wanted": name})
         if row is None:
             return None
-        keyed = index_mac(self._secret, self._start, name, row["sequence"], row["digest"])
-        if not hmac.compare_digest(keyed, str(row["mac"])):
+        sequence, digest, kept = row
+        keyed = index_mac(self._secret, self._start, name, sequence, digest)
+        if not hmac.compare_digest(keyed, str(kept)):
             self._corrupt("was changed: a row of its index was not written by tacit")
-        return self._entry_at(connection, int(row["sequence"]), str(row["digest"]))
+        return self._entry_at(connection, int(sequence), str(digest))
 
     def _note(self, connection: Connection, name: str, entry: Entry) -> None:
         keyed = index_mac(self._secret, self._start, name, entry.sequence, entry.digest)
         row = {"name": name, "sequence": entry.sequence, "digest": entry.digest, "mac": keyed}
-        connection.execute(_NEW_NAME, row)
+        change(connection, _NEW_NAME, row)
 
     def _body(self, connection: Connection, known: Committed) -> Any:
         query = sa.select(ANSWERS.c.body).where(ANSWERS.c.sequence == known.sequence)

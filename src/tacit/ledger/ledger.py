@@ -24,6 +24,7 @@ from tacit.ledger.given import named, somebody, text
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
 from tacit.ledger.state import Share, State, share_body
+from tacit.ledger.statements import change
 from tacit.ledger.store import NEW_ANSWER, Store, is_there
 from tacit.ledger.verify import Progress, verify
 
@@ -245,7 +246,7 @@ class Ledger(Book):
     ) -> tuple[Entry, str]:
         said = {"kind": kind, "sha256": sha256(body), "size": len(body)}
         entry, charge = self._close(connection, ticket, "commit", answer=said)
-        connection.execute(NEW_ANSWER, {"sequence": entry.sequence, "body": body})
+        change(connection, NEW_ANSWER, {"sequence": entry.sequence, "body": body})
         name = answer_name(self._secret, charge.key, charge.table, charge.version)
         # The first answer to a request is the answer; a second one was paid for by somebody in parallel.
         if self._find(connection, name) is None:

@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 
 from tacit.ledger.canonical import canonical, mac
 from tacit.ledger.entries import Charge, Entry
+from tacit.ledger.statements import change, first
 from tacit.ledger.store import DATA
 
 __all__ = ["note_data", "write_line"]
@@ -35,10 +36,10 @@ def note_data(connection: Connection, secret: bytes, entry: Entry, charge: Charg
     """Keep the mark of what an answer was made from; returns the custodian's line."""
     version = mac(secret, "version", canonical([charge.table, charge.version]))
     mark = mac(secret, "data", digest)
-    last = connection.execute(_LAST, {"wanted": version}).scalar_one_or_none()
-    said = FIRST if last is None else SAME if hmac.compare_digest(str(last), mark) else OTHER
+    last = first(connection, _LAST, {"wanted": version})
+    said = FIRST if last is None else SAME if hmac.compare_digest(str(last[0]), mark) else OTHER
     row = {"sequence": entry.sequence, "version": version, "mark": mark, "said": said.strip()}
-    connection.execute(_NEW, row)
+    change(connection, _NEW, row)
     return f"{entry.body['time']}  entry {entry.sequence}  data {said}  version {charge.version!r}\n"
 
 

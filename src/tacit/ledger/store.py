@@ -189,6 +189,7 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the ledger and writes nothing."""
         with self._connected(write=False, wait=self.wait_seconds) as connection:
+            connection.begin()
             if not self.is_file:
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection

@@ -33,6 +33,8 @@ class ClosedForm:
 @lru_cache(maxsize=4096)
 def _invert(pair: Pair, delta: float) -> Interval:
     """The adjacent floats between which the closed-form curve crosses delta."""
+    if pair.measured:
+        return Interval(low=0.0, high=_crossed(lambda e: pair.hockey_stick(e).high, delta))
 
     def search(over: Callable[[float], bool]) -> tuple[float, float]:
         """(a, b) next to each other with over(a) and not over(b); (0, 0) if over(0) is false."""
@@ -55,3 +57,39 @@ def _invert(pair: Pair, delta: float) -> Interval:
     top = search(lambda e: pair.hockey_stick(e).high > delta)[1]
     bottom = search(lambda e: pair.hockey_stick(e).low > delta)[0] if pair.exact else 0.0
     return Interval(low=min(bottom, top), high=top)
+
+
+def _crossed(upper: Callable[[float], float], delta: float) -> float:
+    """A point where a curve that is dear to evaluate is at most delta, within 1e-9 of the last where it is not.
+
+    False position on ln(upper / delta), which is nearly a parabola, with Illinois halving of the end that stays.
+    """
+
+    def height(epsilon: float) -> float:
+        value = upper(epsilon)
+        return math.log(value) - math.log(delta) if value > 0 else -math.inf
+
+    low, high = 0.0, 1.0
+    above = height(low)
+    if above <= 0:
+        return low
+    while (under := height(high)) > 0:
+        low, above, high = high, under, high * 2
+        if math.isinf(high):
+            return high
+    stayed = 0
+    while high - low > 1e-9 * high:
+        share = above / (above - under) if math.isfinite(under) and abs(stayed) < 4 else 0.5
+        width = high - low
+        # Almost half the wanted width away from both ends, so that the other end follows a guess that is right.
+        middle = min(max(low + share * width, low + 4e-10 * high), high - 4e-10 * high)
+        found = height(middle)
+        if found > 0:
+            low, above = middle, found
+            stayed = max(stayed, 0) + 1
+            under = under / 2 if stayed > 1 else under
+        else:
+            high, under = middle, found
+            stayed = min(stayed, 0) - 1
+            above = above / 2 if stayed < -1 else above
+    return high

@@ -83,6 +83,9 @@ class Pair:
     exact_in_products: ClassVar[bool] = True
     """False where products of the pair bound the composed mechanism from above only."""
 
+    measured: ClassVar[bool] = False
+    """Whether each value of an upper bound is the outcome of an account of its own, and dear."""
+
     @property
     def symmetric(self) -> bool:
         """Whether (Q, P) has the same curve."""

@@ -65,6 +65,7 @@ class WorstPair(MeasuredPair):
     products: tuple[Product, ...]
     exact = False
     exact_in_products = False
+    measured = True
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
