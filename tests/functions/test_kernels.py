@@ -264,3 +264,22 @@ def test_what_is_no_kernel_is_refused(make):
     with pytest.raises(TacitError) as refusal:
         make()
     assert isinstance(refusal.value, InvalidParameter) or type(refusal.value).__name__ == "EmptyComposition"
+
+
+def test_kernels_too_small_or_too_large_for_floats_are_refused():
+    # (10^-12)^27 is 0 in floats and so was the noise; an error of 0 was claimed for it.
+    near, wide = Box(low=-1e-6, high=1e-6), Box(low=-1000, high=1000)
+    small, large = (PolynomialKernel(degree=d, box=b, offset=0) for d, b in ((8, near), (32, wide)))
+    for make in (
+        lambda: PolynomialKernel(degree=27, box=near, offset=0),
+        lambda: ProductKernel(kernels=[small] * 4),
+        lambda: TensorProductKernel(kernels=[small] * 4),
+        lambda: ProductKernel(kernels=[large] * 2),
+        lambda: ProductKernel(kernels=[SumKernel(kernels=[large] * 2), large]),
+    ):
+        with pytest.raises(InvalidParameter, match="2\\^-500"):
+            make()
+    x = [9e-7]
+    with precision(200):
+        exact = small.ball([ball(x[0])], [ball(x[0])])
+        assert abs(exact - ball(float(small.gram(x)[0, 0]))) <= small.gram_error < 1e-10 * small.sup_diagonal

@@ -21,6 +21,7 @@ __all__ = ["Kernel", "Spectrum", "nystrom"]
 Balls = Sequence[Ball]
 MOST_NODES = 2500
 UNIT = 2.0**-53
+LEAST_SIZE, MOST_SIZE = 2.0**-500, 2.0**900
 LIBRARY = 2.0**-50
 """The relative error of the functions that IEEE 754 does not round correctly; in practice below 2^-52."""
 
@@ -196,6 +197,15 @@ def dimension_parameter(instance: object, value: object) -> None:
     if d > MOST_DIMENSIONS:
         raise InvalidParameter(parameter="dimension", value=value, must=f"be at most {MOST_DIMENSIONS}")
     settle(instance, dimension=d)
+
+
+def ordinary_size(kernel: Kernel) -> None:
+    """Refuse a kernel whose values floats would lose: relative errors are those of floats in their ordinary range."""
+    if not LEAST_SIZE <= kernel.sup_diagonal <= MOST_SIZE:
+        raise InvalidParameter(
+            parameter="kernel", value=kernel.kind, must="have sup K(x, x) between 2^-500 and 2^900",
+            hint="rescale the columns",
+        )  # fmt: skip
 
 
 def squared_distance(left: Floats, right: Floats, scale: float) -> Floats:

@@ -16,7 +16,7 @@ from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import members
 from tacit.exact.rounding import up
 from tacit.functions.boxes import MOST_DIMENSIONS, Floats
-from tacit.functions.kernels.base import UNIT, Balls, Kernel
+from tacit.functions.kernels.base import UNIT, Balls, Kernel, ordinary_size
 
 __all__ = ["ProductKernel", "SumKernel", "TensorProductKernel"]
 
@@ -44,6 +44,7 @@ class _Combined(Kernel):
                 hint="TensorProductKernel gives each kernel coordinates of its own",
             )  # fmt: skip
         object.__setattr__(self, "kernels", given)
+        ordinary_size(self)
 
     @property
     def stationary(self) -> bool:  # type: ignore[override]

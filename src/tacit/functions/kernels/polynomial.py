@@ -11,7 +11,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import non_negative, settle, whole
 from tacit.functions.boxes import Box, Floats
-from tacit.functions.kernels.base import LIBRARY, UNIT, Balls, Kernel
+from tacit.functions.kernels.base import LIBRARY, UNIT, Balls, Kernel, ordinary_size
 
 __all__ = ["PolynomialKernel"]
 
@@ -41,6 +41,7 @@ class PolynomialKernel(Kernel):
                 parameter="box", value=(self.box.lows, self.box.highs), must="lie within 1024 of 0",
                 hint="rescale the columns; powers of large numbers drown the noise's grid",
             )  # fmt: skip
+        ordinary_size(self)
 
     @property
     def dimension(self) -> int:
