@@ -74,6 +74,15 @@ def test_terms_of_a_regression_stay_within_the_hull() -> None:
     assert float(plan.total_noise.noise_scale) == pytest.approx(20)
 
 
+def test_a_refusal_says_nothing_of_how_many_rows_there_are_where_that_is_secret() -> None:
+    plan = FourierRegression(
+        family=FAMILY, size=50, epsilon=1, low=0, high=1, neighbours=Neighbours.ADD_OR_REMOVE
+    )
+    with pytest.raises(InvalidParameter, match="one for each row") as refusal:
+        plan.release(np.full(57, 0.5), np.full(56, 0.5))
+    assert not {"56", "57"} & set(str(refusal.value).replace("'", " ").split())
+
+
 def test_odd_responses_are_taken_and_odd_plans_are_not() -> None:
     plan = FourierRegression(family=FAMILY, size=3, epsilon=1, low=0, high=1)
     found = plan.release(

@@ -167,10 +167,10 @@ class FourierRegression:
         """Reads rows and responses once. A row without a number in either is moved to the low ends."""
         x, y = as_rows(rows, 1), as_rows(responses, 1)
         n = x.shape[0]
-        if y.shape[0] != n or (self.neighbours is Neighbours.REPLACE_ONE and n != self.size):
-            raise InvalidParameter(
-                parameter="responses", value=f"{y.shape[0]} for {n} rows", must=f"be {self.size}, as planned"
-            )
+        if y.shape[0] != n:
+            raise InvalidParameter(parameter="responses", value="another number", must="be one for each row")
+        if self.neighbours is Neighbours.REPLACE_ONE and n != self.size:
+            raise InvalidParameter(parameter="rows", value=f"{n} rows", must=f"have {self.size}, as planned")
         x = np.where(np.isnan(x), self.family.box.lows[0], x)
         y = np.where(np.isnan(y), self.low, np.clip(y, self.low, self.high))
         share = 2 * (y[:, 0] / 2 - self.low / 2) / (self.high / 2 - self.low / 2) - 1
