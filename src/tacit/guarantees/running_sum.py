@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
-from tacit.errors import NoLaw
+from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.rounding import down, up
 from tacit.guarantees.bounds import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi
 from tacit.guarantees.units import Neighbours
@@ -106,6 +106,14 @@ class Currency(ABC):
         """Before anything was added."""
         return dict.fromkeys(self.names, Fraction(0))
 
+    def _number(self, bound: Bound, name: str, exact: Mapping[str, Fraction]) -> Fraction | None:
+        """One number of a bound; one of another kind would lose what this sum has no name for (a delta)."""
+        if bound.kind != self.kind:
+            raise InvalidParameter(
+                parameter="bound", value=bound.kind, must=f"be of the sum's kind, {self.kind}", hint="convert it first"
+            )  # fmt: skip
+        return exact[name] if name in exact else _finite(float(getattr(bound, name)))
+
 
 @dataclass(frozen=True, slots=True)
 class _Epsilons(Currency):
@@ -117,7 +125,7 @@ class _Epsilons(Currency):
         return ("epsilon",)
 
     def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
-        return {"epsilon": _number(bound, "epsilon", exact)}
+        return {"epsilon": self._number(bound, "epsilon", exact)}
 
     def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
         return _one("epsilon", release.pure())
@@ -139,8 +147,9 @@ class _EpsilonsAndDeltas(Currency):
         return ("epsilon", "delta")
 
     def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
-        delta = Fraction(0) if bound.kind == "pure" else _number(bound, "delta", exact)
-        return {"epsilon": _number(bound, "epsilon", exact), "delta": delta}
+        if bound.kind == PURE.kind:
+            return {**PURE.of_bound(bound, exact), "delta": Fraction(0)}
+        return {name: self._number(bound, name, exact) for name in self.names}
 
     def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
         found = release.approximate()
@@ -166,7 +175,7 @@ class _Rhos(Currency):
         return ("rho",)
 
     def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
-        return {"rho": _number(bound, "rho", exact)}
+        return {"rho": self._number(bound, "rho", exact)}
 
     def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
         return _one("rho", release.concentrated())
@@ -188,7 +197,7 @@ class _SquaredMus(Currency):
         return ("mu squared",)
 
     def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
-        mu = _number(bound, "mu", exact)
+        mu = self._number(bound, "mu", exact)
         return {"mu squared": None if mu is None else mu * mu}
 
     def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
@@ -214,7 +223,8 @@ class Divergences(Currency):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(f"epsilon at order {a:g}" for a in self.orders)
+        """Two orders never share a name: their sums, and their ceilings, would be one."""
+        return tuple(f"epsilon at order {_order(a)}" for a in self.orders)
 
     def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
         listed = getattr(bound, "orders", None) == self.orders
@@ -228,11 +238,11 @@ class Divergences(Currency):
         return {name: _finite(v) for name, v in zip(self.names, values, strict=True) if v is not None}
 
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Renyi:
-        return Renyi(orders=self.orders, epsilons=tuple(_float(v, rounded) for v in amounts.values()))
+        return Renyi(orders=self.orders, epsilons=tuple(_float(amounts[n], rounded) for n in self.names))
 
     def told(self, amounts: Amounts) -> str:
-        sums = zip(amounts.values(), self.orders, strict=True)
-        return ", ".join(f"divergence {_shown(v)} at order {a:g}" for v, a in sums)
+        sums = zip(self.names, self.orders, strict=True)
+        return ", ".join(f"divergence {_shown(amounts[n])} at order {_order(a)}" for n, a in sums)
 
 
 PURE, APPROXIMATE, CONCENTRATED, GAUSSIAN = _Epsilons(), _EpsilonsAndDeltas(), _Rhos(), _SquaredMus()
@@ -309,12 +319,14 @@ def root(square: Fraction, rounded: Rounded = up) -> float:
     return rounded(found)
 
 
+def _order(order: float) -> str:
+    """An order as people type it, or to the last digit."""
+    short = f"{order:g}"
+    return short if float(short) == order else repr(order)
+
+
 def _one(name: str, value: float | Fraction | None) -> Amounts | None:
     return None if value is None else {name: _finite(value)}
-
-
-def _number(bound: Bound, name: str, exact: Mapping[str, Fraction]) -> Fraction | None:
-    return exact[name] if name in exact else _finite(float(getattr(bound, name)))
 
 
 def _finite(value: float | Fraction) -> Fraction | None:
