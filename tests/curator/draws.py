@@ -136,6 +136,8 @@ class Loss:
         self.lattice = (tuple(abs(int(x)) for x in np.ravel(difference) if x), float(std))
 
     def plus(self, other: Loss) -> Loss:
+        assert not self.lattice
+        assert not other.lattice
         return Loss(
             pure=self.pure + other.pure, mu_squared=self.mu_squared + other.mu_squared,
             pairs=self.pairs + other.pairs, shown=1 - (1 - self.shown) * (1 - other.shown),
@@ -181,6 +183,10 @@ class Loss:
     def rho(self) -> float:
         assert not self.pairs
         assert not self.shown
+        if self.lattice:
+            # By definition: the largest divergence over its order, on orders where it is reached and others.
+            assert not self.pure
+            return max(self.renyi(a) / a for a in (1.1, 2.0, 3.5, 12.0))
         return float(self.mu_squared) / 2 + sum(float(e) * math.tanh(float(e) / 2) for e, _ in self.pure)
 
     @property
@@ -190,6 +196,7 @@ class Loss:
 
         assert not self.pairs
         assert not self.shown
+        assert not self.lattice, "discrete Gaussian noise has no mu"
         each = [2 * float(ndtri(1 / (1 + math.exp(-float(e))))) for e, _ in self.pure]
         return math.sqrt(float(self.mu_squared) + sum(m * m for m in each))
 
@@ -197,6 +204,9 @@ class Loss:
         assert not self.pairs
         assert not self.shown
         out = order * float(self.mu_squared) / 2
+        if self.lattice:
+            moves, std = self.lattice
+            out += sum(discrete_gaussian_renyi(std, m, order) for m in moves)
         for e, steps in self.pure:
             if steps:
                 out += lattice_renyi(float(e) / steps, steps, order)
@@ -216,6 +226,17 @@ def lattice_renyi(rate: float, steps: int, order: float) -> float:
     far = np.abs(k), np.abs(k - steps)
     log_mass = math.log(-math.expm1(-rate)) - math.log1p(math.exp(-rate))
     terms = log_mass - rate * (order * far[0] + (1 - order) * far[1])
+    top = float(terms.max())
+    return (top + math.log(float(np.exp(terms - top).sum()))) / (order - 1)
+
+
+@functools.lru_cache(maxsize=4096)
+def discrete_gaussian_renyi(std: float, steps: int, order: float) -> float:
+    """Of discrete Gaussian noise that moves by so many steps, summed over all integers that count."""
+    reach = math.ceil(order * steps + 12 * std) + 1
+    k = np.arange(-reach, reach + 1, dtype=float)
+    log_mass = -math.log(float(np.exp(-((k / std) ** 2) / 2).sum()))
+    terms = log_mass - (order * (k - steps) ** 2 + (1 - order) * k**2) / (2 * std**2)
     top = float(terms.max())
     return (top + math.log(float(np.exp(terms - top).sum()))) / (order - 1)
 

@@ -351,8 +351,22 @@ def test_hierarchies_sparse_tables_and_public_totals(make: Any) -> None:
         assert len(sparse.table) < 600
         assert (sparse.table["low"] <= sparse.table["value"]).all()
         assert curator.release(tacit.sparse_histogram(["state", "age", "insured"]), **paid).replayed
-    with pytest.raises(InvalidParameter, match="sparse histogram"):
-        make(tacit.Concentrated(rho=1.0), ledger=None).release(tacit.sparse_histogram(["state"]), rho=0.1)
+
+
+def test_sparse_histograms_are_paid_in_rho_and_never_in_mu(make: Any) -> None:
+    """Ten times a tenth of rho is the whole budget, to the last bit; discrete Gaussian noise has no mu."""
+    held = make(tacit.Concentrated(rho=1.0), ledger=None)
+    asked = tacit.sparse_histogram(["state", "age", "insured"])
+    for turn in range(10):
+        answer = held.release(asked, rho=0.1, key=f"turn {turn}")
+        assert answer.certificate["mechanism"]["noise"][0]["distribution"] == "discrete Gaussian"
+        assert "that of Laplace noise" in answer.certificate["mechanism"]["chosen"]
+        assert (answer.table["low"] <= answer.table["value"]).all()
+    assert held.spent.parameters["rho"] == pytest.approx(1.0, rel=1e-12)
+    with pytest.raises(BudgetExceeded):
+        held.release(asked, rho=0.1, key="turn 11")
+    with pytest.raises(InvalidParameter, match="has a rho and no mu"):
+        make(tacit.GaussianDP(mu=1.0), ledger=None).release(tacit.sparse_histogram(["state"]), mu=0.1)
 
 
 @pytest.mark.parametrize(

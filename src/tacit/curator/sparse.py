@@ -17,7 +17,7 @@ import numpy as np
 from tacit.curator.intervals import Estimate
 from tacit.curator.keys import conditional_intervals, not_loud
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Noisy, Treatment
+from tacit.curator.treatments import Noisy, Treatment, pure_within
 from tacit.errors import InvalidParameter
 from tacit.mechanisms import SparseHistogram, StableHistogram
 from tacit.mechanisms.base import Mechanism
@@ -96,36 +96,64 @@ class Sparse(Treatment):
 
 
 def treat_sparse(question: Question, price: Price) -> Sparse:
-    """Laplace noise on all cells for a pure price; with a delta the better of stability and Gaussian noise."""
+    """Laplace noise on all cells for a pure price; for a rho or with a delta whatever hides least.
+
+    What hides least has the lowest threshold. Discrete Gaussian noise has a rho (theorem `discrete-gaussian`), and no
+    theorem here gives it a mu.
+    """
     assert isinstance(question, SparseQuestion)
     if price.kind == "pure" and price.epsilon is not None:
-        found = question.mechanism(epsilon=price.epsilon, rule="floor")
+        plain = question.mechanism(epsilon=price.epsilon, rule="floor")
         reason = "Laplace noise on every cell; published by an estimate of the risk, after the noise"
-        return Sparse(noise=(), price=price, reason=reason, mechanism=found)
-    if price.kind != "approximate" or price.epsilon is None or price.delta is None:
+        return Sparse(noise=(), price=price, reason=reason, mechanism=plain)
+    if price.kind not in ("approximate", "concentrated"):
         raise InvalidParameter(
-            parameter="price",
-            value=price.kind,
-            must="be epsilon=, with delta= or without, for a sparse histogram",
-        )
+            parameter="price", value=price.kind, must="be epsilon=, epsilon= with delta=, or rho= (sparse histogram)",
+            hint=HINTS.get(price.kind, ""),
+        )  # fmt: skip
     not_loud(price)
-    wide = question.mechanism(epsilon=price.epsilon, delta=price.delta, rule="floor")
-    stable = StableHistogram.for_target(
-        epsilon=price.epsilon,
-        delta=price.delta,
-        sensitivity=question.l1_sensitivity,
-        unit=question.contribution,
-    )
-    plain = question.mechanism(epsilon=price.epsilon, rule="floor")
-    thresholds = {
-        "noise on occupied cells alone": stable.threshold,
-        "Gaussian noise on every cell": hall_threshold(wide.noise, cells=wide.cells),
-        "Laplace noise on every cell": hall_threshold(plain.noise, cells=plain.cells),
-    }
+    epsilon = pure_within(price)
+    assert epsilon is not None
+    found = _candidates(question, price, epsilon)
+    thresholds = {name: _threshold(made) for name, made in found.items()}
     best = min(thresholds, key=lambda name: thresholds[name])
-    others = ", ".join(str(t) for name, t in thresholds.items() if name != best)
-    reason = f"{best}: at this price its threshold is {thresholds[best]}, the others' {others}"
-    if best.startswith("Laplace"):
-        return Sparse(noise=(), price=Price(epsilon=price.epsilon), reason=reason, mechanism=plain)
-    chosen: SparseHistogram | StableHistogram = stable if best.startswith("noise") else wide
-    return Sparse(noise=(), price=price, reason=reason, delta=price.delta, mechanism=chosen)
+    others = ", ".join(f"that of {name} {t}" for name, t in thresholds.items() if name != best)
+    reason = f"{best}: at this price its threshold is {thresholds[best]}, {others}"
+    if found[best].exact_epsilon is not None:
+        price = Price(epsilon=epsilon) if price.kind == "approximate" else price
+        return Sparse(noise=(), price=price, reason=reason, mechanism=found[best])
+    return Sparse(noise=(), price=price, reason=reason, delta=price.spent_delta, mechanism=found[best])
+
+
+HINTS = {
+    "gaussian": "discrete Gaussian noise has a rho and no mu that is proved: pay with rho=, from a budget in rho",
+    "accuracy": "what a sparse histogram hides depends on its domain: preview(...) shows the error of a price",
+}
+
+
+def _candidates(
+    question: SparseQuestion, price: Price, epsilon: Fraction
+) -> dict[str, SparseHistogram | StableHistogram]:
+    """What keeps to the price, the first of equals first."""
+    found: dict[str, SparseHistogram | StableHistogram] = {}
+    if price.delta is not None:
+        found["noise on occupied cells alone"] = StableHistogram.for_target(
+            epsilon=epsilon,
+            delta=price.delta,
+            sensitivity=question.l1_sensitivity,
+            unit=question.contribution,
+        )
+    found["Gaussian noise on every cell"] = (
+        question.mechanism(rho=price.rho, rule="floor")
+        if price.delta is None
+        else question.mechanism(epsilon=epsilon, delta=price.delta, rule="floor")
+    )
+    found["Laplace noise on every cell"] = question.mechanism(epsilon=epsilon, rule="floor")
+    return found
+
+
+def _threshold(mechanism: SparseHistogram | StableHistogram) -> int:
+    """What is hidden, where nothing is chosen after the noise: what mechanisms are compared by."""
+    if isinstance(mechanism, StableHistogram):
+        return mechanism.threshold
+    return hall_threshold(mechanism.noise, cells=mechanism.cells)

@@ -27,6 +27,7 @@ from tacit.mechanisms.base import (
     dimension_parameter,
     epsilon_parameter,
     in_units,
+    short_up,
     shown,
 )
 from tacit.mechanisms.sensitivity import L2, need
@@ -199,7 +200,10 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def exact_rho(self) -> Fraction:
-        return Fraction(self.rho)
+        """sensitivity^2 / (2 noise_std^2), to 80 binary digits, rounded up."""
+        return short_up(
+            Fraction(self.sensitivity.squared_steps(self.step)) / (2 * self.distribution.parameter)
+        )
 
     def log_survival(self, t: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """ln Pr[X >= t] in grid steps, by the normal law: for intervals, no privacy rests on it."""

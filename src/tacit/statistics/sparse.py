@@ -15,7 +15,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, TacitError, Unknown
 from tacit.exact.checks import members, settle
 from tacit.exact.rationals import Exact
 from tacit.guarantees import GroupOf, Unit
-from tacit.mechanisms import L1, L2, Impossible, KeysOfAUnit, SparseHistogram
+from tacit.mechanisms import L1, L2, Gaussian, Impossible, KeysOfAUnit, SparseHistogram
 from tacit.mechanisms.sparse_keys import Keys
 from tacit.sources.aggregates import CountPeople, CountRows
 from tacit.sources.axes import Axis, Binned, Cut, axis_of
@@ -80,12 +80,20 @@ class SparseQuestion(Question):
     def mechanism(
         self,
         *,
-        epsilon: Exact,
+        epsilon: Exact | None = None,
         delta: Exact | None = None,
+        rho: Exact | None = None,
         rule: Literal["hall", "known", "floor"] = "hall",
         occupied: int | None = None,
     ) -> SparseHistogram:
-        """The mechanism for this question: Laplace noise for a pure epsilon, Gaussian noise where delta is given."""
+        """Laplace noise for a pure epsilon, Gaussian noise for an (epsilon, delta) or a rho (zCDP)."""
+        if rho is not None:
+            noise = Gaussian.for_rho(rho=rho, sensitivity=self.l2_sensitivity, dimension=self.domain)
+            return SparseHistogram.with_rule(
+                noise=noise, domain=self.domain, rule=rule, occupied=occupied, impossible=self.impossible
+            )
+        if epsilon is None:
+            raise InvalidParameter(parameter="epsilon", value=None, must="be given, or rho")
         if delta is None:
             return SparseHistogram.for_epsilon(
                 epsilon=epsilon, sensitivity=self.l1_sensitivity, domain=self.domain,
