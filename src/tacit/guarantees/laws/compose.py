@@ -226,7 +226,8 @@ def _total(currency: Currency, parts: Weighted) -> Amounts:
 
 
 def _epsilon(parts: Weighted) -> float:
-    return float(PURE.bound(_total(PURE, parts)).epsilon)
+    """The sum of the epsilons alone; who asks adds up the deltas that go with them."""
+    return float(PURE.bound(_total(PURE, [(Pure(epsilon=bound.epsilon), n) for bound, n in parts])).epsilon)
 
 
 def _survival(parts: Weighted) -> arb:
