@@ -45,8 +45,14 @@ def csv_text(columns: Mapping[str, Any]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([safe_text(name) for name in columns])
-    writer.writerows(zip(*([_cell(v) for v in column] for column in columns.values()), strict=True))
+    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
     return out.getvalue()
+
+
+def _cells(column: Any) -> list[Any]:
+    if isinstance(column, np.ndarray) and column.dtype == np.float64:
+        return [repr(value) for value in column.tolist()]
+    return [_cell(value) for value in column]
 
 
 def _cell(value: Any) -> Any:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,12 @@ _HINT = (
     "Laplace noise is sized by the sum of the coordinates' moves; Linf(...).to_l1(dimension=...) gives one"
 )
 _DIRECT_TERMS = 1 << 16
+
+
+@lru_cache(maxsize=1024)
+def _distribution(noise_scale: Fraction) -> DiscreteLaplace:
+    """Made once: a release asks for its law some twenty times."""
+    return DiscreteLaplace(noise_scale=noise_scale)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +88,7 @@ class Laplace(AdditiveMechanism, CellNoise):
     @property
     def distribution(self) -> DiscreteLaplace:
         """The law of one coordinate's noise, in grid steps."""
-        return DiscreteLaplace(noise_scale=exact_parameter("noise_scale", self.noise_scale) / self.step)
+        return _distribution(exact_parameter("noise_scale", self.noise_scale) / self.step)
 
     @property
     def bound(self) -> Pure:

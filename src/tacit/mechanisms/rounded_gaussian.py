@@ -132,6 +132,11 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
 
     def _draw(self, source: Source) -> GridVector:
         factor = self.sensitivity.factor if isinstance(self.sensitivity, Mahalanobis) else None
+        if factor is None:
+            # Independent coordinates: only those whose rounding is open are drawn to more digits.
+            one = GaussianVector(coordinates=1, noise_std=self.noise_std)
+            drawn = one.sample(spacing=self.step, size=self.coordinates, source=source)
+            return replace(drawn, values=drawn.values[:, 0])
         law = GaussianVector(coordinates=self.coordinates, noise_std=self.noise_std, factor=factor)
         return law.sample(spacing=self.step, source=source)
 
