@@ -376,11 +376,9 @@ class Ledger(Book):
         charge = paid.charge()
         if charge.plan_digest != request.plan_digest:
             raise InvalidParameter(
-                parameter="key",
-                value=request.key,
-                must="belong to one plan",
+                parameter="key", value=request.key, must="belong to one plan",
                 hint="this key was answered for another plan; give the new question a key of its own",
-            )
+            )  # fmt: skip
         answer = self._body(connection, committed(entry))
         return Recorded(sequence=entry.sequence, answer=answer, charge=charge, digest=paid.digest)
 
