@@ -73,6 +73,8 @@ STATISTICS = {
     "unknown keys": tacit.count(by="town"),
     "mean of unknown keys": tacit.mean("cost", by="town"),
     "density": tacit.density("cost", size=100),
+    "pure density": tacit.density("cost", size=100, guarantee="pure", order=3),
+    "pure density, one frequency": tacit.density("cost", size=100, guarantee="pure", order=1),
     "classifier": tacit.classifier("cost", "state", size=100, pairs=4),
 }
 UNITS = [

@@ -15,6 +15,7 @@ from dataclasses import replace
 from tacit.curator.accuracy import treat_accuracy
 from tacit.curator.clamping import treat_clamping_bounds
 from tacit.curator.fitted import fitted
+from tacit.curator.functions.density import PureDensity
 from tacit.curator.functions.treatment import treat_function
 from tacit.curator.keys import treat_keys
 from tacit.curator.prices import Price
@@ -104,4 +105,4 @@ def needs_delta(question: Question) -> bool:
 
 def is_gaussian(question: Question) -> bool:
     """Is there Gaussian noise for it only, so that it takes a part of a mu and never of an epsilon?"""
-    return question.statistic.fits == "function"
+    return question.statistic.fits == "function" and not isinstance(question.statistic, PureDensity)

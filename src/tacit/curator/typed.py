@@ -136,6 +136,7 @@ WORDS: dict[str, Reader] = {
     "epsilon": amount,
     "gamma": amount,
     "groups": whole,
+    "guarantee": text,
     "impossible": patterns,
     "intercept": amount,
     "interval": amount,

@@ -65,8 +65,12 @@ class Gamma(Radial):
         return EuclideanBall(coordinates=self.dimension)
 
     @property
+    def exact_epsilon(self) -> Fraction:
+        return euclidean_size(self.sensitivity, self.step) / self._scale
+
+    @property
     def bound(self) -> Pure:
-        return Pure(epsilon=up(euclidean_size(self.sensitivity, self.step) / self._scale))
+        return Pure(epsilon=up(self.exact_epsilon))
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

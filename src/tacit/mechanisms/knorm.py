@@ -73,6 +73,10 @@ class KNorm(Radial):
         return self._draw(SeededSource(seed=0)).numerical_delta
 
     @property
+    def exact_epsilon(self) -> Fraction | None:
+        return self.sensitivity.exact / self._scale if isinstance(self.body, Body) else None
+
+    @property
     def bound(self) -> Bound:
         epsilon, cost = up(self.sensitivity.exact / self._scale), self.numerical_delta
         if cost == 0.0:
@@ -142,8 +146,12 @@ class KNormDifference(ShapedMechanism):
         return self.sensitivity.body.dimension
 
     @property
+    def exact_epsilon(self) -> Fraction:
+        return _moved(self.sensitivity) / self._scale
+
+    @property
     def bound(self) -> Pure:
-        return Pure(epsilon=up(_moved(self.sensitivity) / self._scale))
+        return Pure(epsilon=up(self.exact_epsilon))
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

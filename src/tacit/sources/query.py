@@ -83,6 +83,10 @@ class Cells:
     values: dict[Aggregate, Integers]
     keys: tuple[npt.NDArray[Any], ...] | None = None
 
+    def clear(self) -> None:
+        """Lets go of the integers, wherever this object is still held."""
+        self.values.clear()
+
 
 def run(table: Table, requests: Sequence[Aggregation], *, key: bytes | None = None) -> list[Cells]:
     """The cells of each request."""

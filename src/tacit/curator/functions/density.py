@@ -11,23 +11,32 @@ import numpy.typing as npt
 
 from tacit.curator.functions.fits import Fit
 from tacit.curator.functions.inputs import InputColumns
-from tacit.curator.functions.statistics import FunctionStatistic, ends
-from tacit.errors import InvalidParameter, WrongType
-from tacit.exact.checks import is_number, members, positive, settle
+from tacit.curator.functions.statistics import NOTHING, FunctionStatistic, ends
+from tacit.errors import InvalidParameter, UnknownName, WrongType
+from tacit.exact.checks import is_number, members, positive, settle, whole
 from tacit.functions.boxes import Box
 from tacit.functions.densities import DensityPlan, GaussianKDE, ReleasedDensity, public_bandwidth
+from tacit.functions.fourier import FourierKDE, fourier_bandwidth, fourier_order
 from tacit.guarantees import Unit
 from tacit.mechanisms import RoundedGaussian
+from tacit.sources.aggregates import CountRows
+from tacit.sources.axes import Cut
 from tacit.sources.expressions import Expression
+from tacit.sources.query import Aggregation
 from tacit.sources.schema import Measured, Schema
 from tacit.sources.training import TrainingRows
 from tacit.statistics.base import Question, by_columns, filter_of
 from tacit.statistics.sensitivity import base_unit, row_limit
 
-__all__ = ["Density", "DensityFit", "density", "density_fit"]
+__all__ = ["Density", "DensityFit", "PureDensity", "density", "density_fit", "in_units"]
 
 Floats = npt.NDArray[np.float64]
 MOST_COLUMNS = 3
+MOST_KEYS = {1: 1 << 16, 2: 1 << 10, 3: 1 << 7}
+"""So many keys a column has at most where rows are counted, for this many columns."""
+MARGIN = 0.0625
+"""Of the circle on each side of the box, so that bumps do not go round it."""
+GUARANTEES = ("gaussian", "pure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +64,66 @@ class Density(FunctionStatistic):
                 )
             settle(self, bandwidth=each)
 
-    def on(self, schema: Schema, unit: Unit) -> Question:
-        """The question; every column has two different bounds."""
+    def _measured(self, schema: Schema) -> InputColumns:
         inputs = self._inputs(schema)
         for name, column in zip(inputs.names, inputs.columns, strict=True):
             if not isinstance(column, Measured) or column.width == 0:
                 raise WrongType(column=name, found=column.kind, wanted="a number with two different bounds")
+        return inputs
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        """The question; every column has two different bounds."""
+        inputs = self._measured(schema)
         return self._question(schema, unit, inputs, inputs.axes(self.points), {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PureDensity(Density):
+    """The same with a pure epsilon: a Fourier series, whose cosines and sines get the least noisy pure noise.
+
+    Rows are counted by the keys of a public grid inside the engine, and the sums follow from the counts exactly: no
+    row comes into this process. Bandwidth and order are public, from `size` and the bounds where they are left out.
+    """
+
+    order: int | None = None
+    guarantee: str = "pure"
+
+    def __post_init__(self) -> None:
+        Density.__post_init__(self)
+        if self.order is not None:
+            settle(self, order=whole("order", self.order, least=1))
+        if self.guarantee != "pure":
+            raise InvalidParameter(parameter="guarantee", value=str(self.guarantee), must="be pure")
+
+    def family(self, inputs: InputColumns) -> FourierKDE:
+        """The series; three digits of a bandwidth, so that no float of another machine decides about a plan."""
+        box, width, order = _box(inputs), self.bandwidth, self.order
+        sides = [float(side) for side in box.sides]
+        if width is None:
+            share = fourier_bandwidth(size=self.size, dimension=len(sides))
+            width = tuple(float(f"{share * side:.3g}") for side in sides)
+        if order is None:
+            each = width if isinstance(width, tuple) else (width,) * len(sides)
+            order = max(
+                fourier_order(bandwidth=h * (1 - 2 * MARGIN) / side)
+                for h, side in zip(each, sides, strict=True)
+            )
+        return FourierKDE(domain=box, bandwidth=width, order=order, margin=MARGIN)
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        """The question: how many rows there are for each key of the grid. A row with a gap has no key."""
+        inputs = self._measured(schema)
+        base_unit(unit)
+        family, most = self.family(inputs), MOST_KEYS[len(inputs.names)]
+        keys = []
+        for name, column, cells in zip(inputs.names, inputs.columns, family.cells, strict=True):
+            assert isinstance(column, Measured)
+            keys.append(Cut(column=name, values=column, count=min(column.width + 1, cells, most)))
+        counted = Aggregation(axes=tuple(keys), aggregates=(CountRows(where=self.where),), groups=())
+        return Question(
+            statistic=self, schema=schema, unit=unit, axes=inputs.axes(self.points), requests=(counted,), parts=(),
+            sensitivity=NOTHING, sensitivities={}, form=None, details={"inputs": inputs, "family": family},
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +148,11 @@ class DensityFit(Fit):
         return self.mechanism.step
 
     @property
-    def l2_sensitivity(self) -> Fraction:
-        return Fraction(self.plan.sensitivity.value)
+    def moves(self) -> dict[str, str]:
+        return {"l2": str(Fraction(self.plan.sensitivity.value))}
 
     def _points(self, coordinates: Floats) -> Floats:
-        """Coordinates in [-1, 1] as values of the columns."""
-        box = self.plan.family.box
-        low, side = np.array(box.lows), np.array(box.sides, dtype=np.float64)
-        return np.asarray(low + (coordinates + 1.0) * (side / 2))
+        return in_units(self.plan.family.box, coordinates)
 
     def integers(self, rows: TrainingRows) -> Any:
         return self.plan.family.sums(self._points(self.inputs.of_rows(rows.rows)), outside=self.plan.outside)
@@ -143,12 +202,23 @@ class DensityFit(Fit):
         )  # fmt: skip
 
 
+def in_units(box: Box, coordinates: Floats) -> Floats:
+    """Coordinates in [-1, 1] as values of the columns."""
+    low, side = np.array(box.lows), np.array(box.sides, dtype=np.float64)
+    return np.asarray(low + (coordinates + 1.0) * (side / 2))
+
+
+def _box(inputs: InputColumns) -> Box:
+    """The declared bounds, in the columns' units."""
+    low, high = zip(*(ends(c) for c in inputs.columns if isinstance(c, Measured)), strict=True)
+    return Box(low=low, high=high)
+
+
 def density_fit(question: Question, mu: float) -> DensityFit:
     """The fit of a density at this mu; a bandwidth that is left out follows from the size, the bounds and mu."""
     statistic, inputs = question.statistic, question.details["inputs"]
     assert isinstance(statistic, Density)
-    low, high = zip(*(ends(c) for c in inputs.columns), strict=True)
-    box = Box(low=low, high=high)
+    box = _box(inputs)
     base, group = base_unit(question.unit)
     width = statistic.bandwidth
     if width is None:
@@ -162,14 +232,27 @@ def density_fit(question: Question, mu: float) -> DensityFit:
 
 
 def density(
-    columns: Any, *, size: int, bandwidth: Any = None, points: int | None = None,
-    where: str | Expression | None = None,
+    columns: Any, *, size: int, bandwidth: Any = None, order: int | None = None, guarantee: str = "gaussian",
+    points: int | None = None, where: str | Expression | None = None,
 ) -> Density:  # fmt: skip
     """The density of one to three columns, released as a whole: `density("age", size=5000)`.
 
     `size` is the public number of rows. `bandwidth` is in the columns' units, one number or one each; left out, it is
-    found from size, bounds and price.
+    found from size, bounds and price. guarantee="pure" is a Fourier series with a pure epsilon, which takes an `order`
+    (the highest frequency on each side of the box).
     """
+    if not isinstance(guarantee, str) or guarantee not in GUARANTEES:
+        raise UnknownName(what="guarantee", name=str(guarantee), known=GUARANTEES)
+    if guarantee == "pure":
+        return PureDensity(
+            columns=by_columns(columns), size=size, bandwidth=bandwidth, order=order, points=points,
+            where=filter_of(where),
+        )  # fmt: skip
+    if order is not None:
+        raise InvalidParameter(
+            parameter="order", value=order, must='be left out without guarantee="pure"',
+            hint="a bandwidth says how fine the curve is",
+        )  # fmt: skip
     return Density(
         columns=by_columns(columns), size=size, bandwidth=bandwidth, points=points, where=filter_of(where)
     )

@@ -18,6 +18,8 @@ from tacit.functions.machines import FourierFeatures, LinearFeatures, MachinePla
 from tacit.functions.machines.features import FeatureMap
 from tacit.functions.machines.training import balanced_penalty
 from tacit.mechanisms import RoundedGaussian, on_grid
+from tacit.mechanisms.fourier import FourierMechanism
+from tacit.mechanisms.spreads import normal_quantile
 from tacit.sources.training import TrainingRows
 from tacit.statistics.base import Question
 from tacit.statistics.sensitivity import base_unit, row_limit
@@ -32,7 +34,7 @@ class Fit(ABC):
 
     @property
     @abstractmethod
-    def mechanism(self) -> RoundedGaussian:
+    def mechanism(self) -> FourierMechanism:
         """The noise on its numbers."""
 
     @property
@@ -47,12 +49,21 @@ class Fit(ABC):
 
     @property
     @abstractmethod
-    def l2_sensitivity(self) -> Fraction:
-        """How far one unit can move them together."""
+    def moves(self) -> dict[str, str]:
+        """How far one unit can move them together, for a certificate."""
 
     @abstractmethod
-    def integers(self, rows: TrainingRows) -> Any:
-        """The true numbers, in grid steps. PRIVATE: to be given to the mechanism only."""
+    def integers(self, rows: Any) -> Any:
+        """The true numbers in grid steps, of what its question reads. PRIVATE: to be given to the mechanism only."""
+
+    def spread(self, confidence: float, coordinates: int = 1) -> float:
+        """What the noise at a point stays within, in standard deviations; at so many points at once."""
+        return normal_quantile(confidence, coordinates)
+
+    @property
+    def mean_spread(self) -> float:
+        """The mean size of the noise at a point, in standard deviations."""
+        return float(np.sqrt(2 / np.pi))
 
     @abstractmethod
     def values(self, numbers: Floats, coordinates: Floats) -> Floats:
@@ -117,7 +128,12 @@ class MachineFit(Fit):
 
     @property
     def l2_sensitivity(self) -> Fraction:
+        """How far one unit can move the weights: in L2, with the solver's tolerance."""
         return Fraction(self.plan.l2_sensitivity)
+
+    @property
+    def moves(self) -> dict[str, str]:
+        return {"l2": str(self.l2_sensitivity)}
 
     def integers(self, rows: TrainingRows) -> Any:
         given = rows.rows[self.target]

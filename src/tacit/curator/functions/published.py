@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from tacit.curator.functions.density import DensityFit
 from tacit.curator.functions.fits import Fit, MachineFit
+from tacit.curator.functions.fourier import PureDensityFit
 from tacit.curator.functions.inputs import InputColumns
 from tacit.errors import InvalidParameter
 from tacit.functions.densities import ReleasedDensity
-from tacit.mechanisms.spreads import normal_quantile
+from tacit.mechanisms.base import confidence_level
 from tacit.statistics.base import Question
 
 __all__ = ["PublishedFunction"]
@@ -61,7 +62,9 @@ class PublishedFunction:
     def band(self, points: Any, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Low and high at each point by itself: they hold the function without noise with this confidence."""
         at = self.inputs.of_values(points)
-        half = normal_quantile(confidence) * self.fit.stds(at)[:, None] / self.fit.unit
+        half = (
+            self.fit.spread(float(confidence_level(confidence))) * self.fit.stds(at)[:, None] / self.fit.unit
+        )
         plain = self.fit.values(self.numbers, at)
         low, high = self.fit.shown(plain - half), self.fit.shown(plain + half)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
@@ -79,7 +82,7 @@ class PublishedFunction:
 
     def density(self) -> ReleasedDensity:
         """A density with all that can be read from it: the nearest true density, quantiles, samples, bands."""
-        if not isinstance(self.fit, DensityFit):
+        if not isinstance(self.fit, DensityFit | PureDensityFit):
             raise InvalidParameter(parameter="function", value=self.kind, must="be a density")
         return self.fit.released(self.numbers, publishable=self.publishable)
 

@@ -1,4 +1,4 @@
-"""Functions in the curator: Gaussian noise on a function's numbers, the function read back, and its band.
+"""Functions in the curator: noise on a function's numbers, the function read back, and its band.
 
 The charge is made before a row is read. A fit that fails says one fixed sentence after it, and keeps no row.
 """
@@ -15,20 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.events import GaussianEvent
-from tacit.curator.functions.density import Density, density_fit
+from tacit.curator.functions.density import Density, DensityFit, PureDensity, density_fit
 from tacit.curator.functions.fits import Fit, MachineFit, machine_fit
+from tacit.curator.functions.fourier import pure_density_fit
 from tacit.curator.functions.published import PublishedFunction
 from tacit.curator.functions.statistics import MachineStatistic
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Noisy, Treatment, mu_squared_within
+from tacit.curator.treatments import Noisy, Treatment, mu_squared_within, pure_within
 from tacit.errors import FitFailed, InvalidParameter
 from tacit.exact.balls import ball, lower
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.spreads import normal_quantile
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
-from tacit.sources.training import TrainingRows
 from tacit.statistics.base import Question
 
 __all__ = ["FunctionTreatment", "treat_function"]
@@ -42,13 +41,13 @@ MARGIN = 1 - 2.0**-50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionTreatment(Treatment):
-    """One Gaussian release of all the numbers that a function is made of."""
+    """One release of all the numbers that a function is made of."""
 
     fit: Fit
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Gaussian noise on all numbers of the function at once."""
+        """Noise on all numbers of the function at once."""
         return (self.fit.mechanism,)
 
     @property
@@ -57,9 +56,8 @@ class FunctionTreatment(Treatment):
         return self.fit.theorems
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
-        """Trains, adds the noise, and lets go of the rows, however it ends."""
+        """Fits, adds the noise, and lets go of the rows or their counts, however it ends."""
         (rows,) = cells
-        assert isinstance(rows, TrainingRows)
         try:
             true = _fitted(lambda: self.fit.integers(rows))
         finally:
@@ -78,7 +76,7 @@ class FunctionTreatment(Treatment):
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """The function on the grid that is shown, or its weights, with a band for the noise, point by point."""
-        numbers, z = self.numbers(noisy), normal_quantile(float(confidence), coordinates)
+        numbers, z = self.numbers(noisy), self.fit.spread(float(confidence), coordinates)
         statistic, fit = question.statistic, self.fit
         if isinstance(statistic, MachineStatistic) and statistic.kernel == "linear":
             assert isinstance(fit, MachineFit)
@@ -109,8 +107,8 @@ class FunctionTreatment(Treatment):
         }
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
-        """How far one unit moves the numbers: in L2, with the solver's tolerance, in their own unit."""
-        return {"l2": str(self.fit.l2_sensitivity)}
+        """How far one unit moves the numbers, in their own unit."""
+        return self.fit.moves
 
     def grid_record(self, question: Question) -> dict[str, str]:
         """What a step of the numbers is worth."""
@@ -126,12 +124,12 @@ class FunctionTreatment(Treatment):
     ) -> tuple[float | None, float | None, str] | None:
         """The noise at the point where it is widest."""
         std = self.fit.widest
-        return std * float(np.sqrt(2 / np.pi)), std * normal_quantile(float(confidence)), self.fit.about
+        return std * self.fit.mean_spread, std * self.fit.spread(float(confidence)), self.fit.about
 
     @property
     def log_error(self) -> float:
         """ln of the error at 95%."""
-        return float(np.log(self.fit.widest * normal_quantile(0.95)))
+        return float(np.log(self.fit.widest * self.fit.spread(0.95)))
 
     def variances(self) -> dict[str, float]:
         """Functions have no cells that are added up."""
@@ -163,7 +161,9 @@ def _fitted(action: Callable[[], T]) -> T:
 
 
 def treat_function(question: Question, price: Price) -> FunctionTreatment:
-    """Gaussian noise, by the mu that the price has room for."""
+    """Gaussian noise by the mu that the price has room for; for pure densities pure noise by its epsilon."""
+    if isinstance(question.statistic, PureDensity):
+        return _treat_pure(question, price)
     squared = mu_squared_within(price)
     if squared is None:
         raise InvalidParameter(
@@ -172,10 +172,30 @@ def treat_function(question: Question, price: Price) -> FunctionTreatment:
         )  # fmt: skip
     limit = squared
     mu = lower(lambda: ball(limit).sqrt()) * MARGIN
-    fit: Fit = (density_fit if isinstance(question.statistic, Density) else machine_fit)(question, mu)
+    fit: DensityFit | MachineFit = (density_fit if isinstance(question.statistic, Density) else machine_fit)(
+        question, mu
+    )
     event = fit.mechanism.event
     assert isinstance(event, GaussianEvent)
     assert event.squared <= squared
     reason = f"Gaussian noise on {fit.mechanism.dimension} numbers, which are the whole function"
     delta = price.delta if price.kind == "approximate" and price.delta is not None else Fraction(0)
     return FunctionTreatment(noise=(), price=price, reason=reason, delta=delta, fit=fit)
+
+
+def _treat_pure(question: Question, price: Price) -> FunctionTreatment:
+    """The least noisy of the pure mechanisms, at the epsilon that the price has room for; no delta is spent."""
+    epsilon = pure_within(price)
+    if epsilon is None:
+        raise InvalidParameter(
+            parameter="price", value=price.kind, must="have room for a pure epsilon, which this density gets",
+            hint="pay with epsilon=, with rho= or with mu=",
+        )  # fmt: skip
+    fit = pure_density_fit(question, epsilon)
+    spent = fit.mechanism.exact_epsilon
+    assert spent is not None
+    assert spent <= epsilon
+    reason = (
+        f"{fit.plan.choice.reason}; {fit.plan.family.coefficients - 1} numbers, which are the whole function"
+    )
+    return FunctionTreatment(noise=(), price=price, reason=reason, fit=fit)
