@@ -40,7 +40,7 @@ from tacit.coupled import (
     student_of_school,
     with_auxiliary,
 )
-from tacit.coupled.composition import rows_used
+from tacit.coupled.composition import depends_only_on
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.guarantees import Guarantee, Pure
 from tacit.ledger import Ledger
@@ -84,8 +84,10 @@ def test_unknown_rows_are_counted() -> None:
 
 def test_rows_that_are_used() -> None:
     priors = point_priors([0, 1], rows=3)
-    assert rows_used(FiniteMechanism.of(lambda x: x[0] + x[2], priors)) == {0, 2}
-    assert rows_used(FiniteMechanism.of(lambda x: "same", priors)) == set()
+    outer = FiniteMechanism.of(lambda x: x[0] + x[2], priors)
+    assert depends_only_on(outer, frozenset({0, 2}))
+    assert not depends_only_on(outer, frozenset({0, 1}))
+    assert depends_only_on(FiniteMechanism.of(lambda x: "same", priors), frozenset())
 
 
 # --- pairs ---------------------------------------------------------------------------------------------

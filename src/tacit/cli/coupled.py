@@ -59,10 +59,12 @@ def check(
 
 
 def _say(verdict: Verdict) -> None:
+    from tacit.coupled.numbers import short
+
     answer = {True: "yes", False: "no", None: "not decided"}[verdict.holds]
     found = verdict.delta.interval
-    exact = verdict.delta.exact and len(str(verdict.delta.high)) <= 24
-    delta = str(verdict.delta.high) if exact else f"between {found.low:.9g} and {found.high:.9g}"
+    exact = short(verdict.delta.high, 24) if verdict.delta.exact else None
+    delta = exact or f"between {found.low:.9g} and {found.high:.9g}"
     print(f"{verdict.definition} ({verdict.number}): {answer}")
     print(f"  delta at this epsilon     {delta}")
     if verdict.delta.simulator:

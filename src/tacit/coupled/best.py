@@ -100,7 +100,8 @@ def best_delta(cells: Sequence[Cell], level: Level, *, blocks: Sequence[Block] |
         plain, simple = _simple(alike[0], level.low, floats)
         _keep(answers, alike, simple)
         waiting.append((plain, alike))
-    waiting.sort(key=lambda pair: float(pair[0]), reverse=True)
+    # Ties of floats are told apart exactly: what comes after the first one that is small enough is no larger.
+    waiting.sort(key=lambda pair: (float(pair[0]), pair[0]), reverse=True)
     low, high = Fraction(0), Fraction(0)
     where: Block | None = None
     hardest: Block | None = None

@@ -22,13 +22,19 @@ from tacit.coupled.numbers import Level, as_probability
 from tacit.coupled.pairs import GONE, Pair
 from tacit.coupled.priors import Prior, with_auxiliary
 from tacit.coupled.verdict import Found
-from tacit.errors import InvalidParameter, NoLaw
+from tacit.errors import InvalidParameter, NoLaw, NotCertified
 from tacit.exact.checks import whole
 from tacit.exact.rounding import Interval, up
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
 
-__all__ = ["Composed", "compose_disjoint_rows", "compose_known", "independent_given_auxiliary", "rows_used"]
+__all__ = [
+    "Composed",
+    "compose_disjoint_rows",
+    "compose_known",
+    "depends_only_on",
+    "independent_given_auxiliary",
+]
 
 COUNTEREXAMPLE = "the exact count of all rows, and the exact count of all rows but one"
 
@@ -66,9 +72,7 @@ def compose_known(
     `claims` are (epsilon, delta) of both. Without `simulators` the best ones under the conditions are taken.
     """
     beliefs, protected = check_priors(priors), check_pairs(pairs)
-    (level_f, delta_f), (level_g, delta_g) = (
-        (Level.of(e), as_probability("delta", d)) for e, d in listed("claims", claims)
-    )
+    (level_f, delta_f), (level_g, delta_g) = _claims(claims)
     knowing = [with_auxiliary(p, first.table, name=p.name) for p in beliefs]
     sim_g = _shown(
         second,
@@ -125,8 +129,12 @@ def compose_disjoint_rows(
     All of it is checked on the priors given; (max epsilon, max delta) is the answer.
     """
     beliefs = check_priors(priors)
-    size = len(next(iter(beliefs[0].data)))
+    size = _one_size(beliefs)
     part = frozenset(whole("rows", i, least=0) for i in listed("rows", rows))
+    if any(i >= size for i in part):
+        raise InvalidParameter(
+            parameter="rows", value=sorted(part), must=f"be below the number of rows, {size}"
+        )
     rest = frozenset(range(size)) - part
     for prior in beliefs:
         if not independent_given_auxiliary(prior, part):
@@ -136,22 +144,20 @@ def compose_disjoint_rows(
                 counterexample="four fair bits, X1+X2 and X3+X4 modulo 2, for somebody who knows X2+X3+X4",
             )
     levels, deltas, simulators = [], [], []
-    for mechanism, own, (epsilon, delta) in zip(
-        (first, second), (part, rest), listed("claims", claims), strict=True
-    ):
-        if not rows_used(mechanism) <= own:
+    for mechanism, own, (level, delta) in zip((first, second), (part, rest), _claims(claims), strict=True):
+        if not depends_only_on(mechanism, own):
             raise NoLaw(
                 operation="disjoint composition",
                 reason=f"{mechanism.name} depends on rows outside of its part",
                 counterexample=COUNTEREXAMPLE,
             )
-        levels.append(Level.of(epsilon))
-        deltas.append(as_probability("delta", delta))
+        levels.append(level)
+        deltas.append(delta)
         inside = cells(mechanism, beliefs, [_row_within(i, own) for i in sorted(own)])
         simulators.append(_shown(mechanism, inside, levels[-1], deltas[-1], None, "knows the auxiliary only"))
 
     def answer(pair: str, scrubbed: Any) -> Any:
-        i = scrubbed.index(GONE)
+        i = int(pair.removeprefix("row "))
         one, other = (simulators[0], second) if i in part else (simulators[1], first)
         own = part if i in part else rest
         told = one(pair, tuple(v if j in own else GONE for j, v in enumerate(scrubbed)))
@@ -162,14 +168,14 @@ def compose_disjoint_rows(
         both = ((s, p, t, q) for s, p in told.items() for t, q in filled.items())
         return {((s, t) if i in part else (t, s)): p * q for s, p, t, q in both}
 
-    level = max(levels, key=lambda one: one.high)
+    most = max(levels, key=lambda one: one.high)
     everybody = [_row_within(i, frozenset(range(size))) for i in range(size)]
     return _joined(
         first,
         second,
         Simulator(name="the simulator of one part, and the mechanism of the other", answer=answer),
         cells(first.beside(second), beliefs, everybody),
-        level,
+        most,
         max(deltas),
         "compose-priors-disjoint",
     )
@@ -197,21 +203,36 @@ def independent_given_auxiliary(prior: Prior, rows: Iterable[int]) -> bool:
     )
 
 
-def rows_used(mechanism: FiniteMechanism) -> frozenset[int]:
-    """The rows on which the output depends: those where two data sets that differ there only differ in distribution."""
-    used: set[int] = set()
-    size = len(next(iter(mechanism.table)))
-    for i in range(size):
-        seen: dict[Any, Any] = {}
-        for x, row in mechanism.table.items():
-            if len(x) != size:
-                raise InvalidParameter(
-                    parameter="mechanism", value="data of several sizes", must="have one size"
-                )
-            if dict(seen.setdefault((*x[:i], *x[i + 1 :]), row)) != dict(row):
-                used.add(i)
-                break
-    return frozenset(used)
+def depends_only_on(mechanism: FiniteMechanism, part: frozenset[int]) -> bool:
+    """Is the output's distribution a function of these rows, on every data set of the table?
+
+    To change one row at a time and look would not do: rows that only change together would not be seen.
+    """
+    seen: dict[Any, Any] = {}
+    for x, row in mechanism.table.items():
+        if dict(seen.setdefault(tuple(v for i, v in enumerate(x) if i in part), row)) != dict(row):
+            return False
+    return True
+
+
+def _one_size(priors: Sequence[Prior]) -> int:
+    """The number of rows, which all data sets of all priors have."""
+    sizes = {len(x) if isinstance(x, tuple) else -1 for prior in priors for x in prior.data}
+    if len(sizes) != 1 or -1 in sizes:
+        raise InvalidParameter(
+            parameter="priors", value="data of several forms", must="draw tuples of one number of rows"
+        )
+    return sizes.pop()
+
+
+def _claims(claims: object) -> list[tuple[Level, Fraction]]:
+    """(epsilon, delta) of the first release, and of the second."""
+    given = listed("claims", claims)
+    if len(given) != 2 or any(not isinstance(c, tuple | list) or len(c) != 2 for c in given):
+        raise InvalidParameter(
+            parameter="claims", value=f"{len(given)} of them", must="be two pairs (epsilon, delta)"
+        )
+    return [(Level.of(e), as_probability("delta", d)) for e, d in given]
 
 
 def _row_within(row: int, part: frozenset[int]) -> Pair:
@@ -269,6 +290,11 @@ def _joined(
     theorem: str,
 ) -> Composed:
     found = found_delta(against_simulator(parts, simulator), level, simulator=simulator.name)
+    if found.low > delta:
+        raise NotCertified(
+            what="the composition",
+            reason="its simulator is worse than the theorem allows, so that a condition was missed: please report it",
+        )
     return Composed(
         mechanism=first.beside(second),
         simulator=simulator,

@@ -26,6 +26,7 @@ Distribution: TypeAlias = Mapping[Any, Fraction]
 
 _BITS = 128
 _LOGARITHM = re.compile(r"\s*ln\s*\(?\s*([0-9./]+)\s*\)?\s*")
+_EXPONENT = re.compile(r"[eE]([-+]?[0-9_]+)")
 MOST_EPSILON = 1000
 
 
@@ -33,10 +34,7 @@ def as_probability(parameter: str, value: object) -> Fraction:
     """A rational in [0, 1], as given: a text such as "1/3" or "0.1" is that number, a float its binary value."""
     must = 'be a probability: a whole number, a fraction, or a text such as "1/3"'
     if isinstance(value, str):
-        try:
-            number = Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            raise InvalidParameter(parameter=parameter, value=value, must=must) from None
+        number = _read(parameter, value, value, must)
     elif is_number(value) and (not isinstance(plain(value), float) or math.isfinite(plain(value))):
         number = Fraction(plain(value))
     else:
@@ -52,6 +50,17 @@ def as_probability(parameter: str, value: object) -> Fraction:
     return number
 
 
+def _read(parameter: str, number: str, value: str, must: str) -> Fraction:
+    """A text as a rational; one with a very large exponent is refused before it is written out."""
+    power = _EXPONENT.search(number)
+    try:
+        if len(number) > MOST_BITS or (power and abs(int(power[1])) > MOST_BITS):
+            raise ValueError
+        return Fraction(number)
+    except (ValueError, ZeroDivisionError):
+        raise InvalidParameter(parameter=parameter, value=value[:60], must=must) from None
+
+
 def as_distribution(parameter: str, values: object) -> Distribution:
     """Outcomes with their probabilities, which add up to exactly 1; outcomes of probability 0 are left out."""
     if not isinstance(values, Mapping) or not values:
@@ -63,18 +72,22 @@ def as_distribution(parameter: str, values: object) -> Distribution:
     found = {outcome: as_probability(parameter, weight) for outcome, weight in values.items()}
     total = sum(found.values(), Fraction(0))
     if total != 1:
+        told = short(total, 40) or f"about {float(total)!r}"
         raise InvalidParameter(
             parameter=parameter,
             value=float(total),
             must="add up to exactly 1",
-            hint=f'it adds up to {_short(total)}; write "1/10" as text: the float 0.1 is not a tenth',
+            hint=f'it adds up to {told}; write "1/10" as text: the float 0.1 is not a tenth',
         )
     return MappingProxyType({outcome: weight for outcome, weight in found.items() if weight})
 
 
-def _short(number: Fraction) -> str:
+def short(number: Fraction, most: int) -> str | None:
+    """The fraction as text, if it has at most so many characters; a very long one is never written out."""
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > 4 * most:
+        return None
     text = str(number)
-    return text if len(text) <= 40 else f"about {float(number)!r}"
+    return text if len(text) <= most else None
 
 
 def hashable(parameter: str, value: object) -> Hashable:
@@ -129,10 +142,7 @@ class Level:
     def _of_text(cls, epsilon: str) -> Level:
         must = 'be a number of at least 0, or the logarithm of one of at least 1, such as "ln 3"'
         match = _LOGARITHM.fullmatch(epsilon)
-        try:
-            number = Fraction(match[1] if match else epsilon)
-        except (ValueError, ZeroDivisionError):
-            raise InvalidParameter(parameter="epsilon", value=epsilon, must=must) from None
+        number = _read("epsilon", match[1] if match else epsilon, epsilon, must)
         if not match:
             return cls.of(number)
         if number < 1 or max(number.numerator.bit_length(), number.denominator.bit_length()) > MOST_BITS:
@@ -142,7 +152,9 @@ class Level:
     @classmethod
     def of_factor(cls, factor: Fraction) -> Level:
         """The epsilon whose e^epsilon is this rational."""
-        return cls(epsilon="0" if factor == 1 else f"ln({factor})", low=factor, high=factor)
+        told = short(factor, 3000)
+        text = f"ln({told})" if told is not None else repr(log_interval(factor).high)
+        return cls(epsilon="0" if factor == 1 else text, low=factor, high=factor)
 
     @property
     def exact(self) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.coupled.numbers import as_distribution, hashable
+from tacit.coupled.priors import row_count
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import text, whole
 from tacit.guarantees.arguments import listed
@@ -79,12 +80,22 @@ class Secret:
         return None if value is None else int(value)
 
 
+def _entry(data: Any, place: int) -> Any:
+    """One place of the data, or one typed error."""
+    try:
+        return data[place]
+    except (IndexError, KeyError, TypeError):
+        raise InvalidParameter(
+            parameter="pairs", value=place, must="name places that the data of every prior have"
+        ) from None
+
+
 def one_row(row: int) -> Pair:
     """The pair of distributional DP: priv = the row, alt = the other rows."""
     i = whole("row", row, least=0)
     return Pair(
         name=f"row {i}",
-        priv=lambda x: x[i],
+        priv=lambda x: _entry(x, i),
         alt=lambda x: (*x[:i], GONE, *x[i + 1 :]),
         alt_name="the other rows",
     )
@@ -92,7 +103,7 @@ def one_row(row: int) -> Pair:
 
 def row_pairs(rows: int) -> tuple[Pair, ...]:
     """Every row of a table of so many rows."""
-    return tuple(one_row(i) for i in range(whole("rows", rows)))
+    return tuple(one_row(i) for i in range(row_count("rows", rows)))
 
 
 def person_rows(rows: Sequence[int], *, name: str = "") -> Pair:
@@ -101,7 +112,7 @@ def person_rows(rows: Sequence[int], *, name: str = "") -> Pair:
     label = name or "rows " + ", ".join(str(i) for i in sorted(own))
     return Pair(
         name=label,
-        priv=lambda x: tuple(x[i] for i in sorted(own)),
+        priv=lambda x: tuple(_entry(x, i) for i in sorted(own)),
         alt=lambda x: tuple(GONE if i in own else v for i, v in enumerate(x)),
         alt_name="the rows of all others",
     )
@@ -117,7 +128,7 @@ def private_column(row: int, column: int) -> Pair:
 
     return Pair(
         name=f"column {c} of row {i}",
-        priv=lambda x: x[i][c],
+        priv=lambda x: _entry(_entry(x, i), c),
         alt=scrubbed,
         alt_name="the data without this one entry",
     )
@@ -135,7 +146,7 @@ def student_of_school(row: int, school: Iterable[int]) -> Pair:
         )
     return Pair(
         name=f"row {i}",
-        priv=lambda x: x[i],
+        priv=lambda x: _entry(x, i),
         alt=lambda x: tuple(GONE if j in members else v for j, v in enumerate(x)),
         alt_name="the rows of the other schools",
     )
@@ -147,7 +158,7 @@ def graph_node(node: int) -> Pair:
 
     def own(graph: Any) -> Any:
         labels, edges = graph
-        return labels[k], frozenset(e for e in edges if k in e)
+        return _entry(labels, k), frozenset(e for e in edges if k in e)
 
     def rest(graph: Any) -> Any:
         labels, edges = graph
@@ -179,7 +190,7 @@ def blurred_firm(row: int, blur: Callable[[Any], Mapping[Any, Any]]) -> Pair:
 
     return Pair(
         name=f"row {i}",
-        priv=lambda x: x[i],
+        priv=lambda x: _entry(x, i),
         alt=scrubbed,
         alt_name="the data with this row blurred",
     )
@@ -190,11 +201,11 @@ def value_secret(row: int, first: Any, second: Any) -> Secret:
     i = whole("row", row, least=0)
     return Secret(
         name=f"row {i}: {first!r} or {second!r}",
-        function=lambda x: 0 if x[i] == first else 1 if x[i] == second else None,
+        function=lambda x: 0 if _entry(x, i) == first else 1 if _entry(x, i) == second else None,
     )
 
 
 def participation_secret(row: int) -> Secret:
     """Is somebody in the data (1), or not (0: their place holds None)?"""
     i = whole("row", row, least=0)
-    return Secret(name=f"participation of row {i}", function=lambda x: int(x[i] is not None))
+    return Secret(name=f"participation of row {i}", function=lambda x: int(_entry(x, i) is not None))

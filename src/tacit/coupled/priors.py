@@ -88,6 +88,22 @@ class Prior:
         return min(sum(len(values) > 1 for values in columns) for columns in seen.values())
 
 
+MOST_ROWS = 1024
+
+
+def row_count(parameter: str, value: object, *, least: int = 1) -> int:
+    """How many rows or members: a whole number that is not so large that writing them down takes for ever."""
+    found = whole(parameter, value, least=least)
+    if found > MOST_ROWS:
+        raise InvalidParameter(
+            parameter=parameter,
+            value="a larger number",
+            must=f"be at most {MOST_ROWS}",
+            hint="the checker enumerates",
+        )
+    return found
+
+
 def outcomes(count: int) -> None:
     """Refuse a prior that is too large to be enumerated."""
     if count > MOST_OUTCOMES:
@@ -107,7 +123,7 @@ def point_prior(data: Any, *, auxiliary: Any = None, name: str = "") -> Prior:
 
 def point_priors(values: Sequence[Any], *, rows: int) -> tuple[Prior, ...]:
     """All point priors on data sets of so many rows with these values: the class that makes Def. 5.3 Def. 5.1."""
-    options, n = listed("values", values), whole("rows", rows)
+    options, n = listed("values", values), row_count("rows", rows)
     outcomes(len(options) ** min(n, 64) if len(options) > 1 else 1)
     return tuple(point_prior(x) for x in itertools.product(options, repeat=n))
 
@@ -131,7 +147,7 @@ def independent_rows(laws: Sequence[Mapping[Any, Any]], *, name: str = "independ
 
 def iid_rows(law: Mapping[Any, Any], *, rows: int, name: str = "") -> Prior:
     """Rows drawn independently from one known distribution."""
-    n = whole("rows", rows)
+    n, law = row_count("rows", rows), as_distribution("law", law)
     outcomes(len(law) ** min(n, 64) if len(law) > 1 else 1)
     return independent_rows([law] * n, name=name or f"{n} rows drawn independently from one distribution")
 
@@ -164,13 +180,15 @@ def with_auxiliary(
 ) -> Prior:
     """The prior of an adversary who also learns `tell(data)`: a value, or a mapping of values to probabilities.
 
-    With `keep` the new knowledge is added to the old, as a pair (old, new) where there was any; else it takes its
-    place.
+    With `keep` the new knowledge is added to the old, as a pair (old, new) if there was any under this prior; else
+    it takes its place.
     """
     out: dict[tuple[Any, Any], Fraction] = {}
-    for (x, z), weight in instance("prior", prior, Prior, must="be a prior").weights.items():
+    weights = instance("prior", prior, Prior, must="be a prior").weights
+    alone = not keep or all(z is None for _, z in weights)
+    for (x, z), weight in weights.items():
         for told, chance in said(tell, x, "auxiliary").items():
-            known = told if z is None or not keep else (z, told)
+            known = told if alone else (z, told)
             out[x, known] = out.get((x, known), Fraction(0)) + weight * chance
     return Prior(name=name or f"{prior.name}, with auxiliary knowledge", weights=out)
 
@@ -200,6 +218,12 @@ def known_rows(prior: Prior, *, unknown: int) -> tuple[Prior, ...]:
     return tuple(found)
 
 
+def _checked(law: MappingProxyType[Any, Any]) -> bool:
+    """Is this a distribution as `as_distribution` makes them? Then it need not be made again."""
+    weights = law.values()
+    return all(type(w) is Fraction and w > 0 for w in weights) and sum(weights, Fraction(0)) == 1
+
+
 def said(tell: Callable[[Any], Any] | Mapping[Any, Any], given: Any, what: str) -> Distribution:
     """What a random function says about one input, as a distribution; a plain value is said for certain."""
     if isinstance(tell, Mapping):
@@ -212,7 +236,7 @@ def said(tell: Callable[[Any], Any] | Mapping[Any, Any], given: Any, what: str) 
         answer = tell[given]
     else:
         answer = tell(given)
-    if isinstance(answer, MappingProxyType):
+    if isinstance(answer, MappingProxyType) and _checked(answer):
         return answer
     if isinstance(answer, Mapping):
         return as_distribution(what, {hashable(what, t): p for t, p in answer.items()})

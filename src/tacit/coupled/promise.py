@@ -52,7 +52,8 @@ def promised(
             hint="for all point priors use SimulationDP, which gives differential privacy",
         )
     found = definition.delta(mechanism, epsilon=level, simulator=simulator)
-    whole = all(pair.name.startswith("row ") for pair in definition.pairs)
+    names = {f"row {i}" for x in definition.priors[0].data for i in range(len(x))}
+    whole = names == {pair.name for pair in definition.pairs}
     return Guarantee(
         bound=_bound(level, found),
         unit=Coupled(

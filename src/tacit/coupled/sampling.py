@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.coupled.numbers import as_distribution, as_probability, hashable
-from tacit.coupled.priors import Prior, outcomes
+from tacit.coupled.priors import Prior, outcomes, row_count
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
 from tacit.exact.rationals import exact_parameter
@@ -49,13 +49,13 @@ def fixed_size(size: int) -> dict[int, Fraction]:
 
 def binomial_size(population: int, rate: Any) -> dict[int, Fraction]:
     """Every member is sampled independently with probability `rate`."""
-    n, q = whole("population", population), as_probability("rate", rate)
+    n, q = row_count("population", population), as_probability("rate", rate)
     return {k: math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)}
 
 
 def poisson_size(mean: Any, *, most: int) -> dict[int, Fraction]:
     """A Poisson number, given that it is at most `most` (the population): proportional to mean^k/k!, so rational."""
-    rate, limit = exact_parameter("mean", mean), whole("most", most, least=0)
+    rate, limit = exact_parameter("mean", mean), row_count("most", most, least=0)
     terms = [rate**k / math.factorial(k) for k in range(limit + 1)]
     return {k: term / sum(terms) for k, term in enumerate(terms)}
 
@@ -66,7 +66,7 @@ def laplace_size(size: int, *, ratio: Any, shift: int) -> dict[int, Fraction]:
     The noise G has Pr[G = k] = (1 - r)/(1 + r) r^|k|, r = e^{-epsilon} rational: the grid form of the thesis's
     Laplace.
     """
-    n, r, s = whole("size", size), as_probability("ratio", ratio), whole("shift", shift, least=0)
+    n, r, s = row_count("size", size), as_probability("ratio", ratio), row_count("shift", shift, least=0)
     if r in (0, 1):
         raise InvalidParameter(parameter="ratio", value=ratio, must="lie strictly between 0 and 1")
     out: dict[int, Fraction] = {}

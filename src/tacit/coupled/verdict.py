@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.coupled.numbers import Level, ends, log_interval
+from tacit.coupled.numbers import Level, ends, log_interval, short
 from tacit.exact.rounding import Interval
 
 __all__ = ["Comparison", "Found", "Verdict", "Witness"]
@@ -137,7 +137,7 @@ class Verdict:
             "holds": self.holds,
             "delta_low": found.low,
             "delta_high": found.high,
-            "delta_exact": _written(self.delta.high) if self.delta.exact else None,
+            "delta_exact": short(self.delta.high, 60) if self.delta.exact else None,
             "decided_for_all_simulators": self.delta.decided,
             "simulator": self.delta.simulator,
             "compared": self.delta.compared,
@@ -149,11 +149,6 @@ class Verdict:
 
 def _pair(found: Interval | None) -> list[float] | None:
     return None if found is None else [found.low, found.high]
-
-
-def _written(number: Fraction) -> str | None:
-    text = str(number)
-    return text if len(text) <= 60 else None
 
 
 def factor_interval(low: Fraction, high: Fraction | None) -> Interval:
