@@ -81,6 +81,28 @@ def test_the_parts_of_a_composition_are_rows_and_claims() -> None:
             compose_disjoint_rows(same, same, priors=[prior], rows=[0], claims=given)
 
 
+def test_only_mechanisms_and_simulators_are_composed() -> None:
+    prior = iid_rows(FAIR, rows=2)
+    same, claims = FiniteMechanism.of(lambda x: "same", [prior]), ((0, 0), (0, 0))
+    for other in (None, 1.9, "same", [], {}):
+        given: Any = other
+        with pytest.raises(InvalidParameter, match="mechanism"):
+            compose_known(given, same, priors=[prior], pairs=row_pairs(2), claims=claims)
+        with pytest.raises(InvalidParameter, match="mechanism"):
+            compose_disjoint_rows(same, given, priors=[prior], rows=[0], claims=claims)
+        if other is not None:
+            with pytest.raises(InvalidParameter, match="simulators"):
+                compose_known(same, same, priors=[prior], pairs=row_pairs(2), claims=claims, simulators=given)
+
+
+def test_a_simulator_may_say_what_the_other_row_leans_to() -> None:
+    """Both values of the other row can occur with each value of this one, in other proportions: they are two inputs."""
+    weights = {((a, b), None): Fraction(2 if a == b else 1, 6) for a in (0, 1) for b in (0, 1)}
+    prior = Prior(name="leaning", weights=weights)
+    tells = FiniteMechanism.of(lambda x: x[1], [prior])
+    assert Distributional(priors=(prior,), pairs=(one_row(0),)).delta(tells, epsilon=0).high == 0
+
+
 def test_new_knowledge_is_never_taken_for_old() -> None:
     """Nothing known and ("a", 1) told; "a" known and 1 told: two different things."""
     prior = Prior(name="mixed", weights={((0,), None): HALF, ((1,), "a"): HALF})

@@ -73,13 +73,17 @@ def compose_known(
     """
     beliefs, protected = check_priors(priors), check_pairs(pairs)
     (level_f, delta_f), (level_g, delta_g) = _claims(claims)
+    _mechanisms(first, second)
+    given = (None, None) if simulators is None else listed("simulators", simulators)
+    if len(given) != 2:
+        raise InvalidParameter(parameter="simulators", value=len(given), must="be two, one for each release")
     knowing = [with_auxiliary(p, first.table, name=p.name) for p in beliefs]
     sim_g = _shown(
         second,
         cells(second, knowing, protected),
         level_g,
         delta_g,
-        None if simulators is None else simulators[1],
+        given[1],
         f"knows what {first.name} said",
     )
     parts: list[Cell] = []
@@ -95,7 +99,7 @@ def compose_known(
         parts,
         level_f,
         delta_f,
-        None if simulators is None else simulators[0],
+        given[0],
         f"knows what the simulator of {second.name} said",
     )
     delta = max(delta_f * level_g.high + delta_g, delta_f + delta_g * level_f.high)
@@ -129,6 +133,7 @@ def compose_disjoint_rows(
     All of it is checked on the priors given; (max epsilon, max delta) is the answer.
     """
     beliefs = check_priors(priors)
+    _mechanisms(first, second)
     size = _one_size(beliefs)
     part = frozenset(whole("rows", i, least=0) for i in listed("rows", rows))
     if any(i >= size for i in part):
@@ -223,6 +228,11 @@ def _one_size(priors: Sequence[Prior]) -> int:
             parameter="priors", value="data of several forms", must="draw tuples of one number of rows"
         )
     return sizes.pop()
+
+
+def _mechanisms(*given: object) -> None:
+    for one in given:
+        instance("mechanism", one, FiniteMechanism, must="be a finite mechanism")
 
 
 def _claims(claims: object) -> list[tuple[Level, Fraction]]:

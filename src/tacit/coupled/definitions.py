@@ -180,7 +180,8 @@ class SimulationDP(CoupledWorlds):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", listed("values", self.values))
-        object.__setattr__(self, "priors", point_priors(self.values, rows=whole("rows", self.rows)))
+        object.__setattr__(self, "rows", whole("rows", self.rows))
+        object.__setattr__(self, "priors", point_priors(self.values, rows=self.rows))
         object.__setattr__(self, "pairs", row_pairs(self.rows))
 
 
@@ -289,7 +290,7 @@ class Noiseless(Distributional):
 
 def _rows_of(priors: Sequence[Prior], pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """Every row of the priors' data, or the pairs that were given."""
-    if pairs:
+    if len(listed("pairs", pairs, must="be a list of pairs (alt, priv)")):
         return check_pairs(pairs)
     sizes = {len(x) if isinstance(x, tuple) else -1 for prior in priors for x in prior.data}
     if len(sizes) != 1 or -1 in sizes or 0 in sizes:
