@@ -108,6 +108,7 @@ def test_new_knowledge_is_never_taken_for_old() -> None:
     prior = Prior(name="mixed", weights={((0,), None): HALF, ((1,), "a"): HALF})
     told = with_auxiliary(prior, {(0,): {("a", 1): 1}, (1,): {1: 1}})
     assert len(told.auxiliaries) == 2
+    assert len(with_auxiliary(prior, lambda x: "same").auxiliaries) == 2
 
 
 def test_one_row_is_not_any_one_row() -> None:
