@@ -75,6 +75,7 @@ STATISTICS = {
     "density": tacit.density("cost", size=100),
     "pure density": tacit.density("cost", size=100, guarantee="pure", order=3),
     "pure density, one frequency": tacit.density("cost", size=100, guarantee="pure", order=1),
+    "pure density, two frequencies": tacit.density("cost", size=100, guarantee="pure", order=2),
     "classifier": tacit.classifier("cost", "state", size=100, pairs=4),
 }
 UNITS = [

@@ -32,10 +32,6 @@ __all__ = ["PureDensityFit", "pure_density_fit"]
 Floats = npt.NDArray[np.float64]
 DRAWS, MOST_DRAWS = 4000, 1 << 16
 TEN_THOUSANDTHS = 10_000
-THEOREMS = {
-    "laplace": ("discrete-laplace", "laplace"), "gamma": ("gamma-mechanism",),
-    "caratheodory": ("caratheodory-noise", "k-norm-difference"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +50,15 @@ class PureDensityFit(Fit):
     @property
     def theorems(self) -> tuple[str, ...]:
         own = ("fourier-sensitivity", "fourier-series-density", "density-lattice", "density-bands")
-        # The body of one frequency is a disc, whose plain K-norm noise is taken.
-        noise = ("k-norm",) if isinstance(self.mechanism, KNorm) else THEOREMS[self.plan.choice.name]
-        return (*noise, *own)
+        match self.mechanism:
+            case KNorm():
+                # The body of one frequency is a disc, whose plain K-norm noise is taken.
+                return ("k-norm", *own)
+            case Laplace():
+                return ("discrete-laplace", "laplace", *own)
+            case Gamma():
+                return ("gamma-mechanism", *own)
+        return ("caratheodory-noise", "k-norm-difference", *own)
 
     @property
     def mechanism(self) -> FourierMechanism:
