@@ -113,6 +113,10 @@ def test_the_choice_has_a_price_of_its_own_and_finds_a_good_bandwidth() -> None:
 def test_choices_that_have_no_theorem_are_refused() -> None:
     with pytest.raises(NoLaw):
         choice(100, neighbours=Neighbours.ADD_OR_REMOVE)
+    # A unit of two rows may have one: the number of rows is no longer public, and pairs of 2,000 rows would be
+    # divided by a declared 10.
+    with pytest.raises(NoLaw):
+        choice(10, rows=2).scores([0.5] * 2000)
     with pytest.raises(EmptyComposition):
         DensityChoice(plan=choice(9).plan, candidates=[], epsilon=1)
     for bad in (

@@ -171,6 +171,26 @@ def test_sobolev_noise_is_the_exponential_process_on_its_grid() -> None:
     assert np.abs(rows @ rows.T - wanted).max() < 1e-9 * wanted.max()
 
 
+@pytest.mark.parametrize("low", [0.0, 1e15, -1e17])
+def test_boxes_far_from_zero_move_no_further(low: float) -> None:
+    """All pairs of cells, where floats are sparse: 8 of them a unit at 1e15, one in 16 units at 1e17."""
+    box = Box(low=low, high=low + 1024.0)
+    families = (
+        SobolevKDE(domain=box, bandwidth=50.0, points=2000),
+        SobolevKDE(domain=box, bandwidth=200.0, length=100.0, points=500),
+        GaussianKDE(domain=box, bandwidth=50.0),
+        ReflectedKDE(domain=box, bandwidth=100.0),
+        HermiteBasis(domain=box, order=12),
+        WaveletBasis(domain=box, levels=4),
+    )
+    for family in families:
+        table = np.rint(family.features(np.arange(family.cells[0])[:, None]) * 2.0**BITS) * float(SPACING)
+        square = (table**2).sum(axis=1)
+        apart = square[:, None] + square[None, :] - 2 * table @ table.T
+        assert math.sqrt(square.max()) <= family.l2_sensitivity(ADD)
+        assert math.sqrt(max(apart.max(), square.max())) <= family.l2_sensitivity()
+
+
 def test_tables_are_close_to_balls() -> None:
     """Entries of the tables at 200 bits: within the share that the sensitivity counts."""
     kde = GaussianKDE(domain=Box(low=-2, high=7), bandwidth=0.05)

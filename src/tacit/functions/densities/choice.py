@@ -52,7 +52,7 @@ class DensityChoice:
 
     Guarantee: Pure(epsilon). The score is a mean of q(x_i, x_j) over all pairs, so that one replaced row moves it by at
     most 2 (sup q - inf q) / size and a little more; permute-and-flip sized by the largest such move of the candidates.
-    Assumption: replace-one neighbours; at least two rows. Theorem `density-choice`. Source: Hall 2012, 1.2.3, for the
+    Assumption: one row replaced, of `size` >= 2 rows. Theorem `density-choice`. Source: Hall 2012, 1.2.3, for the
     choice; Rudemo 1982, Bowman 1984 for the score.
     """
 
@@ -68,6 +68,12 @@ class DensityChoice:
                 operation="a private choice of a bandwidth under add-or-remove neighbours",
                 reason="the score is a mean over pairs of rows, and how many rows there are is not public then",
                 hint="choose under replace-one neighbours, or take public_bandwidth(...)",
+            )
+        if self.plan.rows != 1:
+            raise NoLaw(
+                operation="a private choice of a bandwidth for units of several rows",
+                reason="the score is a mean over pairs of rows, and how many rows there are is not public then",
+                hint="take public_bandwidth(...)",
             )
         if self.plan.size < 2:
             raise InvalidParameter(
@@ -95,9 +101,9 @@ class DensityChoice:
 
     @property
     def score_sensitivity(self) -> float:
-        """How far one unit, replaced, can move any candidate's score: theorem `density-choice`."""
+        """How far one row, replaced, can move any candidate's score: theorem `density-choice`."""
         moves = [_move(one, self.plan.size) for one in self.candidates]
-        return up(Fraction(max(moves)) * self.plan.rows * Fraction(1 + 2**20, 2**20) + 4 * SPACING)
+        return up(Fraction(max(moves)) * Fraction(1 + 2**20, 2**20) + 4 * SPACING)
 
     @property
     def mechanism(self) -> PermuteAndFlip:
@@ -121,7 +127,7 @@ class DensityChoice:
     def scores(self, rows: Any) -> list[Fraction]:
         """The true scores, on the grid: never to be shown."""
         table = as_rows(rows, self.plan.family.dimension)
-        if self.plan.rows == 1 and table.shape[0] != self.plan.size:
+        if table.shape[0] != self.plan.size:
             raise InvalidParameter(
                 parameter="rows", value=f"{table.shape[0]} rows", must=f"have {self.plan.size}, as planned"
             )

@@ -107,8 +107,9 @@ class SobolevKDE(DensityFamily):
         return math.prod(self._root(k) for k in range(self.dimension))
 
     def _grid(self, axis: int) -> Floats:
+        """The grid's points above the lower end: equal steps, however far from 0 the box lies."""
         assert self.points is not None
-        return np.linspace(self.box.lows[axis], self.box.highs[axis], self.points)
+        return np.linspace(0.0, float(self.box.sides[axis]), self.points)
 
     def _memory(self, axis: int) -> tuple[float, float]:
         """exp(-step / length), the part of the noise that the next grid point keeps, and the size of what is new."""
@@ -119,7 +120,8 @@ class SobolevKDE(DensityFamily):
         """White coordinates of the bumps at x: the first value, then each value's innovation over the one before."""
         h = self.bandwidths[axis]
         memory, fresh = self._memory(axis)
-        bump = np.exp(-0.5 * ((self._grid(axis)[None, :] - x[:, None]) / h) ** 2)
+        above = x - self.box.lows[axis]
+        bump = np.exp(-0.5 * ((self._grid(axis)[None, :] - above[:, None]) / h) ** 2)
         bump /= math.sqrt(2 * math.pi) * h * self._root(axis)
         out = bump.copy()
         out[:, 1:] -= memory * bump[:, :-1]
