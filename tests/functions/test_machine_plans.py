@@ -89,6 +89,33 @@ def test_a_missed_tolerance_is_one_sentence(
     assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("loss", [Hinge(), Logistic(), EpsilonInsensitive(), Huber()], ids=lambda x: x.name)
+def test_no_row_decides_about_failure_where_the_declared_size_is_too_small(loss: Loss) -> None:
+    """One row after the other joins a table that was declared to have one: all of them are trained."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (2000, 1))
+    target = np.where(rows[:, 0] > 0, 1.0, -1.0) if loss.name in ("hinge", "logistic") else 0.7 * rows[:, 0]
+    features = LinearFeatures(features=1, domain=PublicBox(low=-1, high=1), intercept=0.5)
+    for penalty in (1e-2, 1e-6):
+        one = MachinePlan(loss=loss, features=features, penalty=penalty, size=1, mu=1.0)
+        for count in (*range(1, 130, 3), 2000):
+            (weights,) = one.train(rows[:count], [target[:count]])
+            assert np.isfinite(weights).all()
+
+
+def test_hard_corners_are_trained_where_the_declared_size_is_too_small() -> None:
+    """Rows on the straight parts of a loss, and hardly any penalty: Newton's first steps are far too long."""
+    rng = np.random.default_rng(1)
+    box = PublicBox(low=-1, high=1)
+    same = np.tile(rng.uniform(-1, 1, (1, 2)), (252, 1))
+    linear = LinearFeatures(features=2, domain=box, intercept=10.0)
+    MachinePlan(loss=Huber(), features=linear, penalty=2e-8, size=1, mu=1.0).train(same, [np.ones(252)])
+    waves = FourierFeatures(features=2, domain=box, intercept=10.0, gamma=3.0, pairs=20)
+    hard = MachinePlan(loss=Huber(threshold=1e-4), features=waves, penalty=2.4e-7, size=1, mu=1.0)
+    for count in (149, 400):
+        hard.train(rng.uniform(-1, 1, (count, 2)), [rng.uniform(-1, 1, count)])
+
+
 def test_a_tolerance_that_floats_cannot_reach_fails_like_any_other() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(FitFailed):

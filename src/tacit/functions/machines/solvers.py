@@ -15,7 +15,7 @@ __all__ = ["solve"]
 
 Floats = npt.NDArray[np.float64]
 
-NEWTON_STEPS = 200
+NEWTON_STEPS = 1000
 INTERIOR_STEPS = 120
 ROWS_AT_ONCE = 8192
 
@@ -60,7 +60,7 @@ def _newton(problem: Problem, tolerance: float, spacing: float) -> Floats | None
         hessian[np.diag_indices_from(hessian)] += 2 * penalty
         step = cho_solve(cho_factor(hessian), gradient)
         slope, size = float(gradient @ step), 1.0
-        while size > 1e-10:
+        while size > 2.0**-100:
             tried = weights - size * step
             reached = problem.value(tried)
             # Near the end floats cannot tell the values apart: then the full step is right.

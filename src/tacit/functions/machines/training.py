@@ -32,6 +32,8 @@ Floats = npt.NDArray[np.float64]
 
 SHARE_OF_THE_SOLVER = 0.01
 EXPECTED_NORM = 4.0
+CROWD = 2.0**20
+"""The grid is fine enough for so many times `size` rows: rounding must not fail where `size` is too small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +141,10 @@ class MachinePlan:
         assert self.tolerance is not None
         root = math.sqrt(self.features.dimension)
         if isinstance(self.loss, SmoothLoss):
-            steep = self.loss.curvature * self.features.radius**2 + 2 * self.penalty
+            steep = CROWD * self.loss.curvature * self.features.radius**2 + 2 * self.penalty
             fine = math.sqrt(self.tolerance * self.penalty) / (4 * root * steep)
         else:
-            fine = self.tolerance / (8 * root * self.features.radius)
+            fine = self.tolerance / (8 * CROWD * root * self.features.radius)
         fine = min(fine, float(self.noise_std) / 2**12)
         return Fraction(2) ** max(math.floor(math.log2(fine)), -900)
 
