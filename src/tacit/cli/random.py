@@ -18,7 +18,7 @@ __all__ = ["random"]
 random = typer.Typer(
     name="random",
     cls=PlainGroup,
-    help="Random differential privacy: weaker than DP, for most data only.",
+    help="Random differential privacy: weaker than DP.",
     no_args_is_help=True,
 )
 
@@ -31,7 +31,7 @@ _JSON = typer.Option(False, "--json", help="Print one JSON object instead of sen
 
 @random.callback()
 def _root() -> None:
-    """Random differential privacy: weaker than DP, for most data only."""
+    """Random differential privacy: weaker than DP."""
 
 
 @random.command(name="proportion", cls=PlainCommand)
