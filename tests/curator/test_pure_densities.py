@@ -147,6 +147,32 @@ def test_every_currency_buys_the_pure_epsilon_that_it_has_room_for(
             assert held.spent.parameters.get("delta", 0) == 0
 
 
+@pytest.mark.parametrize("mu", [0.001, 0.3, 0.7, 1.0, 6.0])
+def test_a_price_of_mu_is_paid_from_a_budget_of_the_same_mu(mu: float) -> None:
+    """The mu that is charged is read back from the epsilon, rounded up, and is not above the price."""
+    with curator(budget=tacit.GaussianDP(mu=mu)) as held:
+        release = held.release(tacit.density("x", size=300, guarantee="pure", order=2), mu=mu)
+        charged = release.certificate["plan"]["charge"]["bound"]["mu"]
+        assert mu * (1 - 1e-11) < charged <= mu
+
+
+def test_columns_of_very_many_values_have_as_many_keys_as_doubles_can_tell_apart() -> None:
+    """2^39 values and 300 waves: a coarser grid of keys; 2^50 values: a refusal that says what to do."""
+    for values, order in ((2**39, 300), (2**42, 10)):
+        with curator(pd.DataFrame({"v": []}), schema={"v": tacit.integer(0, values)}) as held:
+            asked = tacit.density("v", size=300, guarantee="pure", order=order)
+            (key,) = held.preview(asked, epsilon=1).releases[0].treatment.fit.keys
+            assert 16 * order <= key.count
+            assert key.count * key.levels < 2**52
+    with curator(pd.DataFrame({"v": []}), schema={"v": tacit.integer(0, 2**50)}) as held:
+        with pytest.raises(InvalidParameter, match=r"columns must have fewer values .* 'v'"):
+            held.preview(tacit.density("v", size=300, guarantee="pure"), epsilon=1)
+        with pytest.raises(
+            InvalidParameter, match=r"bandwidth must lie between 2.-20 and 4 sides of the box"
+        ):
+            held.preview(tacit.density("v", size=300, guarantee="pure", bandwidth=1e-9), epsilon=1)
+
+
 def _ball_moments(count: int) -> float:
     """E c_1^2 over the body of three frequencies (real and imaginary parts alike), by rejection."""
     rng = np.random.default_rng(3)

@@ -25,9 +25,11 @@ from tacit.guarantees import (
     Approximate,
     Bound,
     Concentrated,
+    GaussianDP,
     Neighbours,
     Pure,
     compose,
+    convert,
     gaussian_budget,
 )
 from tacit.mechanisms import L1, Laplace, RoundedGaussian
@@ -391,4 +393,8 @@ def _epsilon_of_mu(mu_squared: Fraction) -> Fraction:
         phi = (1 + (half / ball(2).sqrt()).erf()) / 2
         return (phi / (1 - phi)).log()
 
-    return Fraction(lower(formula))
+    # What is charged is read back from it, rounded up: that keeps to the price too.
+    found, most, room = lower(formula), lower(lambda: ball(mu_squared).sqrt()), 2.0**-50
+    while convert(Pure(epsilon=found), GaussianDP).mu > most:
+        found, room = found * (1 - room), 2 * room
+    return Fraction(found)

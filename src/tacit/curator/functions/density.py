@@ -34,6 +34,8 @@ Floats = npt.NDArray[np.float64]
 MOST_COLUMNS = 3
 MOST_KEYS = {1: 1 << 16, 2: 1 << 10, 3: 1 << 7}
 """So many keys a column has at most where rows are counted, for this many columns."""
+KEYS_A_WAVE = 16
+"""So many keys a column has at least for each frequency, or one for each of its values."""
 MARGIN = 0.0625
 """Of the circle on each side of the box, so that bumps do not go round it."""
 GUARANTEES = ("gaussian", "pure")
@@ -103,6 +105,8 @@ class PureDensity(Density):
             share = fourier_bandwidth(size=self.size, dimension=len(sides))
             width = tuple(float(f"{share * side:.3g}") for side in sides)
         if order is None:
+            # The bandwidth is judged first, in the words of whoever gave it.
+            FourierKDE(domain=box, bandwidth=width, order=1, margin=MARGIN)
             each = width if isinstance(width, tuple) else (width,) * len(sides)
             order = max(
                 fourier_order(bandwidth=h * (1 - 2 * MARGIN) / side)
@@ -118,7 +122,17 @@ class PureDensity(Density):
         keys = []
         for name, column, cells in zip(inputs.names, inputs.columns, family.cells, strict=True):
             assert isinstance(column, Measured)
-            keys.append(Cut(column=name, values=column, count=min(column.width + 1, cells, most)))
+            levels = column.width + 1
+            count = min(levels, cells, most)
+            if count < levels:
+                # So many keys are told apart exactly in doubles.
+                count = min(count, ((1 << 52) - 1) // levels)
+            if count < min(levels, most, KEYS_A_WAVE * family.order):
+                raise InvalidParameter(
+                    parameter="columns", value=name, must="have fewer values for a pure density of this order",
+                    hint="a coarser spacing or nearer bounds; a lower order",
+                )  # fmt: skip
+            keys.append(Cut(column=name, values=column, count=count))
         counted = Aggregation(axes=tuple(keys), aggregates=(CountRows(where=self.where),), groups=())
         return Question(
             statistic=self, schema=schema, unit=unit, axes=inputs.axes(self.points), requests=(counted,), parts=(),
