@@ -35,7 +35,7 @@ def test_many_boxes_of_which_some_are_wide(widths: tuple[float, ...]) -> None:
 def test_sums_of_coarse_laplace_noise_on_bins(epsilon: int, miss: Fraction) -> None:
     """Discrete Laplace noise of scale 1 / epsilon, added up exactly for 1, 2, 8 and 16 bins."""
     question = tacit.ranges("x", 16).on(Schema({"x": tacit.integer(0, 15)}), tacit.rows())
-    made = choose(question, price(epsilon=epsilon)).mechanism
+    made = choose(question, price(epsilon=epsilon)).noise[0].mechanism
     if hasattr(made.noise, "branching"):
         pytest.skip("a tree is better here")
     one = np.exp(-epsilon * np.abs(np.arange(-80, 81.0))) * np.tanh(epsilon / 2)
@@ -52,7 +52,11 @@ def test_sums_of_coarse_laplace_noise_on_bins(epsilon: int, miss: Fraction) -> N
 def test_one_wide_level_of_a_tree(miss: Fraction) -> None:
     """The root is far noisier than the rest. Pr[X > h] by inversion along a line through the saddle point."""
     schema = Schema({"x": tacit.integer(0, 63, missing=0)})
-    made = choose(tacit.ranges("x", 64).on(schema, tacit.rows()), price(epsilon=Fraction(1, 10))).mechanism
+    made = (
+        choose(tacit.ranges("x", 64).on(schema, tacit.rows()), price(epsilon=Fraction(1, 10)))
+        .noise[0]
+        .mechanism
+    )
     tree, halves = made.noise, made.error_quantiles(1 - miss)[0]
     for first, last in ((24, 63), (0, 62), (5, 40), (7, 7)):
         if [first, last] not in made.ranges.tolist():
