@@ -1,0 +1,20 @@
+"""When may an exact answer be published? Groce 2014, ch. 6: sums, means and counts hidden by the other rows.
+
+"Noiseless" is meant as in the thesis: privacy for a class of priors over the data, with a simulator that sees the
+other rows; another definition of that name, which is not about probabilities, is not meant.
+"""
+
+from tacit.coupled.noiseless.answer import ExactAnswer
+from tacit.coupled.noiseless.laws import RowLaw, bernoulli, laplace, normal, table, uniform
+from tacit.coupled.noiseless.reading import row_law
+
+__all__ = [
+    "ExactAnswer",
+    "RowLaw",
+    "bernoulli",
+    "laplace",
+    "normal",
+    "row_law",
+    "table",
+    "uniform",
+]

@@ -1,0 +1,128 @@
+"""What is known about an exact answer: how much it tells, given what, by which theorem; never less than all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.checks import non_negative, probability, text, whole
+from tacit.guarantees.arguments import listed
+from tacit.guarantees.bounds import Approximate, Bound, Pure
+from tacit.guarantees.conditions import Priors
+from tacit.guarantees.guarantee import Guarantee
+from tacit.guarantees.units import Coupled
+
+__all__ = ["ExactAnswer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactAnswer:
+    """An exact answer is (epsilon, delta)-private in the sense of Groce 2014, Def. 5.3, under `assumptions` only.
+
+    `epsilon` is against the named simulator, which sees all rows but the protected one; `epsilon_pair` is between two
+    values of that row (at most twice as large in this sense, and None where it is not computed or not finite). Both
+    are upper ends. `threshold` is for truncated histograms. `details` holds further numbers for the machine format.
+    """
+
+    statistic: str
+    epsilon: float
+    epsilon_pair: float | None
+    delta: float
+    assumptions: tuple[str, ...]
+    theorem: str
+    simulator: str
+    rows: int
+    unknown_rows: int
+    family: str
+    threshold: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        for name in ("statistic", "theorem", "simulator", "family"):
+            object.__setattr__(self, name, text(name, getattr(self, name), empty=False))
+        object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
+        if self.epsilon_pair is not None:
+            object.__setattr__(self, "epsilon_pair", non_negative("epsilon_pair", self.epsilon_pair))
+        object.__setattr__(self, "delta", probability("delta", self.delta, below_one=True))
+        said = tuple(text("assumptions", a, empty=False) for a in listed("assumptions", self.assumptions))
+        if not said:
+            raise InvalidParameter(
+                parameter="assumptions", value="none", must="be named: without one no exact answer is private"
+            )
+        object.__setattr__(self, "assumptions", said)
+        object.__setattr__(self, "rows", whole("rows", self.rows))
+        object.__setattr__(self, "unknown_rows", whole("unknown_rows", self.unknown_rows))
+        if self.unknown_rows > self.rows:
+            raise InvalidParameter(
+                parameter="unknown_rows", value=self.unknown_rows, must=f"be at most the {self.rows} rows"
+            )
+        if self.threshold is not None:
+            object.__setattr__(self, "threshold", whole("threshold", self.threshold, least=0))
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+
+    @property
+    def bound(self) -> Bound:
+        """(epsilon, delta)."""
+        if self.delta == 0:
+            return Pure(epsilon=self.epsilon)
+        return Approximate(epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Bound, unit and condition: nothing is dropped, and it is not differential privacy."""
+        return Guarantee(
+            bound=self.bound,
+            unit=Coupled(priv="any one row", alt="all other rows", family=self.rows),
+            condition=Priors(family=self.family, unknown_rows=self.unknown_rows),
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The condition first, then what is promised under it."""
+        return (
+            f"This is private provided that {'; and '.join(self.assumptions)}. Then the exact {self.statistic} tells "
+            f"about any one row at most epsilon = {_above(self.epsilon)}, delta = {_above(self.delta)}, beyond what "
+            "the other rows tell. If the assumption is wrong, nothing is promised."
+        )
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """For JSON: all fields, the sentence, and the guarantee."""
+        return {
+            "statistic": self.statistic,
+            "epsilon": self.epsilon,
+            "epsilon_pair": self.epsilon_pair,
+            "delta": self.delta,
+            "threshold": self.threshold,
+            "assumptions": list(self.assumptions),
+            "theorem": self.theorem,
+            "simulator": self.simulator,
+            "n": self.rows,
+            "unknown_rows": self.unknown_rows,
+            "sentence": self.sentence,
+            "guarantee": str(self.guarantee),
+            **self.details,
+        }
+
+
+def _above(number: float) -> str:
+    """Three digits, rounded up: a sentence does not promise more than was computed."""
+    if number == 0 or not math.isfinite(number):
+        return f"{number:g}"
+    place = 10.0 ** (math.floor(math.log10(number)) - 2)
+    up = math.ceil(number / place * (1 - 1e-13)) * place
+    return f"{up:.3g}"
+
+
+def delta_out_of_reach(statistic: str, delta: float, smallest: float, *, hint: str = "") -> NoLaw:
+    """The refusal of a delta that no epsilon reaches, with the smallest one that some epsilon does."""
+    return NoLaw(
+        operation=f"an exact {statistic} with delta = {delta:g}",
+        reason=f"no epsilon reaches it under this assumption and with this simulator: the smallest delta possible is "
+        f"{_above(smallest)}",
+        hint=hint or "allow a larger delta, assume more unknown rows, or add noise",
+    )
