@@ -10,12 +10,13 @@ SEED   ?= 1
 ENGINE ?= duckdb
 REPORT ?=
 
-.PHONY: help demo test check mutants fuzz bench lock clean
+.PHONY: help demo test lint check mutants fuzz bench lock clean
 
 help:
 	@echo "make demo     set up, then run the main job once and name what it wrote"
 	@echo "make test     set up, then run every test"
-	@echo "make check    ruff, mypy --strict, contract tests"
+	@echo "make lint     ruff, mypy --strict"
+	@echo "make check    the same, and the contract tests"
 	@echo "make mutants  one-line breaches of the code, each of which a test must notice"
 	@echo "make fuzz     neighbours that must behave alike, for as long as SECONDS says (SEED, ENGINE, REPORT)"
 	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
@@ -44,10 +45,12 @@ demo: $(STAMP)
 test: $(STAMP) $(SPARK)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-check: $(STAMP)
+lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+check: lint
 	$(BIN)/python -m pytest tests/contracts
 
 mutants: $(STAMP) $(SPARK)

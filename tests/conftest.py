@@ -1,4 +1,7 @@
-"""Hypothesis runs the same examples every time: no test depends on luck."""
+"""Hypothesis runs the same examples every time: no test depends on luck. What was compiled is kept for the next."""
+
+import os
+import sys
 
 from hypothesis import HealthCheck, settings
 
@@ -10,3 +13,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("tacit")
+
+# Tests start many processes; where nothing compiled may be written, each would compile the whole library again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

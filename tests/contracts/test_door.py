@@ -50,7 +50,11 @@ OTHERS = {
 
 
 def called(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    # Most files have none of these words, and need not be parsed.
+    if not any(f".{word}(" in text for word in CALLS):
+        return
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CALLS:
             yield node.lineno, node.func.attr
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
+from fuzz.quick import sped_up
 from tacit.curator.plan import make_plan
 from tacit.curator.prices import price
 from tacit.curator.treatments import Noisy, Treatment, gaussian, laplace
@@ -79,9 +80,12 @@ def test_no_table_makes_a_paid_release_fail_or_look_otherwise(unit: str, delta: 
     plan = make_plan(asks, schema=SCHEMA, unit=UNITS[unit], budget=BUDGET)
     seen = {}
     for name, data in TABLES.items():
-        with tacit.Curator(
-            data, protect=UNITS[unit], schema=SCHEMA, budget=BUDGET, source=SeededSource(seed=4)
-        ) as held:
+        with (
+            sped_up(),
+            tacit.Curator(
+                data, protect=UNITS[unit], schema=SCHEMA, budget=BUDGET, source=SeededSource(seed=4)
+            ) as held,
+        ):
             answers = held.release(plan)
             for one in answers:
                 assert str(one)

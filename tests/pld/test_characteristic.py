@@ -60,45 +60,74 @@ def test_nodes_give_the_transforms_of_sampled_laplace() -> None:
         assert found == pytest.approx(complex(direct), abs=1e-10)
 
 
-def _noise() -> tuple[np.random.Generator, int]:
-    return np.random.default_rng(4), 260
+MANY = 260
+"""More than are taken in one array."""
 
 
-def _sampled_gaussians() -> list[Pair]:
-    draw, number = _noise()
+def _sampled_gaussians(number: int = MANY) -> list[Pair]:
+    draw = np.random.default_rng(4)
     rows = zip(draw.uniform(1.5, 5, number), draw.uniform(5e-3, 0.05, number), strict=True)
     return [PoissonSampledPair(pair=GaussianPair(mu=1 / float(m)), rate=float(q)) for m, q in rows]
 
 
-def _sampled_laplaces() -> list[Pair]:
-    draw, number = _noise()
+def _sampled_laplaces(number: int = MANY) -> list[Pair]:
+    draw = np.random.default_rng(4)
     rows = zip(draw.uniform(0.1, 1, number), draw.uniform(1e-3, 0.05, number), strict=True)
     return [PoissonSampledPair(pair=LaplacePair(epsilon=float(e)), rate=float(q)) for e, q in rows]
 
 
-def _discrete_gaussians() -> list[Pair]:
-    draw, number = _noise()
+def _discrete_gaussians(number: int = MANY) -> list[Pair]:
+    draw = np.random.default_rng(4)
     return [DiscreteGaussianPair(noise_std=float(s)) for s in draw.uniform(20, 60, number)]
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("made", [_sampled_gaussians, _sampled_laplaces, _discrete_gaussians])
-def test_the_transform_agrees_with_the_grid(made: Callable[[], list[Pair]], swapped: bool) -> None:
-    pairs = made()
-    if swapped and pairs[0].swapped() == pairs[0]:
-        pytest.skip("both directions are the same")
-    chosen = [(p.swapped() if swapped else p, 20 + i % 2) for i, p in enumerate(pairs)]
+Made = Callable[[int], list[Pair]]
+KINDS = [
+    pytest.param(_sampled_gaussians, False, id="sampled Gaussian"),
+    pytest.param(_sampled_gaussians, True, id="sampled Gaussian, swapped"),
+    pytest.param(_sampled_laplaces, False, id="sampled Laplace"),
+    pytest.param(_sampled_laplaces, True, id="sampled Laplace, swapped"),
+    pytest.param(_discrete_gaussians, False, id="discrete Gaussian"),  # in both directions the same
+]
+
+
+def _both(pairs: list[Pair], swapped: bool, times: int) -> tuple[Engine, Engine]:
+    """The transform, and the grid alone."""
+    chosen = [(p.swapped() if swapped else p, times + i % 2) for i, p in enumerate(pairs)]
     product = Product(pairs=chosen)
     transform, grid = Engine(list(product.pairs)), Engine(list(product.pairs))
     grid._characteristic = None
+    return transform, grid
+
+
+@pytest.mark.parametrize(("made", "swapped"), KINDS)
+def test_the_transform_agrees_with_the_grid(made: Made, swapped: bool) -> None:
+    transform, grid = _both(made(MANY), swapped, 20)
     found, known = transform.epsilon(1e-6, 4e-4), grid.epsilon(1e-6, 4e-3)
     assert transform._characteristic is not None, "the transform gave up"
     assert found.width <= 4e-4
     assert found.low <= known.high
     assert known.low <= found.high
-    at, other = transform.delta(found.high, 1e-3), grid.delta(found.high, 1e-2)
+    assert transform.delta(found.high, 1e-3).low <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("made", "number", "swapped"),
+    [
+        (_sampled_gaussians, 12, False),
+        (_sampled_gaussians, 12, True),
+        (_sampled_laplaces, MANY, False),
+        (_discrete_gaussians, 12, False),
+    ],
+)
+def test_deltas_of_the_transform_agree_with_the_grid(made: Made, number: int, swapped: bool) -> None:
+    transform, grid = _both(made(number), swapped, 20)
+    epsilon = transform.epsilon(1e-6, 4e-4).high
+    at, other = transform.delta(epsilon, 1e-3), grid.delta(epsilon, 1e-2)
+    assert transform._characteristic is not None, "the transform gave up"
     assert max(at.low, other.low) <= min(at.high, other.high)
     assert at.low <= 1e-6
+    assert other.high < 2e-6
 
 
 def test_transforms_of_exchanged_records_agree_with_the_grid() -> None:

@@ -105,6 +105,8 @@ def certify(
 def json_text(certificate: dict[str, Any]) -> str:
     """A certificate as text for people and programs: what steers a terminal is written as JSON's own escapes."""
     text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False)
+    if text.replace("\n", "").isprintable():
+        return text
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
