@@ -34,7 +34,7 @@ COMMON = {"collect", "insert", "persist", "register", "to_csv"}
 # Where rows are read: each of these is called by the door and by nobody else.
 BEHIND = {
     "sources/bounding.py", "sources/engines.py", "sources/opening/careful.py", "sources/opening/duck.py",
-    "sources/opening/frames.py", "sources/opening/lines.py", "sources/opening/parquet.py",
+    "sources/microdata.py", "sources/opening/frames.py", "sources/opening/lines.py", "sources/opening/parquet.py",
     "sources/opening/textfiles.py", "sources/query.py", "sources/selection.py", "sources/spark.py",
 }  # fmt: skip
 # What looks like it and touches no row: the ledger's own database, what was released, and tables that were made up.

@@ -6,6 +6,7 @@ import typer
 
 import tacit
 from tacit.cli.account import account, calibrate
+from tacit.cli.check import check
 from tacit.cli.coupled import coupled
 from tacit.cli.demo import demo
 from tacit.cli.explain import explain
@@ -45,6 +46,7 @@ def root(
 
 app.command(name="account")(account)
 app.command(name="calibrate")(calibrate)
+app.command(name="check")(check)
 app.add_typer(coupled, name="coupled")
 app.command(name="demo")(demo)
 app.command(name="explain")(explain)

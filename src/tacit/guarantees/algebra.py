@@ -89,6 +89,10 @@ def _compose(
         if assume is not None:
             raise InvalidParameter(parameter="assume", value=assume, must="go with guarantees under Priors")
         return compose_bounds(parts, law=law, slack=slack)[0]
+    for part, _ in parts:
+        # What is no guarantee and knows why it has no law (a property of a table) says so itself.
+        if callable(refuse := getattr(part, "no_law", None)):
+            refuse()
     if not all(isinstance(p, Guarantee) for p, _ in parts):
         raise InvalidParameter(
             parameter="parts",

@@ -148,6 +148,10 @@ class Engine:
         """The rows, computed once and held by the engine; and a call that lets them go, where one is needed."""
         return relation.cache(), None
 
+    def hold(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
+        """The same for a table that is let go with its connection, however long somebody refers to it."""
+        return self.keep(relation)
+
 
 MACROS = {
     "__tacit_bytewise": 'CAST(x AS VARCHAR) COLLATE "binary"',
@@ -217,6 +221,13 @@ class DuckDB(Engine):
             return iter(backend.con.execute(text).to_arrow_reader(BATCH))
 
         return start
+
+    def hold(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
+        backend = relation.get_backend()
+        backend._run_pre_execute_hooks(relation)
+        name = f"__tacit_{secrets.token_hex(8)}"
+        backend.con.execute(f"CREATE TEMP TABLE {name} AS {backend.compile(relation)}")
+        return backend.table(name), lambda: backend.con.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 class Spark(Engine):

@@ -204,7 +204,7 @@ def open_table(
     columns = tuple(dict.fromkeys([*schema, *([whose.column] if whose else [])]))
     spark.memory_in_mib(memory)  # a size, or an error that says so
     wish = Wish(columns=columns, memory=memory, spark=engine == "spark", schema=schema)
-    opened = _opened(data, wish, engine)
+    opened = opened_data(data, wish, engine)
     try:
         return door.metadata(
             lambda: Table(opened, schema=schema, unit=unit, portable=portable),
@@ -216,7 +216,8 @@ def open_table(
         raise
 
 
-def _opened(data: Any, wish: Wish, engine: str | None) -> Opened:
+def opened_data(data: Any, wish: Wish, engine: str | None) -> Opened:
+    """The table behind whatever was handed over; no row is read."""
     if isinstance(data, str | os.PathLike) and not isinstance(data, Files):
         data = Files(path=os.fspath(data))
     if isinstance(data, Files):

@@ -1,0 +1,272 @@
+"""A table that is about to be published, looked at: what it is, who is alone in it, and what is wrong with it.
+
+For the custodian's eyes: every number is exact, none of it may be published with the table, and none is a guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.anonymity import closeness, likeness, measures
+from tacit.anonymity.classes import Classes, check_roles
+from tacit.anonymity.hierarchies import Hierarchy
+from tacit.anonymity.identifiers import Finding, direct_identifiers, find_identifiers
+from tacit.anonymity.properties import Property
+from tacit.anonymity.risk import Risk, journalist, prosecutor
+from tacit.anonymity.uniques import Uniques, population_uniques
+from tacit.exact.checks import positive, whole
+from tacit.sources.microdata import Microdata, open_microdata
+
+__all__ = ["Checked", "SensitiveChecked", "check_table"]
+
+SILENT = "nothing about what is learned by other knowledge, or by a second table about the same people"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensitiveChecked:
+    """What the classes tell about one sensitive column. homogeneous: rows in classes that have a single value."""
+
+    column: str
+    distance: str
+    properties: tuple[Property, ...]
+    homogeneous: int
+
+    def __getitem__(self, name: str) -> Any:
+        return next(p.value for p in self.properties if p.name == name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was found: not for publication."""
+
+    source: str
+    quasi: tuple[str, ...]
+    rows: int
+    classes: int
+    threshold: int
+    properties: tuple[Property, ...]
+    sizes: Mapping[int, int]
+    prosecutor: Risk
+    journalist: Risk | None
+    uniques: tuple[Uniques, ...]
+    identifiers: tuple[Finding, ...]
+    sensitive: tuple[SensitiveChecked, ...]
+
+    @property
+    def k(self) -> int:
+        """The size of the smallest class."""
+        return min(self.sizes)
+
+    @property
+    def sample_uniques(self) -> int:
+        """Rows that are alone in their class."""
+        return self.sizes.get(1, 0)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the table, in sentences; the last one is always true."""
+        return tuple(_problems(self))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Plain data."""
+        return _record(self)
+
+
+def check_table(
+    data: Any,
+    *,
+    quasi: Sequence[str],
+    sensitive: str | Sequence[str] = (),
+    k: int = 5,
+    c: float = 3.0,
+    population: Any = None,
+    people: int | None = None,
+    distance: str | None = None,
+    order: Sequence[Any] | None = None,
+    hierarchy: Hierarchy | None = None,
+    engine: str | None = None,
+) -> Checked:
+    """Every measure of a table, computed in its engine.
+
+    quasi: the columns that somebody may know of a person. sensitive: what must not be learned. k: classes below it are
+    counted as at risk. c: of recursive (c, l)-diversity. population: a table that contains this one, for k-map, the
+    journalist and presence. people: how many people the table is a random sample of, for estimated population uniques.
+    distance: of t-closeness, "equal", "ordered" or "hierarchical"; ordered where the values are numbers.
+    """
+    micro = open_microdata(data, engine=engine)
+    known: Microdata | None = None
+    try:
+        names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+        check_roles(micro.columns, quasi, source=micro.source)
+        for name in names:
+            check_roles(micro.columns, quasi, name, source=micro.source)
+        k, c = whole("k", k), positive("c", c)
+        classes = Classes(micro, quasi)
+        properties = [_property("k-anonymity", measures.k_anonymity(classes))]
+        asked = None
+        if population is not None:
+            known = open_microdata(population, engine=engine)
+            everybody = Classes(known, quasi)
+            properties.append(_property("k-map", measures.k_map(classes, everybody)))
+            asked = journalist(classes, everybody, k=k)
+            low, high = likeness.presence(classes, everybody)
+            properties += [_property("delta-presence", (low, high))]
+            people = everybody.rows if people is None else people
+        uniques: tuple[Uniques, ...] = ()
+        if people is not None:
+            uniques = tuple(
+                population_uniques(classes.histogram, people=people, estimator=e)
+                for e in ("pitman", "zayatz")
+            )
+        learned = tuple(
+            _learned(Classes(micro, quasi, name), c, distance, order, hierarchy) for name in names
+        )
+        return Checked(
+            source=micro.source, quasi=classes.quasi, rows=classes.rows, threshold=k,
+            classes=sum(classes.histogram.values()), properties=tuple(properties), sizes=classes.histogram,
+            prosecutor=prosecutor(classes, k=k), journalist=asked, uniques=uniques,
+            identifiers=find_identifiers(micro), sensitive=learned,
+        )  # fmt: skip
+    finally:
+        if micro is not data:
+            micro.close()
+        if known is not None and known is not population:
+            known.close()
+
+
+def _learned(
+    classes: Classes, c: float, distance: str | None, order: Sequence[Any] | None, hierarchy: Hierarchy | None
+) -> SensitiveChecked:
+    if distance is None:
+        ordered = order is not None or closeness.is_ordered(classes)
+        distance = "hierarchical" if hierarchy is not None else "ordered" if ordered else "equal"
+    cells = classes.cells
+    single = cells.group_by(*classes.keys).aggregate(values=cells.count(), size=cells["n"].sum())
+    alone = single.filter(single["values"] == 1)
+    homogeneous = classes.micro.one(alone.aggregate(rows=alone["size"].sum()))["rows"]
+    properties = (
+        _property("alpha", measures.alpha(classes)),
+        _property("distinct l-diversity", measures.diversity(classes)),
+        _property("entropy l-diversity", measures.entropy_diversity(classes)),
+        _property("recursive (c, l)-diversity", measures.recursive_diversity(classes, c=c), c=c),
+        _property(
+            "t-closeness", closeness.closeness(classes, distance=distance, order=order, hierarchy=hierarchy)
+        ),
+        _property("basic beta-likeness", likeness.basic_likeness(classes)),
+        _property("enhanced beta-likeness", likeness.enhanced_likeness(classes)),
+        _property("delta-disclosure", likeness.disclosure(classes)),
+        _property("delta-disclosure, present values", likeness.disclosure(classes, absent=False)),
+    )
+    return SensitiveChecked(
+        column=classes.sensitive or "",
+        distance=distance,
+        properties=properties,
+        homogeneous=int(homogeneous or 0),
+    )
+
+
+SAYS = {
+    "k-anonymity": ("larger", "every row agrees in the quasi-identifiers with at least k - 1 others"),
+    "k-map": ("larger", "every row agrees in them with at least k people of the population"),
+    "delta-presence": ("closer together", "the chance that one of the population is in the table lies between the two"),
+    "alpha": ("smaller", "no value has a larger share in any class"),
+    "distinct l-diversity": ("larger", "every class has at least l different values"),
+    "entropy l-diversity": ("larger", "the entropy of the values of every class is at least ln l"),
+    "recursive (c, l)-diversity": ("larger", "in every class r_1 < {c:g} (r_l + ... + r_m), r falling frequencies"),
+    "t-closeness": ("smaller", "no class lies further from the table, in earth mover's distance"),
+    "basic beta-likeness": ("smaller", "no value is more than 1 + beta times as frequent as in the table"),
+    "enhanced beta-likeness": ("smaller", "as basic, and rare values at most 1 - ln q times as frequent"),
+    "delta-disclosure": ("smaller", "no frequency in a class is off the table's by more than a factor of e^delta"),
+    "delta-disclosure, present values": ("smaller", "as above, for values that the class has; not the definition"),
+}  # fmt: skip
+
+
+def _property(name: str, value: Any, **words: Any) -> Property:
+    better, says = SAYS[name]
+    return Property(name=name, value=value, better=better, says=says.format(**words), silent=SILENT)
+
+
+def _problems(checked: Checked) -> list[str]:
+    found = []
+    direct = direct_identifiers(checked.identifiers)
+    if direct:
+        found.append(f"Columns that may point to one person by themselves: {', '.join(direct)}.")
+    if checked.sample_uniques:
+        share = checked.sample_uniques / checked.rows
+        found.append(
+            f"Rows that are alone with their quasi-identifiers: {checked.sample_uniques:,} ({share:.1%})."
+        )
+    if checked.prosecutor.at_risk:
+        found.append(
+            f"{checked.prosecutor.at_risk:.1%} of the rows share theirs with fewer than {checked.threshold}."
+        )
+    for one in checked.sensitive:
+        if one.homogeneous:
+            found.append(
+                f"Rows in classes with a single value of {one.column}: {one.homogeneous:,}. Who is known to be"
+                " in such a class is known to have its value."
+            )
+        if math.isinf(one["delta-disclosure"]):
+            found.append(
+                f"Some class lacks a value of {one.column}: that somebody does not have it is learned."
+            )
+    found.append(
+        "Whatever the numbers, they hold for this table alone and for these quasi-identifiers: other knowledge, or a"
+        " second table about the same people, can undo them."
+    )
+    return found
+
+
+def _record(checked: Checked) -> dict[str, Any]:
+    def told(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return [told(v) for v in value]
+        return None if isinstance(value, float) and math.isinf(value) else value
+
+    def listed(properties: Sequence[Property]) -> dict[str, Any]:
+        return {p.name: told(p.value) for p in properties}
+
+    def risk(one: Risk | None) -> dict[str, Any] | None:
+        if one is None:
+            return None
+        return {
+            "highest": one.highest,
+            "average": one.average,
+            "at_risk": one.at_risk,
+            "threshold": one.threshold,
+        }
+
+    return {
+        "for_publication": False,
+        "source": checked.source,
+        "rows": checked.rows,
+        "quasi": list(checked.quasi),
+        "classes": checked.classes,
+        "properties": listed(checked.properties),
+        "sensitive": {
+            s.column: {"distance": s.distance, "homogeneous_rows": s.homogeneous, **listed(s.properties)}
+            for s in checked.sensitive
+        },
+        "risk": {
+            "prosecutor": risk(checked.prosecutor),
+            "journalist": risk(checked.journalist),
+            "marketer": (checked.journalist or checked.prosecutor).average,
+        },
+        "uniques": {
+            "sample": checked.sample_uniques,
+            "population": {
+                u.estimator: {"people": u.people, "uniques": u.population, "share": u.share, "right": u.right}
+                for u in checked.uniques
+            },
+        },
+        "sizes": {str(size): many for size, many in checked.sizes.items()},
+        "identifiers": [
+            {"column": f.column, "kind": f.kind, "by": f.by, "icpsr": f.icpsr, "element": f.element}
+            for f in checked.identifiers
+        ],
+        "problems": list(checked.problems),
+    }

@@ -1,0 +1,109 @@
+"""`tacit check`: what a table that is about to be published exposes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tacit.cli.output import print_json, write_whole
+from tacit.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from tacit.anonymity import Checked
+
+__all__ = ["check", "names_of"]
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Names separated by commas; a comma inside a name is doubled."""
+    marked = text.replace(",,", "\0")
+    return tuple(part.strip().replace("\0", ",") for part in marked.split(",") if part.strip())
+
+
+def check(
+    table: Path = typer.Argument(..., help="The table: a Parquet or CSV file."),
+    quasi: str = typer.Option(
+        ..., "--quasi", help="Columns that somebody may know of a person, with commas."
+    ),
+    sensitive: str = typer.Option("", "--sensitive", help="Columns that must not be learned, with commas."),
+    k: int = typer.Option(5, "--k", help="Classes below this size count as at risk."),
+    population: Path | None = typer.Option(
+        None, "--population", help="A table that contains this one: for k-map, the journalist and presence."
+    ),
+    people: int = typer.Option(
+        0, "--people", help="How many people the table is a random sample of: for population uniques."
+    ),
+    distance: str = typer.Option(
+        "", "--distance", help="Of t-closeness: equal or ordered; ordered for numbers, else equal."
+    ),
+    hierarchy: Path | None = typer.Option(
+        None, "--hierarchy", help="A hierarchy of the sensitive values (CSV): the distance is hierarchical."
+    ),
+    engine: str = typer.Option("duckdb", "--engine", help="Where the table is read: duckdb or spark."),
+    out: Path | None = typer.Option(None, "--out", help="Write a page (HTML), marked not for publication."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+) -> None:
+    """What a table exposes: classes, diversity, closeness, uniques, identifiers.
+
+    For the custodian's eyes: the numbers are exact and not for publication. They are properties of this one table and
+    no guarantees.
+    """
+    from tacit.anonymity import check_table, read_hierarchy
+
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise InvalidParameter(parameter="--out", value=str(out), must="end in .html")
+    checked = check_table(
+        table,
+        quasi=names_of(quasi),
+        sensitive=names_of(sensitive),
+        k=k,
+        population=population,
+        people=people or None,
+        distance=distance or None,
+        hierarchy=read_hierarchy(hierarchy) if hierarchy is not None else None,
+        engine=engine,
+    )
+    if out is not None:
+        from tacit.report.anonymity import write_check
+
+        write_whole(out, lambda path: write_check(checked, path))
+    if json:
+        print_json({**checked.record, "out": str(out) if out is not None else None})
+        return
+    say(checked)
+    if out is not None:
+        print(f"Written, and not for publication: {out}")
+
+
+def say(checked: Checked) -> None:
+    """The findings in lines for a terminal."""
+    from tacit.report.anonymity import shown
+
+    print(
+        f"{checked.source}: {checked.rows:,} rows in {checked.classes:,} classes by {', '.join(checked.quasi)}"
+    )
+    print("Exact numbers about people, not for publication; properties of this table, no guarantees.")
+    for one in checked.properties:
+        print(f"  {one.name:<34}{shown(one.value)}")
+    risk = checked.prosecutor
+    print(f"  {'prosecutor, highest chance':<34}{shown(risk.highest)}")
+    if checked.journalist is not None:
+        print(f"  {'journalist, highest chance':<34}{shown(checked.journalist.highest)}")
+    print(f"  {'marketer, share of right links':<34}{shown((checked.journalist or risk).average)}")
+    print(f"  {'unique rows':<34}{checked.sample_uniques:,}")
+    for unique in checked.uniques:
+        words = f"population uniques ({unique.estimator})"
+        print(f"  {words:<34}{shown(unique.population)} of {unique.people:,}")
+    for learned in checked.sensitive:
+        print(f"{learned.column} (distance of t-closeness: {learned.distance})")
+        for one in learned.properties:
+            print(f"  {one.name:<34}{shown(one.value)}")
+    if checked.identifiers:
+        print("Columns that look like identifiers:")
+        for finding in checked.identifiers:
+            print(f"  {finding.describe()}")
+    print("What is wrong with it:")
+    for problem in checked.problems:
+        print(f"  - {problem}")

@@ -1,0 +1,194 @@
+"""A table as it is, for its custodian's eyes: every column, nothing declared, nothing protected.
+
+What is computed here is exact and has no guarantee. It serves rooms that measure or treat a table before anything is
+published (`tacit.anonymity`), never a release under differential privacy. Rows stay in the engine; what is asked comes
+back as Arrow, through the door.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tacit.errors import BadData, ReadFailed, UnknownName
+from tacit.sources import door, spark
+from tacit.sources.engines import engine_of
+from tacit.sources.opening import Opened, Wish
+from tacit.sources.opening.files import Files
+from tacit.sources.opening.lines import header
+from tacit.sources.schema import Schema
+from tacit.sources.selection import bytewise, check_columns
+from tacit.sources.tables import ENGINES, MEMORY, opened_data
+
+__all__ = ["Microdata", "open_microdata"]
+
+T = TypeVar("T")
+
+
+class _Undeclared(Schema):
+    """The schema of a table of which nothing is declared: text stays text."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self._columns = {}
+        self._text = ""
+
+
+class Microdata:
+    """A table in an engine, all of its columns: `relation` is an Ibis table, `ask` gives Arrow."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self.source = opened.source
+        self.dialect = engine_of(opened.relation)
+        self.engine = self.dialect.name
+        self.dialect.prepare(opened.relation)
+        self.relation = bytewise(opened.relation, self.dialect)
+        self.columns: tuple[str, ...] = tuple(self.relation.columns)
+        backend = opened.relation.get_backend()
+        self._lock = vars(backend).setdefault("_tacit_lock", threading.RLock())
+        self._loaded = opened.load is None
+        self._rescued = False
+        self._stack = contextlib.ExitStack()
+        if opened.close:
+            self._stack.callback(opened.close)
+        self._finalize = weakref.finalize(self, _close, self._stack)
+
+    def type_of(self, column: str) -> Any:
+        """The Ibis type of a column."""
+        return self.relation[column].type()
+
+    def number(self, column: str) -> Any:
+        """The column as a number: as it is, or as its text is read; null where it is none."""
+        value = self.relation[column]
+        kind = value.type()
+        if kind.is_string():
+            return self.dialect.real(value)
+        if kind.is_temporal():
+            return self.dialect.days(value.cast("date")).cast("float64")
+        return value.cast("float64")
+
+    def ask(self, query: Any) -> Any:
+        """What an Ibis query over `relation` gives, as an Arrow table."""
+
+        def run() -> Any:
+            import pyarrow as pa
+
+            batches = list(self.dialect.batches(query)())
+            return pa.Table.from_batches(batches) if batches else query.schema().to_pyarrow().empty_table()
+
+        return self.read(run)
+
+    def one(self, query: Any) -> dict[str, Any]:
+        """The only row of a query."""
+        row: dict[str, Any] = self.ask(query).to_pylist()[0]
+        return row
+
+    def keep(self, query: Any) -> Any:
+        """A query whose rows are computed once and held by the engine until the table is closed."""
+        kept, drop = self.read(lambda: self.dialect.hold(query))
+        if drop is not None:
+            self._stack.callback(drop)
+        return kept
+
+    def show(self, table: Any) -> Any:
+        """An Arrow table (a hierarchy, a list of values) as a table of the same engine."""
+        import ibis
+
+        return ibis.memtable(table)
+
+    def rows(self, columns: Sequence[str] | None = None) -> Any:
+        """The rows as an Arrow table in this process: treatments change them there."""
+        return self.ask(self.relation.select(*(columns or self.columns)))
+
+    def read(self, action: Callable[[], T]) -> T:
+        """What an action that asks the engine gives, through the door; once more where a reader stumbled."""
+        with self._lock:
+            if not self._loaded and self._opened.load is not None:
+                door.rows(self._opened.load, source=self.source)
+                self._loaded = True
+            with contextlib.suppress(ReadFailed):
+                return door.rows(action, source=self.source)
+            if self._opened.rescue is None or self._rescued:
+                raise ReadFailed(source=self.source)
+            door.rows(self._opened.rescue, source=self.source)
+            self._rescued = True
+            return door.rows(action, source=self.source)
+
+    def close(self) -> None:
+        """Lets go of what the engine holds."""
+        with self._lock:
+            self._finalize()
+
+    def __enter__(self) -> Microdata:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_microdata(data: Any, *, engine: str | None = None, memory: str = MEMORY) -> Microdata:
+    """The table behind a path, a frame or an Ibis expression, with all its columns. Reads no row."""
+    if isinstance(data, Microdata):
+        return data
+    if engine is not None and (not isinstance(engine, str) or engine not in ENGINES):
+        raise UnknownName(what="engine", name=str(engine), known=ENGINES)
+    spark.memory_in_mib(memory)
+    names = _names(data)
+    if not names:
+        raise BadData(source="the table", problem="has no columns", hint="give it a header")
+    wish = Wish(columns=names, memory=memory, spark=engine == "spark", schema=_Undeclared())
+    opened = opened_data(data, wish, engine)
+
+    def made() -> Microdata:
+        check_columns(list(names), opened.relation.columns, source=opened.source)
+        return Microdata(opened)
+
+    try:
+        return door.metadata(made, source=opened.source, problem="cannot be read", hint="check its columns")
+    except BaseException:
+        if opened.close:
+            opened.close()
+        raise
+
+
+def _names(data: Any) -> tuple[str, ...]:
+    """All columns of a table, from headers, footers and types."""
+    if isinstance(data, str | os.PathLike) and not isinstance(data, Files):
+        data = Files(path=os.fspath(data))
+    if isinstance(data, Files):
+        paths = data.found()
+        if data.is_parquet:
+            import pyarrow.parquet as pq
+
+            def names() -> list[str]:
+                with pq.ParquetFile(paths[0]) as file:
+                    return list(file.schema_arrow.names)
+
+            problem, hint = "is not a readable Parquet file", "is it another kind of file, or was it cut off?"
+        else:
+            mark = "\t" if paths[0].name.lower().endswith((".tsv", ".tsv.gz")) else ","
+
+            def names() -> list[str]:
+                return header(str(paths[0]), mark)
+
+            problem = "is not a readable CSV file: it has no header"
+            hint = "the first line names the columns, each once, in UTF-8"
+        found = door.metadata(names, source=data.path, problem=problem, hint=hint)
+        return tuple(dict.fromkeys([*found, *data.partitions]))
+    kind = type(data).__module__.partition(".")[0]
+    if kind == "polars" and hasattr(data, "collect_schema"):
+        return tuple(door.metadata(data.collect_schema, source="the polars table", problem="cannot be read"))
+    if kind == "pyarrow" and hasattr(data, "schema"):
+        return tuple(data.schema.names)
+    return tuple(n for n in getattr(data, "columns", ()) if isinstance(n, str))
+
+
+def _close(stack: contextlib.ExitStack) -> None:
+    with contextlib.suppress(Exception):
+        stack.close()
