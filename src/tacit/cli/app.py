@@ -5,12 +5,14 @@ from __future__ import annotations
 import typer
 
 import tacit
+import tacit.cli.noiseless_histogram
 from tacit.cli.account import account, calibrate
 from tacit.cli.check import check
 from tacit.cli.coupled import coupled
 from tacit.cli.demo import demo
 from tacit.cli.explain import explain
 from tacit.cli.ledger import ledger
+from tacit.cli.noiseless import noiseless
 from tacit.cli.optimal import optimal
 from tacit.cli.plain import PlainGroup
 from tacit.cli.plans import plan, release
@@ -52,6 +54,7 @@ app.command(name="demo")(demo)
 app.command(name="explain")(explain)
 app.add_typer(key, name="key")
 app.add_typer(ledger, name="ledger")
+app.add_typer(noiseless, name="noiseless")
 app.add_typer(optimal, name="optimal")
 app.command(name="plan")(plan)
 app.add_typer(random, name="random")

@@ -25,7 +25,8 @@ class ExactAnswer:
 
     `epsilon` is against the named simulator, which sees all rows but the protected one; `epsilon_pair` is between two
     values of that row (at most twice as large in this sense, and None where it is not computed or not finite). Both
-    are upper ends. `threshold` is for truncated histograms. `details` holds further numbers for the machine format.
+    are upper ends. `rows` is None where their number is itself random. `threshold` is for truncated histograms.
+    `details` holds further numbers for the machine format.
     """
 
     statistic: str
@@ -35,7 +36,7 @@ class ExactAnswer:
     assumptions: tuple[str, ...]
     theorem: str
     simulator: str
-    rows: int
+    rows: int | None
     unknown_rows: int
     family: str
     threshold: int | None = None
@@ -54,9 +55,10 @@ class ExactAnswer:
                 parameter="assumptions", value="none", must="be named: without one no exact answer is private"
             )
         object.__setattr__(self, "assumptions", said)
-        object.__setattr__(self, "rows", whole("rows", self.rows))
+        if self.rows is not None:
+            object.__setattr__(self, "rows", whole("rows", self.rows))
         object.__setattr__(self, "unknown_rows", whole("unknown_rows", self.unknown_rows))
-        if self.unknown_rows > self.rows:
+        if self.rows is not None and self.unknown_rows > self.rows:
             raise InvalidParameter(
                 parameter="unknown_rows", value=self.unknown_rows, must=f"be at most the {self.rows} rows"
             )

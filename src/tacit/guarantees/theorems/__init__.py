@@ -13,6 +13,7 @@ from tacit.guarantees.theorems import (
     risk,
     statistics,
     tables,
+    truncation,
 )
 from tacit.guarantees.theorems.register import THEOREMS, Standing, Theorem, register, theorem
 
@@ -34,4 +35,5 @@ __all__ = [
     "statistics",
     "tables",
     "theorem",
+    "truncation",
 ]

@@ -1,0 +1,83 @@
+"""`tacit noiseless histogram`: from which count on may the cells of a random sample be published exactly?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from tacit.cli.noiseless import noiseless
+from tacit.cli.output import print_json, write_picture
+from tacit.cli.plain import PlainCommand
+
+__all__ = ["histogram"]
+
+
+@noiseless.command(name="histogram", cls=PlainCommand)
+def histogram(
+    sampling: str = typer.Option(..., "--sampling", help="poisson, binomial or fixed."),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="The epsilon to keep."),
+    delta: float | None = typer.Option(None, "--delta", help="The delta to keep."),
+    threshold: int | None = typer.Option(
+        None, "--threshold", help="Smaller counts become 0; two of the three are given."
+    ),
+    rate: str | None = typer.Option(None, "--rate", help="For binomial: the largest sampling rate."),
+    known_rows: int = typer.Option(
+        0, "--known-rows", help="Sampled rows of one cell that somebody may know of."
+    ),
+    n: int | None = typer.Option(None, "--n", help="For fixed: the number of rows."),
+    size_epsilon: float | None = typer.Option(
+        None, "--size-epsilon", help="For fixed: the part of epsilon that hides how many rows were kept."
+    ),
+    plot: Path | None = typer.Option(
+        None, "--plot", help="Draw epsilon against delta and against known rows to this file."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+) -> None:
+    """From which count on may cells be exact?
+
+    Smaller counts are published as 0. For a random sample of which nobody knows who is in it.
+    """
+    from tacit.coupled.noiseless.histograms import truncated_histogram
+
+    found = truncated_histogram(
+        sampling=sampling,
+        epsilon=epsilon,
+        delta=delta,
+        threshold=threshold,
+        rate=rate,
+        known_rows=known_rows,
+        n=n,
+        size_epsilon=size_epsilon,
+    )
+    told = found.record
+    if plot is not None:
+        from tacit.report.thresholds import draw_threshold
+
+        write_picture(plot, lambda path: draw_threshold(found, path))
+        told["plot"] = str(plot)
+    if json:
+        print_json(told)
+        return
+    print(found.sentence)
+    print()
+    print(f"  publish counts of at least        {found.threshold}; smaller ones as 0")
+    print(f"  epsilon                           {found.epsilon:.6g}   (against {found.simulator})")
+    if found.epsilon_pair is not None:
+        print(f"  epsilon_pair                      {found.epsilon_pair:.6g}   (between two cells of a row)")
+    print(
+        f"  delta                             {found.delta:.6g}   (reached: {told['delta_at_threshold']:.4g})"
+    )
+    if sampling == "fixed":
+        print(f"  rows discarded at random          0 to {told['discards']}, about {told['discards'] // 2}")
+    if told.get("population"):
+        print(
+            f"  as DP of the population           counts of at least {told['population']['threshold']}, if you draw "
+            "the sample yourself, in secret"
+        )
+    print(
+        f"  crowd-blending                    ({found.threshold}, 0): every visible row has {found.threshold} alike"
+    )
+    print(f"  theorem                           {found.theorem}")
+    if plot is not None:
+        print(f"Drawn in {plot}")
