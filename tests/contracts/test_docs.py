@@ -137,6 +137,7 @@ RUN = [
     ("docs/guarantees.md", False, 30),
     ("docs/anonymity.md", False, 5),
     ("docs/coupled.md", False, 9),
+    ("docs/truncated-histograms.md", False, 4),
     ("docs/curator.md", False, 0),
     ("docs/densities.md", False, 9),
     ("docs/functions.md", False, 3),
