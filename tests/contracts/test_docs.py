@@ -136,6 +136,7 @@ RUN = [
     ("docs/tutorial.md", True, 35),
     ("docs/guarantees.md", False, 30),
     ("docs/anonymity.md", False, 5),
+    ("docs/attacks.md", True, 5),
     ("docs/coupled.md", False, 9),
     ("docs/truncated-histograms.md", False, 4),
     ("docs/curator.md", False, 0),

@@ -7,6 +7,7 @@ import typer
 import tacit
 import tacit.cli.noiseless_histogram
 from tacit.cli.account import account, calibrate
+from tacit.cli.attack import attack
 from tacit.cli.check import check
 from tacit.cli.coupled import coupled
 from tacit.cli.demo import demo
@@ -47,6 +48,7 @@ def root(
 
 
 app.command(name="account")(account)
+app.add_typer(attack, name="attack")
 app.command(name="calibrate")(calibrate)
 app.command(name="check")(check)
 app.add_typer(coupled, name="coupled")

@@ -1,0 +1,108 @@
+"""Linear reconstruction: bits of people from noisy counts of subsets (Dinur and Nissim 2003).
+
+n people have a bit each; m questions "how many of these people have it?" were answered with noise. If the noise is
+o(√n), a linear program or least squares over [0, 1]^n, rounded, finds almost all bits; whatever makes the attack fail
+for every set of questions adds noise of order √n. Against Gaussian noise that is mu-GDP for one replaced bit nobody
+guesses a bit better than Φ(mu/2) where a coin is right half of the time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.attacks.draws import Draws
+from tacit.attacks.finding import Finding
+from tacit.errors import InvalidParameter, NotCertified, UnknownName
+from tacit.exact.checks import whole
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Reals = npt.NDArray[np.float64]
+    Whole = npt.NDArray[np.int64]
+
+__all__ = ["METHODS", "random_questions", "reconstruct", "relaxed_bits"]
+
+METHODS = ("linear program", "least squares")
+
+
+def random_questions(people: int, questions: int, *, seed: int = 0) -> Whole:
+    """A matrix of zeros and ones, one row a question: each person is in it with probability one half."""
+    return Draws(seed, "questions").bits(whole("questions", questions), whole("people", people))
+
+
+def relaxed_bits(questions: npt.ArrayLike, answers: npt.ArrayLike, *, method: str) -> Reals:
+    """The point of [0, 1]^n that fits the answers best: least sum of absolute errors, or least squares.
+
+    The linear program is min Σ e_j with -e ≤ Ax - y ≤ e, solved by HiGHS; bounded least squares by BVLS, whose active
+    sets are exact for small tables, or by a trust region.
+    """
+    import numpy as np
+    from scipy.optimize import lsq_linear
+
+    a = np.asarray(questions, dtype=np.float64)
+    y = np.asarray(answers, dtype=np.float64)
+    if a.ndim != 2 or a.size == 0:
+        raise InvalidParameter(
+            parameter="questions", value=a.shape, must="be a matrix with a row for each question"
+        )
+    if y.shape != a.shape[:1]:
+        raise InvalidParameter(parameter="answers", value=y.shape, must="have one answer for each question")
+    if not (np.isfinite(a).all() and np.isfinite(y).all()):
+        raise InvalidParameter(parameter="answers", value="not finite", must="be finite numbers")
+    if method == "least squares":
+        return np.asarray(lsq_linear(a, y, bounds=(0.0, 1.0), method="bvls", max_iter=4 * a.shape[1]).x)
+    if method == "linear program":
+        return _least_absolute(a, y)
+    raise UnknownName(what="method", name=method, known=METHODS)
+
+
+def _least_absolute(a: Reals, y: Reals) -> Reals:
+    """Solved by its dual, which has one column a question and no other rows than the people's.
+
+    Primal: min Σ|e|, Ax + e = y, 0 ≤ x ≤ 1. Dual: max y·λ - Σ_i max(0, (A'λ)_i), |λ| ≤ 1; with s_i for the positive
+    part, min -y·λ + Σ s, A'λ - s ≤ 0, s ≥ 0. The multipliers of its rows are -x.
+    """
+    import numpy as np
+    from scipy.optimize import linprog
+
+    m, n = a.shape
+    left = np.hstack([a.T, -np.eye(n)])
+    found = linprog(
+        np.concatenate([-y, np.ones(n)]),
+        A_ub=left,
+        b_ub=np.zeros(n),
+        bounds=[(-1.0, 1.0)] * m + [(0.0, None)] * n,
+        method="highs",
+    )
+    if found.status != 0:
+        raise NotCertified(what="the linear program", reason=f"HiGHS ended with status {found.status}")
+    return np.clip(-np.asarray(found.ineqlin.marginals, dtype=np.float64), 0.0, 1.0)
+
+
+def reconstruct(
+    questions: npt.ArrayLike, answers: npt.ArrayLike, *, method: str = "least squares", share: float = 0.5
+) -> Finding:
+    """A bit for everybody, from questions and their noisy answers.
+
+    `share` is what the attacker believes of the share of ones (public, or from the answers); guessing alone is right
+    with probability max(share, 1 - share).
+    """
+    import numpy as np
+
+    found = relaxed_bits(questions, answers, method=method)
+    bits = (found > 0.5).astype(np.int64)
+    return Finding(
+        attack="linear reconstruction",
+        people=int(bits.size),
+        exposed=range(int(bits.size)),
+        learned=bits.tolist(),
+        guessing=max(share, 1 - share),
+        alone="the commoner of the two bits",
+        details={
+            "method": method,
+            "questions": int(np.shape(answers)[0]),
+            "undecided": int(np.count_nonzero(np.abs(found - 0.5) < 0.25)),
+        },
+    )

@@ -1,0 +1,219 @@
+"""Attacks on published answers: counts, tables, frequencies, repeated and noisy numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tacit.cli.attack.tables import numbers, read_columns
+from tacit.cli.attack.telling import tell
+from tacit.errors import BadData, InvalidParameter
+
+if TYPE_CHECKING:
+    from tacit.attacks import Block
+
+__all__ = ["averaging", "counts", "differencing", "floating_point", "membership", "tables"]
+
+SHOW = typer.Option(20, "--show", help="List at most so many people.", min=0)
+JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+
+
+def counts(
+    file: Path | None = typer.Argument(
+        None,
+        help="Questions: a column of 0 and 1 for each person, and one called answer. Without it: made up.",
+    ),
+    method: str = typer.Option("least squares", "--method", help="least squares or linear program."),
+    people: int = typer.Option(200, "--people", help="Made up: so many people with a bit each.", min=1),
+    questions: int = typer.Option(
+        0, "--questions", help="Made up: so many random subsets; 0: four a person.", min=0
+    ),
+    noise_std: float = typer.Option(0.0, "--noise-std", help="Made up: Gaussian noise of the answers."),
+    seed: int = typer.Option(0, "--seed", help="Made up: the seed.", min=0),
+    show: int = SHOW,
+    json: bool = JSON,
+) -> None:
+    """Rebuild a bit for everybody from noisy counts of subsets.
+
+    Linear reconstruction (Dinur and Nissim), by a linear program or bounded least squares.
+    """
+    import numpy as np
+
+    from tacit.attacks import Draws, random_questions, reconstruct
+    from tacit.exact.checks import non_negative
+
+    if file is not None:
+        columns = read_columns(file)
+        answers = numbers(file, columns, "answer")
+        who = [name for name in columns if name != "answer"]
+        if not who:
+            raise BadData(source=str(file), problem="has no column for a person")
+        asked = np.array([numbers(file, columns, name) for name in who]).T
+        tell(reconstruct(asked, answers, method=method), json=json, show=show, sentence="a bit for everybody")
+        return
+    noise = non_negative("noise_std", noise_std)
+    draws = Draws(seed, "people")
+    bits = draws.bits(people)
+    asked = random_questions(people, questions or 4 * people, seed=seed)
+    found = reconstruct(asked, asked @ bits + noise * draws.normals(len(asked)), method=method)
+    right = found.score(bits.tolist())
+    tell(
+        found,
+        json=json,
+        show=show,
+        sentence=f"{right.right} of {people} made-up bits are right ({right.share:.1%})",
+    )
+
+
+def tables(
+    file: Path | None = typer.Argument(
+        None, help="Published tables (TOML). Without it: the block of seven people."
+    ),
+    most: int = typer.Option(1000, "--most", help="Stop after so many solutions.", min=1),
+    show: int = SHOW,
+    json: bool = JSON,
+) -> None:
+    """Rebuild people from published tables with suppressed cells.
+
+    An exact search counts every solution; one solution is proved to be the only one.
+    """
+    from tacit.attacks import seven
+
+    block = seven() if file is None else _block(file)
+    found = block.reconstruct(most=most)
+    told = found.details
+    if told["unique"]:
+        sentence = "one set of people fits, and no other"
+    elif told["complete"]:
+        sentence = f"{told['solutions']} sets of people fit"
+    else:
+        sentence = f"more than {most} sets of people fit"
+    tell(found, json=json, show=show, sentence=sentence)
+
+
+def _block(file: Path) -> Block:
+    """Tables from TOML: [attributes], oldest, and one [[group]] a line."""
+    import tomllib
+
+    from tacit.attacks import Block, Group
+
+    try:
+        told: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise BadData(source=str(file), problem=(problem.strerror or "cannot be read").lower()) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise BadData(source=str(file), problem="cannot be read as TOML") from None
+    attributes = told.get("attributes")
+    if not isinstance(attributes, dict) or not all(
+        isinstance(v, list) and v and all(isinstance(x, str) for x in v) for v in attributes.values()
+    ):
+        raise BadData(source=str(file), problem="has no [attributes] with a list of values for each")
+    groups = []
+    for entry in told.get("group", []):
+        given = dict(entry) if isinstance(entry, dict) else {}
+        low, high = given.pop("from_age", None), given.pop("to_age", None)
+        try:
+            groups.append(Group(ages=(low, high), **given))
+        except TypeError:
+            raise BadData(
+                source=str(file),
+                problem="has a [[group]] with unknown entries",
+                hint="name, where, from_age, to_age, count or fewer_than, median, mean, digits",
+            ) from None
+    return Block(attributes=attributes, groups=groups, oldest=told.get("oldest", 125))
+
+
+def membership(
+    file: Path = typer.Argument(
+        ..., help="Columns published, reference, and one of 0 and 1 for each person."
+    ),
+    size: int = typer.Option(..., "--size", help="How many people the study has.", min=1),
+    test: str = typer.Option("likelihood ratio", "--test", help="likelihood ratio, homer or correlation."),
+    noise_std: float = typer.Option(0.0, "--noise-std", help="Of a published share, for correlation."),
+    false_alarms: float = typer.Option(
+        0.01, "--false-alarms", help="The share of others who may be accused."
+    ),
+    show: int = SHOW,
+    json: bool = JSON,
+) -> None:
+    """Tell who was in a study from the frequencies it published.
+
+    Homer's test, the likelihood ratio, or a correlation for noisy frequencies.
+    """
+    import numpy as np
+
+    from tacit.attacks import membership as attack
+
+    columns = read_columns(file)
+    published, reference = (numbers(file, columns, name) for name in ("published", "reference"))
+    who = [name for name in columns if name not in ("published", "reference")]
+    if not who:
+        raise BadData(source=str(file), problem="has no column for a person")
+    bits = np.array([numbers(file, columns, name) for name in who])
+    found = attack(
+        published, reference, bits, size=size, test=test, noise_std=noise_std, false_alarms=false_alarms
+    )
+    tell(found, json=json, show=show, sentence="people who were in the study")
+
+
+def averaging(
+    file: Path = typer.Argument(..., help="Answers: a column for each question, a line each time."),
+    step: float = typer.Option(1.0, "--step", help="True answers are multiples of it."),
+    show: int = SHOW,
+    json: bool = JSON,
+) -> None:
+    """Average the answers of a server that forgets what it answered.
+
+    The mean of t answers has 1/sqrt(t) of the noise of one.
+    """
+    from tacit.attacks import average
+
+    columns = read_columns(file)
+    found = average([numbers(file, columns, name) for name in columns], step=step)
+    tell(found, json=json, show=show, sentence="questions whose true answer is known")
+
+
+def differencing(
+    file: Path = typer.Argument(
+        ..., help="Columns with and without: totals with one more person and without."
+    ),
+    low: float = typer.Option(0.0, "--low", help="The least value a person can have."),
+    high: float = typer.Option(1.0, "--high", help="The largest value a person can have."),
+    show: int = SHOW,
+    json: bool = JSON,
+) -> None:
+    """Subtract two totals that are one person apart.
+
+    What is left is the person's value.
+    """
+    from tacit.attacks import difference
+
+    columns = read_columns(file)
+    found = difference(numbers(file, columns, "with"), numbers(file, columns, "without"), low=low, high=high)
+    tell(found, json=json, show=show, sentence="one value for each pair of totals")
+
+
+def floating_point(
+    file: Path = typer.Argument(..., help="Published numbers, at full precision."),
+    column: str = typer.Option("value", "--column", help="Which column has them."),
+    noise_scale: float = typer.Option(..., "--noise-scale", help="The scale of the Laplace noise."),
+    candidates: str = typer.Option("0,1", "--candidates", help="What the true answers may be."),
+    show: int = SHOW,
+    json: bool = JSON,
+) -> None:
+    """Read true answers off the last digits of noise that was made in floating point.
+
+    Mironov's attack on the textbook sampler of Laplace noise.
+    """
+    from tacit.attacks import which_answer
+
+    try:
+        answers = [float(part) for part in candidates.split(",")]
+    except ValueError:
+        raise InvalidParameter(
+            parameter="candidates", value=candidates, must="be numbers, separated by commas"
+        ) from None
+    found = which_answer(numbers(file, read_columns(file), column), answers, noise_scale=noise_scale)
+    tell(found, json=json, show=show, sentence="numbers that only one answer can have given")
