@@ -147,6 +147,7 @@ def test_tables_that_contradict_each_other_have_no_solution() -> None:
     solved = Block(attributes=ATTRIBUTES, groups=groups, oldest=OLDEST).solve()
     assert solved.complete
     assert solved.found == ()
+    assert not solved.unique
     assert not Block(attributes=ATTRIBUTES, groups=groups, oldest=OLDEST).reconstruct().exposed
 
 
