@@ -236,3 +236,38 @@ def test_a_plan_comes_with_its_price_and_takes_no_other() -> None:
             with pytest.raises(InvalidParameter, match="come alone"):
                 held.release(plan, **more)
         assert float(held.spent.epsilon) == 0
+
+
+TYPED = (0.3, 0.7, 0.1, 0.01, 1 / 3, 0.9, 2)
+
+
+@pytest.mark.parametrize("word", ["mu", "rho"])
+def test_a_budget_that_is_the_price_is_enough(word: str) -> None:
+    """For noise of every kind, in one release and divided among several; and nothing is left over to spend twice.
+
+    A sum of at most 9 at mu = 9/10 has a noise_std of exactly 10: its mu is the price to the last digit.
+    """
+    kinds = {"mu": tacit.GaussianDP, "rho": tacit.Concentrated}
+    asked = [tacit.mean("x"), tacit.sum("n"), tacit.count(by="s"), tacit.margins(["s", "f"])]
+    unit = tacit.rows()
+    for number in (0.3, 0.9):
+        for statistic in asked:
+            with curator(kinds[word](**{word: number}), unit) as one:
+                one.release(statistic, **{word: number})
+    with curator(kinds[word](**{word: 0.3}), unit) as several:
+        several.release([tacit.ask(s) for s in asked], **{word: 0.3})
+        with pytest.raises(tacit.BudgetExceeded):
+            several.release(tacit.count(), **{word: 0.0003})
+
+
+def test_a_charge_in_mu_is_the_noises_own_and_not_below() -> None:
+    """mu^2 = steps / noise_std^2 by hand, held against what the ledger adds up."""
+    for number in TYPED:
+        with curator(tacit.GaussianDP(mu=9), tacit.rows()) as one:
+            plan = one.preview(tacit.sum("n"), mu=number)
+        (noise,) = plan.releases[0].treatment.mechanisms
+        true = Fraction(81) / Fraction(noise.noise_std) ** 2
+        kept = plan.charged.exact["mu"] ** 2
+        assert true <= kept <= true * (1 + Fraction(1, 10**20))
+        assert plan.charged.bound.mu >= plan.charged.exact["mu"]
+        assert kept <= decimal("mu", number) ** 2

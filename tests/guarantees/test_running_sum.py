@@ -34,6 +34,7 @@ from tacit.guarantees.running_sum import (
     currency_of,
     exceeds,
     rest,
+    rational_root,
     root,
     summed,
 )
@@ -153,6 +154,11 @@ squares = st.one_of(
 @settings(max_examples=200, deadline=None)
 def test_roots_are_the_nearest_floats_on_either_side(square: Fraction) -> None:
     low, high = root(square, down), root(square, up)
+    below, above = rational_root(square, down), rational_root(square)
+    assert below**2 <= square <= above**2
+    assert above - below <= above / 2**150
+    assert (below == above) is (above**2 == square)
+    assert GAUSSIAN.exact({"mu squared": square}) == {"mu": above}
     # Comparing squares is comparing roots, without any root.
     assert Fraction(low) ** 2 <= square <= Fraction(high) ** 2
     assert Fraction(math.nextafter(low, math.inf)) ** 2 > square or low == high

@@ -76,10 +76,8 @@ def charge(
 
 
 def _charged(currency: Currency, total: Amounts, *, theorem: str) -> Charged:
-    """The sum as a bound; its numbers are kept exactly where the bound states them as they are."""
-    bound = currency.bound(total)
-    exact = {n: v for n, v in total.items() if n in bound.parameters and v is not None}
-    return Charged(bound=bound, exact=exact, theorem=theorem)
+    """The sum as a bound, beside its numbers as they are before they are rounded to floats."""
+    return Charged(bound=currency.bound(total), exact=currency.exact(total), theorem=theorem)
 
 
 _WHY: dict[str, tuple[str, str, str]] = {

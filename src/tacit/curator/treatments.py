@@ -141,7 +141,7 @@ class Treatment:
 
     def mu_squared(self) -> Fraction | None:
         """A squared mu that holds, where there is one."""
-        return _total([e.mu_squared() for e in self._simple()])
+        return _total([m.exact_mu_squared for m in self.mechanisms])
 
     def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
         """The Rényi divergence at this order, where it is finite."""

@@ -39,6 +39,7 @@ __all__ = [
     "added",
     "currency_of",
     "exceeds",
+    "rational_root",
     "rest",
     "root",
     "summed",
@@ -52,6 +53,9 @@ Rounded = Callable[[Any], float]
 SUM_BITS = 4096
 """A running sum whose denominator is longer is rounded up to this many binary places: fractions of ever new
 denominators would make each sum longer than the one before. Sums of floats and of decimals never come near."""
+
+ROOT_BITS = 160
+"""Roots that are kept as rationals have so many digits: far more than a float, so that none decides about a budget."""
 
 NOTHING: Mapping[str, Fraction] = {}
 
@@ -101,6 +105,10 @@ class Currency(ABC):
     @abstractmethod
     def told(self, amounts: Amounts) -> str:
         """A sum in words."""
+
+    def exact(self, amounts: Amounts) -> dict[str, Fraction]:
+        """The numbers of the bound that a sum is, by the bound's names, before they are rounded to floats."""
+        return {name: value for name, value in amounts.items() if value is not None}
 
     def zero(self) -> Amounts:
         """Before anything was added."""
@@ -207,6 +215,11 @@ class _SquaredMus(Currency):
         square = amounts["mu squared"]
         return GaussianDP(mu=math.inf if square is None else root(square, rounded))
 
+    def exact(self, amounts: Amounts) -> dict[str, Fraction]:
+        """mu, where its square is finite; rounded up if it is irrational."""
+        square = amounts["mu squared"]
+        return {} if square is None else {"mu": rational_root(square)}
+
     def told(self, amounts: Amounts) -> str:
         square = amounts["mu squared"]
         return f"mu {math.inf if square is None else root(square, up):.4g}"
@@ -239,6 +252,10 @@ class Divergences(Currency):
 
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Renyi:
         return Renyi(orders=self.orders, epsilons=tuple(_float(amounts[n], rounded) for n in self.names))
+
+    def exact(self, amounts: Amounts) -> dict[str, Fraction]:
+        """None: its numbers are a list, which is kept in floats."""
+        return {}
 
     def told(self, amounts: Amounts) -> str:
         sums = zip(self.names, self.orders, strict=True)
@@ -309,14 +326,19 @@ def rest(total: Amounts, ceiling: Amounts) -> Amounts:
 
 def root(square: Fraction, rounded: Rounded = up) -> float:
     """The square root of a rational as a float, in the direction of `rounded`."""
+    return rounded(rational_root(square, rounded))
+
+
+def rational_root(square: Fraction, rounded: Rounded = up) -> Fraction:
+    """The square root of a rational: exactly where it is one, else to 160 binary digits in the given direction."""
     if square == 0:
-        return 0.0
-    # Scaled so that the integer root has more than 64 bits; its error is then far below one float.
-    shift = max(0, 80 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2)
+        return Fraction(0)
+    above, below = math.isqrt(square.numerator), math.isqrt(square.denominator)
+    if above * above == square.numerator and below * below == square.denominator:
+        return Fraction(above, below)
+    shift = max(0, ROOT_BITS - (square.numerator.bit_length() - square.denominator.bit_length()) // 2)
     whole = math.isqrt(square.numerator * 4**shift // square.denominator)
-    exact = Fraction(whole, 2**shift) ** 2 == square
-    found = Fraction(whole if exact or rounded is down else whole + 1, 2**shift)
-    return rounded(found)
+    return Fraction(whole if rounded is down else whole + 1, 2**shift)
 
 
 def _order(order: float) -> str:

@@ -115,13 +115,23 @@ class Mechanism(ABC):
         return None if epsilon is None else rho_of_epsilon(epsilon)
 
 
+    @property
+    def exact_mu_squared(self) -> Fraction | None:
+        """A squared mu that holds (Gaussian DP), rounded up: the sum of its events', unless it knows its own."""
+        each = [(e.mu_squared(), n) for e, n in events.flatten(self.events)]
+        found = [square * n for square, n in each if square is not None]
+        return sum(found, Fraction(0)) if len(found) == len(each) else None
+
+
 def rho_of_epsilon(epsilon: Fraction) -> Fraction:
     """epsilon tanh(epsilon / 2), the least rho of every mechanism with this epsilon, rounded up (`pure-to-zcdp`)."""
     return Fraction(upper(lambda: ball(epsilon) * (ball(epsilon) / 2).tanh()))
 
 
 def short_up(value: Fraction) -> Fraction:
-    """The least number of 80 binary digits that is not below: sums of such numbers stay short."""
+    """The least number of 80 binary digits that is not below: sums of such numbers stay short, as decimals' do."""
+    if value.denominator.bit_length() <= 80:
+        return value
     shift = 80 - (value.numerator.bit_length() - value.denominator.bit_length())
     scale = Fraction(2) ** shift
     return Fraction(math.ceil(value * scale)) / scale

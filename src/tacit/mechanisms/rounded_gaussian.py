@@ -111,6 +111,11 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
         return short_up(self.mu_squared / 2)
 
     @property
+    def exact_mu_squared(self) -> Fraction:
+        """Its own, rounded up: the event's float is further above it."""
+        return short_up(self.mu_squared)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "Gaussian, rounded",
