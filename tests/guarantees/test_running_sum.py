@@ -33,8 +33,8 @@ from tacit.guarantees.running_sum import (
     added,
     currency_of,
     exceeds,
-    rest,
     rational_root,
+    rest,
     root,
     summed,
 )

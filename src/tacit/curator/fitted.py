@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from tacit.curator.treatments import Applied, Treatment, mu_squared_within, pure
 from tacit.exact.balls import ball, lower
 from tacit.mechanisms import L1, Laplace, RoundedGaussian
 from tacit.mechanisms.budgets import Budget
+from tacit.mechanisms.fitted_tables import MOST_FITTED, Agreement, FittedTables
 from tacit.mechanisms.range_answers import RangeAnswers, best_trees
 from tacit.mechanisms.tables import MOST_SHAPED, CellSums, ShapedTables, TableMechanism
 from tacit.statistics.base import Question
+from tacit.statistics.tables import CountTables
 
 __all__ = ["fitted"]
 
@@ -65,6 +68,18 @@ def _mechanisms(
             )  # fmt: skip
             for name, tree in trees:
                 yield name, RangeAnswers(noise=tree, ranges=facts.ranges, cells=cells)
+    agreement = _agreement(facts, names, tuple(sizes))
+    if agreement is not None:
+        moved = int(question.sensitivity.l1), int(question.sensitivity.l2_squared)
+        yield (
+            "Laplace noise and least squares",
+            FittedTables.for_epsilon(epsilon=epsilon, l1=moved[0], agreement=agreement),
+        )
+        if square is not None:
+            yield (
+                "Gaussian noise and least squares",
+                FittedTables.for_mu_squared(mu_squared=square, l2_squared=moved[1], agreement=agreement),
+            )
     ways = [{"complete": False}]
     if facts.complete:
         ways.append({"complete": True, "fixed": facts.fixed})
@@ -78,3 +93,13 @@ def _mechanisms(
         )
         law = "cube noise" if facts.replaced else "range-norm noise"
         yield f"{law} on {shaped.on}", shaped
+
+
+@lru_cache(maxsize=8)
+def _agreement(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...]) -> Agreement | None:
+    """What the tables have in common, made once for a question; None where they tell nothing about each other."""
+    places = facts.sums if facts.spans is None else facts.spans
+    if places is None or facts.ranges is not None or sum(sizes) > MOST_FITTED:
+        return None
+    found = Agreement(places=tuple(places[name] for name in names), sizes=sizes, fixed=facts.fixed)
+    return found if found.tells else None

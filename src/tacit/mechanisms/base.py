@@ -114,7 +114,6 @@ class Mechanism(ABC):
         epsilon = self.exact_epsilon
         return None if epsilon is None else rho_of_epsilon(epsilon)
 
-
     @property
     def exact_mu_squared(self) -> Fraction | None:
         """A squared mu that holds (Gaussian DP), rounded up: the sum of its events', unless it knows its own."""

@@ -13,6 +13,7 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
+from tacit.mechanisms.fitted_tables import MOST_FITTED
 from tacit.sources.aggregates import CountPeople, CountRows
 from tacit.sources.axes import Axis, Binned, Magnitudes, axis_of, bins
 from tacit.sources.expressions import Expression
@@ -32,7 +33,7 @@ from tacit.statistics.base import (
 )
 from tacit.statistics.forms import Linear, Parts, Reals
 from tacit.statistics.sensitivity import base_unit, boxes, replaced, row_limit, stacked, subsets
-from tacit.statistics.tables import MOST_CELLS, CountTables, axis_sums, never_absent
+from tacit.statistics.tables import MOST_CELLS, CountTables, axis_sums, never_absent, spanning_sums
 
 __all__ = [
     "ClampingBounds",
@@ -44,6 +45,10 @@ __all__ = [
     "histogram",
     "margins",
 ]
+
+
+MOST_WITH_TOTAL = 64
+"""Of more cells than these a known number of rows tells next to nothing about one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +118,11 @@ class Count(Statistic):
         if self.of == "people":
             return CountTables(times=size, replaced=replaced(unit), complete=False)
         fixed = never_absent(unit, frame.axes, self.where is not None)
-        return CountTables(times=row_limit(unit) * size, replaced=replaced(unit), complete=True, fixed=fixed)
+        cells = frame.cells or 0
+        return CountTables(
+            times=row_limit(unit) * size, replaced=replaced(unit), complete=True, fixed=fixed,
+            spans={"count": np.arange(cells)} if fixed and cells <= MOST_WITH_TOTAL else None,
+        )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
         """As other statistics; `over` where there is something to say."""
@@ -195,9 +204,12 @@ class Margins(Statistic):
         if complete and self.order < len(axes) and cells <= MOST_CELLS and added <= (2 * len(parts)) ** 2:
             sums = {p.name: axis_sums(axes, p.axes) for p in parts}
             sensitivity = boxes([(1, 1)], unit, cells=cells, absent=filtered)
+        spans = None
+        if complete and sum(p.cells or 0 for p in parts) <= MOST_FITTED:
+            spans = spanning_sums(axes, {p.name: p.axes for p in parts}, self.order)
         return CountTables(
             times=row_limit(unit) * base_unit(unit)[1], replaced=replaced(unit), complete=complete,
-            fixed=never_absent(unit, axes, filtered), sensitivity=sensitivity, sums=sums,
+            fixed=never_absent(unit, axes, filtered), sensitivity=sensitivity, sums=sums, spans=spans,
         )  # fmt: skip
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:

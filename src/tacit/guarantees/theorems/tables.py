@@ -42,6 +42,13 @@ register(
     Standing.SHARPER,
 )
 register(
+    "fitted-tables",
+    "Tables with noise, fitted to what they have in common, err by a projection of the noise; intervals from its law.",
+    "Hay, Rastogi, Miklau, Suciu 2010; Birnbaum 1948; half-widths on the page",
+    "independent noise of one law on every count",
+    Standing.SHARPER,
+)
+register(
     "hierarchy-sensitivity",
     "A unit moves the counts of a hierarchy by the longest way down, or by what two ways do not share.",
     "worked out on the page",
