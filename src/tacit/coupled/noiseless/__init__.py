@@ -5,13 +5,18 @@ other rows; another definition of that name, which is not about probabilities, i
 """
 
 from tacit.coupled.noiseless.answer import ExactAnswer
+from tacit.coupled.noiseless.counts import exact_count
 from tacit.coupled.noiseless.laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.sums import exact_mean, exact_sum
 
 __all__ = [
     "ExactAnswer",
     "RowLaw",
     "bernoulli",
+    "exact_count",
+    "exact_mean",
+    "exact_sum",
     "laplace",
     "normal",
     "row_law",

@@ -16,7 +16,7 @@ from tacit.guarantees.conditions import Priors
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Coupled
 
-__all__ = ["ExactAnswer"]
+__all__ = ["ExactAnswer", "delta_out_of_reach", "shown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class ExactAnswer:
         """The condition first, then what is promised under it."""
         return (
             f"This is private provided that {'; and '.join(self.assumptions)}. Then the exact {self.statistic} tells "
-            f"about any one row at most epsilon = {_above(self.epsilon)}, delta = {_above(self.delta)}, beyond what "
+            f"about any one row at most epsilon = {shown(self.epsilon)}, delta = {shown(self.delta)}, beyond what "
             "the other rows tell. If the assumption is wrong, nothing is promised."
         )
 
@@ -111,13 +111,12 @@ class ExactAnswer:
         }
 
 
-def _above(number: float) -> str:
-    """Three digits, rounded up: a sentence does not promise more than was computed."""
+def shown(number: float, digits: int = 3) -> str:
+    """A few digits, rounded up: a sentence does not promise more than was computed, nor assume less."""
     if number == 0 or not math.isfinite(number):
         return f"{number:g}"
-    place = 10.0 ** (math.floor(math.log10(number)) - 2)
-    up = math.ceil(number / place * (1 - 1e-13)) * place
-    return f"{up:.3g}"
+    place = 10.0 ** (math.floor(math.log10(number)) - digits + 1)
+    return f"{math.ceil(number / place * (1 - 1e-13)) * place:.{digits}g}"
 
 
 def delta_out_of_reach(statistic: str, delta: float, smallest: float, *, hint: str = "") -> NoLaw:
@@ -125,6 +124,6 @@ def delta_out_of_reach(statistic: str, delta: float, smallest: float, *, hint: s
     return NoLaw(
         operation=f"an exact {statistic} with delta = {delta:g}",
         reason=f"no epsilon reaches it under this assumption and with this simulator: the smallest delta possible is "
-        f"{_above(smallest)}",
+        f"{shown(smallest)}",
         hint=hint or "allow a larger delta, assume more unknown rows, or add noise",
     )

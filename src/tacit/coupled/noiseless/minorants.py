@@ -1,0 +1,215 @@
+"""What is assumed of a row's law where the law itself is not known: it lies above a given shape, such as a rectangle.
+
+If w >= g with total mass v = sum g, a row is with probability v drawn from g/v, and else from the rest. Tell the
+adversary every row of the second kind: M ~ Bin(m, v) of the m other unknown rows are left, drawn from g/v, and by
+joint convexity
+
+    delta(epsilon) <= sum over M of Pr[M] delta_M(epsilon),        delta_0 = 1,
+
+with no failure case (theorem `undisclosed-rows`). delta_M falls in M, so that a run of M counts by its first member.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.coupled.noiseless.lattice import SumLaw, sum_law, sum_laws
+from tacit.coupled.noiseless.laws import RowLaw, as_typed
+from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.rounding import up
+
+__all__ = ["KINDS", "Minorant", "minorants_of", "rectangle", "undisclosed"]
+
+MOST_NODES = 48
+KINDS = ("normal", "rectangle", "rectangles", "triangle")
+_ROUND = 1 << 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minorant:
+    """g at the places first, first + 1, ... of the grid: below the law's weights, of total mass v."""
+
+    kind: str
+    first: int
+    weights: tuple[Fraction, ...] = field(repr=False)
+
+    @property
+    def mass(self) -> Fraction:
+        """v."""
+        return sum(self.weights, Fraction(0))
+
+    @property
+    def law(self) -> tuple[Fraction, ...]:
+        """g/v."""
+        v = self.mass
+        return tuple(w / v for w in self.weights)
+
+    @property
+    def log_concave(self) -> bool:
+        """Then so are all sums."""
+        w = self.weights
+        return all(w) and all(w[k] ** 2 >= w[k - 1] * w[k + 1] for k in range(1, len(w) - 1))
+
+    @property
+    def quality(self) -> float:
+        """v times the variance of g/v: what a row adds to the spread of the sum, about."""
+        w = np.array([float(x) for x in self.weights])
+        k = np.arange(len(w), dtype=np.float64)
+        total = float(np.sum(w))
+        mean = float(w @ k) / total
+        return float(w @ (k - mean) ** 2)
+
+
+def rectangle(law: RowLaw, low: object, high: object) -> Minorant:
+    """The tallest rectangle over [low, high] below the law: every value there has at least the same weight."""
+    a, b = as_typed("rectangle", low), as_typed("rectangle", high)
+    if not law.low <= a < b <= law.high:
+        raise InvalidParameter(
+            parameter="rectangle",
+            value=f"{float(a):g},{float(b):g}",
+            must=f"lie inside the support, from {float(law.low):g} to {float(law.high):g}, low end first",
+        )
+    first, last = math.ceil((a - law.low) / law.step), math.floor((b - law.low) / law.step)
+    if last <= first:
+        raise InvalidParameter(
+            parameter="rectangle",
+            value=f"{float(a):g},{float(b):g}",
+            must="hold two values of the grid at least",
+            hint="one value alone hides nothing",
+        )
+    height = min(law.weights[first : last + 1])
+    if height == 0:
+        raise InvalidParameter(
+            parameter="rectangle",
+            value=f"{float(a):g},{float(b):g}",
+            must="hold only values that can occur",
+            hint="some value of the grid in between has probability 0: there is no rectangle",
+        )
+    return Minorant(kind="rectangle", first=first, weights=(height,) * (last - first + 1))
+
+
+def minorants_of(law: RowLaw, kind: str) -> list[Minorant]:
+    """The most promising shapes of a kind below the law, best first by their spread; to be compared by epsilon."""
+    if kind not in KINDS:
+        raise UnknownName(what="shape", name=str(kind), known=KINDS)
+    if kind == "rectangle":
+        found = _rectangles(law.weights)
+    elif kind == "rectangles":
+        found = _stairs(law.weights)
+    else:
+        found = _peaked(law.weights, kind)
+    if not found:
+        raise InvalidParameter(
+            parameter="rows",
+            value=law.name,
+            must=f"have a {kind} of two neighbouring values at least below its weights",
+            hint="no two neighbouring values of the grid can both occur: there is nothing to hide in",
+        )
+    return sorted(found, key=lambda m: -m.quality)[:4]
+
+
+def _rectangles(weights: tuple[Fraction, ...]) -> list[Minorant]:
+    """For each height the longest runs at least so high: no other rectangle is largest (stack of open runs)."""
+    found: list[tuple[float, int, int, Fraction]] = []
+    stack: list[tuple[int, Fraction]] = []
+    for k, w in enumerate((*weights, Fraction(0))):
+        first = k
+        while stack and stack[-1][1] > w:
+            first, height = stack.pop()
+            if height and k - first > 1:
+                length = k - first
+                found.append((float(height) * length * (length**2 - 1), first, length, height))
+        if not stack or stack[-1][1] < w:
+            stack.append((first, w))
+    best = sorted(found, key=lambda f: -f[0])[:6]
+    return [Minorant(kind="rectangle", first=a, weights=(h,) * n) for _, a, n, h in best]
+
+
+def _stairs(weights: tuple[Fraction, ...], steps: int = 3) -> list[Minorant]:
+    """Rectangles on what earlier ones left: together a staircase below the law."""
+    left, total = list(weights), [Fraction(0)] * len(weights)
+    for _ in range(steps):
+        following = _rectangles(tuple(left))
+        if not following:
+            break
+        best = max(following, key=lambda m: m.quality)
+        for k, w in enumerate(best.weights, best.first):
+            left[k] -= w
+            total[k] += w
+    places = [k for k, w in enumerate(total) if w]
+    if len(places) < 2:
+        return []
+    first, last = places[0], places[-1]
+    return [Minorant(kind="rectangles", first=first, weights=tuple(total[first : last + 1]))]
+
+
+def _peaked(weights: tuple[Fraction, ...], kind: str) -> list[Minorant]:
+    """Triangles or truncated normal shapes of several widths around the heaviest value, as tall as fits."""
+    floats = np.array([float(w) for w in weights])
+    top = len(weights) - 1
+    peak = int(np.median(np.flatnonzero(floats[1:-1] == np.max(floats[1:-1])) + 1)) if top > 1 else 0
+    found = []
+    for first, last in sorted({(a, top - a) for a in (0, 1, 2, top // 20, top // 10, top // 5)}):
+        k = np.arange(first, last + 1)
+        if last - first < 2 or not first <= peak <= last:
+            continue
+        for width in np.unique(np.round(top * np.geomspace(0.05, 2.0, 33))):
+            if kind == "triangle":
+                shape = 1 - np.abs(k - peak) / max(width, 2.0)
+            else:
+                shape = np.exp(-((k - peak) ** 2) / (2 * max(width, 1.0) ** 2))
+            inside = np.flatnonzero(shape > 1e-9)
+            shape, places = shape[inside], k[inside]
+            if len(places) > 1 and (height := float(np.min(floats[places] / shape))) > 0:
+                found.append((height, int(places[0]), shape))
+    ranked = sorted(found, key=lambda f: -_spread(f[0] * f[2]))[:4]
+    return [made for height, first, shape in ranked if (made := _below(weights, kind, first, shape, height))]
+
+
+def _spread(weights: np.ndarray) -> float:
+    k = np.arange(len(weights), dtype=np.float64)
+    mean = float(weights @ k) / float(np.sum(weights))
+    return float(weights @ (k - mean) ** 2)
+
+
+def _below(
+    weights: tuple[Fraction, ...], kind: str, first: int, shape: np.ndarray, height: float
+) -> Minorant | None:
+    """The shape in rationals, scaled so that it is exactly below the weights."""
+    exact = [Fraction(round(float(x) * _ROUND), _ROUND) for x in shape]
+    if not all(exact):
+        return None
+    scale = min(weights[first + j] / x for j, x in enumerate(exact))
+    # A short scale keeps the rationals short.
+    scale = Fraction(math.floor(scale * _ROUND), _ROUND)
+    if scale <= 0 or float(scale) < 0.5 * height:
+        return None
+    return Minorant(kind=kind, first=first, weights=tuple(scale * x for x in exact))
+
+
+def undisclosed(minorant: Minorant, hidden: int, delta: float) -> tuple[list[tuple[float, SumLaw]], float]:
+    """(The laws of the undisclosed sum with the probabilities of their numbers of rows, what hides nothing)."""
+    v = minorant.mass
+    if v == 1:
+        return [(1.0, sum_law(minorant.law, hidden, delta=delta))], 0.0
+    few = 1e-3 * delta
+    number = sum_law((1 - v, v), hidden, delta=few)
+    masses, base = number.high, number.start
+    below = np.cumsum(masses) * (1 + 1e-12)
+    lowest = int(np.searchsorted(below + number.outside, few))
+    lowest = max(lowest, 1 - base)
+    if lowest >= len(masses):
+        return [], 1.0
+    certain = (float(below[lowest - 1]) if lowest > 0 else 0.0) + number.outside
+    middle = base + float(np.argmax(masses))
+    last = min(len(masses) - 1, int(middle - base + 4 * math.sqrt(float(v * (1 - v)) * hidden)) + 1)
+    step = max(1, (last - lowest) // MOST_NODES, math.floor(2e-3 * middle))
+    starts = [*range(lowest, last + 1, step), len(masses)]
+    shares = [math.fsum(masses[a:b]) * (1 + 1e-12) for a, b in itertools.pairwise(starts)]
+    laws = sum_laws([minorant.law], [(base + a,) for a in starts[:-1]], delta=delta)
+    return list(zip(shares, laws, strict=True)), up(certain) * (1 + 1e-12)
