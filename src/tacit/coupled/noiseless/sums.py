@@ -209,17 +209,15 @@ def _shaped(
     shapes = []
     for law in family.laws:
         tried = [rectangle(law, *over)] if over is not None else minorants_of(law, kind)
-        shape = tried[0]
-        if len(tried) > 1:
-            shape = min(tried, key=lambda s: _promise(family.top, s, hidden, delta))
-        laws, certain = undisclosed(shape, hidden, delta)
+        if len(tried) > 2:
+            tried = sorted(tried, key=lambda s: _promise(family.top, s, hidden, delta))[:2]
+        hiding = [(shape, undisclosed(shape, hidden, delta)) for shape in tried]
+        against = [_against(family.top, *laws, simulator, delta, s.log_concave) for s, laws in hiding]
+        best = min(range(len(hiding)), key=lambda j: against[j].factor)
+        shape, laws = hiding[best]
         shapes.append(shape)
-        worst_found = worst_found.or_worse(
-            _against(family.top, laws, certain, simulator, delta, shape.log_concave)
-        )
-        worst_pair = worst_pair.or_worse(
-            _against(family.top, laws, certain, {0: 1.0}, delta, shape.log_concave)
-        )
+        worst_found = worst_found.or_worse(against[best])
+        worst_pair = worst_pair.or_worse(_against(family.top, *laws, {0: 1.0}, delta, shape.log_concave))
     return worst_found, worst_pair, simulator, shapes
 
 
