@@ -25,13 +25,13 @@ def draw_exact_answer(curves: Curves, path: Path) -> None:
         label(left, f"Exact {answer.statistic}: epsilon at each delta", "delta", "epsilon")
         known, epsilons = zip(*curves.by_known, strict=True) if curves.by_known else ((), ())
         right.plot(known, epsilons, color=ACCENT, marker="o", markersize=3)
-        right.plot([answer.rows - answer.unknown_rows], [answer.epsilon], "o", color=INK, markersize=7)
-        right.set_xlim(left=-0.02 * answer.rows, right=1.02 * answer.rows)
+        right.plot([curves.rows - answer.unknown_rows], [answer.epsilon], "o", color=INK, markersize=7)
+        right.set_xlim(left=-0.02 * curves.rows, right=1.02 * curves.rows)
         right.set_ylim(bottom=0.0)
         label(
             right,
             f"epsilon at delta = {answer.delta:.3g}",
-            f"rows that an adversary knows, of {answer.rows}",
+            f"rows that an adversary knows, of {curves.rows}",
             "epsilon",
         )
         figure.supxlabel(
