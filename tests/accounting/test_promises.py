@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from scipy.special import ive
 
 from support import independent as second
 from tacit.accounting import account
@@ -108,6 +109,10 @@ EVENTS: list[tuple[e.SimpleEvent, Pairs]] = [
     (
         e.DiscreteGaussianEvent(noise_multiplier=0.5, sensitivity=3),
         [on_integers(lambda x: math.exp(-(x**2) / 4.5), 3, 40)],
+    ),
+    (
+        e.SkellamEvent(noise_variance=2.0, sensitivity=2),
+        [on_integers(lambda x: float(ive(abs(x), 2.0)), 2, 60)],
     ),
     (e.StaircaseEvent(epsilon=1.0, gamma=0.3), [staircase(1.0, 0.3)]),
     (e.ExponentialEvent(epsilon=1.0), exponential(1.0)),

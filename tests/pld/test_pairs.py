@@ -27,6 +27,7 @@ from tacit.pld import (
     Product,
     RandomizedResponsePair,
     RenyiPair,
+    SkellamPair,
     StaircasePair,
     SwappedPair,
 )
@@ -167,6 +168,7 @@ ALL = [pair for pair, _, _ in DENSITIES] + [
     RandomizedResponsePair(epsilon=0.9, categories=5),
     DiscreteLaplacePair(rate=0.4, sensitivity=3),
     DiscreteGaussianPair(noise_std=1.5),
+    SkellamPair(noise_variance=3.0, sensitivity=2),
     ExponentialPair(epsilon=0.8),
     FinitePair(p=(0.5, 0.3, 0.2, 0.0), q=(0.0, 0.3, 0.3, 0.4)),
     ConcentratedPair(rho=0.1),

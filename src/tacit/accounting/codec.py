@@ -31,6 +31,7 @@ _KINDS: dict[str, type[Event]] = {
         known.PureEvent,
         known.RandomizedResponseEvent,
         known.RepeatedEvent,
+        known.SkellamEvent,
         known.StaircaseEvent,
         known.TabulatedEvent,
         known.SampledWithoutReplacementEvent,

@@ -45,6 +45,7 @@ WORDS: dict[str, _Word] = {
     "randomized_response": _Word(
         make=e.RandomizedResponseEvent, noise="epsilon", more_noise=False, whole=("categories",)
     ),
+    "skellam": _Word(make=e.SkellamEvent, noise="noise_variance", more_noise=True, whole=("sensitivity",)),
     "staircase": _Word(make=e.StaircaseEvent, noise="epsilon", more_noise=False, other=("gamma",)),
 }
 _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {

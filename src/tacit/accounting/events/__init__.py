@@ -18,6 +18,7 @@ from tacit.accounting.events.mechanisms import (
     PermuteAndFlipEvent,
     PureEvent,
     RandomizedResponseEvent,
+    SkellamEvent,
     StaircaseEvent,
     TabulatedEvent,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "RepeatedEvent",
     "SampledWithoutReplacementEvent",
     "SimpleEvent",
+    "SkellamEvent",
     "StaircaseEvent",
     "TabulatedEvent",
     "flatten",

@@ -25,6 +25,7 @@ from tacit.pld import (
     LaplacePair,
     Pair,
     RandomizedResponsePair,
+    SkellamPair,
     StaircasePair,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "PermuteAndFlipEvent",
     "PureEvent",
     "RandomizedResponseEvent",
+    "SkellamEvent",
     "StaircaseEvent",
     "TabulatedEvent",
 ]
@@ -146,6 +148,23 @@ class DiscreteGaussianEvent(SimpleEvent):
         """Its own summed probabilities; never the continuous curve."""
         std = down(Fraction(self.noise_multiplier) * self.sensitivity)
         return both_orders(DiscreteGaussianPair(noise_std=std, sensitivity=self.sensitivity))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkellamEvent(SimpleEvent):
+    """Skellam noise of this variance on one integer that moves by at most `sensitivity`; closed under sums."""
+
+    kind: ClassVar[str] = "skellam"
+    noise_variance: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_variance", positive("noise_variance", self.noise_variance))
+        settle(self, sensitivity=how_many("sensitivity", self.sensitivity))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """Its own summed probabilities."""
+        return both_orders(SkellamPair(noise_variance=self.noise_variance, sensitivity=self.sensitivity))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

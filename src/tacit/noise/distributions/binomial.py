@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,21 +17,23 @@ from tacit.exact.checks import settle, whole
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact
 from tacit.noise.distributions.base import DiscreteDistribution
-from tacit.noise.distributions.blocks import BlockSampler
+from tacit.noise.distributions.blocks import BlockSampler, exp_minus
 from tacit.noise.distributions.finite import probability_parameter
 from tacit.noise.distributions.series import Series, between_zero_and
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source, Words
 
-__all__ = ["Binomial"]
+__all__ = ["Binomial", "Shape", "sampler_of", "unzigzag", "zigzag"]
 
 DIRECT_STD = 48
 BLOCK_STD = 24
+FLOAT_MARGIN = 2.0**-36
+"""Far above the errors of floats that settle a draw: logs and places within 2^-44, exp_minus within 2^-48."""
 _Combined = tuple[Integers, npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class Shape:
     """The law around its mode m: index 2i is m + i, index 2i + 1 is m - 1 - i, in steps of a stride."""
 
     n: int
@@ -74,7 +77,7 @@ class _Shape:
                 rest = rest + between_zero_and(weight / (1 - ratio))
                 break
             left.append(weight)
-        return _zigzag(right, left), rest
+        return zigzag(right, left), rest
 
     def blocks(self, stride: int) -> tuple[list[Ball], Ball]:
         """The same at every stride-th place of each side: a log-concave sequence, so ratios only fall."""
@@ -90,10 +93,10 @@ class _Shape:
                         rest = rest + between_zero_and(weights[-1] * ratio / (1 - ratio))
                         break
             sides.append(weights)
-        return _zigzag(*sides), rest
+        return zigzag(*sides), rest
 
 
-def _zigzag(right: list[Ball], left: list[Ball]) -> list[Ball]:
+def zigzag(right: list[Ball], left: list[Ball]) -> list[Ball]:
     zero = flint.arb(0)
     size = max(len(right), len(left))
     right = right + [zero] * (size - len(right))
@@ -110,16 +113,16 @@ class Binomial(DiscreteDistribution):
 
     trials: int
     probability_of_one: Exact | CertifiedReal
-    _shape: _Shape | None = field(init=False, repr=False, compare=False)
+    _shape: Shape | None = field(init=False, repr=False, compare=False)
     _sampler: Inverter | BlockSampler | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         n = whole("trials", self.trials, least=0)
         settle(self, trials=n, probability_of_one=self.probability_of_one)
         p = probability_parameter("probability_of_one", self.probability_of_one)
-        shape = None if n == 0 or p in (0, 1) else _Shape(n, p, _mode(n, p))
+        shape = None if n == 0 or p in (0, 1) else Shape(n, p, _mode(n, p))
         object.__setattr__(self, "_shape", shape)
-        object.__setattr__(self, "_sampler", None if shape is None else _sampler(shape, self._spread(p)))
+        object.__setattr__(self, "_sampler", None if shape is None else sampler_of(shape, self._spread(p)))
 
     def _spread(self, p: Fraction | CertifiedReal) -> int:
         """The variance, to within one."""
@@ -138,7 +141,7 @@ class Binomial(DiscreteDistribution):
         parts = []
         for start in range(0, count, CHUNK):
             index = sampler.invert(source.words(min(CHUNK, count - start)), source)
-            parts.append(_unzigzag(index, shape.mode, self.trials))
+            parts.append(unzigzag(index, shape.mode, self.trials))
         return joined(parts)
 
     def _p(self) -> Ball:
@@ -189,7 +192,7 @@ def _mode(n: int, p: Fraction | CertifiedReal) -> int:
     raise NotCertified(what="the mode of a binomial", reason="the probability is not certainly inside (0, 1)")
 
 
-def _unzigzag(index: Integers, mode: int, n: int) -> Integers:
+def unzigzag(index: Integers, mode: int, n: int) -> Integers:
     if n >= 1 << 62:
         index = index.astype(object)
     half, left = index >> 1, index & 1
@@ -197,7 +200,8 @@ def _unzigzag(index: Integers, mode: int, n: int) -> Integers:
     return mode + (half ^ -left)
 
 
-def _sampler(shape: _Shape, variance: int) -> Inverter | BlockSampler:
+def sampler_of(shape: Shape, variance: int, *, wide: bool | None = None) -> Inverter | BlockSampler:
+    """The exact sampler of a law around its mode; `wide` says whether values may pass 60 bits."""
     if variance <= DIRECT_STD**2:
         return Inverter(Series(shape.neighbours))
     bits = 0
@@ -209,11 +213,11 @@ def _sampler(shape: _Shape, variance: int) -> Inverter | BlockSampler:
         quick=_quick(shape, 1 << bits),
         settle=_settle(shape, 1 << bits),
         combine=_combine(shape, 1 << bits),
-        wide=shape.n >= 1 << 60,
+        wide=shape.n >= 1 << 60 if wide is None else wide,
     )
 
 
-def _quick(shape: _Shape, stride: int) -> Words:
+def _quick(shape: Shape, stride: int) -> Words:
     """floor(2^64 Pr[far end] / Pr[near end]) for each block: probabilities only fall inside a block."""
     found = []
     with precision(128):
@@ -225,21 +229,47 @@ def _quick(shape: _Shape, stride: int) -> Words:
     return np.array([*(min(f, (1 << 64) - 1) for f in found), 0], dtype=np.uint64)
 
 
-def _settle(shape: _Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
+def _falls(shape: Shape, stride: int) -> npt.NDArray[np.float64]:
+    """-ln of Pr over each block of the quick table; not a number where a block or the next one is not whole."""
+    found: list[float] = []
+    with precision(128):
+        for index in range(16 * BLOCK_STD + 2):
+            near, far = shape.place(index, stride), shape.place(index + 2, stride)
+            inside = min(near, far) >= 0 and max(near, far) <= shape.n
+            found.append(float(-shape.log_ratio(far, near).mid()) if inside else math.nan)
+    return np.array(found)
+
+
+def _settle(shape: Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
+    """ln Pr is concave, so it lies between the chord of a block and the next chord prolonged; else by balls."""
+    falls = _falls(shape, stride)
+
+    def exactly(b: int, offset: int, word: int, source: Source) -> bool:
+        near = shape.place(b, stride)
+        k = near - offset if b & 1 else near + offset
+        if not 0 <= k <= shape.n:
+            return False
+        uniform = Uniform(value=word, bits=64, source=source)
+        return uniform.below(lambda: shape.log_ratio(k, near).exp())
+
     def settle(block: Integers, place: Integers, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
-        keep = np.zeros(block.size, dtype=np.bool_)
-        for i, (b, offset, word) in enumerate(zip(block, place, choice, strict=True)):
-            near = shape.place(int(b), stride)
-            k = near - int(offset) if int(b) & 1 else near + int(offset)
-            if 0 <= k <= shape.n:
-                uniform = Uniform(value=int(word), bits=64, source=source)
-                keep[i] = uniform.below(lambda k=k, near=near: shape.log_ratio(k, near).exp())
+        near = np.array([min(int(b), falls.size - 3) for b in block], dtype=np.int64)
+        fall, after = falls[near], falls[near + 2]
+        y = place.astype(np.float64) / float(stride)
+        uniform = (choice >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        with np.errstate(invalid="ignore"):
+            quick = (near < falls.size - 3) & (fall <= 0.5) & np.isfinite(after)
+            low = exp_minus(np.where(quick, fall * y, 0.0)) - FLOAT_MARGIN
+            high = exp_minus(np.where(quick, np.maximum(fall - after * (1.0 - y), 0.0), 0.0)) + FLOAT_MARGIN
+        keep: npt.NDArray[np.bool_] = quick & (uniform < low)
+        for i in np.flatnonzero(~quick | ((uniform >= low) & (uniform <= high))):
+            keep[i] = exactly(int(block[i]), int(place[i]), int(choice[i]), source)
         return keep
 
     return settle
 
 
-def _combine(shape: _Shape, stride: int) -> Callable[..., _Combined]:
+def _combine(shape: Shape, stride: int) -> Callable[..., _Combined]:
     def combine(block: Integers, place: Integers, word: Words) -> _Combined:
         away = (block >> 1) * stride + place
         values = shape.mode + (away ^ -(block & 1))

@@ -45,7 +45,7 @@ class Series:
                 suffixes.append(suffix)
             suffixes.reverse()
             kept = [w / suffix for w in weights], [s / suffix for s in suffixes]
-            if len(self._kept) >= 4:
+            if len(self._kept) >= 24:
                 self._kept.clear()
             self._kept[bits] = kept
         return kept
