@@ -13,6 +13,7 @@
     │   │   └── UnknownColumn      a column that the schema does not declare, or the table does not have
     │   ├── UnitMismatch           two guarantees about different units, or a unit used as another
     │   ├── BadData                a table that cannot be read as what it was said to be
+    │   ├── BadMessage             bytes that are no message of this joint release, or were altered
     │   ├── BadExpression          a filter outside the closed language of `where=`
     │   ├── MissingBounds          a statistic of a number whose bounds were not declared
     │   ├── TooManyCells           a grid of groups that is too large to be released
@@ -21,6 +22,7 @@
     ├── ReadFailed                 the rows could not be read, after the charge, which stays       (exit 2)
     └── Refused                    well-formed, and the answer is no                               (exit 1)
         ├── BudgetExceeded         what was asked does not fit in what is left
+        ├── JointRefused           a joint release that too few finish, or that shows different views
         ├── NoLaw                  no theorem gives the step that was asked for
         └── NotCertified           the numerical bound could not be made tight enough to be of use
 
@@ -38,12 +40,14 @@ from typing import ClassVar
 __all__ = [
     "BadData",
     "BadExpression",
+    "BadMessage",
     "BudgetExceeded",
     "Closed",
     "EmptyComposition",
     "FitFailed",
     "InvalidInput",
     "InvalidParameter",
+    "JointRefused",
     "LedgerCorrupt",
     "LedgerError",
     "LedgerLocked",
@@ -189,6 +193,15 @@ class BadData(InvalidInput):
         super().__init__(f"{source} {problem}", hint=hint)
 
 
+class BadMessage(InvalidInput):
+    """Bytes that are no message of this joint release, or were altered on the way. Nothing was done with them."""
+
+    def __init__(self, *, what: str, reason: str, hint: str = "") -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{what} is not used: {reason}", hint=hint)
+
+
 class BadExpression(InvalidInput):
     """A filter is outside the closed language; the text says where, in what the caller typed."""
 
@@ -286,6 +299,18 @@ class BudgetExceeded(Refused):
         self.left = left
         self.whose = whose
         super().__init__(f"{whose} does not cover it: spent {spent}; asked {asked}; left {left}", hint=hint)
+
+
+class JointRefused(Refused):
+    """A joint release ends without a number: too few are left, or the views of the holders differ.
+
+    `charged` says what became of the charge of whoever raises it.
+    """
+
+    def __init__(self, *, reason: str, charged: str, hint: str = "") -> None:
+        self.reason = reason
+        self.charged = charged
+        super().__init__(f"the joint release is refused: {reason}; {charged}", hint=hint)
 
 
 class NoLaw(Refused):

@@ -25,3 +25,24 @@ register(
     "Dwork, Kenthapadi, McSherry, Mironov, Naor 2006; Ács, Castelluccia 2011",
     "noise that is infinitely divisible; honest holders draw their shares independently",
 )
+register(
+    "one-list-of-survivors",
+    "If threshold of n holders must sign the list of survivors and 2 threshold > n + c, two lists are never both "
+    "confirmed, and of no honest member both secrets are opened.",
+    "Bonawitz et al. 2017, sec. 6.2",
+    "signatures that cannot be forged; at most c holders sign more than once",
+)
+register(
+    "secure-sum",
+    "Whoever runs the aggregator and at most c holders learns of the honest ones' vectors no more than their sum, up "
+    "to the advantage against X25519, HKDF, AES-256 and Ed25519.",
+    "Bonawitz et al. 2017; Bell et al. 2020",
+    "c < threshold; a complete graph of masks; keys exchanged beforehand; messages as in the state machine",
+)
+register(
+    "sparse-masks",
+    "On a ring in random order with k/2 neighbours each way, honest holders stay connected and keep their secrets but "
+    "for a hypergeometric chance, which is added to delta.",
+    "Bell, Bonawitz, Gascón, Lepoint, Raykova 2020",
+    "corrupt and lost holders are fixed before the order is drawn",
+)

@@ -1,0 +1,269 @@
+"""A holder of the secure sum: a state machine, bytes in and bytes out.
+
+    start() -> keys        fresh X25519 keys, signed
+    roster  -> shares      shares of two secrets (the mask key, the self seed), sealed to each keeper
+    sealed  -> masked      vector + self mask + pairwise masks, modulo 2^64; here the holder charges and reads
+    survivors -> confirm   a signature under the list of those whose vectors arrived
+    confirmed -> reveal    for each member one of its two shares: the self seed's if it remained, else the mask key's
+
+It answers each kind once; the same bytes again get the same answer, other bytes an error. It reveals only under a
+list that `threshold` holders signed, itself among those who remained, and never both shares of one member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from tacit.errors import BadMessage, InvalidParameter, JointRefused
+from tacit.noise.source import Source, default_source
+from tacit.parties.masks import (
+    Words,
+    add_mask,
+    agreed,
+    commitment,
+    derive,
+    open_sealed,
+    public_of,
+    random_bytes,
+    seal,
+)
+from tacit.parties.messages import AGGREGATOR, Message, read, write
+from tacit.parties.session import Session, unpack
+from tacit.parties.shamir import SHARE_BYTES, split
+
+__all__ = ["Holder", "list_digest"]
+
+SEALED = 2 * SHARE_BYTES + 16
+
+
+def list_digest(label: str, members: Sequence[int]) -> bytes:
+    """The digest of a list of holders."""
+    return commitment(label, *(m.to_bytes(4, "little") for m in members))
+
+
+class Holder:
+    """One holder in one session. `contribute` makes its vector, and is called once, when the masks are agreed."""
+
+    order: ClassVar[dict[str, str]] = {
+        "new": "", "keyed": "roster", "shared": "sealed", "masked": "survivors", "confirmed": "confirmed",
+        "revealed": "",
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        index: int,
+        key: Ed25519PrivateKey,
+        contribute: Callable[[], Words],
+        source: Source | None = None,
+    ) -> None:
+        if (
+            not 0 <= index < session.sizes.holders
+            or key.public_key().public_bytes_raw() != session.keys[index]
+        ):
+            raise InvalidParameter(
+                parameter="index", value=index, must="be the place of this holder's key in the session"
+            )
+        self.session, self.index, self._key = session, index, key
+        self._contribute = contribute
+        self._source = source if source is not None else default_source()
+        self._private: dict[str, bytes] = {}
+        self._answered: dict[str, tuple[bytes, bytes]] = {}
+        self._publics: dict[int, tuple[bytes, bytes]] = {}
+        self._kept: dict[int, bytes] = {}
+        self._members: list[int] = []
+        self._survivors: list[int] = []
+        self._view = b""
+        self.state = "new"
+        self.charged = False
+
+    # --- going on -----------------------------------------------------------------------------------------
+    def start(self) -> bytes:
+        """The first message; the keys in it are used in this session only."""
+        if self.state != "new":
+            raise BadMessage(what="a second start", reason="keys are made once a session")
+        self._private = {name: random_bytes(self._source) for name in ("seal", "mask", "self")}
+        self.state = "keyed"
+        return self._write(
+            "keys", seal=public_of(self._private["seal"]).hex(), mask=public_of(self._private["mask"]).hex()
+        )
+
+    def handle(self, raw: bytes) -> bytes:
+        """The answer to a message of the aggregator."""
+        if self.state == "ended":
+            raise self._refused("this holder left the session")
+        message = read(raw, session=self.session.id, keys=list(self.session.keys))
+        if message.sender != AGGREGATOR:
+            raise BadMessage(what="a message of a holder", reason="it comes through the aggregator only")
+        known = self._answered.get(message.kind)
+        if known is not None:
+            if known[0] == message.digest:
+                return known[1]
+            self.state = "ended"
+            raise self._refused(f"the aggregator sent two different messages of the kind {message.kind}")
+        if message.kind != self.order[self.state] or not message.kind:
+            raise BadMessage(
+                what=f"a message of the kind {message.kind}", reason="it is not this message's turn"
+            )
+        answers = {"roster": self._roster, "sealed": self._sealed, "survivors": self._confirm}
+        answer = answers.get(message.kind, self._confirmed)(message)
+        self._answered[message.kind] = (message.digest, answer)
+        return answer
+
+    # --- the kinds ----------------------------------------------------------------------------------------
+    def _roster(self, message: Message) -> bytes:
+        found = [
+            read(raw, session=self.session.id, keys=list(self.session.keys))
+            for raw in unpack(message, message.said.get("lengths"))
+        ]
+        senders = [m.sender for m in found]
+        if any(m.kind != "keys" for m in found) or senders != sorted(set(senders)) or AGGREGATOR in senders:
+            raise BadMessage(what="the roster", reason="it does not list each holder's keys once, in order")
+        if self.index not in senders or len(senders) < self.session.least:
+            raise self._refused(f"{len(senders)} holders joined, and {self.session.least} are needed")
+        self._publics = {m.sender: (m.bytes_of("seal"), m.bytes_of("mask")) for m in found}
+        if self._publics[self.index][0] != public_of(self._private["seal"]):
+            self.state = "ended"
+            raise self._refused("the roster has other keys for this holder than it sent")
+        self._view = commitment("roster", *(m.digest for m in found))
+        keepers = [j for j in self.keepers(self.index) if j in self._publics]
+        threshold = self.session.ring.threshold
+        if len(keepers) < threshold:
+            raise self._refused("too few neighbours joined to keep this holder's secrets")
+        points = [j + 1 for j in keepers]
+        shares = [
+            split(self._private[name], threshold=threshold, points=points, source=self._source)
+            for name in ("mask", "self")
+        ]
+        own = X25519PrivateKey.from_private_bytes(self._private["seal"])
+        sealed = []
+        for j in keepers:
+            plain = b"".join(s[j + 1] for s in shares)
+            if j == self.index:
+                self._kept[j] = plain
+                continue
+            key = agreed(own, self._publics[j][0], session=self.session.id, purpose=f"seal {self.index} {j}")
+            sealed.append(seal(key, plain, self._view))
+        self.state = "shared"
+        return self._write("shares", body=b"".join(sealed), to=[j for j in keepers if j != self.index])
+
+    def _sealed(self, message: Message) -> bytes:
+        members = message.numbers("members")
+        if members != sorted(members) or self.index not in members or not set(members) <= set(self._publics):
+            raise BadMessage(
+                what="the list of members", reason="it is not a part of the roster with this holder in it"
+            )
+        if len(members) < self.session.least:
+            raise self._refused(
+                f"{len(members)} holders shared their secrets, and {self.session.least} are needed"
+            )
+        senders = [j for j in self.keepers(self.index) if j in set(members) and j != self.index]
+        if message.numbers("of") != senders or len(message.body) != SEALED * len(senders):
+            raise BadMessage(what="the sealed shares", reason="they are not one of each neighbour")
+        own = X25519PrivateKey.from_private_bytes(self._private["seal"])
+        for at, j in enumerate(senders):
+            key = agreed(own, self._publics[j][0], session=self.session.id, purpose=f"seal {j} {self.index}")
+            self._kept[j] = open_sealed(key, message.body[SEALED * at : SEALED * (at + 1)], self._view)
+        # The vector is made, and charged for, here: whatever fails from here on, it does not begin again.
+        self.state = "ended"
+        vector = self._vector()
+        self.charged = True
+        add_mask(vector, self._self_seed(), sign=1)
+        for j in senders:
+            add_mask(vector, self.pair_seed(j), sign=1 if self.index < j else -1)
+        self._members = members
+        self._view = commitment("view", self._view, list_digest("members", members))
+        self.state = "masked"
+        return self._write(
+            "masked",
+            body=vector.astype("<u8").tobytes(),
+            view=self._view.hex(),
+            seed=commitment("self seed", self._private["self"]).hex(),
+        )
+
+    def _confirm(self, message: Message) -> bytes:
+        survivors = message.numbers("survivors")
+        if survivors != sorted(survivors) or not set(survivors) <= set(self._members):
+            raise BadMessage(what="the list of survivors", reason="it is not a part of the members")
+        if self.index not in survivors:
+            self.state = "ended"
+            raise self._refused("the aggregator counts this holder as gone")
+        if len(survivors) < self.session.sizes.fewest:
+            self.state = "ended"
+            raise self._refused(
+                f"{len(survivors)} holders are left, and the noise was sized for {self.session.sizes.fewest}"
+            )
+        self._survivors = survivors
+        self.state = "confirmed"
+        return self._write("confirm", view=self._view.hex(), list=list_digest("survivors", survivors).hex())
+
+    def _confirmed(self, message: Message) -> bytes:
+        found = [
+            read(raw, session=self.session.id, keys=list(self.session.keys))
+            for raw in unpack(message, message.said.get("lengths"))
+        ]
+        wanted = (self._view.hex(), list_digest("survivors", self._survivors).hex())
+        signers = {
+            m.sender
+            for m in found
+            if m.kind == "confirm"
+            and m.sender in self._survivors
+            and (m.said.get("view"), m.said.get("list")) == wanted
+        }
+        if len(signers) < self.session.sizes.threshold:
+            self.state = "ended"
+            raise self._refused(
+                f"{len(signers)} holders confirm the list of survivors, and {self.session.sizes.threshold} must",
+                hint="an aggregator that shows different lists to different holders is caught here",
+            )
+        of = [j for j in self.keepers(self.index) if j in self._kept and j in set(self._members)]
+        left = set(self._survivors)
+        # The first half is a share of the mask key, the second of the self seed: one of them, never both.
+        parts = [self._kept[j][SHARE_BYTES:] if j in left else self._kept[j][:SHARE_BYTES] for j in of]
+        self._kept.clear()
+        self._private.clear()
+        self.state = "revealed"
+        return self._write("reveal", body=b"".join(parts), of=of, list=wanted[1])
+
+    # --- the parts ----------------------------------------------------------------------------------------
+    def keepers(self, index: int) -> list[int]:
+        """Those who share masks with a holder and keep its shares, itself among them."""
+        if self.session.ring.side == 0:
+            return list(range(self.session.sizes.holders))
+        seed = commitment("ring", *(a + b for a, b in self._publics.values()))
+        return self.session.ring.keepers(self.session.sizes, seed)[index]
+
+    def pair_seed(self, other: int) -> bytes:
+        """The seed of the mask with another holder: the same at both ends."""
+        a, b = sorted((self.index, other))
+        return agreed(
+            self._private["mask"], self._publics[other][1], session=self.session.id, purpose=f"mask {a} {b}"
+        )
+
+    def _self_seed(self) -> bytes:
+        return derive(self._private["self"], session=self.session.id, purpose=f"self {self.index}")
+
+    def _vector(self) -> Words:
+        given = np.asarray(self._contribute())
+        if given.dtype != np.uint64 or given.shape != (self.session.length,):
+            raise InvalidParameter(
+                parameter="contribute", value=f"{given.dtype} of shape {given.shape}",
+                must=f"give {self.session.length} words of 64 bits",
+            )  # fmt: skip
+        return given.copy()
+
+    def _write(self, kind: str, *, body: bytes = b"", **said: Any) -> bytes:
+        return write(kind, session=self.session.id, sender=self.index, key=self._key, body=body, **said)
+
+    def _refused(self, reason: str, hint: str = "") -> JointRefused:
+        charged = "the charge of this holder stays" if self.charged else "this holder was charged nothing"
+        return JointRefused(reason=reason, charged=charged, hint=hint)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a holder is not copied or pickled: its secrets would be there twice")
