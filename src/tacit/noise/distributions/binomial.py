@@ -41,6 +41,7 @@ class Shape:
     mode: int
 
     def place(self, index: int, stride: int) -> int:
+        """The number at an index."""
         half, left = divmod(index, 2)
         return self.mode - 1 - half * stride if left else self.mode + half * stride
 
@@ -97,6 +98,7 @@ class Shape:
 
 
 def zigzag(right: list[Ball], left: list[Ball]) -> list[Ball]:
+    """Both sides in turn, the shorter one filled up with zeros."""
     zero = flint.arb(0)
     size = max(len(right), len(left))
     right = right + [zero] * (size - len(right))
@@ -193,6 +195,7 @@ def _mode(n: int, p: Fraction | CertifiedReal) -> int:
 
 
 def unzigzag(index: Integers, mode: int, n: int) -> Integers:
+    """The numbers at these places around the mode."""
     if n >= 1 << 62:
         index = index.astype(object)
     half, left = index >> 1, index & 1
