@@ -18,6 +18,7 @@ import tacit
 from support.theorems import named_in
 from tacit.curator.charges import charge
 from tacit.curator.chooser import choose
+from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidInput, Refused
@@ -112,7 +113,17 @@ def treatments() -> list[tuple[tacit.Unit, Treatment]]:
             for price in PRICES:
                 with suppress(InvalidInput, Refused):
                     found.append((unit, choose(question, price)))
-    return found
+    return found + [(p.unit, r.treatment) for p in on_random_data() for r in p.releases]
+
+
+def on_random_data() -> list[Plan]:
+    """Plans given random data: a table, and a count of one cell."""
+    asks = [tacit.ask(STATISTICS["histogram"]), tacit.ask(tacit.count(where="sick"))]
+    given = {"random_data": Fraction(1, 10), "rows": 1000}
+    return [
+        make_plan(asks, schema=SCHEMA, unit=unit, budget=BUDGETS[0], total=PRICES[0], given=given)
+        for unit in UNITS[:2]
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +133,8 @@ def said() -> dict[str, str]:
     every = treatments()
     for _, one in every:
         out |= dict.fromkeys(one.theorems, type(one).__name__)
+    for plan in on_random_data():
+        out |= dict.fromkeys(plan.theorems, "a plan")
     # What a charge rests on depends on the treatment's kind alone.
     kinds = {(u.neighbours, type(t), t.theorems, t.price.kind): (u, t) for u, t in every}
     for unit, one in kinds.values():

@@ -16,6 +16,7 @@ import pytest
 
 import tacit
 from tacit.curator.asks import Ask
+from tacit.curator.given import given_of
 from tacit.curator.plan import make_plan
 from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter
@@ -58,6 +59,7 @@ CHANGED: dict[str, list[Any]] = {
     "sampling": [True],
     "public": [tacit.public_totals(total=100), tacit.public_totals(total=5000)],
     "target": [Fraction(3), Fraction(4)],
+    "given": [given_of("always")],
 }
 
 

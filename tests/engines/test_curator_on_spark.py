@@ -96,6 +96,26 @@ def test_every_statistic_has_the_same_answer(visits: Path, unit: Any) -> None:
             assert np.array_equal(values, other.parts[name]), r.name
 
 
+@needs_spark
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
+def test_counts_given_random_data_have_the_same_answer(visits: Path, neighbours: str) -> None:
+    """The same cells are exact, the same noise elsewhere, the same number of rows decides; one key is never there."""
+    unit = tacit.rows(neighbours=neighbours)
+    schema = SCHEMA | {"age": tacit.integer(0, 119)}
+    asks = [tacit.count(by=["state", "age"]), tacit.count(where="age > 98"), tacit.proportion("age > 98")]
+    budget = tacit.Guarantee(bound=tacit.Pure(epsilon=3.0), unit=unit, condition=tacit.RandomData(gamma=0.9))
+    found = []
+    for engine in ("duckdb", "spark"):
+        with tacit.Curator(
+            visits, protect=unit, schema=schema, budget=budget, engine=engine, source=SeededSource(seed=11)
+        ) as curator:
+            found.append(curator.release(asks, epsilon=3, given={"random_data": 0.9, "rows": 3000}))
+    for here, there in zip(*found, strict=True):
+        assert here.to_csv() == there.to_csv()
+        assert here.certificate["random_data"] == there.certificate["random_data"]
+    assert found[0][0].certificate["random_data"]["exact_cells"] >= 60
+
+
 def _sorted(cells: tuple[Any, ...]) -> tuple[Any, ...]:
     """Groups come in no order; for equal noise on equal groups they are put in one."""
     from dataclasses import replace

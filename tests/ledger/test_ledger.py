@@ -183,7 +183,8 @@ def test_a_budget_under_a_condition_has_no_running_total(place: str) -> None:
     with pytest.raises(NoLaw):
         ledger.spent()
     assert isinstance(ledger.reserve(ask("a", charge=sampled), lambda *_: None), Ticket)
-    assert overview(ledger)["spent"] is None
+    assert overview(ledger)["spent"] == {"kind": "pure", "epsilon": 1.0, "gamma": 0.01}
+    assert overview(ledger)["remaining"] == {"kind": "pure", "epsilon": 0.0, "gamma": 0.0}
 
 
 @pytest.mark.parametrize("closing", ["commit", "fail"])

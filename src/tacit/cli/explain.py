@@ -125,6 +125,8 @@ def _grounds(said: dict[str, Any]) -> None:
     from tacit.guarantees import theorem
 
     print("\n" + wrapped(visible(f"Noise: {said['mechanism']['chosen']}")))
+    if "random_data" in said:
+        print(wrapped(visible(said["random_data"]["sentence"])))
     print(
         wrapped(visible("Its intervals do not cover " + "; ".join(said["intervals"]["do_not_cover"]) + "."))
     )

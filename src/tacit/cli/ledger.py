@@ -40,7 +40,10 @@ def show(where: str = _WHERE, wait: float = _WAIT, json: bool = _JSON) -> None:
     of = f", of {found['table']!r}" if found["table"] else ""
     made_up = ", a rehearsal on made-up rows" if found["rehearsal"] else ""
     print(f"{found['ledger']}{of}, made {found['created'][:19].replace('T', ' ')} UTC{made_up}")
-    print(f"budget  {_said(found, found['budget']['bound'])}")
+    budget = found["budget"]["bound"] | {
+        k: v for k, v in found["budget"]["condition"].items() if k == "gamma"
+    }
+    print(f"budget  {_said(found, budget)}")
     print(f"spent   {_said(found, found['spent'])}")
     print(f"left    {_said(found, found['remaining'])}")
     for name, part in found["analysts"].items():
@@ -128,9 +131,11 @@ def _write(path: Path, lines: list[str]) -> None:
 
 
 def _said(found: dict[str, Any], bound: dict[str, Any] | None) -> str:
-    """A bound's numbers in three digits; the budget's unit and condition go without saying."""
+    """A bound's numbers in three digits, and its gamma; the budget's unit goes without saying."""
     if bound is None:
         return "not a running total"
     from tacit.guarantees.record import from_record
 
-    return str(from_record({**found["budget"], "bound": bound}).bound)
+    numbers = {k: v for k, v in bound.items() if k != "gamma"}
+    gamma = f" except with probability {bound['gamma']:.3g} over the data" if "gamma" in bound else ""
+    return str(from_record({**found["budget"], "bound": numbers}).bound) + gamma

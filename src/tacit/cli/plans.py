@@ -34,6 +34,7 @@ def plan(path: Path = PLAN, json: bool = JSON) -> None:
     Each release with its privacy loss, its expected error, and what no mechanism can go below.
     """
     from tacit.curator.files import read_plan
+    from tacit.curator.text import priced
 
     found = read_plan(path)
     made = found.plan()
@@ -41,7 +42,7 @@ def plan(path: Path = PLAN, json: bool = JSON) -> None:
         print_json(described(found, made))
         return
     print(made)
-    print(f"budget: {found.budget}; ledger: {visible(found.place)}")
+    print(f"budget: {priced(found.limit)}; ledger: {visible(found.place)}")
 
 
 def described(file: PlanFile, made: Plan) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def described(file: PlanFile, made: Plan) -> dict[str, Any]:
         "plan": str(file.path),
         "digest": made.digest,
         "unit": str(made.unit),
-        "budget": dict(file.budget.parameters) | {"kind": file.budget.kind},
+        "budget": dict(file.budget.parameters) | {"kind": file.budget.kind} | _gamma(file.limit),
         "charge": made.charge.record,
         "charged_by": made.charged.theorem,
         "releases": [
@@ -93,7 +94,7 @@ def release(
             releases = curator.release(made, key=key)
             step("writing")
             files = write_release(out, found, made, releases, curator.budget, key=signing)
-            spent, left = curator.spent, curator.remaining
+            spent, left = curator.standing
     except KeyboardInterrupt:
         print(f"tacit: interrupted; {INTERRUPTED}", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -104,14 +105,20 @@ def release(
                 "files": [str(f) for f in files],
                 "charge": made.charge.record,
                 "replayed": releases[0].replayed,
-                "spent": dict(spent.parameters),
-                "remaining": dict(left.parameters),
+                "spent": dict(spent.bound.parameters) | _gamma(spent),
+                "remaining": dict(left.bound.parameters) | _gamma(left),
             }
         )
         return
     for one in releases:
         print(one, end="\n\n")
     print(f"written to {out}: " + ", ".join(str(f.relative_to(out)) for f in files))
+
+
+def _gamma(guarantee: Guarantee) -> dict[str, float]:
+    """The gamma of a guarantee under RandomData."""
+    gamma = getattr(guarantee.condition, "gamma", None)
+    return {} if gamma is None else {"gamma": gamma}
 
 
 def free(out: Path, made: Plan | None = None) -> None:

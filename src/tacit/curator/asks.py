@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tacit.curator.given import Assumed, Given, given_of
 from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, flag, stated
 from tacit.errors import InvalidParameter
 from tacit.statistics import Statistic
@@ -36,6 +37,7 @@ class Ask:
     sampling: bool = False
     public: PublicTotals | None = None
     target: Fraction | None = None
+    given: Given | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
@@ -52,7 +54,7 @@ class Ask:
             object.__setattr__(self, "rows", _rows(self.rows))
         for name in ("consistent", "sampling"):
             object.__setattr__(self, name, flag(name, getattr(self, name)))
-        for name, kind in (("price", Price), ("public", PublicTotals)):
+        for name, kind in (("price", Price), ("public", PublicTotals), ("given", Given)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 raise InvalidParameter(
@@ -77,6 +79,7 @@ class Ask:
             "sampling": self.sampling,
             "public": None if self.public is None else self.public.record,
             "target": None if self.target is None else str(self.target),
+            **({} if self.given is None else {"given": self.given.describe()}),
         }
 
 
@@ -99,6 +102,7 @@ def ask(
     sampling: bool = False,
     public: PublicTotals | None = None,
     target: Number | None = None,
+    given: Assumed = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -113,6 +117,8 @@ def ask(
     `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means
     and proportions speak about that. `public` declares totals that are public already (`tacit.public_totals`).
     `target` is an error to aim at: releases that share a price then err in proportion to their targets.
+    `given={"random_data": 0.05}` makes it random differential privacy with a gamma of its own; "always" keeps it
+    differentially private in a plan that is not.
     """
     return Ask(
         statistic=statistic,
@@ -124,6 +130,7 @@ def ask(
         sampling=sampling,
         public=public,
         target=None if target is None else decimal("target", target),
+        given=given_of(given),
         price=stated(
             epsilon=epsilon,
             delta=delta,

@@ -10,7 +10,8 @@ from typing import Any
 
 from tacit.accounting.codec import to_record
 from tacit.curator.binding import bound
-from tacit.curator.plan import Plan, Planned
+from tacit.curator.plan import Plan, Planned, event_record
+from tacit.curator.random_counts import gamma_of
 from tacit.curator.sampling import DECLARED
 from tacit.curator.text import beyond_groups
 from tacit.ledger.canonical import sha256
@@ -42,15 +43,15 @@ PACKAGES = ("numpy", "duckdb", "ibis-framework", "python-flint", "cryptography",
 
 def certify(
     plan: Plan, planned: Planned, *, ledger: dict[str, Any], made: dict[str, Any], values: str | None,
-    function: dict[str, Any] | None = None,
+    function: dict[str, Any] | None = None, told: dict[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The certificate of one release of a plan: `made` and `ledger` say where it comes from, `values` is its CSV.
 
     Without values it is what the certificate says, with no digest of them or of itself. A released function is part
-    of its certificate.
+    of its certificate, and so is what was exact under random differential privacy (`told`).
     """
     question, treatment = planned.question, planned.treatment
-    theorems = dict.fromkeys([*treatment.theorems, plan.charged.theorem, "post-processing"])
+    theorems = dict.fromkeys([*treatment.theorems, *plan.theorems, "post-processing"])
     if made["data"]["bounded"]:
         theorems["contribution-bounding"] = None
     theorems["contribution-polytopes"] = None
@@ -99,6 +100,8 @@ def certify(
     }  # fmt: skip
     if function is not None:
         content["function"] = function
+    if told is not None:
+        content["random_data"] = told
     return content if values is None else bound(content)
 
 
@@ -118,7 +121,8 @@ def _not_covered(planned: Planned) -> list[str]:
 
 
 def _event(planned: Planned) -> Any:
-    return [to_record(e) for e in planned.treatment.events]
+    gamma = gamma_of(planned.treatment)
+    return [event_record(to_record(e), gamma) for e in planned.treatment.events]
 
 
 def _columns(planned: Planned) -> set[str]:

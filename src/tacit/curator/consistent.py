@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.curator.intervals import Estimate
+from tacit.curator.random_counts import OnRandomData
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import TacitError
 from tacit.statistics.base import Question
@@ -24,6 +25,8 @@ def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Est
     """Counts of rows and people: whole, not negative; the tables of a release agree with each other."""
     if not question.statistic.agrees:
         return estimate  # means, shares and quantiles already keep to their declared range and order
+    if isinstance(treatment, OnRandomData):
+        return treatment.finish(question, noisy, estimate)
     low, high = np.maximum(estimate.low, 0.0), np.maximum(estimate.high, 0.0)
     alone = question.statistic.layout == "cells" and not question.details.get("public")
     value = None if alone else _family(question, treatment, noisy)

@@ -11,12 +11,15 @@ import contextlib
 import datetime
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, overload
 
 from tacit.curator.asks import Ask, ask
 from tacit.curator.certificate import CIPHER, SEEDED, versions
+from tacit.curator.given import Assumed, Given, given_of
 from tacit.curator.keeper import Keeper, Named
 from tacit.curator.made import ledger_part, read_release
+from tacit.curator.paying import check_of, payable, standing_of
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.records import decode, encode
@@ -115,12 +118,17 @@ class Curator:
     @property
     def spent(self) -> Bound:
         """What was spent so far, in the budget's own terms."""
-        return self.ledger.spent()
+        return self.standing[0].bound
 
     @property
     def remaining(self) -> Bound:
         """What is left, in the budget's own terms; for an analyst with a share, of that."""
-        return self.ledger.remaining(self.analyst)
+        return self.standing[1].bound
+
+    @property
+    def standing(self) -> tuple[Guarantee, Guarantee]:
+        """What was spent, and what is left, as guarantees: under RandomData with their gammas."""
+        return standing_of(self.ledger, self.analyst)
 
     # --- asking -----------------------------------------------------------------------------------------
     def preview(
@@ -134,43 +142,48 @@ class Curator:
         within: Paid = None,
         confidence: Paid = None,
         simultaneous: bool = False,
+        given: Assumed = None,
         rows: int | None = None,
     ) -> Plan:
         """Price and expected error; reads no row and spends nothing. `rows` is a public guess for means and ratios.
 
         The price is one of epsilon (with a delta: (epsilon, delta)), rho (zCDP), mu (Gaussian DP), and `within`: an
         error that each cell stays within at a `confidence`, or all at once (`simultaneous`). A plan has its price.
+        `given={"random_data": 0.05}` asks for random differential privacy, which is weaker, with this gamma in all.
         """
         self._usable()
         total = stated(
             epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence,
             simultaneous=simultaneous,
         )  # fmt: skip
-        return self._planned(asked, total, rows=rows)
+        return self._planned(asked, total, given_of(given), rows=rows)
 
-    def _planned(self, asked: Asked, total: Price | None, **changes: Any) -> Plan:
+    def _planned(self, asked: Asked, total: Price | None, given: Given | None, **changes: Any) -> Plan:
         """The plan, with a price and changes that are not None."""
         changes = {name: value for name, value in changes.items() if value is not None}
         if isinstance(asked, Plan):
-            if total is not None or changes:
-                given = ["a price"] * (total is not None) + sorted(changes)
-                raise InvalidParameter(parameter="plan", value=given, must="come alone: it has its price")
+            words = {"a price": total, "given": given} | changes
+            said = [word for word, value in words.items() if value is not None]
+            if said:
+                raise InvalidParameter(parameter="plan", value=said, must="come alone: it has its price")
             return asked
         asks = [ask_with(a, **changes) for a in _asks(asked)]
-        return make_plan(asks, schema=self.schema, unit=self.unit, budget=self.budget.bound, total=total)
+        return make_plan(
+            asks, schema=self.schema, unit=self.unit, budget=self.budget.bound, total=total, given=given
+        )
 
     @overload
     def release(
         self, asked: Statistic | Ask, *, epsilon: Paid = ..., delta: Paid = ..., rho: Paid = ..., mu: Paid = ...,
-        within: Paid = ..., confidence: Paid = ..., simultaneous: bool = ..., key: str | None = ...,
-        consistent: bool | None = ...,
+        within: Paid = ..., confidence: Paid = ..., simultaneous: bool = ..., given: Assumed = ...,
+        key: str | None = ..., consistent: bool | None = ...,
     ) -> Release: ...  # fmt: skip
 
     @overload
     def release(
         self, asked: Plan | Sequence[Statistic | Ask], *, epsilon: Paid = ..., delta: Paid = ..., rho: Paid = ...,
-        mu: Paid = ..., within: Paid = ..., confidence: Paid = ..., simultaneous: bool = ..., key: str | None = ...,
-        consistent: bool | None = ...,
+        mu: Paid = ..., within: Paid = ..., confidence: Paid = ..., simultaneous: bool = ..., given: Assumed = ...,
+        key: str | None = ..., consistent: bool | None = ...,
     ) -> Releases: ...  # fmt: skip
 
     def release(
@@ -184,6 +197,7 @@ class Curator:
         within: Paid = None,
         confidence: Paid = None,
         simultaneous: bool = False,
+        given: Assumed = None,
         key: str | None = None,
         consistent: bool | None = None,
     ) -> Release | Releases:
@@ -199,7 +213,7 @@ class Curator:
             epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence,
             simultaneous=simultaneous,
         )  # fmt: skip
-        plan = self._planned(asked, total, consistent=consistent)
+        plan = self._planned(asked, total, given_of(given), consistent=consistent)
         releases = self._run(plan, plan.digest if key is None else text("key", key))
         return releases[0] if isinstance(asked, Statistic | Ask) else releases
 
@@ -211,13 +225,14 @@ class Curator:
                 must="be made for this schema and unit",
                 hint="preview it here",
             )
+        payable(plan.gamma, self.budget)
         request = Request(
             key=key,
             plan_digest=plan.digest,
             analyst=self.analyst,
             event=plan.record,
             charge=plan.charge,
-            exact=plan.charged.exact,
+            exact=plan.exact,
             table=self._keeper.table,
             version=self.version,
         )
@@ -229,7 +244,7 @@ class Curator:
             # The table first: a broken file leaves no new ledger behind.
             table = self._open()
             ledger = self._keeper.for_charging()
-            outcome = ledger.reserve(request)
+            outcome = ledger.reserve(request, check_of(self.budget))
         if isinstance(outcome, Recorded):
             return self._releases(plan, outcome.answer)
         try:
@@ -276,9 +291,10 @@ class Curator:
     def _releases(self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None) -> Releases:
         """The releases of an answer that is on record: made of it alone, whether it was paid for now or earlier."""
         answers, made = decode(recorded)
-        spent, remaining = (None, None) if paid is None else (paid.spent, paid.left)
-        if spent is None or remaining is None:
-            spent, remaining = self.ledger.standing(self.analyst)
+        if paid is None or paid.spent is None or paid.left is None:
+            spent, remaining = self.standing
+        else:
+            spent, remaining = (replace(self.budget, bound=b) for b in (paid.spent, paid.left))
         entry = ledger_part(self.ledger.id, recorded, made)
         return Releases(
             read_release(
@@ -355,8 +371,6 @@ def _asks(asked: Any) -> list[Ask]:
 
 def ask_with(one: Ask, **changes: Any) -> Ask:
     """The ask with some fields changed."""
-    from dataclasses import replace
-
     return replace(one, **changes)
 
 

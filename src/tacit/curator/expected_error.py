@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.curator.random_counts import gamma_of
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import NoLaw
 from tacit.mechanisms.spreads import normal_quantile
@@ -40,6 +41,13 @@ class Expected:
     floor: float | None = None
     floor_reason: str = ""
     sampling: float | None = None
+    plain: Expected | None = None
+    """Under another condition: the error of differential privacy at the same price."""
+
+    def beside(self, plain: Expected) -> Expected:
+        """With the error of differential privacy at the same price."""
+        about = f"{self.about}; plain DP errs within {_shown(plain.within)} in every cell"
+        return replace(self, plain=plain, about=about)
 
     @property
     def floor_record(self) -> dict[str, Any]:
@@ -56,6 +64,7 @@ class Expected:
             "confidence": self.confidence,
             "about": self.about,
             **({} if self.sampling is None else {"sampling_within": self.sampling}),
+            **({} if self.plain is None else {"differential_privacy": self.plain.record}),
         }
 
 
@@ -96,6 +105,8 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
         reason = NO_BOUND
     elif not found.mean:
         reason = "it is exact"
+    elif gamma_of(treatment):
+        reason = "the bounds are for differential privacy; random differential privacy may go below them"
     elif treatment.pure() is None:
         reason = "the bounds are for pure epsilon; a mechanism with a delta may go below them"
     elif size > 1:
@@ -130,6 +141,10 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
     return replace(found, floor=price.lower_bound, floor_reason=price.reason or from_n)
 
 
+def _shown(value: float | None) -> str:
+    return "an unknown error" if value is None else f"{value:.3g}"
+
+
 def _expected(
     question: Question, treatment: Treatment, *, confidence: Fraction, rows: int | None
 ) -> Expected:
@@ -146,7 +161,9 @@ def _expected(
         said = "depends on the number of rows of a cell: give rows= for a guess"
         return Expected(mean=None, within=None, confidence=level, about=said)
     parts = _typical(question, question.form, rows)
-    found = treatment.read(question, Noisy(parts=parts), confidence)
+    # Given random data, the error of cells that have noise.
+    reading = Treatment.read if gamma_of(treatment) else type(treatment).read
+    found = reading(treatment, question, Noisy(parts=parts), confidence)
     half = float(np.max(found.high - found.low)) / 2
     if not math.isfinite(half):
         said = f"at {rows:,} rows the noise hides the divisor: there would be no interval"

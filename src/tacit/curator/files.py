@@ -15,13 +15,14 @@ from tacit import statistics
 from tacit.curator import functions
 from tacit.curator.asks import Ask, ask
 from tacit.curator.curator import Curator
+from tacit.curator.given import Given, given_of
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Price, price
 from tacit.curator.toml import parse_toml, read_text, without_secrets
 from tacit.curator.typed import known, typed
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
-from tacit.guarantees import Bound, Unit, people, rows
+from tacit.guarantees import Always, Bound, Guarantee, RandomData, Unit, people, rows
 from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.declared import schema_from_tables
@@ -53,11 +54,11 @@ KINDS: dict[str, Callable[..., Any]] = {
     "sum": statistics.sum,
     "variance": statistics.variance,
 }
-TABLES = ("budget", "data", "ledger", "protect", "release", "schema", "spend")
+TABLES = ("budget", "data", "given", "ledger", "protect", "release", "schema", "spend")
 DATA = ("engine", "memory", "multiline", "partitions", "path", "pattern", "table", "version")
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
-FINISH = ("consistent", "interval", "name", "rows", "sampling", "target", "weight")
+FINISH = ("consistent", "given", "interval", "name", "rows", "sampling", "target", "weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,8 @@ class PlanFile:
     table: str = ""
     version: str = ""
     another_ledger: bool = False
+    gamma: float | None = None
+    given: Given | None = None
     text: str = field(default="", repr=False)
 
     @property
@@ -90,14 +93,22 @@ class PlanFile:
         """The file as it may stand beside what is published: letter by letter, but for names and passwords in URLs."""
         return without_secrets(self.text)
 
+    @property
+    def limit(self) -> Guarantee:
+        """The budget as a guarantee: for the unit, and under RandomData where it has a gamma."""
+        condition = Always() if self.gamma is None else RandomData(gamma=self.gamma)
+        return Guarantee(bound=self.budget, unit=self.unit, condition=condition)
+
     def plan(self) -> Plan:
         """Prices and expected errors; reads no data."""
-        return make_plan(self.asks, schema=self.schema, unit=self.unit, budget=self.budget, total=self.spend)
+        return make_plan(
+            self.asks, schema=self.schema, unit=self.unit, budget=self.budget, total=self.spend, given=self.given
+        )  # fmt: skip
 
     def curator(self, *, source: Source | None = None, ledger: str | None = None) -> Curator:
         """The curator of the file's table, budget and ledger."""
         return Curator(
-            self.data, protect=self.unit, schema=self.schema, budget=self.budget,
+            self.data, protect=self.unit, schema=self.schema, budget=self.limit,
             ledger=ledger or self.ledger or BESIDE, another_ledger=self.another_ledger,
             table=self.table, version=self.version,
             analyst=self.analyst, engine=self.engine, memory=self.memory, source=source,
@@ -114,7 +125,7 @@ def read_plan(path: str | Path) -> PlanFile:
         if not isinstance(data.get(name), Mapping):
             raise InvalidParameter(parameter=f"[{name}]", value=None, must="be in the plan")
     unit, schema = _unit(data["protect"]), schema_from_tables(data["schema"])
-    budget = _price("[budget]", data["budget"], analyst=True)
+    budget = _price("[budget]", data["budget"], more=("analyst", "gamma"))
     bound = budget.bound()
     releases = data.get("release", [])
     if not isinstance(releases, list) or not releases:
@@ -142,6 +153,8 @@ def read_plan(path: str | Path) -> PlanFile:
         another_ledger=kept.get("another", False),
         analyst=typed("[budget]", data["budget"]).get("analyst", "curator"),
         asks=asks,
+        gamma=_gamma(data["budget"]),
+        given=given_of(typed("", {"given": data["given"]})["given"]) if "given" in data else None,
         text=text,
     )
 
@@ -180,10 +193,20 @@ def _unit(table: Mapping[str, Any]) -> Unit:
     raise UnknownName(what="unit in [protect]", name=str(kind), known=("people", "rows"))
 
 
-def _price(where: str, table: Any, *, analyst: bool = False) -> Price:
-    words = ("delta", "epsilon", "mu", "rho", *(("analyst",) if analyst else ()))
-    given = _table(where, table, words)
-    return price(**{k: v for k, v in given.items() if k != "analyst"})
+def _price(where: str, table: Any, *, more: tuple[str, ...] = ()) -> Price:
+    given = _table(where, table, ("delta", "epsilon", "mu", "rho", *more))
+    return price(**{k: v for k, v in given.items() if k not in more})
+
+
+def _gamma(table: Any) -> float | None:
+    """The gamma that a budget grants, for releases given random data."""
+    value = typed("[budget]", table).get("gamma")
+    if value is not None and not 0 < value < 1:
+        raise InvalidParameter(
+            parameter="[budget] gamma", value=value, must="lie strictly between 0 and 1",
+            hint="it is the share of data on which promises may fail; without it all releases hold always",
+        )  # fmt: skip
+    return None if value is None else float(value)
 
 
 def _ask(number: int, table: Any) -> Ask:

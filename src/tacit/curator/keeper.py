@@ -116,7 +116,7 @@ class Keeper:
                 return None
             if home is not None and not self._another:
                 home.admits(os.fspath(place), None)
-        exact = exact_numbers(self._budget.bound)
+        exact = exact_numbers(self._budget)
         given: dict[str, Any] = {"budget": self._budget, "table": self.table, "wait_seconds": self._wait}
         if make:
             found = Ledger.at(place, exact=exact, rehearsal=twin, **given)
@@ -138,7 +138,7 @@ class Keeper:
         return Ledger.create(
             Path(folder) / "session.ledger",
             budget=self._budget,
-            exact=exact_numbers(self._budget.bound),
+            exact=exact_numbers(self._budget),
             table=self.table,
             rehearsal=twin,
             wait_seconds=self._wait,

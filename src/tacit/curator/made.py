@@ -12,10 +12,11 @@ from tacit.curator.certificate import CIPHER, certify
 from tacit.curator.consistent import finish
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.plan import Plan, Planned
+from tacit.curator.random_counts import OnRandomData
 from tacit.curator.release import Release
 from tacit.curator.sampling import population
 from tacit.curator.treatments import Noisy
-from tacit.guarantees import Bound
+from tacit.guarantees import Guarantee
 from tacit.ledger.canonical import sha256
 
 __all__ = ["ledger_part", "read_release"]
@@ -36,17 +37,21 @@ def _function(planned: Planned, noisy: Noisy) -> dict[str, Any] | None:
 
 def read_release(
     plan: Plan, planned: Planned, noisy: Noisy, made: dict[str, Any], *, ledger: dict[str, Any],
-    spent: Bound, remaining: Bound, replayed: bool,
+    spent: Guarantee, remaining: Guarantee, replayed: bool,
 ) -> Release:  # fmt: skip
     """One release of a recorded answer."""
     if planned.ask.sampling:
         estimate = population(planned.question, planned.treatment, noisy, planned.ask.confidence)
     else:
         estimate = planned.treatment.read(planned.question, noisy, planned.ask.confidence)
+    treatment = planned.treatment
+    told = treatment.told(noisy) if isinstance(treatment, OnRandomData) else None
     if planned.ask.consistent or planned.ask.public is not None:
         estimate = finish(planned.question, planned.treatment, noisy, estimate)
     return Release(
-        planned=planned, noisy=noisy, estimate=estimate, spent=spent, remaining=remaining, replayed=replayed,
+        planned=planned, noisy=noisy, estimate=estimate, standing=(spent, remaining), replayed=replayed,
         publishable=made["noise"] == CIPHER, made_up=made["data"].get("made_up") is True,
-        certify=partial(certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy)),
+        certify=partial(
+            certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy), told=told
+        ),
     )  # fmt: skip

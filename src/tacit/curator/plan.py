@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from tacit.accounting import events
@@ -19,11 +20,15 @@ from tacit.curator.charges import Charged, Shared, charge
 from tacit.curator.chooser import choose
 from tacit.curator.dividing import divided
 from tacit.curator.expected_error import Expected, expected
+from tacit.curator.given import Assumed, given_of
 from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
+from tacit.curator.random_counts import condition_of, declared_by, gamma_of
+from tacit.curator.random_plans import on_random_data
 from tacit.curator.treatments import Treatment
 from tacit.errors import EmptyComposition
-from tacit.guarantees import Bound, Guarantee, Unit
+from tacit.exact.rounding import up
+from tacit.guarantees import Bound, Guarantee, RandomData, Unit
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.declarations import FIXED_PARAMETERS
 from tacit.ledger.canonical import canonical, canonical_table, sha256
@@ -71,15 +76,37 @@ class Plan:
 
     @property
     def charge(self) -> Guarantee:
-        """What the ledger is charged."""
+        """What the ledger is charged; under RandomData where any release is, with the sum of their gammas."""
         declared = [FIXED_PARAMETERS] if self.charged.theorem == "compose-profile" else []
         declared += [d for r in self.releases for d in r.guarantee.declared]
-        return Guarantee(bound=self.charged.bound, unit=self.unit, declared=tuple(declared))
+        if not self.gamma:
+            return Guarantee(bound=self.charged.bound, unit=self.unit, declared=tuple(declared))
+        return Guarantee(
+            bound=self.charged.bound,
+            unit=self.unit,
+            condition=RandomData(gamma=up(self.gamma)),
+            declared=tuple(dict.fromkeys(declared)),
+        )
+
+    @property
+    def gamma(self) -> Fraction:
+        """The share of the data on which the charge may fail, exactly: the sum over the releases."""
+        return sum((gamma_of(r.treatment) for r in self.releases), Fraction(0))
+
+    @property
+    def exact(self) -> dict[str, Fraction]:
+        """The charge's numbers as fractions, for the ledger."""
+        return self.charged.exact | ({"gamma": self.gamma} if self.gamma else {})
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """By what the releases of the plan are added up."""
+        return (self.charged.theorem, *(("compose-random-data",) if self.gamma else ()))
 
     @property
     def record(self) -> dict[str, Any]:
-        """The event for the ledger."""
-        return to_record(self.event)
+        """The event for the ledger. An accountant who knows nothing of gammas cannot read one under RandomData."""
+        return event_record(to_record(self.event), self.gamma)
 
     def __getitem__(self, name: str) -> Planned:
         for release in self.releases:
@@ -98,10 +125,19 @@ class Plan:
         return plan_html(self)
 
 
+def event_record(record: dict[str, Any], gamma: Fraction) -> dict[str, Any]:
+    """An event's record, and given what its bound holds."""
+    return {**record, "given": {"random_data": str(gamma)}} if gamma else record
+
+
 def make_plan(
-    asks: Sequence[Ask], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None
-) -> Plan:
-    """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read."""
+    asks: Sequence[Ask], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None,
+    given: Assumed = None,
+) -> Plan:  # fmt: skip
+    """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read.
+
+    `given` is what the whole plan assumes of the data; releases without words of their own share its gamma.
+    """
     asks = listed("asks", asks, must="be a list of asks")
     if not asks:
         raise EmptyComposition(what="the plan", hint="ask for at least one statistic")
@@ -111,10 +147,11 @@ def make_plan(
         instance(name, value, kind, must=f"be a {kind.__name__}")
     if total is not None:
         instance("total", total, Price, must="be a Price", hint="tacit.curator.price(epsilon=1) makes one")
+    given = given_of(given)
     asks = _named(asks)
     questions = _questions(asks, schema, unit)
     prices = divided(asks, questions, total)
-    releases = []
+    treatments: list[Treatment] = []
     chosen: dict[tuple[int, Price], Treatment] = {}
     for a, question, price in zip(asks, questions, prices, strict=True):
         if a.sampling:
@@ -122,21 +159,33 @@ def make_plan(
         place = (id(question), price)
         if place not in chosen:
             chosen[place] = choose(question, price, budget=budget)
-        treatment = chosen[place]
-        releases.append(
-            Planned(
-                ask=a,
-                question=question,
-                treatment=treatment,
-                guarantee=_promise(a, Guarantee(bound=treatment.bound, unit=unit)),
-                expected=expected(
-                    question, treatment, confidence=a.confidence, rows=a.rows, sampling=a.sampling
-                ),
-            )
+        treatments.append(chosen[place])
+    wanted = [*zip(questions, prices, treatments, strict=True)]
+    releases = [
+        _planned(a, question, treatment, plain, unit)
+        for a, plain, (question, treatment) in zip(
+            asks, treatments, on_random_data(asks, wanted, given, unit=unit, budget=budget), strict=True
         )
+    ]
     charged = _charged(releases, budget, unit, total)
     plan = Plan(releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="")
     return replace(plan, digest=sha256(_described(plan, total)))
+
+
+def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment, unit: Unit) -> Planned:
+    def error_of(one: Treatment) -> Expected:
+        return expected(question, one, confidence=a.confidence, rows=a.rows, sampling=a.sampling)
+
+    error = error_of(treatment)
+    if gamma_of(treatment):
+        error = error.beside(error_of(plain))
+    made = Guarantee(
+        bound=treatment.bound,
+        unit=unit,
+        condition=condition_of(treatment),
+        declared=declared_by(treatment),
+    )
+    return Planned(ask=a, question=question, treatment=treatment, guarantee=_promise(a, made), expected=error)
 
 
 def _questions(asks: Sequence[Ask], schema: Schema, unit: Unit) -> list[Question]:
@@ -162,6 +211,7 @@ def _described(plan: Plan, total: Price | None) -> str:
         "format": FORMAT,
         "unit": plan.charge.record["unit"],
         "delta": None if total is None or total.delta is None else str(total.delta),
+        **({"gamma": str(plan.gamma)} if plan.gamma else {}),
         "releases": [
             {**r.ask.describe(), "price": r.treatment.price.describe(), "mechanism": r.treatment.describe()}
             for r in plan.releases

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure
+from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, RandomData
 
 __all__ = ["Number", "Price", "decimal", "exact_numbers", "flag", "price", "stated"]
 
@@ -28,6 +28,7 @@ LIMITS: dict[str, tuple[Fraction, Fraction]] = {
     "delta": (Fraction(1, 10**100), 1 - Fraction(1, 10**12)),
     "confidence": (Fraction(1, 1000), 1 - Fraction(1, 10**12)),
     "interval": (Fraction(1, 1000), 1 - Fraction(1, 10**12)),
+    "random_data": (Fraction(1, 10**12), 1 - Fraction(1, 10**12)),
 }
 ANY = (Fraction(1, 10**12), Fraction(10**9))
 """Epsilons, rhos, mus, errors and weights: what lies outside means nothing, and has no noise that could be drawn."""
@@ -252,12 +253,14 @@ def price(
     )
 
 
-def exact_numbers(bound: Bound) -> dict[str, Fraction]:
+def exact_numbers(budget: Guarantee) -> dict[str, Fraction]:
     """The decimals that a budget's floats were typed as, for the ledger."""
-    if not isinstance(bound, Pure | Approximate | Concentrated):
-        return {}
+    condition = budget.condition
+    numbers: dict[str, Any] = {"gamma": condition.gamma} if isinstance(condition, RandomData) else {}
+    if isinstance(budget.bound, Pure | Approximate | Concentrated):
+        numbers |= budget.bound.parameters
     return {
         name: Fraction(repr(float(value)))
-        for name, value in bound.parameters.items()
+        for name, value in numbers.items()
         if isinstance(value, float) and math.isfinite(value)
     }

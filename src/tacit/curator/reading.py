@@ -90,5 +90,7 @@ def _whole(said: dict[str, Any]) -> bool:
         conditions = said["data"].get("conditions")
         if not isinstance(conditions, list) or not isinstance(said.get("publishable"), bool):
             return False
+        told = said.get("random_data", {"sentence": ""})
+        texts += [told.get("sentence") if isinstance(told, dict) else None]
         texts += [said.get("made"), said.get("noise_source"), said["values"].get("sha256"), *conditions]
     return all(isinstance(t, str) for t in [*texts, mechanism.get("chosen"), *not_covered, *theorems])

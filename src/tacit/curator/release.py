@@ -38,8 +38,7 @@ class Release:
     noisy: Noisy = field(repr=False)
     estimate: Estimate = field(repr=False)
     certify: Callable[..., dict[str, Any]] = field(repr=False, compare=False)
-    spent: Bound
-    remaining: Bound
+    standing: tuple[Guarantee, Guarantee]
     replayed: bool = False
     publishable: bool = True
     made_up: bool = False
@@ -49,6 +48,16 @@ class Release:
     def name(self) -> str:
         """The release's name."""
         return self.planned.name
+
+    @property
+    def spent(self) -> Bound:
+        """What was spent when it was made, in the budget's own terms; `standing` has the gamma too."""
+        return self.standing[0].bound
+
+    @property
+    def remaining(self) -> Bound:
+        """What was left."""
+        return self.standing[1].bound
 
     @property
     def guarantee(self) -> Guarantee:

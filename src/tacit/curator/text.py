@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import visible
+from tacit.guarantees import Always, RandomData
 from tacit.statistics.sensitivity import group_limit
 
 if TYPE_CHECKING:
     from tacit.curator.plan import Plan
     from tacit.curator.release import Release
+    from tacit.guarantees import Guarantee
     from tacit.statistics.base import Question
 
 __all__ = ["beyond_groups", "digits", "plan_html", "plan_text", "release_html", "release_text"]
@@ -47,6 +49,23 @@ def beyond_groups(question: Question) -> str:
     return f"rows of a person beyond {most} {'group' if most == 1 else 'groups'} of {keys}"
 
 
+def priced(guarantee: Guarantee) -> str:
+    """A bound, and its gamma where it holds on random data only."""
+    condition = guarantee.condition
+    gamma = f", gamma = {condition.gamma:.3g}" if isinstance(condition, RandomData) else ""
+    return f"{guarantee.bound}{gamma}"
+
+
+def _conditional(guarantee: Guarantee) -> list[str]:
+    """What must stand beside a bound that does not hold always."""
+    if isinstance(guarantee.condition, Always):
+        return []
+    return [
+        f"random differential privacy, not differential privacy: it holds {guarantee.condition}",
+        "not protected is whoever stands out: an outlier, the only inhabitant of a cell",
+    ]
+
+
 def _plan_rows(plan: Plan) -> list[list[str]]:
     rows = []
     for r in plan.releases:
@@ -54,7 +73,7 @@ def _plan_rows(plan: Plan) -> list[list[str]]:
         floor = digits(r.expected.floor) if r.expected.floor is not None else "–"
         mean = digits(r.expected.mean) if r.expected.mean is not None else "–"
         cells = "unknown" if r.question.cells is None else f"{r.question.cells:,}"
-        rows.append([r.name, cells, str(r.guarantee.bound), error, mean, floor, r.treatment.reason])
+        rows.append([r.name, cells, priced(r.guarantee), error, mean, floor, r.treatment.reason])
     return rows
 
 
@@ -72,14 +91,15 @@ def plan_text(plan: Plan) -> str:
         if r.expected.floor_reason:
             lines.append(f"{r.name}: {r.expected.floor_reason}")
     lines.append(
-        f"together: {plan.charged.bound}, for {plan.unit} (by {plan.charged.theorem}); nothing was read"
+        f"together: {priced(plan.charge)}, for {plan.unit} (by {', '.join(plan.theorems)}); nothing was read"
     )
+    lines += _conditional(plan.charge)
     return "\n".join([*_aligned(rows), *map(visible, lines)])
 
 
 def plan_html(plan: Plan) -> str:
     """A plan as an HTML table."""
-    foot = f"together: {plan.charged.bound}, for {plan.unit}"
+    foot = "; ".join([f"together: {priced(plan.charge)}, for {plan.unit}", *_conditional(plan.charge)])
     return _html(HEADINGS, _plan_rows(plan), foot)
 
 
@@ -103,16 +123,19 @@ def _key(value: Any) -> str:
 def _foot(release: Release) -> list[str]:
     count = len(release.columns["value"])
     more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
-    price = f"price: {release.guarantee.bound}" + (
+    price = f"price: {priced(release.guarantee)}" + (
         "; answered from the record, free" if release.replayed else ""
     )
-    left = f"spent so far: {release.spent}; left: {release.remaining}"
+    spent, rest = release.standing
+    left = f"spent so far: {priced(spent)}; left: {priced(rest)}"
+    told = release.statement.get("random_data")
+    given = [told["sentence"], *_conditional(release.guarantee)] if told else []
     level = float(release.planned.ask.confidence)
     sampled = release.planned.ask.sampling
     about = "for the population, if the rows are independent draws" if sampled else "for the noise only"
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
         about += f"; they cover {release.planned.treatment.covers}"
-    return [*more, f"intervals: {level:.0%}, {about}", price, left]
+    return [*more, *given, f"intervals: {level:.0%}, {about}", price, left]
 
 
 def release_text(release: Release) -> str:

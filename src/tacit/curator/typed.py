@@ -118,6 +118,13 @@ def _scalar(where: str, value: Any) -> Any:
     return value
 
 
+def assumed(where: str, value: Any) -> Any:
+    """A table of what is given, or "always"."""
+    if not isinstance(value, Mapping) and (not isinstance(value, str) or value != "always"):
+        _refuse(where, value, 'be a table, or "always"', "given = { random_data = 0.05, rows = 8000 }")
+    return value
+
+
 WORDS: dict[str, Reader] = {
     "analyst": text,
     "another": flag,
@@ -135,6 +142,7 @@ WORDS: dict[str, Reader] = {
     "engine": text,
     "epsilon": amount,
     "gamma": amount,
+    "given": assumed,
     "groups": whole,
     "guarantee": text,
     "impossible": patterns,

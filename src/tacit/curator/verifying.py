@@ -234,7 +234,7 @@ def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -
     except TacitError as problem:
         return Finding(what=what, holds=False, why=problem.message)
     told = {
-        "budget": budget == Guarantee(bound=file.budget, unit=file.unit),
+        "budget": budget == file.limit,
         "analyst": paid["analyst"] == file.analyst,
         "table": file.table in ("", paid["table"]),
         "version": paid["version"] == file.version,
@@ -258,7 +258,7 @@ def _again(
     try:
         plan = read_plan(place / "plan.toml").plan()
         index = [r.name for r in plan.releases].index(said["name"])
-        spent = plan.charged.bound
+        spent = plan.charge
         release = read_release(
             plan, plan.releases[index], noisy[index], made, ledger=ledger_part(id, body, made),
             spent=spent, remaining=spent, replayed=True,

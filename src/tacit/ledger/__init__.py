@@ -11,7 +11,7 @@ from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket
 from tacit.ledger.export import export, overview
 from tacit.ledger.header import FORMAT
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.on_random_data import on_random_data
+from tacit.ledger.on_random_data import on_random_data, standing_on_random_data
 from tacit.ledger.verify import verify_ledger
 
 __all__ = [
@@ -32,5 +32,6 @@ __all__ = [
     "overview",
     "recount",
     "running_total",
+    "standing_on_random_data",
     "verify_ledger",
 ]

@@ -70,7 +70,8 @@ def _within(charge: Guarantee, budget: Guarantee) -> bool:
     """Does it hold always, under the budget's condition, or under RandomData with no larger gamma?"""
     own, given = charge.condition, budget.condition
     if isinstance(own, RandomData) and isinstance(given, RandomData):
-        return own.gamma <= given.gamma
+        # A decimal that is rounded up may be one float above the budget's; the sums are compared as fractions.
+        return own.gamma <= math.nextafter(given.gamma, math.inf)
     return own == given or isinstance(own, Always)
 
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter, TacitError
-from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees import Bound, Guarantee, RandomData
 from tacit.guarantees.record import from_record, to_record
 from tacit.ledger.canonical import canonical, plain, sha256
 from tacit.ledger.given import named, text
@@ -41,13 +41,17 @@ def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) ->
     A float is the binary number that it is: five times 0.2 is more than 1. Who calibrated to the fraction
     1/5 may say so; it must round to the float that the guarantee states.
     """
-    stated = guarantee.bound.parameters
+    stated = {**guarantee.bound.parameters}
+    if isinstance(guarantee.condition, RandomData):
+        stated["gamma"] = guarantee.condition.gamma
     found: dict[str, Fraction] = {}
     for name, value in named("exact", exact).items():
         known = stated.get(name)
         if not isinstance(known, float) or isinstance(value, bool) or not isinstance(value, Fraction | int):
             raise InvalidParameter(
-                parameter="exact", value=name, must="give fractions for the numbers of the bound"
+                parameter="exact",
+                value=name,
+                must="give fractions for the numbers of the bound, or its gamma",
             )
         # Guarantees round fractions up, callers to nearest: both neighbours of the float will do.
         if not (

@@ -5,18 +5,19 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from tacit.errors import NoLaw
 from tacit.exact.checks import flag
-from tacit.guarantees import Bound
+from tacit.guarantees import Bound, Guarantee, RandomData
 from tacit.guarantees.record import to_record
 from tacit.ledger import budget as totals
 from tacit.ledger.canonical import canonical
 from tacit.ledger.chain import History
 from tacit.ledger.header import FORMAT
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.on_random_data import standing_of
 
 __all__ = ["export", "overview"]
 
@@ -37,15 +38,15 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
         "table": ledger.table,
         "rehearsal": ledger.rehearsal,
         "budget": to_record(ledger.budget),
-        "spent": _sum(ledger, lambda: state.spent(None, ledger.limit)),
-        "remaining": _sum(ledger, lambda: state.left(None, ledger.limit)),
+        "spent": _standing(ledger, history, None)[0],
+        "remaining": _standing(ledger, history, None)[1],
         "declared": sorted({sentence for c in charges for sentence in c.guarantee.declared}),
         "anchor": f"{history.sequence}:{history.digest}",
         "analysts": {
             name: {
-                "spent": _sum(ledger, lambda name=name: state.spent(name, ledger.limit)),  # type: ignore[misc]
-                "remaining": _sum(ledger, lambda name=name: state.left(name, ledger.limit)),  # type: ignore[misc]
-                "share": _plain(share.bound if (share := state.share_of(name)) else None),
+                "spent": _standing(ledger, history, name)[0],
+                "remaining": _standing(ledger, history, name)[1],
+                "share": _plain(share.bound if (share := state.share_of(name)) else None) or None,
                 "charges": counts[name],
             }
             for name in sorted(names)
@@ -59,7 +60,7 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
                 "plan": c.plan_digest,
                 "version": c.version,
                 "event": dict(c.event),
-                "charge": _plain(c.guarantee.bound),
+                "charge": _plain(c.guarantee.bound) | _gamma(c.guarantee),
                 "state": history.became(c.sequence),
             }
             for c in charges
@@ -83,13 +84,23 @@ def export(ledger: Ledger, *, answers: bool = True) -> Iterator[str]:
         yield canonical(line)
 
 
-def _sum(ledger: Ledger, total: Callable[[], Bound]) -> dict[str, Any] | None:
+def _standing(ledger: Ledger, history: History, name: str | None) -> tuple[Any, Any]:
+    """What was spent by all or by one analyst, and what is left for them; with gammas, under RandomData."""
+    if isinstance(ledger.budget.condition, RandomData):
+        spent, left = standing_of(ledger, history, name)
+        return _plain(spent.bound) | _gamma(spent), _plain(left.bound) | _gamma(left)
     try:
         totals.addable(ledger.budget)
-        return _plain(total())
+        state, limit = history.state, ledger.limit
+        return _plain(state.spent(name, limit)), _plain(state.left(name, limit))
     except NoLaw:
-        return None
+        return None, None
 
 
-def _plain(bound: Bound | None) -> dict[str, Any] | None:
-    return None if bound is None else {"kind": bound.kind, **bound.parameters}
+def _gamma(guarantee: Guarantee) -> dict[str, Any]:
+    condition = guarantee.condition
+    return {"gamma": condition.gamma} if isinstance(condition, RandomData) else {}
+
+
+def _plain(bound: Bound | None) -> dict[str, Any]:
+    return {} if bound is None else {"kind": bound.kind, **bound.parameters}

@@ -1,37 +1,40 @@
-"""The check of a budget under random differential privacy: epsilon, delta and gamma add up, for one plan.
+"""The ledger's check under random differential privacy: epsilon, delta and gamma add, for one plan fixed in advance.
 
-Gamma is a probability over the data for mechanisms that were there before the data. A release that is chosen after
+Gamma is a probability over the data, for mechanisms that were there before the data. A release that is chosen after
 another was seen has no law (theorem `compose-random-data`); so a second plan is refused, unless it is declared to have
 been fixed before the first was seen. Releases that hold always may be chosen as one goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Guarantee, RandomData
 from tacit.guarantees.declarations import FIXED_BEFORE
+from tacit.ledger import budget as totals
 from tacit.ledger.budget import ChargeCheck, Limit, running_total
 from tacit.ledger.entries import Charge
 
-__all__ = ["on_random_data"]
+if TYPE_CHECKING:
+    from tacit.ledger.chain import History
+    from tacit.ledger.ledger import Ledger
+
+__all__ = ["on_random_data", "standing_on_random_data"]
 
 
 def on_random_data(budget: Guarantee) -> ChargeCheck:
     """The check for a budget under `RandomData(gamma)`: `ledger.reserve(request, on_random_data(budget))`.
 
-    Exact sums of the bound's numbers and of the gammas, each at most the budget's. A charge under RandomData whose plan
+    Exact sums of the bound's numbers and of the gammas, each at most the budget's. A charge's gamma is the fraction
+    that its request states (`exact`), or the float that it is, to the last digit. A charge under RandomData whose plan
     is not that of all charges before it must carry the declaration `FIXED_BEFORE` in its guarantee.
     """
-    condition = budget.condition
-    if not isinstance(condition, RandomData):
-        raise InvalidParameter(
-            parameter="budget", value=str(condition), must="be a budget under RandomData(gamma=...)"
-        )
-    ceiling = max(Fraction(condition.gamma), Fraction(repr(condition.gamma)))
+    ceiling = _ceiling(budget)
 
     def check(charges: Sequence[Charge], limit: Limit) -> None:
         asked = charges[-1]
@@ -39,9 +42,10 @@ def on_random_data(budget: Guarantee) -> ChargeCheck:
         if own is not None:
             _fixed(charges)
         running_total(charges, limit)
-        before = sum((_gamma(c) or Fraction(0) for c in charges[:-1]), Fraction(0))
-        if before + (own or 0) > ceiling:
-            left = max(Fraction(0), ceiling - before)
+        before = _gammas(charges[:-1])
+        most = limit.exact.get("gamma", ceiling)
+        if before + (own or 0) > most:
+            left = max(Fraction(0), most - before)
             raise BudgetExceeded(
                 spent=f"gamma = {up(before)!r}",
                 asked=f"gamma = {up(own or Fraction(0))!r}",
@@ -53,9 +57,56 @@ def on_random_data(budget: Guarantee) -> ChargeCheck:
     return check
 
 
+def standing_on_random_data(ledger: Ledger, analyst: str | None = None) -> tuple[Guarantee, Guarantee]:
+    """What all charges of a budget under RandomData add up to, rounded up, and what is left, rounded down.
+
+    Both are guarantees under RandomData: their gammas are what was spent of gamma, and what is left of it. For an
+    analyst with a share the bound that is left is the smaller of both limits.
+    """
+    _ceiling(ledger.budget)
+
+    def look(history: History) -> tuple[Guarantee, Guarantee]:
+        return standing_of(ledger, history, None)[0], standing_of(ledger, history, analyst)[1]
+
+    return ledger._read_all(look)
+
+
+def standing_of(ledger: Ledger, history: History, analyst: str | None) -> tuple[Guarantee, Guarantee]:
+    """What one analyst spent, or everybody (None), and what is left; of a history that was read already."""
+    budget, charges = ledger.budget, list(history.charges.values())
+    own = [c for c in charges if analyst in (None, c.analyst)]
+    left = totals.left(charges, ledger.limit)
+    share = None if analyst is None else history.state.share_of(analyst)
+    if share is not None:
+        left = totals.smaller(left, totals.left(own, share))
+    most = ledger.exact.get("gamma", _ceiling(budget))
+    gamma, rest = _gammas(own), max(Fraction(0), most - _gammas(charges))
+    spent = totals.spent(own, ledger.limit)
+    return (
+        replace(budget, bound=spent, condition=RandomData(gamma=min(1.0, up(gamma))), declared=()),
+        replace(budget, bound=left, condition=RandomData(gamma=down(rest)), declared=()),
+    )
+
+
+def _ceiling(budget: Guarantee) -> Fraction:
+    """The gamma that was granted: the float, or the decimal that it prints as, if that is larger."""
+    condition = budget.condition
+    if not isinstance(condition, RandomData):
+        raise InvalidParameter(
+            parameter="budget", value=str(condition), must="be a budget under RandomData(gamma=...)"
+        )
+    return max(Fraction(condition.gamma), Fraction(repr(condition.gamma)))
+
+
+def _gammas(charges: Iterable[Charge]) -> Fraction:
+    return sum((_gamma(c) or Fraction(0) for c in charges), Fraction(0))
+
+
 def _gamma(charge: Charge) -> Fraction | None:
     condition = charge.guarantee.condition
-    return Fraction(condition.gamma) if isinstance(condition, RandomData) else None
+    if not isinstance(condition, RandomData):
+        return None
+    return charge.exact.get("gamma", Fraction(condition.gamma))
 
 
 def _fixed(charges: Sequence[Charge]) -> None:
@@ -69,5 +120,5 @@ def _fixed(charges: Sequence[Charge]) -> None:
             "mechanisms fixed before them",
             counterexample="publish a random cell's name J, then the exact count of cell J: each J is private for most "
             "data, the pair is private for none",
-            hint=f"if it is true, declare in the guarantee: {FIXED_BEFORE!r}",
+            hint=f"if it is true, declare in the guarantee: {FIXED_BEFORE!r}; for a curator, fixed_before in given",
         )

@@ -15,6 +15,7 @@ from tacit.curator.cells import keys_at
 from tacit.curator.charges import Shared, charge
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.names import file_stem
+from tacit.curator.text import priced
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee
 from tacit.report.numbers import three
@@ -73,7 +74,12 @@ def view_of(
 
 
 def _unit(plan: Plan) -> str:
-    return f"Protected is {plan.unit}: the guarantees below are about that, and hold for each alike."
+    if not plan.gamma:
+        return f"Protected is {plan.unit}: the guarantees below are about that, and hold for each alike."
+    return (
+        f"This is random differential privacy, which is weaker than differential privacy. Protected is {plan.unit}, "
+        f"{plan.charge.condition}. Not protected is whoever stands out: an outlier, the only inhabitant of a cell."
+    )
 
 
 def _notes(releases: Sequence[Release], synthetic: bool) -> list[str]:
@@ -105,8 +111,8 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
             BudgetPart(release=file_stem(release.name), amount=_amount(own.bound, lead), words=str(own.bound))
         )
     return BudgetView(
-        kind=lead, total=total, spent=spent, remaining=left, total_words=str(budget.bound),
-        spent_words=str(last.spent), remaining_words=str(last.remaining), earlier=max(0.0, spent - paid),
+        kind=lead, total=total, spent=spent, remaining=left, total_words=priced(budget),
+        spent_words=priced(last.standing[0]), remaining_words=priced(last.standing[1]), earlier=max(0.0, spent - paid),
         parts=tuple(parts), meaning=_meaning(budget),
     )  # fmt: skip
 
@@ -149,7 +155,7 @@ def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
         columns=tuple(columns),
         certificate=f"certificates/{stem}.json",
         values=f"values/{stem}.csv",
-        price=str(release.guarantee.bound),
+        price=priced(release.guarantee),
         measure=_measure(statistic, said["schema"]),
         confidence=float(planned.ask.confidence),
         meaning=_meaning(release.guarantee),
@@ -252,6 +258,8 @@ def _listed(entries: Any) -> str:
 
 def _assumptions(said: Mapping[str, Any]) -> tuple[str, ...]:
     found = [f"It holds {said['condition']}."]
+    if "random_data" in said:
+        found.append(said["random_data"]["sentence"])
     if said["data"]["bounded"]:
         found.append("Rows of a person beyond the declared limit were not used, by a keyed choice.")
     found += [f"Declared, and not checked: {d}." for d in said["guarantee"].get("declared", [])]

@@ -191,6 +191,8 @@ class Statistic(ABC):
     """Is its error that of its noise, whatever the data are? Then an accuracy can be paid for."""
     yes_or_no: ClassVar[bool] = False
     """Does each row say yes or no?"""
+    one_cell_a_row: ClassVar[bool] = False
+    """Does a row add 1 to at most one of all its cells? Then small ones may be exact, given random data."""
     in_column_units: ClassVar[bool] = False
     """Are its values values of its column, so that those of dates are dates?"""
     problem: ClassVar[str | None] = None

@@ -72,6 +72,7 @@ class Count(Statistic):
     whole: ClassVar[bool] = True
     agrees: ClassVar[bool] = True
     noise_alone: ClassVar[bool] = True
+    one_cell_a_row: ClassVar[bool] = True
     problem: ClassVar[str | None] = "count"
 
     of: Literal["rows", "people"] = "rows"

@@ -115,6 +115,7 @@ class Proportion(Statistic):
     kind: ClassVar[str] = "proportion"
     filters: ClassVar[tuple[str, ...]] = ("where", "of")
     yes_or_no: ClassVar[bool] = True
+    one_cell_a_row: ClassVar[bool] = True
 
     of: Expression
 

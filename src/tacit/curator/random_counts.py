@@ -1,0 +1,321 @@
+"""Counts given random data: small cells as they are, the others with noise (random differential privacy).
+
+For all but a share gamma of the data, a replaced row lies in cells that have noise before and after, so that the noise
+alone tells the two tables apart: its bound, of any kind, holds there (theorems `random-histogram`,
+`random-proportion`). Which cells are exact is told; it depends on the data, and is what gamma is about. Noise is drawn
+for every cell, used or not.
+
+The number of rows n decides how small a cell must be. Under replace-one n is public, and the table's own is taken;
+under add-or-remove it is protected, and a declared least number stands in its place. A table with fewer rows than
+declared gets noise in every cell: a false declaration makes nothing exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.curator.accuracy import treat_accuracy
+from tacit.curator.given import Given
+from tacit.curator.intervals import Estimate
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Noisy, Treatment, cells_of, groups_of, treat
+from tacit.errors import InvalidParameter
+from tacit.guarantees import Always, Bound, Neighbours, RandomData
+from tacit.guarantees.declarations import FIXED_BEFORE, FIXED_MECHANISMS, INDEPENDENT_DRAWS, LEAST_ROWS
+from tacit.noise.source import Source
+from tacit.random_data import RandomHistogram, RandomProportion
+from tacit.sources.aggregates import CountRows
+from tacit.sources.query import Aggregation, Cells
+from tacit.statistics.base import Integers, Question
+from tacit.statistics.consistency import nearest_histogram
+from tacit.statistics.forms import Average, Linear, Share
+from tacit.statistics.sensitivity import replaced
+
+__all__ = ["OnRandomData", "condition_of", "declared_by", "fits", "gamma_of", "treat_on_random_data"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnRandomData(Treatment):
+    """Independent noise on the cells that are not small; the small ones are published as they are."""
+
+    given: Given
+    cells: int
+    neighbours: Neighbours
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The parts that get noise: together a histogram of `cells` cells."""
+        return self.noise[0].parts
+
+    @property
+    def theorem(self) -> str:
+        """Which rule says what is exact."""
+        return "random-proportion" if self.cells == 1 else "random-histogram"
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        return (*super(OnRandomData, self).theorems, self.theorem)
+
+    # --- which cells are exact ------------------------------------------------------------------------
+    def exact_below(self, rows: int) -> int:
+        """Cells with fewer rows than this are exact, in a table of so many rows; 0 where none is. For several cells."""
+        if rows < 2:
+            return 0
+        return RandomHistogram(
+            rows=rows, cells=self.cells, epsilon=1, gamma=self.given.gamma,
+            small_cells=bool(self.given.small_cells), neighbours=self.neighbours,
+        ).exact_below  # fmt: skip
+
+    def _one(self, rows: int) -> RandomProportion:
+        return RandomProportion(rows=rows, epsilon=1, gamma=self.given.gamma, neighbours=self.neighbours)
+
+    def may_be_exact(self, rows: int) -> bool:
+        """Can any cell of a table of so many rows be exact?"""
+        if self.cells == 1:
+            return rows >= 2 and self._one(rows).largest_exact() is not None
+        return self.exact_below(rows) > 0
+
+    def _rows(self, total: int) -> int | None:
+        """The number of rows that decides: public, or declared; None where there are fewer than declared."""
+        least = self.given.rows
+        public = self.neighbours is Neighbours.REPLACE_ONE
+        # Of two neighbours one may have a row less than declared: both must be treated alike.
+        if least is not None and total < (least if public else least - 1):
+            return None
+        return total if public else least
+
+    def _exact(self, true: Integers, rows: int | None) -> Any:
+        """Which cells are published as they are."""
+        if rows is None or rows < 2:
+            return np.zeros(np.shape(true), dtype=np.bool_)
+        if self.cells > 1:
+            return np.asarray(true < self.exact_below(rows), dtype=np.bool_)
+        one = self._one(rows)
+        return np.asarray([one.is_exact(int(c)) for c in np.ravel(true)]).reshape(np.shape(true))
+
+    # --- running --------------------------------------------------------------------------------------
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        """Noise for every cell, and the small ones as they are in its place."""
+        integers = question.integers(cells)
+        noisy = self.noise[0].release(integers, source=source)
+        rows = self._rows(_total(question, cells, integers))
+        exact = {name: self._exact(np.asarray(integers[name]), rows) for name in self.counts}
+        out = {name: np.where(exact[name], integers[name], noisy[name]) for name in self.counts}
+        # Under add-or-remove the number of rows is a secret, and the declared one is what decides.
+        return Noisy(
+            parts={
+                **{p.name: np.asarray(integers[p.name]) for p in question.parts if p.name not in out},
+                **out,
+                **{f"{name}: {EXACT}": exact[name].astype(np.int64) for name in self.counts},
+                COUNTED: np.array([rows or 0], dtype=np.int64),
+            }
+        )
+
+    def exact_cells(self, noisy: Noisy) -> dict[str, Any]:
+        """Which cells of each part were published as they are: part of what was published."""
+        return {name: np.asarray(noisy.parts[f"{name}: {EXACT}"]) == 1 for name in self.counts}
+
+    def read(
+        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+    ) -> Estimate:
+        """Values with intervals of the noise; of no width where there is none. A noisy cell is not a small one."""
+        found = super(OnRandomData, self).read(question, noisy, confidence, coordinates=coordinates)
+        exact, low, high = self.exact_cells(noisy), found.low, found.high
+        if isinstance(question.form, Share):
+            # One of the two has noise: a share grows with the one and falls with the other.
+            half = self.half_widths(confidence, coordinates=coordinates)
+            reach = {n: np.where(exact[n], 0.0, half[n]) for n in self.counts}
+            below, above = (
+                {n: np.maximum(np.asarray(noisy.parts[n]) + side * reach[n], 0.0) for n in self.counts}
+                for side in (-1, 1)
+            )
+            ends, one = question.form.enclose(below, above), np.logical_xor(*exact.values())
+            low, high = np.where(one, ends[0], low), np.where(one, ends[1], high)
+        elif self.cells > 1:
+            least = float(self.told(noisy)["exact_below"])
+            low = np.minimum(np.maximum(low, least), found.value)
+        alone = _all(exact).reshape(np.shape(found.value))
+        return Estimate(
+            value=found.value,
+            low=np.where(alone, found.value, low),
+            high=np.where(alone, found.value, high),
+        )
+
+    def finish(self, question: Question, noisy: Noisy, estimate: Estimate) -> Estimate:
+        """Whole numbers that are not negative: exact cells stay, and where n is public all add up to it."""
+        value = np.asarray(estimate.value, dtype=np.float64)
+        free = ~_all(self.exact_cells(noisy)).reshape(value.shape)
+        total = None
+        if self.neighbours is Neighbours.REPLACE_ONE and complete(question) and bool(free.any()):
+            rows = int(self.told(noisy)["rows"])
+            total = rows - int(value[~free].sum()) if rows else None
+        out = value.copy()
+        out[free] = nearest_histogram(value[free], total=total).astype(np.float64)
+        low, high = np.maximum(estimate.low, 0.0), np.maximum(estimate.high, 0.0)
+        return Estimate(value=out, low=np.minimum(low, out), high=np.maximum(high, out))
+
+    # --- saying ---------------------------------------------------------------------------------------
+    def told(self, noisy: Noisy) -> dict[str, Any]:
+        """What a release says of itself: the number of rows that decided, and what was exact. All of it is released."""
+        rows = int(np.asarray(noisy.parts[COUNTED])[0])
+        exact = sum(int(mask.sum()) for mask in self.exact_cells(noisy).values())
+        below = self.exact_below(rows) if rows >= 2 and self.cells > 1 else None
+        said = {"gamma": str(self.given.gamma), "rows": rows, "exact_cells": exact, "cells": self.cells}
+        return {**said, "exact_below": below or 0, "sentence": self._sentence(rows, below, exact)}
+
+    def _sentence(self, rows: int, below: int | None, exact: int) -> str:
+        if not rows and self.given.rows is not None:
+            return (
+                f"There are fewer rows than the {self.given.rows:,} that were declared: every cell has noise."
+            )
+        if self.cells == 1:
+            how = "is exact" if exact else "has noise"
+            return f"The count {how}."
+        if not below:
+            return f"No cell may be exact: {self.why_not(rows)}; every cell has noise."
+        small = _small(below)
+        return f"{small[0].upper()}{small[1:]} are exact, the others have noise."
+
+    def why_not(self, rows: int) -> str:
+        """Why nothing is exact, in numbers."""
+        twice = "2k" if self.neighbours is Neighbours.REPLACE_ONE else "k"
+        need = self.cells * (2 if twice == "2k" else 1)
+        room = float(self.given.gamma * rows)
+        return f"{twice} = {need:,} is more than gamma n = {room:,.6g}"
+
+    def describe(self) -> dict[str, Any]:
+        """The mechanism for a certificate."""
+        said = super(OnRandomData, self).describe()
+        return {**said, "random_data": {**self.given.describe(), "cells": self.cells, "rule": self.theorem}}
+
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, with their confidence."""
+        return "the statistic of the declared data, each cell by itself; cells without noise are exact"
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """The noise of a cell that has it."""
+        n = self.given.rows
+        if isinstance(question.form, Share):
+            return None
+        if isinstance(question.form, Average):
+            scale = n or rows
+            if scale is None:
+                return None, None, "depends on the number of rows: give rows in given"
+            return (
+                self.mean_error / scale,
+                self._half(confidence) / scale,
+                f"{self._who()}, of {scale:,} rows",
+            )
+        return self.mean_error, self._half(confidence), self._who()
+
+    def _half(self, confidence: Fraction) -> float:
+        return float(self.half_widths(confidence)[self.counts[0]].max())
+
+    def _who(self) -> str:
+        n = self.given.rows
+        if self.cells == 1:
+            most = None if n is None else self._one(n).largest_exact()
+            return "the count, where it is not exact" + ("" if most is None else f" (up to {most:,} it is)")
+        if n is None:
+            return "each cell with noise; which are exact follows from the number of rows, which is public: give rows"
+        return f"each cell with noise; {_small(self.exact_below(n))} are exact"
+
+
+EXACT, COUNTED = "which are exact", "rows that decide"
+"""Parts of an answer beside the counts: which cells are exact, and the public or declared number of rows."""
+
+
+ALL_ROWS = Aggregation(aggregates=(CountRows(),))
+
+
+def gamma_of(treatment: Treatment) -> Fraction:
+    """The share of the data on which a treatment's bound may fail; 0 for differential privacy."""
+    return treatment.given.gamma if isinstance(treatment, OnRandomData) else Fraction(0)
+
+
+def condition_of(treatment: Treatment) -> Always | RandomData:
+    """Given what a treatment's bound holds."""
+    return treatment.given.condition if isinstance(treatment, OnRandomData) else Always()
+
+
+def declared_by(treatment: Treatment) -> tuple[str, ...]:
+    """What a treatment's bound rests on and nobody can check."""
+    if not isinstance(treatment, OnRandomData):
+        return ()
+    least = () if treatment.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
+    before = (FIXED_BEFORE,) if treatment.given.fixed_before else ()
+    return (INDEPENDENT_DRAWS, FIXED_MECHANISMS, *least, *before)
+
+
+def fits(question: Question) -> bool:
+    """Is there a mechanism for it: cells that are known, of which a row counts in one at most, with noise on each?"""
+    if not question.statistic.one_cell_a_row or not question.known_keys or len(groups_of(question)) != 1:
+        return False
+    # A count of all rows is large, or public: there is no small cell.
+    return not isinstance(question.form, Linear) or question.cells != 1 or not complete(question)
+
+
+def complete(question: Question) -> bool:
+    """Is this a table of counts with every row in some cell, whatever it says?"""
+    alike = question.statistic.where is None and all(a.always for a in question.axes)
+    return alike and isinstance(question.form, Linear)
+
+
+def treat_on_random_data(
+    question: Question, price: Price, given: Given, plain: Treatment, *, budget: Bound | None = None
+) -> tuple[Question, Treatment]:
+    """Exact small cells where they are allowed; else the plain treatment, which says so and spends no gamma."""
+    if not replaced(question.unit) and given.rows is None:
+        raise InvalidParameter(
+            parameter="rows", value=None, must="be in given, where rows are added or removed",
+            hint="the number of rows is protected then, so that a least one is declared: rows = 8000",
+        )  # fmt: skip
+    if given.small_cells is None:
+        given = replace(given, small_cells=not isinstance(question.form, Linear) or question.cells == 1)
+    if price.kind == "accuracy":
+        base = treat_accuracy(question, price, budget=budget, others=lambda p: {})
+    else:
+        base = treat(question, price)
+    (applied,) = base.noise
+    made = OnRandomData(
+        noise=base.noise, price=base.price, delta=base.delta, candidates=base.candidates, given=given,
+        cells=cells_of(question, applied.parts), neighbours=question.unit.neighbours, reason="",
+    )  # fmt: skip
+    if given.rows is not None and not made.may_be_exact(given.rows):
+        said = f"{plain.reason}; nothing may be exact given random data, as {made.why_not(given.rows)}: every cell has "
+        return question, replace(
+            plain, reason=f"{said}noise, it is differentially private, and gamma = 0 is spent"
+        )
+    law, small = base.reason.split(":")[0], "small cells" if given.small_cells else "empty cells"
+    gamma = f"{float(given.gamma):.3g}"
+    reason = f"{law}, and {small} exact, given random data (random DP, gamma = {gamma})"
+    if not complete(question) and not isinstance(question.form, Average):
+        question = replace(question, requests=(*question.requests, ALL_ROWS))
+    return question, replace(made, reason=reason)
+
+
+def _total(question: Question, cells: Sequence[Cells], integers: dict[str, Integers]) -> int:
+    """The number of rows of the table. PRIVATE under add-or-remove: only compared with what is declared."""
+    if isinstance(question.form, Average):
+        return int(np.ravel(integers[question.form.rows])[0])
+    if complete(question):
+        return int(np.sum(integers["count"]))
+    return int(np.ravel(cells[-1].values[CountRows()])[0])
+
+
+def _all(exact: Mapping[str, Any]) -> Any:
+    """Where every part is exact."""
+    return np.logical_and.reduce(list(exact.values()))
+
+
+def _small(below: int) -> str:
+    return "empty cells" if below == 1 else f"cells with fewer than {below:,} rows"

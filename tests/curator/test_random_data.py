@@ -1,0 +1,458 @@
+"""Releases given random data: what is exact, how often the promise fails (counted), what is charged, what is said."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tacit
+from tacit.curator.plan import make_plan
+from tacit.curator.prices import price
+from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, TacitError
+from tacit.guarantees import Always, Guarantee, Pure, RandomData
+from tacit.noise import SeededSource
+from tacit.sources.aggregates import CountRows
+from tacit.sources.query import Cells
+from tacit.sources.schema import Schema
+
+REPLACE, ADD = tacit.rows(neighbours="replace-one"), tacit.rows()
+SCHEMA = {
+    "c": tacit.integer(0, 399),
+    "k": tacit.category(["a", "b", "z"]),
+    "all": tacit.category(["a", "b", "z"], missing="z"),
+    "f": tacit.flag(),
+    "sure": tacit.flag(missing=False),
+}
+
+
+def rows(n: int = 8000, seed: int = 1) -> pa.Table:
+    random = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "c": random.choice(16, n) * 7,
+            "k": random.choice(["a", "b"], n),
+            "all": random.choice(["a", "b"], n),
+            "f": random.random(n) < 0.002,
+            "sure": random.random(n) < 0.002,
+        }
+    )
+
+
+def curator(
+    gamma: float | None = 0.1, *, unit: Any = REPLACE, data: Any = None, epsilon: float = 1.0, **more: Any
+) -> tacit.Curator:
+    condition = Always() if gamma is None else RandomData(gamma=gamma)
+    return tacit.Curator(
+        rows() if data is None else data, protect=unit, schema=SCHEMA, source=SeededSource(seed=5),
+        budget=Guarantee(bound=Pure(epsilon=epsilon), unit=unit, condition=condition), **more,
+    )  # fmt: skip
+
+
+def planned(*asks: Any, unit: Any = REPLACE, epsilon: Any = 1, given: Any = None, **schema: Any) -> Any:
+    listed = [a if isinstance(a, tacit.Ask) else tacit.ask(a) for a in asks]
+    return make_plan(
+        listed, schema=Schema(schema or SCHEMA), unit=unit, budget=Pure(epsilon=9.0),
+        total=price(epsilon=epsilon), given=given,
+    )  # fmt: skip
+
+
+# --- how often it fails: counted over every table, from what the treatment really lets out ---------------
+def answers(plan: Any, counts: tuple[int, ...], hidden: int) -> tuple[Any, Any]:
+    """Which cells are exact and what is published, of a table with these counts and so many rows in no cell."""
+    one = plan.releases[0]
+    first, *rest = one.question.requests
+    read = [Cells(request=first, values={a: np.array(counts).reshape(-1) for a in first.aggregates})]
+    read += [Cells(request=r, values={CountRows(): np.array(sum(counts) + hidden)}) for r in rest]
+    noisy = one.treatment.run(one.question, read, source=SeededSource(seed=3))
+    exact = one.treatment.exact_cells(noisy)["count"]
+    value = np.asarray(noisy.parts["count"])
+    assert (value[exact] == np.array(counts)[exact]).all()
+    return exact, value
+
+
+def compositions(total: int, cells: int) -> Iterator[tuple[int, ...]]:
+    for cuts in itertools.combinations(range(total + cells - 1), cells - 1):
+        ends = [-1, *cuts, total + cells - 1]
+        yield tuple(b - a - 1 for a, b in itertools.pairwise(ends))
+
+
+def worst_failure(plan: Any, n: int, cells: int, *, hidden: bool, replaced: bool) -> Fraction:
+    """The largest share of orders of any rows for which neighbours are told apart by an exact number."""
+    kinds = cells + hidden
+    seen: dict[tuple[int, ...], Any] = {}
+
+    def mask(table: tuple[int, ...]) -> Any:
+        if table not in seen:
+            seen[table] = answers(plan, table[:cells], sum(table[cells:]))[0]
+        return seen[table]
+
+    def less(table: tuple[int, ...], place: int) -> tuple[int, ...]:
+        return tuple(c - (i == place) for i, c in enumerate(table))
+
+    def broken(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+        a, b = mask(one), mask(other)
+        moved = np.array(one[:cells]) != np.array(other[:cells])
+        return bool((a != b).any() or (moved & a).any())
+
+    worst = Fraction(0)
+    for table in compositions(n + 1 if replaced else n, kinds):
+        failing = 0
+        for a in range(kinds):
+            if not replaced and table[a] and broken(table, less(table, a)):
+                failing += table[a]
+            for b in range(kinds) if replaced else ():
+                if a != b and table[a] and table[b] and broken(less(table, b), less(table, a)):
+                    failing += table[a] * table[b]
+        worst = max(worst, Fraction(failing, n * (n + 1) if replaced else n))
+    return worst
+
+
+SETTINGS = [
+    # n, column, cells, rows in no cell, gamma, small cells
+    (20, "all", 3, False, "0.3", False),
+    (20, "all", 3, False, "0.6", True),
+    (16, "k", 3, True, "0.4", False),
+    (16, "k", 3, True, "0.75", True),
+]
+
+
+@pytest.mark.parametrize("unit", [REPLACE, ADD], ids=["replace-one", "add-or-remove"])
+@pytest.mark.parametrize(("n", "column", "cells", "hidden", "gamma", "small"), SETTINGS)
+def test_no_rows_break_the_promise_more_often_than_gamma(
+    unit: Any, n: int, column: str, cells: int, hidden: bool, gamma: str, small: bool
+) -> None:
+    given = {"random_data": float(gamma), "rows": n, "small_cells": small}
+    plan = planned(tacit.count(by=column), unit=unit, given=given)
+    replaced = unit is REPLACE
+    assert plan.releases[0].treatment.exact_below(n) >= (2 if small else 1)
+    found = worst_failure(plan, n, cells, hidden=hidden, replaced=replaced)
+    assert 0 < found <= Fraction(gamma)
+
+
+def test_a_count_of_one_cell_fails_no_more_often_than_gamma() -> None:
+    for unit, gamma in itertools.product((REPLACE, ADD), ("0.2", "0.3")):
+        plan = planned(tacit.count(where="f"), unit=unit, given={"random_data": float(gamma), "rows": 30})
+        found = worst_failure(plan, 30, 1, hidden=True, replaced=unit is REPLACE)
+        assert 0 < found <= Fraction(gamma)
+        # one count more would be too many: the next share is above gamma
+        most = max(c for c in range(15) if answers(plan, (c,), 30 - c)[0].all())
+        loose = 2 * (most + 2) * (31 - most - 2) if unit is REPLACE else 31 * (most + 2)
+        assert Fraction(loose, 30 * 31) > Fraction(gamma)
+
+
+def test_noise_is_that_of_differential_privacy_at_the_same_price() -> None:
+    given = {"random_data": 0.1, "rows": 8000}
+    for unit, scale in ((REPLACE, "10"), (ADD, "5")):
+        one = planned(tacit.count(by="c"), unit=unit, epsilon=0.2, given=given).releases[0]
+        assert one.treatment.describe()["noise"][0]["noise_scale"] == scale
+        assert one.treatment.pure() == Fraction(1, 5)
+    one = planned(tacit.count(where="f"), epsilon=0.2, given=given).releases[0]
+    assert one.treatment.describe()["noise"][0]["noise_scale"] == "5"
+
+
+# --- what comes out --------------------------------------------------------------------------------------
+def test_empty_cells_are_exact_and_the_others_have_noise() -> None:
+    with curator() as one:
+        made = one.release(tacit.count(by="c"), epsilon=0.2, given={"random_data": 0.1})
+    true = np.bincount(np.asarray(rows()["c"]), minlength=400)
+    table = made.table
+    empty = true == 0
+    assert (table.value[empty] == 0).all()
+    assert (table.low[empty] == 0).all() and (table.high[empty] == 0).all()  # noqa: PT018
+    noisy = table[~empty]
+    assert (
+        noisy.value != true[~empty]
+    ).sum() >= 12  # P[noise = 0] is about 1/20: 5 of 16 zeros have P < 1e-3
+    assert ((noisy.low >= 1) & (noisy.low <= noisy.value) & (noisy.value <= noisy.high)).all()
+    said = made.certificate["random_data"]
+    assert said | {"sentence": ""} == {
+        "gamma": "1/10", "rows": 8000, "exact_cells": 384, "cells": 400, "exact_below": 1, "sentence": "",
+    }  # fmt: skip
+
+
+def test_small_cells() -> None:
+    data = pa.table({"c": np.repeat([0, 1, 2, 3, 4], [1, 9, 10, 11, 7969])})
+    given = {"random_data": 0.8, "small_cells": True}  # 2 k t <= gamma n: t <= 8
+    budget = Guarantee(bound=Pure(epsilon=1.0), unit=REPLACE, condition=RandomData(gamma=0.8))
+    with tacit.Curator(data, protect=REPLACE, schema={"c": SCHEMA["c"]}, budget=budget) as one:
+        made = one.release(tacit.count(by="c"), epsilon=0.01, given=given)
+    assert made.certificate["random_data"]["exact_below"] == 8
+    assert made.table.value[0] == 1
+    assert (made.table.high - made.table.low)[0] == 0
+    assert ((made.table.high - made.table.low)[1:5] > 100).all()
+    assert made.table.value[5:].sum() == 0
+
+
+@pytest.mark.parametrize("of", ["f", "sure"])
+def test_a_proportion(of: str) -> None:
+    """`sure` is never missing, so that n is public and both tails are exact; of `f` the two counts are cells."""
+    true = np.asarray(rows()[of]).sum()
+    with curator(unit=REPLACE) as one:
+        made = one.release(tacit.proportion(of), epsilon=0.2, given={"random_data": 0.1})
+        assert made.planned.treatment.theorem == ("random-histogram" if of == "f" else "random-proportion")
+    if of == "sure":
+        assert made.value == true / 8000
+        assert made.interval == (made.value, made.value)
+    else:
+        assert made.noisy.parts["yes"][()] == true
+        assert made.interval[0] <= true / 8000 <= made.interval[1]
+        assert made.interval[1] - made.interval[0] < 2e-5
+    with curator(unit=REPLACE) as one:  # the other tail: not-f is common, and n - c is small
+        other = one.release(tacit.proportion("not sure"), epsilon=0.2, given={"random_data": 0.1})
+        assert other.value == 1 - np.asarray(rows()["sure"]).sum() / 8000
+
+
+def test_projection_keeps_exact_cells_and_the_public_total() -> None:
+    with curator() as one:
+        made = one.release(tacit.count(by="all"), epsilon=0.05, given={"random_data": 0.1}, consistent=True)
+    assert made.table.value.sum() == 8000
+    assert made.table.value[2] == 0
+    assert (made.table.low <= made.table.value).all()
+
+
+def test_rows_in_no_cell_count_as_rows() -> None:
+    data = pa.table({"k": ["a"] * 10 + [None] * 40 + ["no such key"] * 50})
+    budget = Guarantee(bound=Pure(epsilon=1.0), unit=REPLACE, condition=RandomData(gamma=0.1))
+    with tacit.Curator(data, protect=REPLACE, schema={"k": SCHEMA["k"]}, budget=budget) as one:
+        made = one.release(tacit.count(by="k"), epsilon=0.5, given={"random_data": 0.1})
+    assert made.certificate["random_data"]["rows"] == 100
+    assert made.table.value[1:].tolist() == [0, 0]
+    assert made.certificate["random_data"]["exact_cells"] == 2
+
+
+# --- falling back ----------------------------------------------------------------------------------------
+def test_too_many_cells_fall_back_to_differential_privacy_and_say_so() -> None:
+    for rows_, falls in ((8000, False), (7999, True)):
+        plan = planned(tacit.count(by="c"), given={"random_data": 0.1, "rows": rows_})
+        one = plan.releases[0]
+        assert (plan.gamma == 0) is falls
+        assert isinstance(one.guarantee.condition, Always) is falls
+        assert ("2k = 800 is more than gamma n = 799.9" in one.treatment.reason) is falls
+        assert ("gamma = 0 is spent" in str(plan)) is falls
+    plan = planned(tacit.count(by="c"), unit=ADD, given={"random_data": 0.1, "rows": 3999})
+    assert plan.gamma == 0
+    assert "k = 400 is more than gamma n = 399.9" in str(plan)
+
+
+def test_without_a_declared_number_the_public_one_decides() -> None:
+    for n, exact in ((8000, 384), (7999, 0)):
+        with curator(data=rows(n)) as one:
+            made = one.release(tacit.count(by="c"), epsilon=0.2, given={"random_data": 0.1})
+            assert made.certificate["random_data"]["exact_cells"] == exact
+            assert one.standing[0].condition == RandomData(gamma=0.1)
+        assert ("No cell may be exact" in str(made)) is (exact == 0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "n", "exact"), [(REPLACE, 8000, 1), (REPLACE, 7999, 0), (ADD, 7999, 1), (ADD, 7998, 0)]
+)
+def test_a_table_with_fewer_rows_than_declared_gets_noise_everywhere(unit: Any, n: int, exact: int) -> None:
+    """Of two neighbours under add-or-remove one may have a row less than declared: both are treated alike."""
+    given = {"random_data": 0.1, "rows": 8000}
+    with curator(data=rows(n), unit=unit) as one:
+        made = one.release(tacit.count(by="c"), epsilon=0.2, given=given)
+    assert made.certificate["random_data"]["exact_cells"] == 384 * exact
+    assert ("fewer rows than the 8,000" in str(made)) is (exact == 0)
+    if unit is ADD:
+        assert made.certificate["random_data"]["rows"] == 8000 * exact, "the true number is no part of it"
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("unit", [REPLACE, ADD])
+def test_tables_with_next_to_no_rows(unit: Any, n: int) -> None:
+    given = {"random_data": 0.1} if unit is REPLACE else {"random_data": 0.1, "rows": 8000}
+    for asked in (tacit.count(by="c"), tacit.count(where="f"), tacit.proportion("f")):
+        with curator(data=rows(8000)[:n], unit=unit) as one:
+            made = one.release(asked, epsilon=0.2, given=given)
+            assert made.certificate["random_data"]["exact_cells"] == 0
+
+
+# --- what is charged -------------------------------------------------------------------------------------
+def test_gamma_is_divided_by_weight_and_adds_up_exactly() -> None:
+    asks = [
+        tacit.ask(tacit.count(by="k"), weight=2),
+        tacit.ask(tacit.count(where="f")),
+        tacit.ask(tacit.mean("c")),
+        tacit.ask(tacit.count(by="all"), given={"random_data": 0.02}),
+        tacit.ask(tacit.count(by="all"), given="always", name="plain"),
+    ]
+    plan = planned(*asks, given={"random_data": 0.3, "rows": 8000})
+    gammas = [r.guarantee.condition.gamma if r.guarantee.condition != Always() else 0 for r in plan.releases]
+    assert gammas == pytest.approx([0.2, 0.1, 0, 0.02, 0])
+    assert plan.gamma == Fraction(32, 100)
+    assert plan.exact["gamma"] == Fraction(32, 100)
+    assert plan.charge.condition.gamma >= 0.32
+
+
+def test_what_falls_back_leaves_its_share_to_the_others() -> None:
+    plan = planned(tacit.count(by="c"), tacit.count(by="k"), given={"random_data": 0.12, "rows": 8000})
+    assert plan.releases[0].guarantee.condition == Always()  # 2k = 800 > 480
+    assert plan.gamma == Fraction(12, 100)
+
+
+def test_three_times_a_tenth_is_three_tenths() -> None:
+    asks = [tacit.ask(tacit.count(by="k"), name=n, given={"random_data": 0.1}) for n in "abc"]
+    with curator(0.3) as one:
+        one.release(asks, epsilon=0.3)
+        assert one.standing[1].condition == RandomData(gamma=0.0)
+    with curator(0.3) as one:
+        with pytest.raises(BudgetExceeded, match="gamma"):
+            one.release([*asks, tacit.ask(tacit.count(where="f"), given={"random_data": 1e-9})], epsilon=0.3)
+        assert one.ledger.entries() == ()
+
+
+def test_a_second_plan_is_refused_unless_it_was_there_before() -> None:
+    given = {"random_data": 0.03, "rows": 8000}
+    with curator() as one:
+        first = one.release(tacit.count(by="k"), epsilon=0.1, given=given)
+        again = one.release(tacit.count(by="k"), epsilon=0.1, given=given)
+        assert again.replayed
+        assert (again.table == first.table).all().all()
+        with pytest.raises(NoLaw, match="cell J"):
+            one.release(tacit.count(where="f"), epsilon=0.1, given=given)
+        assert len(one.ledger.charges()) == 1
+        one.release(tacit.mean("c"), epsilon=0.1)  # holds always: may be chosen as one goes
+        declared = one.release(tacit.count(where="f"), epsilon=0.1, given={**given, "fixed_before": True})
+        assert "fixed before any other release" in declared.guarantee.explain()
+        assert one.standing[0].condition.gamma == pytest.approx(0.06)
+    with curator() as one:
+        one.release(tacit.mean("c"), epsilon=0.1)
+        with pytest.raises(NoLaw):
+            one.release(tacit.count(by="k"), epsilon=0.1, given=given)
+
+
+def test_a_budget_without_gamma_pays_for_nothing_of_this(tmp_path: Any) -> None:
+    with curator(None, ledger=tmp_path / "new.ledger") as one:
+        assert one.preview(tacit.count(by="k"), epsilon=0.1, given={"random_data": 0.1}).gamma > 0
+        with pytest.raises(InvalidParameter, match="grants a gamma"):
+            one.release(tacit.count(by="k"), epsilon=0.1, given={"random_data": 0.1})
+    assert not (tmp_path / "new.ledger").exists()
+
+
+def test_an_accountant_that_knows_no_gamma_cannot_read_the_event() -> None:
+    from tacit.accounting.codec import from_record
+
+    with curator() as one:
+        one.release(tacit.count(by="k"), epsilon=0.1, given={"random_data": 0.1})
+        (charge,) = one.ledger.charges()
+    assert charge.event["given"] == {"random_data": "1/10"}
+    with pytest.raises(InvalidParameter):
+        from_record(dict(charge.event))
+
+
+# --- what is refused, before anything is charged ---------------------------------------------------------
+@pytest.mark.parametrize(
+    "gamma", [0, 0.0, 1, 1.0, -0.1, 2, float("nan"), float("inf"), "0.1", True, None, [0.1]]
+)
+def test_no_gamma(gamma: object) -> None:
+    with curator() as one:
+        for ask in (one.release, one.preview):
+            with pytest.raises(InvalidParameter, match="random_data"):
+                ask(tacit.count(by="k"), epsilon=0.1, given={"random_data": gamma})  # type: ignore[operator]
+        assert one.ledger.entries() == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ({"rows": 1}, InvalidParameter), ({"rows": 0}, InvalidParameter), ({"rows": 1.5}, InvalidParameter),
+        ({"rows": 10**16}, InvalidParameter), ({"small_cells": 1}, InvalidParameter),
+        ({"fixed_before": "yes"}, InvalidParameter), ({"independent": 0}, InvalidParameter),
+        ({"independent": False}, NoLaw), ({"gamma": 0.1}, TacitError),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_words_that_are_none(words: dict[str, Any], kind: type[Exception]) -> None:
+    with curator() as one:
+        with pytest.raises(kind):
+            one.release(tacit.count(by="k"), epsilon=0.1, given={"random_data": 0.1, **words})
+        assert one.ledger.entries() == ()
+
+
+@pytest.mark.parametrize("unit", [tacit.people("c", at_most=2), tacit.group_of(REPLACE, size=2)])
+def test_units_of_several_rows(unit: Any) -> None:
+    with pytest.raises(NoLaw, match="random differential privacy for"):
+        planned(tacit.count(by="k"), unit=unit, given={"random_data": 0.1, "rows": 1000})
+    with pytest.raises(NoLaw):
+        curator(unit=unit)
+
+
+def test_statistics_without_a_mechanism() -> None:
+    given = {"random_data": 0.1, "rows": 8000}
+    for asked in (
+        tacit.mean("c"), tacit.median("c"), tacit.margins(["k", "f"]), tacit.sum("c"), tacit.count(),
+        tacit.sparse_histogram(["k", "f"]),
+    ):  # fmt: skip
+        with pytest.raises(NoLaw, match="no mechanism"):
+            planned(asked, given=given)
+        with pytest.raises(NoLaw, match="no mechanism"):
+            planned(tacit.ask(asked, given=given), tacit.count(by="k"))
+        plan = planned(asked, tacit.count(by="k"), given=given)
+        assert plan.releases[0].guarantee.condition == Always()
+        assert plan.gamma == Fraction(1, 10)
+        assert "differentially private: it takes nothing from random data" in str(plan)
+
+
+def test_public_totals_and_random_data_do_not_go_together() -> None:
+    asked = tacit.ask(tacit.count(by="k"), public=tacit.public_totals(total=8000), given={"random_data": 0.1})
+    with pytest.raises(NoLaw, match="public totals"):
+        planned(asked)
+
+
+def test_where_rows_are_added_a_least_number_is_declared() -> None:
+    with pytest.raises(InvalidParameter, match="rows"):
+        planned(tacit.count(by="k"), unit=ADD, given={"random_data": 0.1})
+
+
+# --- what is said ----------------------------------------------------------------------------------------
+def test_the_promise_is_never_told_without_its_condition() -> None:
+    with curator() as one:
+        plan = one.preview([tacit.count(by="k"), tacit.mean("c")], epsilon=0.2, given={"random_data": 0.05})
+        made = one.release(plan)[0]
+    for text in (str(plan), plan._repr_html_(), str(made), made._repr_html_(), made.guarantee.explain()):
+        assert "random differential privacy, not differential privacy" in text
+        assert "0.05" in text
+        assert "only inhabitant of a cell" in text
+    said = made.certificate
+    assert said["condition"].startswith("except with probability 0.05 over the data")
+    assert said["guarantee"]["condition"] == {"kind": "random-data", "gamma": 0.05}
+    assert said["plan"]["charge"]["condition"]["gamma"] == 0.05
+    assert {"random-histogram", "compose-random-data"} <= set(said["theorems"])
+    assert "independent draws" in " ".join(said["guarantee"]["declared"])
+    assert said["price_of_privacy"]["lower_bound"] is None
+    assert said["error"]["differential_privacy"]["within"] == said["error"]["within"]
+    with pytest.raises(NoLaw):
+        made.guarantee.best_guess()
+
+
+def test_every_price_pays_for_it() -> None:
+    given = {"random_data": 0.1, "rows": 8000}
+    budgets = [
+        tacit.Approximate(epsilon=2.0, delta=1e-5),
+        tacit.Concentrated(rho=1.0),
+        tacit.GaussianDP(mu=2.0),
+    ]
+    prices = [{"epsilon": 1, "delta": 1e-6}, {"rho": 0.1}, {"mu": 0.5}]
+    for bound, paid in zip(budgets, prices, strict=True):
+        budget = Guarantee(bound=bound, unit=REPLACE, condition=RandomData(gamma=0.1))
+        with tacit.Curator(rows(), protect=REPLACE, schema=SCHEMA, budget=budget) as one:
+            made = one.release(tacit.count(by="c"), given=given, **paid)
+            assert made.certificate["random_data"]["exact_cells"] == 384
+            assert one.standing[0].condition == RandomData(gamma=0.1)
+    with curator() as one:
+        made = one.release(tacit.count(by="c"), within=50, given=given)
+        assert made.planned.expected.within <= 50
+
+
+def test_other_words_are_another_plan() -> None:
+    found = [
+        planned(tacit.count(by="k"), given={"random_data": 0.1, "rows": 8000, **words}).digest
+        for words in ({}, {"random_data": 0.2}, {"rows": 8001}, {"small_cells": True}, {"fixed_before": True})
+    ]
+    assert len({*found, planned(tacit.count(by="k")).digest}) == 6
