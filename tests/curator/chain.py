@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import tacit
+from fuzz.quick import sped_up
 from tacit.errors import UnitMismatch
 from tacit.noise.source import SeededSource
 from tacit.sources import open_table
@@ -117,9 +118,11 @@ def pairs(unit: Any) -> list[tuple[int, int]]:
     )
 
 
-@functools.cache
-def opened(unit: str) -> list[Any]:
-    return [open_table(table(mine), schema=SCHEMA, unit=UNITS[unit]) for mine in versions(UNITS[unit])[0]]
+def opened(unit: str) -> Iterator[Any]:
+    """Each version's table, one after the other; their SQL is the same, and written once."""
+    for mine in versions(UNITS[unit])[0]:
+        with sped_up(), open_table(table(mine), schema=SCHEMA, unit=UNITS[unit]) as held:
+            yield held
 
 
 @functools.cache

@@ -69,12 +69,20 @@ def curator(unit: str, place: int) -> tacit.Curator:
     )  # fmt: skip
 
 
+def due(unit: str, name: str, place: int) -> bool:
+    """Every statistic is paid for in every way under the first unit, and under five of the ten at least."""
+    if name.startswith("sparse") and "delta" in WAYS[place][0]:
+        return (unit, name, place) in SLOW
+    number = list(UNITS).index(unit)
+    return number == 0 or (list(ASKED).index(name) + place + (number + 1) // 2) % 2 == 0
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_what_is_drawn_keeps_to_what_is_stated_charged_and_paid(unit: str) -> None:
     neighbours = UNITS[unit].neighbours
     seen: dict[str, float] = {}
     for (name, asked), (place, (paid, _)) in itertools.product(ASKED.items(), enumerate(WAYS)):
-        if name.startswith("sparse") and "delta" in paid and (unit, name, place) not in SLOW:
+        if not due(unit, name, place):
             continue
         plan = planned_for(curator(unit, place), asked, paid)
         if plan is None:
@@ -117,20 +125,21 @@ def scaled(draw: Draw) -> Any:
 def test_certificate_ledger_and_price_say_the_same(place: int) -> None:
     """Real releases, each statistic under another unit: what the certificate prints is what the ledger keeps."""
     (paid, _), units = WAYS[place], list(UNITS)
+    before: dict[str, int] = {}
     done = 0
     for turn, (name, asked) in enumerate(ASKED.items()):
-        unit = units[(turn + place) % len(units)]
-        if name.startswith("sparse") and "delta" in paid:
+        unit = units[(turn + place) // 2 % len(units)]
+        if (turn + place) % 2 or (name.startswith("sparse") and "delta" in paid):
             continue
         held = curator(unit, place)
         plan = planned_for(held, asked, paid)
         if plan is None:
             continue
-        before = held.ledger.charges()
         with watched() as draws:
             (answer,) = held.release(plan)
         charges = held.ledger.charges()
-        assert len(charges) == len(before) + 1
+        assert len(charges) == before.get(unit, 0) + 1
+        before[unit] = len(charges)
         kept, told = charges[-1], answer.certificate
         assert kept.guarantee == plan.charge
         assert told["plan"]["charge"] == kept.guarantee.record

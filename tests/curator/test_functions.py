@@ -46,14 +46,12 @@ def planned(name: str, unit: Any, **paid: Any) -> Any:
 def test_no_unit_moves_a_function_further_than_the_noise_hides(unit: str) -> None:
     """Tables that are neighbours by definition; what gets noise is compared, before it gets it."""
     nearest = {}
-    for name in FUNCTIONS:
-        (one,) = planned(name, UNITS[unit]).releases
+    ones = {name: planned(name, UNITS[unit]).releases[0] for name in FUNCTIONS}
+    read = [read_cells(table, [one.question for one in ones.values()], key=KEY) for table in opened(unit)]
+    for number, (name, one) in enumerate(ones.items()):
         fit = one.treatment.fit
         spacing, std = float(fit.spacing), float(fit.mechanism.noise_std)
-        true = []
-        for table in opened(unit):
-            (rows,) = read_cells(table, [one.question], key=KEY)[0]
-            true.append(np.asarray(fit.integers(rows), dtype=float) * spacing)
+        true = [np.asarray(fit.integers(cells[number][0]), dtype=float) * spacing for cells in read]
         mu = one.treatment.events[0].mu
         shares = [np.linalg.norm(true[i] - true[j]) / std / mu for i, j in pairs(UNITS[unit])]
         assert max(shares) <= 1 + 1e-9, (name, max(shares))

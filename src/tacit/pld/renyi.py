@@ -17,7 +17,7 @@ from tacit.exact.balls import ball, bracket, working_precision
 from tacit.pld.pairs.base import Pair, check_order
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tacit.pld.pairs.mixture import MixturePair
     from tacit.pld.product import Product
@@ -142,6 +142,17 @@ def _tail(x: Any) -> Any:
     return (x / ball(2).sqrt()).erfc() / 2
 
 
+@lru_cache(maxsize=128)
+def _largest_of(products: tuple[Product, ...]) -> Callable[[float], float]:
+    """The largest divergence of any of them, by order: expansions of all orders ask for the same integer ones."""
+
+    @cache
+    def largest(order: float) -> float:
+        return max(p.renyi(order) for p in products)
+
+    return largest
+
+
 @lru_cache(maxsize=4096)
 def without_replacement_renyi(products: tuple[Product, ...], rate: float, order: float) -> float:
     """ln{1 + q^2 C(a,2) min[4(e^D2 - 1), e^D2 min(2, (e^Dinf - 1)^2)]
@@ -150,10 +161,7 @@ def without_replacement_renyi(products: tuple[Product, ...], rate: float, order:
     Source: Wang, Balle, Kasiviswanathan 2019, with e^D2 - 1. Fractional orders by convexity in the order.
     """
     check_order(order)
-
-    def inner(j: float) -> float:
-        return max(p.renyi(j) for p in products)
-
+    inner = _largest_of(products)
     whole = inner(order)
     if rate == 1:
         return whole
