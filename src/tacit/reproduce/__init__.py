@@ -13,6 +13,8 @@ __all__ = ["REPRODUCTIONS", "Made", "Reproduction", "reproduction"]
 REPRODUCTIONS: dict[str, str] = {
     "dpbench": "tacit.reproduce.dpbench",
     "fourier-errors": "tacit.reproduce.fourier_errors",
+    "groce-6.1": "tacit.reproduce.groce_6_1",
+    "groce-6.2": "tacit.reproduce.groce_6_2",
     "hall-2.1": "tacit.reproduce.hall_2_1",
     "hall-2.2": "tacit.reproduce.hall_2_2",
     "hall-2.3": "tacit.reproduce.hall_2_3",

@@ -22,6 +22,23 @@ register(
     Standing.SHARPER,
 )
 register(
+    "irwin-hall-sums",
+    "For n uniform rows on [0, 1] the exact sum is private with epsilon = ln pdf(a - .5)/pdf(a - 1) and delta = "
+    "cdf(a - .5) + cdf(a), pdf and cdf those of n - 1 rows; the density is a finite Fourier series but for a tail.",
+    "Groce 2014, Thm 6.6, where the monotone ratio is assumed (Assumption 6.1); here it is proved",
+    "rows with a density, law known, no auxiliary knowledge: a statement about the continuous world",
+    Standing.SHARPER,
+)
+register(
+    "rectangle-sums",
+    "If the density of a row in R^d contains a prism of volume v, the exact sum is private with epsilon = "
+    "sum_j ln pdf(a_j)/pdf(a_j - w_j/2) and delta = 2 sum_j cdf(a_j + w_j/2) + (1 + e^epsilon) e^{-2 n v^2 (1-r)^2}, "
+    "with ceil(r v n) - 1 rows; and with Pr[fail] once.",
+    "Groce 2014, Thm 6.7, Cor. 6.2, 6.3, whose simulator fills in (w2 - w1)/2",
+    "rows with a density on a declared range; nu known rows take the place of n by n - nu",
+    Standing.CORRECTED,
+)
+register(
     "count-corners",
     "For independent rows that are 1 with probabilities in [a, b] the exact count is hidden worst when every "
     "probability is a or b: m + 1 cases, and k1 to k2 of them are covered by Bin(k1, a) + Bin(m - k2, b).",

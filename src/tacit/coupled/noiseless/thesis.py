@@ -1,0 +1,225 @@
+"""Exact sums as the thesis has them (Groce 2014, Thm 6.6, 6.7, Cor. 6.2, 6.3), with its parameters found automatically.
+
+Rows have densities here, and the simulator fills in the middle of the range: a statement about the continuous world,
+kept for comparison; what certifies recorded data is `exact_sum`. Irwin-Hall laws are exact, never a normal law:
+
+    pdf_n(y) = (1/n) (1 + 2 sum_k s_k cos(2 pi k (y - n/2)/n)),   s_k = (sin(pi k/n)/(pi k/n))^n,
+
+since the law lies in [0, n] and so is its own period (theorem `irwin-hall-sums`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.balls import Ball, ball, precision
+from tacit.exact.checks import positive, probability, whole
+from tacit.exact.rounding import up
+from tacit.pld.arrays import FloatArray
+
+__all__ = ["IrwinHall", "Printed", "rectangle_theorem", "uniform_theorem"]
+
+_BITS = 192
+_LAST = 110.0
+_FEW = 30
+"""Fewer rows than this by the finite sum of Def. 6.2, in rationals: their series falls too slowly."""
+
+
+class IrwinHall:
+    """The law of a sum of n independent uniform variables on [0, 1]: balls around its density and distribution."""
+
+    def __init__(self, n: int) -> None:
+        self.n = whole("n", n, least=2)
+        # Beyond these frequencies all terms together are below e^-_LAST.
+        count = 1
+        while self.n >= _FEW and self._log_term(count) > -_LAST:
+            count = count + 1 + count // 16
+        self.count = count
+        self._terms: list[Ball] | None = None
+
+    def _log_term(self, k: int) -> float:
+        """An upper end of ln |s_j| for all j >= k, with room for the sum over them."""
+        x = math.pi * k / self.n
+        near = self.n * math.log(max(math.sin(x) / x, 1e-300)) if x < math.pi else -math.inf
+        far = -self.n * math.log(max(x, math.pi))
+        return max(near, far) + math.log(4.0 * self.n + 4.0)
+
+    def _coefficients(self) -> list[Ball]:
+        import flint
+
+        if self._terms is None:
+            self._terms = []
+            for k in range(1, self.count + 1):
+                angle = flint.arb(flint.fmpq(k, self.n))
+                self._terms.append((angle.sin_pi() / (angle * flint.arb.pi())) ** self.n)
+        return self._terms
+
+    def _series(self, y: object, wave: Callable[[Ball, int], Ball]) -> Ball:
+        turn = ball(2) * (_exact(y) - ball(Fraction(self.n, 2))) / self.n
+        total = ball(0)
+        for k, s in enumerate(self._coefficients(), 1):
+            total += s * wave(turn * k, k)
+        import flint
+
+        return total + flint.arb(0, math.exp(-_LAST))
+
+    def _finite(self, y: object, power: int) -> Ball:
+        """Def. 6.2: (1/power!) sum over k <= y of (-1)^k C(n, k) (y - k)^power."""
+        at = y if isinstance(y, Fraction | int) else Fraction(repr(float(y)))  # type: ignore[arg-type]
+        last = min(math.floor(at), self.n)
+        terms = ((-1) ** k * math.comb(self.n, k) * (at - k) ** power for k in range(last + 1))
+        return ball(sum(terms, Fraction(0)) / math.factorial(power))
+
+    def density(self, y: object) -> Ball:
+        """pdf_n(y)."""
+        with precision(_BITS):
+            if self.n < _FEW:
+                return self._finite(y, self.n - 1)
+            return (1 + 2 * self._series(y, lambda t, k: t.cos_pi())) / self.n
+
+    def distribution(self, y: object) -> Ball:
+        """cdf_n(y)."""
+        import flint
+
+        with precision(_BITS):
+            if self.n < _FEW:
+                return self._finite(y, self.n)
+            waves = self._series(y, lambda t, k: t.sin_pi() / (flint.arb.pi() * k))
+            return _exact(y) / self.n + waves
+
+
+def _exact(y: object) -> Ball:
+    return ball(y if isinstance(y, Fraction | int) else Fraction(repr(float(y))))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What a theorem gives for chosen parameters: epsilon, its delta, and delta in the form that the tables print."""
+
+    epsilon: float
+    delta: float
+    delta_printed: float
+    shift: tuple[float, ...]
+    share: float | None = None
+
+
+def uniform_theorem(n: int, *, shift: object | None = None, delta: float | None = None) -> Printed:
+    """Thm 6.6: uniform rows on [0, 1], law known; for the thesis's a (`shift`), or the best one for a delta.
+
+    epsilon = ln pdf(a - .5)/pdf(a - 1), delta = cdf(a - .5) + cdf(a), with n - 1 rows.
+    """
+    law = IrwinHall(whole("n", n, least=3) - 1)
+
+    def at(a: Fraction) -> Printed:
+        half = Fraction(1, 2)
+        with precision(_BITS):
+            ratio = law.density(a - half) / law.density(a - 1)
+            epsilon = ratio.log()
+            total = law.distribution(a - half) + law.distribution(a)
+            return Printed(epsilon=up(epsilon), delta=up(total), delta_printed=up(total), shift=(float(a),))
+
+    if shift is not None:
+        a = Fraction(repr(positive("shift", shift)))
+        if not 1 < a < Fraction(n, 2):
+            raise InvalidParameter(parameter="shift", value=shift, must="lie between 1 and n/2")
+        return at(a)
+    target = probability("delta", delta, below_one=True)
+    return at(_largest(lambda a: at(a).delta <= target, Fraction(9, 8), Fraction(n, 2)))
+
+
+def rectangle_theorem(
+    n: int,
+    *,
+    volume: float,
+    widths: Sequence[float],
+    shift: object | None = None,
+    share: object | None = None,
+    delta: float | None = None,
+    known: int = 0,
+) -> Printed:
+    """Cor. 6.2 and 6.3: rows in R^d whose density contains a prism of this volume, `widths` the range over its sides.
+
+    epsilon = sum_j ln pdf(a)/pdf(a - .5 w_j), delta = 2 sum_j cdf(a + .5 w_j) + (1 + e^epsilon) e^{-2 n v^2 (1 - r)^2},
+    with ceil(r v n) - 1 rows. For the thesis's a (`shift`) and r (`share`), or the best for a delta. `delta_printed` is
+    what Table 6.2 prints, with cdf(a + .5 w) and + Pr[fail], where d = 1; for d > 1 what Tables 6.3 and 6.4 print, with
+    cdf(a - .5 w) and the right factor.
+    """
+    size, v = whole("n", n, least=3) - whole("known", known, least=0), probability("volume", volume)
+    ratios = [Fraction(repr(positive("widths", w))) / 2 for w in widths]
+    if size < 3 or not ratios or v == 0:
+        raise InvalidParameter(
+            parameter="volume", value=volume, must="be above 0, with rows left and a range"
+        )
+
+    def at(a: Fraction, r: Fraction, law: IrwinHall) -> Printed:
+        with precision(_BITS):
+            epsilon = sum(((law.density(a) / law.density(a - h)).log() for h in ratios), ball(0))
+            fail = (-2 * size * (ball(Fraction(repr(v))) * (1 - ball(r))) ** 2).exp()
+            near = 2 * sum((law.distribution(a + h) for h in ratios), ball(0))
+            far = 2 * sum((law.distribution(a - h) for h in ratios), ball(0))
+            whole_delta = near + (1 + epsilon.exp()) * fail
+            printed = near + fail if len(ratios) == 1 else far + (1 + epsilon.exp()) * fail
+            return Printed(
+                epsilon=up(epsilon),
+                delta=up(whole_delta),
+                delta_printed=up(printed),
+                shift=(float(a),) * len(ratios),
+                share=float(r),
+            )
+
+    def rows(r: Fraction) -> int:
+        return math.ceil(r * Fraction(repr(v)) * size) - 1
+
+    if shift is not None and share is not None:
+        r = Fraction(repr(positive("share", share)))
+        return at(Fraction(repr(positive("shift", shift))), r, IrwinHall(rows(r)))
+    target = probability("delta", delta, below_one=True)
+    best: Printed | None = None
+    for r in _shares(size, v, target):
+        if rows(r) < 4:
+            continue
+        law = IrwinHall(rows(r))
+        lowest, top = max(ratios) + Fraction(1, 8), Fraction(law.n, 2) - max(ratios)
+
+        def tails(x: Fraction, law: IrwinHall = law) -> float:
+            return up(2 * sum((law.distribution(x + h) for h in ratios), ball(0)))
+
+        if top <= lowest or tails(lowest) > target / 2:
+            continue
+        # epsilon, and with it the factor of the failures, falls in a while the tails grow: begin between them.
+        start = _largest(lambda x, tails=tails: tails(x) <= target / 2, lowest, top)  # type: ignore[misc]
+        if at(start, r, law).delta > target:
+            continue
+        a = _largest(lambda x, r=r, law=law: at(x, r, law).delta <= target, start, top)  # type: ignore[misc]
+        found = at(a, r, law)
+        if best is None or found.epsilon < best.epsilon:
+            best = found
+    if best is None:
+        raise NoLaw(
+            operation=f"Cor. 6.2 with delta = {target:g}",
+            reason="no share r and no a reach it: too few rows, or too small a prism",
+        )
+    return best
+
+
+def _shares(size: int, v: float, delta: float) -> list[Fraction]:
+    """Shares r whose probability of failure is a small part of delta: the largest ones are the best."""
+    shares = np.array([1e-4, 1e-3, 1e-2, 0.05, 0.2, 0.3]) * delta
+    found: FloatArray = 1 - np.sqrt(np.log(1 / shares) / (2 * size)) / v
+    return [Fraction(round(float(r) * 1e6), 10**6) for r in found if r > 0]
+
+
+def _largest(holds: Callable[[Fraction], bool], low: Fraction, high: Fraction) -> Fraction:
+    """About the largest a that still does, on a grid of a thousandth."""
+    if not holds(low):
+        raise NoLaw(operation="the theorem at this delta", reason="its smallest delta is larger")
+    while high - low > Fraction(1, 100):
+        middle = Fraction(math.floor((low + high) / 2 * 1000), 1000)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
