@@ -20,6 +20,8 @@ PRECISION = 1e-6
 _FURTHEST = 80 * math.log(2)
 _STEEP = 40.0
 """Heights beyond this are taken as this: where epsilon is 0, or has no bound."""
+_MOST_PARABOLAS = 10
+"""After so many tries every other one halves the bracket."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,25 +59,27 @@ def calibrate(
         )
 
     search = _Search(lambda value: account(plan(value), delta=level, neighbours=relation), target, more_noise)
-    if search.bracket() is None:
-        if search.best is None:
-            raise _out_of_reach(target, level)
-        return search.best
-    return search.narrowed()
+    found = search.run()
+    if found is None:
+        raise _out_of_reach(target, level)
+    return found
 
 
 class _Search:
-    """A root of ln(epsilon/target) in x, the logarithm of the noise: falling, and nearly straight.
+    """A root of ln(epsilon/target) in x, the logarithm of the noise: falling, smooth, and nearly straight.
 
-    Points on the side of too much noise are kept with their account: the answer is one of them. Straight lines
-    through both sides find the root in a few steps; where they do not, the bracket is halved.
+    Points on the side of too much noise are kept with their account: the answer is one of them. Parabolas through the
+    last three points (x as a function of the height) find the root in a few steps; what is aimed at lies a little on
+    the side of too much noise, so that the first point that is near enough is an answer. Where they do not, the
+    bracket is halved.
     """
 
     def __init__(self, cost: Callable[[float], Account], target: float, more_noise: bool) -> None:
         self.cost, self.target, self.sign = cost, target, 1.0 if more_noise else -1.0
         self.best: Calibration | None = None
-        self.good: tuple[float, float] | None = None
-        self.bad: tuple[float, float] | None = None
+        self.good: float | None = None
+        self.bad: float | None = None
+        self.known = 0.0
         self.tried: list[tuple[float, float]] = []
 
     def try_at(self, x: float) -> float:
@@ -85,60 +89,79 @@ class _Search:
         high = found.epsilon.high
         if high <= self.target:
             height = math.log(high / self.target) if high > 0 and self.target > 0 else -_STEEP
-            self.good = x, max(height, -_STEEP)
-            self.best = Calibration(value=value, account=found)
-            self.tried.append(self.good)
-            return self.good[1]
-        height = math.log(high / self.target) if math.isfinite(high) and self.target > 0 else _STEEP
-        self.bad = x, min(height, _STEEP)
-        self.tried.append(self.bad)
-        return self.bad[1]
+            self.good, self.best = x, Calibration(value=value, account=found)
+        else:
+            height = math.log(high / self.target) if math.isfinite(high) and self.target > 0 else _STEEP
+            self.bad = x
+        # Where the lower end is 0 because nothing is known, the upper one is as fine as any.
+        if math.isfinite(high):
+            self.known = min(found.epsilon.width, TOLERANCE * max(1.0, high))
+        self.tried.append((x, min(max(height, -_STEEP), _STEEP)))
+        return self.tried[-1][1]
 
-    def bracket(self) -> tuple[float, float] | None:
-        """Steps of growing length from 1, at first as long as epsilon inversely proportional to noise asks for."""
-        height, x, step = self.try_at(0.0), 0.0, 0.0
-        while self.good is None or self.bad is None:
-            step = max(2 * step, min(abs(height) * 1.1 + 0.05, 4.0))
-            x = x + step if self.good is None else x - step
+    def run(self) -> Calibration | None:
+        """Tries until the answer is near enough; None where no noise in reach is enough."""
+        self.try_at(0.0)
+        while not self._near_enough():
+            x = self._next()
             if abs(x) > _FURTHEST:
-                return None
-            height = self.try_at(x)
-        return self.bad[0], self.good[0]
-
-    def narrowed(self) -> Calibration:
-        """The bracket narrowed to a part in a million, or until what is left is a tenth of the account's width."""
-        before, slow = math.inf, 0
-        while True:
-            assert self.good is not None
-            assert self.bad is not None
-            assert self.best is not None
-            (x, f), (y, g) = self.good, self.bad
-            epsilon = self.best.account.epsilon
-            # Where the lower end is 0 because nothing is known, the upper one is as fine as any.
-            known = min(epsilon.width, TOLERANCE * max(1.0, epsilon.high))
-            if x - y <= PRECISION or self.target - epsilon.high <= 0.1 * known:
                 return self.best
-            root = self._root()
-            moved, before = abs(root - before), root
-            # About as far beyond the root as the line errs, on the side whose end is further away.
-            margin = max(0.45 * PRECISION, 0.1 * min(moved, x - y))
-            middle = root + margin if x - root > root - y else root - margin
-            if slow >= 2 or max(abs(f), abs(g)) >= _STEEP or not y < middle < x:
-                middle = (x + y) / 2
-            self.try_at(middle)
-            slow = 0 if self.good[0] - self.bad[0] < 0.5 * (x - y) else slow + 1
+            self.try_at(x)
+        return self.best
 
-    def _root(self) -> float:
-        """Where the line through the last two points is 0, or that through both sides where that lies outside."""
-        assert self.good is not None
-        assert self.bad is not None
-        (x, f), (y, g) = self.good, self.bad
-        (a, u), (b, v) = self.tried[-2:]
-        if u != v:
-            root = a - u * (a - b) / (u - v)
-            if y < root < x:
-                return root
-        return x - f * (x - y) / (f - g)
+    def _near_enough(self) -> bool:
+        """To a part in a million, or a tenth of the width to which the account is known."""
+        if self.best is None or self.good is None:
+            return False
+        if self.target - self.best.account.epsilon.high <= 0.1 * self.known:
+            return True
+        return self.bad is not None and self.good - self.bad <= PRECISION
+
+    def _next(self) -> float:
+        root = self._root()
+        if self.good is None or self.bad is None:
+            return self._further(root)
+        halves = len(self.tried) > _MOST_PARABOLAS and len(self.tried) % 2 == 0
+        if root is None or halves:
+            return (self.good + self.bad) / 2
+        aim = self._aim(root)
+        return aim if self.bad < aim < self.good else (self.good + self.bad) / 2
+
+    def _further(self, root: float | None) -> float:
+        """Steps of growing length, at first as long as epsilon inversely proportional to noise asks for."""
+        x, height = self.tried[-1]
+        if root is not None and len(self.tried) > 1:
+            aim = self._aim(root)
+            # Towards the other side only, and not much further than what was seen so far.
+            if 0 < (aim - x if self.good is None else x - aim) <= 4 * abs(x - self.tried[-2][0]):
+                return aim
+        last = abs(x - self.tried[-2][0]) if len(self.tried) > 1 else 0.0
+        step = max(2 * last, min(abs(height) * 1.1 + 0.05, 4.0))
+        return x + step if self.good is None else x - step
+
+    def _aim(self, root: float) -> float:
+        """The middle of what is near enough; where that is a part in a million, on either side of the root in turn."""
+        (x, u), (y, v) = self.tried[-2:]
+        slope = abs((u - v) / (x - y)) if x != y else 1.0
+        room = 0.05 * self.known / (self.target * slope) if self.target > 0 and slope > 0 else 0.0
+        if room > PRECISION:
+            return root + room
+        beside = self.good is not None and self.good - root <= PRECISION
+        return root - 0.45 * PRECISION if beside else root + 0.45 * PRECISION
+
+    def _root(self) -> float | None:
+        """Where the parabola through the last three points, or the line through the last two, is 0."""
+        points = [p for p in self.tried if abs(p[1]) < _STEEP][-3:]
+        if len(points) < 2 or len({height for _, height in points}) < len(points):
+            return None
+        root = 0.0
+        for x, u in points:
+            share = 1.0
+            for y, v in points:
+                if y != x:
+                    share *= v / (v - u)
+            root += x * share
+        return root
 
 
 def _out_of_reach(epsilon: float, delta: float) -> NoLaw:
