@@ -8,6 +8,7 @@ releases may turn opposite ways.
 from __future__ import annotations
 
 import itertools
+import random
 import math
 from fractions import Fraction
 
@@ -130,3 +131,34 @@ def test_the_worst_of_both_orders_is_one_table() -> None:
         one = max(Fraction(9, 10) - t / 2, 0) + max(Fraction(1, 10) - t / 2, 0)
         other = max(Fraction(1, 2) - t * 9 / 10, 0) + max(Fraction(1, 2) - t / 10, 0)
         assert curve == max(one, other)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_replaced_table_has_the_larger_of_both_curves(seed: int) -> None:
+    """sup_S P(S) - t Q(S) by all sets of outcomes, in fractions, against the pair that stands for both orders."""
+    rng = random.Random(seed)
+    size = rng.randint(2, 5)
+    laws = []
+    for _ in range(2):
+        weights = [rng.choice((0, 1, 2, 7, rng.randint(1, 40))) for _ in range(size)]
+        weights[rng.randrange(size)] += 1
+        laws.append([Fraction(w, sum(weights)) for w in weights])
+    if laws[0] == laws[1]:
+        return
+    event = e.TabulatedEvent(p=laws[0], q=laws[1])
+    (pair, other) = event.pairs(Neighbours.REPLACE_ONE)  # type: ignore[misc]
+    assert pair == other
+    p, q = (event._pair.p, event._pair.q)
+    sets = list(itertools.product((0, 1), repeat=len(p)))
+    ratios = [a / b for a, b in zip(p, q, strict=True) if a and b]
+    near = [*ratios, *(1 / r for r in ratios), *(rng.random() * 3 for _ in range(12)), 0, 1, 100]
+    for t in map(Fraction, near):
+        wanted = max(
+            sum(s * (a - t * b) for s, a, b in zip(some, *way, strict=True))
+            for some in sets
+            for way in ((p, q), (q, p))
+        )
+        assert sum(max(a - t * b, Fraction(0)) for a, b in zip(pair.p, pair.q, strict=True)) == wanted
+    assert sum(pair.p) == sum(pair.q) == 1
+    rising = [a * d - b * c for (a, b), (c, d) in itertools.pairwise(zip(pair.p, pair.q, strict=True))]
+    assert all(x < 0 for x in rising)

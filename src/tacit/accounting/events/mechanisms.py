@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -313,36 +313,60 @@ class TabulatedEvent(SimpleEvent):
 
 
 def _above_both_orders(pair: FinitePair) -> FinitePair:
-    """The pair of the larger of h(t) = sup_S P(S) - t Q(S) and its swap at each t, in exact fractions.
+    """The pair of the larger of h(t) = sup_S P(S) - t Q(S) and its swap h'(t) = sup_S Q(S) - t P(S) at each t; exact.
 
     Both are convex and straight between the likelihood ratios, so that the larger is: its corners t carry the
-    Q-masses by which the slope changes there, and t times as much of P.
+    Q-masses by which the slope changes there, and t times as much of P. It is its own swap, so that corners above 1
+    tell the others: at 1/t lie the masses of t, exchanged, and at 1 what is left.
     """
     if pair.symmetric:
         return pair
-    finite = [
-        a / b for a, b in zip(pair.p, pair.q, strict=True) if b
-    ]  # they rise; only the last may be missing
-    above = [list(accumulate(reversed(side), initial=Fraction(0)))[::-1] for side in (pair.p, pair.q)]
-
-    def forward(t: Fraction) -> Fraction:
-        at = bisect_right(finite, t)
-        return above[0][at] - t * above[1][at]
-
-    def ends(t: Fraction) -> tuple[Fraction, Fraction]:
-        return forward(t), 1 - t + t * forward(1 / t) if t else Fraction(1)
-
-    ratios = {*finite, *(1 / r for r in finite if r)}
-    corners = sorted({Fraction(0), *ratios, max(ratios) + 1})
-    met = []
-    for left, right in pairwise(corners):
-        (a, b), (c, d) = ends(left), ends(right)
-        if (a - b) * (c - d) < 0:
-            met.append(left + (right - left) * (a - b) / (a - b - c + d))
-    corners = sorted({*corners, *met})
-    values = [max(ends(t)) for t in corners]
-    slopes = [(v - u) / (t - s) for (s, u), (t, v) in pairwise(zip(corners, values, strict=True))]
+    points, whole = _larger_points(pair)
+    slopes = [
+        Fraction(v * m - u * k, whole * (n * m - j * k))
+        for (j, m, u), (n, k, v) in pairwise(points)
+    ]  # fmt: skip
     # Beyond the last ratio the curve is flat: what is left there Q never gives. At 0 lies what P never gives.
-    q = [1 + slopes[0], *(after - before for before, after in pairwise(slopes)), Fraction(0)]
-    p = [t * mass for t, mass in zip(corners[:-1], q[:-1], strict=True)] + [values[-1]]
-    return FinitePair(p=p, q=q)
+    endless = Fraction(points[-1][2], whole * points[-1][1])
+    masses = [after - before for before, after in pairwise([*slopes, Fraction(0)])]
+    above = [
+        (mass * Fraction(n, m), mass) for (n, m, _), mass in zip(points[1:], masses, strict=True) if mass
+    ]
+    if endless:
+        above.append((endless, Fraction(0)))
+    middle = 1 - sum((a + b for a, b in above), Fraction(0))
+    rows = [*((b, a) for a, b in reversed(above)), *([(middle, middle)] if middle else []), *above]
+    return FinitePair.rising(p=tuple(a for a, _ in rows), q=tuple(b for _, b in rows))
+
+
+def _larger_points(pair: FinitePair) -> tuple[list[tuple[int, int, int]], int]:
+    """The larger of both curves at every corner from 1 on, as (n, m, v) for the value v / (whole m) at n / m."""
+    whole = math.lcm(*(x.denominator for x in (*pair.p, *pair.q)))
+    p, q = ([x.numerator * (whole // x.denominator) for x in side] for side in (pair.p, pair.q))
+    below, under = [0, *accumulate(p)], [0, *accumulate(q)]
+    ratios = {(1, 1)}
+    for a, b in zip(p, q, strict=True):
+        if divisor := math.gcd(a, b) if a and b else 0:
+            ratios.add((max(a, b) // divisor, min(a, b) // divisor))
+    # Different ratios with denominators below 2^d are 2^-2d apart.
+    digits = 2 * max(m.bit_length() for _, m in ratios)
+    out: list[tuple[int, int, int]] = []
+    start, stop, last = 0, len(p), (0, 0, 0, 0)
+    for n, m in sorted(ratios, key=lambda r: (r[0] << digits) // r[1]):
+        while start < len(p) and p[start] * m <= n * q[start]:
+            start += 1
+        while stop and q[stop - 1] * m <= n * p[stop - 1]:
+            stop -= 1
+        # P - t Q of the outcomes with p > t q, and Q - t P of those with q > t p.
+        ahead = (whole - below[start]) * m - n * (whole - under[start])
+        back = under[stop] * m - n * below[stop]
+        j, k, high, gap = last
+        if gap * (ahead - back) < 0:
+            # The curves meet on the way.
+            to = ahead - back
+            found, over = j * to - n * gap, k * to - m * gap
+            value = high * to - ahead * gap
+            out.append((found, over, value) if over > 0 else (-found, -over, -value))
+        out.append((n, m, max(ahead, back)))
+        last = (n, m, ahead, ahead - back)
+    return out, whole

@@ -94,6 +94,25 @@ class FinitePair(ListedPair):
         held = slice(0 if rows[0][0] else 1, len(rows) if rows[-1][1] else len(rows) - 1)
         object.__setattr__(self, "held", held)
 
+    @classmethod
+    def rising(
+        cls,
+        *,
+        p: tuple[Fraction, ...],
+        q: tuple[Fraction, ...],
+        near: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
+    ) -> FinitePair:
+        """From exact laws whose outcomes are in order already, each of a larger likelihood ratio than the one before."""
+        made = object.__new__(cls)
+        if near is None:
+            floats = [tuple(x.numerator / x.denominator for x in side) for side in (p, q)]
+            near = floats[0], floats[1]
+        object.__setattr__(made, "p", p)
+        object.__setattr__(made, "q", q)
+        object.__setattr__(made, "near", near)
+        object.__setattr__(made, "held", slice(0 if p[0] else 1, len(p) if q[-1] else len(p) - 1))
+        return made
+
     def __hash__(self) -> int:
         # The hash of a Fraction is a modular inverse, and slow.
         return hash(self.near)
@@ -113,13 +132,8 @@ class FinitePair(ListedPair):
     def swapped(self) -> Pair:
         if self.symmetric:
             return self
-        other = object.__new__(FinitePair)
-        object.__setattr__(other, "p", self.q[::-1])
-        object.__setattr__(other, "q", self.p[::-1])
-        object.__setattr__(other, "near", (self.near[1][::-1], self.near[0][::-1]))
-        size = len(self.p)
-        object.__setattr__(other, "held", slice(size - self.held.stop, size - self.held.start))
-        return other
+        near = self.near[1][::-1], self.near[0][::-1]
+        return FinitePair.rising(p=self.q[::-1], q=self.p[::-1], near=near)
 
     @property
     def least(self) -> float:
