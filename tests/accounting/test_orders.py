@@ -8,8 +8,8 @@ releases may turn opposite ways.
 from __future__ import annotations
 
 import itertools
-import random
 import math
+import random
 from fractions import Fraction
 
 import pytest

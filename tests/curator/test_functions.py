@@ -16,7 +16,7 @@ import pytest
 import tacit
 from tacit.curator.functions import treatment as room
 from tacit.curator.functions.treatment import FunctionTreatment
-from tacit.errors import FitFailed, InvalidParameter, TacitError
+from tacit.errors import FitFailed, InvalidParameter, NotCertified, TacitError
 from tacit.guarantees import GaussianDP
 from tacit.noise.source import SeededSource
 from tacit.statistics import read_cells
@@ -325,6 +325,13 @@ def test_expected_errors_are_told_before_paying() -> None:
         assert "raises the expected hinge loss by at most" in one.expected.about
         assert one.expected.within == pytest.approx(1.96 * one.treatment.fit.widest, rel=1e-3)
         assert "classifier" in str(held.preview(ASKS["classifier"], **PAID))
+
+
+def test_noise_that_would_cost_more_than_its_price_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A typed error, also where Python leaves assertions out."""
+    monkeypatch.setattr(room, "MARGIN", 1.001)
+    with curator() as held, pytest.raises(NotCertified, match="more than the price"):
+        held.preview(ASKS["flag"], **PAID)
 
 
 def test_tables_without_rows_and_of_one_class() -> None:

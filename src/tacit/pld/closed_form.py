@@ -66,8 +66,11 @@ def _crossed(upper: Callable[[float], float], delta: float) -> float:
     """
 
     def height(epsilon: float) -> float:
+        """Above 0 if and only if the curve is above delta: logarithms that agree do not decide."""
         value = upper(epsilon)
-        return math.log(value) - math.log(delta) if value > 0 else -math.inf
+        if value > delta:
+            return max(math.log(value) - math.log(delta), 1e-300)
+        return min(math.log(value) - math.log(delta), 0.0) if value > 0 else -math.inf
 
     low, high = 0.0, 1.0
     above = height(low)

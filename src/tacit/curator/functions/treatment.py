@@ -23,7 +23,7 @@ from tacit.curator.functions.statistics import MachineStatistic
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, mu_squared_within, pure_within
-from tacit.errors import FitFailed, InvalidParameter
+from tacit.errors import FitFailed, InvalidParameter, NotCertified
 from tacit.exact.balls import ball, lower
 from tacit.mechanisms.base import Mechanism
 from tacit.noise.source import Source
@@ -176,8 +176,7 @@ def treat_function(question: Question, price: Price) -> FunctionTreatment:
         question, mu
     )
     event = fit.mechanism.event
-    assert isinstance(event, GaussianEvent)
-    assert event.squared <= squared
+    _within(event.squared if isinstance(event, GaussianEvent) else None, squared)
     reason = f"Gaussian noise on {fit.mechanism.dimension} numbers, which are the whole function"
     delta = price.delta if price.kind == "approximate" and price.delta is not None else Fraction(0)
     return FunctionTreatment(noise=(), price=price, reason=reason, delta=delta, fit=fit)
@@ -192,10 +191,16 @@ def _treat_pure(question: Question, price: Price) -> FunctionTreatment:
             hint="pay with epsilon=, with rho= or with mu=",
         )  # fmt: skip
     fit = pure_density_fit(question, epsilon)
-    spent = fit.mechanism.exact_epsilon
-    assert spent is not None
-    assert spent <= epsilon
+    _within(fit.mechanism.exact_epsilon, epsilon)
     reason = (
         f"{fit.plan.choice.reason}; {fit.plan.family.coefficients - 1} numbers, which are the whole function"
     )
     return FunctionTreatment(noise=(), price=price, reason=reason, fit=fit)
+
+
+def _within(spent: Fraction | None, limit: Fraction) -> None:
+    """Noise that would cost more than its price is never drawn."""
+    if spent is None or spent > limit:
+        raise NotCertified(
+            what="the noise of a function", reason="it would cost more than the price that it was made for"
+        )

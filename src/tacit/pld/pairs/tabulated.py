@@ -102,7 +102,7 @@ class FinitePair(ListedPair):
         q: tuple[Fraction, ...],
         near: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     ) -> FinitePair:
-        """From exact laws whose outcomes are in order already, each of a larger likelihood ratio than the one before."""
+        """From exact laws whose outcomes are in order already, by rising and different likelihood ratios."""
         made = object.__new__(cls)
         if near is None:
             floats = [tuple(x.numerator / x.denominator for x in side) for side in (p, q)]
