@@ -13,7 +13,7 @@ from tacit import coupled
 from tacit.coupled.noiseless.discarding import FixedSize
 from tacit.coupled.noiseless.histograms import cell_part, sample_then_truncate, truncated_histogram
 from tacit.coupled.noiseless.search import cell_delta, sampled_delta
-from tacit.coupled.noiseless.thresholds import Binomial, Poisson
+from tacit.coupled.noiseless.thresholds import Binomial, Poisson, directions
 from tacit.errors import InvalidInput, NoLaw
 from tacit.exact.balls import ball, precision
 

@@ -6,6 +6,7 @@ import typer
 
 import tacit
 import tacit.cli.noiseless_histogram
+import tacit.cli.noiseless_regression
 from tacit.cli.account import account, calibrate
 from tacit.cli.attack import attack
 from tacit.cli.check import check

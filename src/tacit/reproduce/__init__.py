@@ -15,6 +15,8 @@ REPRODUCTIONS: dict[str, str] = {
     "fourier-errors": "tacit.reproduce.fourier_errors",
     "groce-6.1": "tacit.reproduce.groce_6_1",
     "groce-6.2": "tacit.reproduce.groce_6_2",
+    "groce-6.3": "tacit.reproduce.groce_6_3",
+    "groce-6.4": "tacit.reproduce.groce_6_4",
     "hall-2.1": "tacit.reproduce.hall_2_1",
     "hall-2.2": "tacit.reproduce.hall_2_2",
     "hall-2.3": "tacit.reproduce.hall_2_3",

@@ -1,0 +1,82 @@
+"""`tacit noiseless regression`: may the exact least-squares line be published, from which rows?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tacit.cli.noiseless import noiseless, say
+from tacit.cli.plain import PlainCommand
+from tacit.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from tacit.coupled.noiseless import ExactAnswer
+
+__all__ = ["regression"]
+
+
+@noiseless.command(name="regression", cls=PlainCommand)
+def regression(
+    regressor: list[str] = typer.Option(
+        ..., "--regressor", help='The law of a regressor, such as "uniform(-1, 1)"; given again for more.'
+    ),
+    error: str = typer.Option(..., "--error", help="The law of the error around the line."),
+    delta: float = typer.Option(..., "--delta", help="The delta at which epsilon is found."),
+    n: int | None = typer.Option(None, "--n", help="The number of rows, shared among the parts."),
+    sizes: str | None = typer.Option(None, "--sizes", help="The rows of each part, such as 5000,70000."),
+    slope: str = typer.Option("0", "--slope", help="A bound on each slope: one number, or one a regressor."),
+    level: float = typer.Option(0.0, "--level", help="A bound on the constant of the centred columns."),
+    constant: bool = typer.Option(True, "--constant/--no-constant", help="Is there a constant term?"),
+    unknown_rows: int | None = typer.Option(
+        None, "--unknown-rows", help="How many rows an adversary does not know; all, if left out."
+    ),
+    assume: str = typer.Option(
+        "prism", "--assume", help="prism; or known, for one regressor: then the slope is the true one."
+    ),
+    points: int = typer.Option(100, "--points", help="Steps of the grid on which each product is recorded."),
+    plot: Path | None = typer.Option(
+        None, "--plot", help="Draw epsilon against delta and against known rows to this file."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+) -> None:
+    """May the exact regression line be published?
+
+    By moments over disjoint parts of the rows: the epsilon of it at a delta.
+    """
+    from tacit.coupled.noiseless.regression import exact_regression
+
+    slopes = _numbers("slope", slope)
+
+    def again(delta: float, unknown: int | None) -> ExactAnswer:
+        return exact_regression(
+            regressor,
+            error,
+            n=n,
+            sizes=None if sizes is None else [int(x) for x in _numbers("sizes", sizes)],
+            delta=delta,
+            slopes=slopes if len(slopes) > 1 else slopes[0],
+            level=level,
+            constant=constant,
+            unknown_rows=unknown,
+            assume=assume,
+            points=points,
+        ).answer
+
+    found = again(delta, unknown_rows)
+    say(found, again, plot, json)
+    if not json:
+        print()
+        for part in found.details["parts"]:
+            what = "means of the columns" if part["part"] == 0 else f"normal equation {part['part']}"
+            print(f"  part {part['part']}: {part['rows']} rows, {what}, epsilon {part['epsilon']:.4g}")
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InvalidParameter(
+            parameter=name, value=text[:40], must="be numbers, separated by commas"
+        ) from None
