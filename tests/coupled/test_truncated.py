@@ -88,6 +88,30 @@ def test_no_number_of_members_is_worse(epsilon: float, k: int, rate: float) -> N
     assert max(scanned) == pytest.approx(claimed, rel=1e-9)
 
 
+@pytest.mark.parametrize(("epsilon", "k"), [(0.25, 5), (1.0, 6), (0.0, 3)])
+def test_each_direction_is_exact(epsilon: float, k: int) -> None:
+    """The smaller one too, which the larger hides: worst over means, and over numbers of members at rate 1/3."""
+    factor = math.exp(epsilon)
+    means = np.geomspace(0.02 * k, 4 * k * factor, 3000)
+    families = [
+        (Poisson(), [poisson(mean, 400) for mean in means], 1e-4),
+        (Binomial(rate=Fraction(1, 3)), [binomial(n, 1 / 3, 400) for n in range(int(12 * k * factor))], 1e-9),
+    ]
+    for sampling, laws, near in families:
+        with precision(128):
+            claimed = [
+                float(x.mid()) for x in directions(sampling, k, ball(epsilon).exp(), ball(epsilon).exp())
+            ]
+        for turn, value in enumerate(claimed):
+            worst = 0.0
+            for law in laws:
+                a, b = truncated(np.concatenate([[0.0], law[:-1]]), k), truncated(law, k)
+                a, b = (b, a) if turn else (a, b)
+                worst = max(worst, float(np.maximum(a - factor * b, 0).sum()))
+            assert worst <= value * (1 + 1e-9)
+            assert worst >= value * (1 - near)
+
+
 def test_larger_rates_and_known_rows_need_larger_thresholds() -> None:
     found = [cell_delta(Binomial(rate=Fraction(q, 10)))(20, 0.7).low for q in range(1, 10)]
     assert found == sorted(found)
