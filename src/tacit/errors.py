@@ -24,7 +24,8 @@
         ├── BudgetExceeded         what was asked does not fit in what is left
         ├── JointRefused           a joint release that too few finish, or that shows different views
         ├── NoLaw                  no theorem gives the step that was asked for
-        └── NotCertified           the numerical bound could not be made tight enough to be of use
+        ├── NotCertified           the numerical bound could not be made tight enough to be of use
+        └── NotReachable           no treatment of a table satisfies what was asked of it
 
 Errors carry fields and a hint. They never contain a value taken from a person's record: only
 parameters that the caller typed, names that the schema declares, and constants of the library.
@@ -55,6 +56,7 @@ __all__ = [
     "MissingBounds",
     "NoLaw",
     "NotCertified",
+    "NotReachable",
     "ReadFailed",
     "Refused",
     "TacitError",
@@ -333,3 +335,11 @@ class NotCertified(Refused):
         self.what = what
         self.reason = reason
         super().__init__(f"{what} could not be certified: {reason}", hint=hint)
+
+
+class NotReachable(Refused):
+    """No treatment of the kind that was asked for makes a table what it is to be."""
+
+    def __init__(self, *, what: str, hint: str = "") -> None:
+        self.what = what
+        super().__init__(f"{what} cannot be reached", hint=hint)

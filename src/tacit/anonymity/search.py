@@ -1,0 +1,290 @@
+"""The best full-domain generalisation: every value of a column at one level of its hierarchy, with the least loss.
+
+Among all nodes of the lattice that satisfy k, l and t with at most a given share of rows suppressed, the one that
+loses least by a named metric is found and proved best: a node is passed over only if a node above it fails (then it
+fails too), or if its own loss, which suppression can only raise, is not below that of a node found already.
+
+Predictive tagging follows Flash (Kohlmayer et al. 2012): along a chain from a cheap node to the top, the first one
+that satisfies is found by bisection, and what fails takes everything below it along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.anonymity.classes import COUNT, VALUE, Classes
+from tacit.anonymity.criteria import Criteria
+from tacit.anonymity.hierarchies import Hierarchy
+from tacit.anonymity.lattice import MISSING, Cells, Lattice, Node
+from tacit.errors import InvalidParameter, NotReachable, TooManyCells
+from tacit.exact.checks import probability, whole
+from tacit.sources.microdata import Microdata, open_microdata
+
+__all__ = ["Generalised", "best_node", "coded", "counted", "generalise"]
+
+MOST_NODES = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generalised:
+    """The treated table and how it was found: levels by column, loss by metric, rows removed, nodes looked at."""
+
+    table: Any
+    quasi: tuple[str, ...]
+    levels: Mapping[str, int]
+    metric: str
+    loss: float
+    most: float
+    removed: int
+    rows: int
+    nodes: int
+    checked: int
+
+    @property
+    def lost(self) -> float:
+        """The loss as a share of what suppressing everything would lose."""
+        return self.loss / self.most if self.most else 0.0
+
+
+def generalise(
+    data: Any,
+    *,
+    hierarchies: Mapping[str, Hierarchy],
+    k: int,
+    sensitive: str | None = None,
+    l: float | None = None,  # noqa: E741
+    diversity: str = "distinct",
+    c: float = 3.0,
+    t: float | None = None,
+    distance: str = "equal",
+    hierarchy: Hierarchy | None = None,
+    suppress: float = 0.0,
+    metric: str = "entropy",
+    engine: str | None = None,
+) -> Generalised:
+    """The full-domain generalisation with the least loss for k, and l and t of a sensitive column.
+
+    hierarchies: one for each quasi-identifier. suppress: the largest share of rows that may be removed. metric:
+    "entropy" (non-uniform entropy, bits) or "precision". t is about the values of the table as it was given.
+    """
+    k = whole("k", k)
+    share = probability("suppress", suppress)
+    if (l is not None or t is not None) and sensitive is None:
+        raise InvalidParameter(parameter="sensitive", value=None, must="name a column, for l and t")
+    micro = open_microdata(data, engine=engine)
+    try:
+        classes = Classes(micro, tuple(hierarchies), sensitive)
+        cells, criteria = counted(
+            classes,
+            hierarchies,
+            Criteria(k=k, diverse=l, diversity=diversity, c=c, t=t, distance=distance),
+            hierarchy,
+        )
+        rows = int(cells.counts.sum())
+        if k > rows:
+            raise InvalidParameter(parameter="k", value=k, must=f"be at most the {rows:,} rows of the table")
+        lattice = Lattice(
+            cells=cells, hierarchies=list(hierarchies.values()), criteria=criteria, metric=metric
+        )
+        node, loss = best_node(lattice, allowed=int(share * rows + 1e-9))
+        bad = lattice.violating(node)
+        table = _treated(micro, classes.quasi, list(hierarchies.values()), node, cells, bad)
+        size = int(np.prod([h + 1 for h in lattice.heights], dtype=np.int64))
+        return Generalised(
+            table=table, quasi=classes.quasi, levels=dict(zip(classes.quasi, node, strict=True)), metric=metric,
+            loss=loss, most=lattice.most, removed=int(cells.counts[bad].sum()), rows=rows, nodes=size,
+            checked=lattice.checked,
+        )  # fmt: skip
+    finally:
+        if micro is not data:
+            micro.close()
+
+
+def counted(
+    classes: Classes, hierarchies: Mapping[str, Hierarchy], criteria: Criteria, hierarchy: Hierarchy | None
+) -> tuple[Cells, Criteria]:
+    """The cells of a table as codes, every value with a place in its hierarchy; and the criteria with its shares."""
+    from dataclasses import replace
+
+    relation = classes.cells if classes.sensitive is not None else classes.sizes
+    table = classes.micro.ask(relation)
+    if not table.num_rows:
+        raise InvalidParameter(parameter="data", value="no rows", must="have rows")
+    codes, names = [], []
+    for key, column in zip(classes.keys, classes.quasi, strict=True):
+        found, words = coded(table.column(key))
+        hierarchies[column].check_covers([w for w in words if w != MISSING], column=column)
+        codes.append(found)
+        names.append(words)
+    counts = np.asarray(table.column(COUNT).to_numpy(), dtype=np.int64)
+    values = None
+    if classes.sensitive is not None:
+        values, words = coded(table.column(VALUE), ordered=criteria.distance == "ordered")
+        shares = np.bincount(values, weights=counts) / counts.sum()
+        levels: list[npt.NDArray[np.int64]] = []
+        if criteria.distance == "hierarchical":
+            if hierarchy is None:
+                raise InvalidParameter(
+                    parameter="hierarchy", value=None, must="be given for the hierarchical distance"
+                )
+            hierarchy.check_covers([w for w in words if w != MISSING], column=classes.sensitive)
+            paths = [hierarchy.path(None if w == MISSING else w) for w in words]
+            for level in range(len(paths[0])):
+                order = {name: i for i, name in enumerate(dict.fromkeys(path[level] for path in paths))}
+                levels.append(np.array([order[path[level]] for path in paths], dtype=np.int64))
+        criteria = replace(criteria, shares=shares, levels=levels)
+    leaves = np.stack(codes, axis=1)
+    return Cells(leaves=leaves, values=values, counts=counts, names=tuple(names)), criteria
+
+
+def coded(column: Any, *, ordered: bool = False) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """Codes of a column's values and their texts; in the order of numbers, missing first, if asked."""
+    import pyarrow as pa
+
+    coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    values = coded.dictionary.to_pylist()
+    texts = [MISSING if v is None else str(v) for v in values]
+    if ordered:
+        try:
+            numbers = [float("-inf") if v is None else float(v) for v in values]
+        except (TypeError, ValueError):
+            raise InvalidParameter(
+                parameter="distance", value="ordered", must="go with a column of numbers"
+            ) from None
+        order = sorted(range(len(values)), key=lambda i: (values[i] is not None, numbers[i]))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        return rank[codes], tuple(texts[i] for i in order)
+    return codes, tuple(texts)
+
+
+def best_node(lattice: Lattice, *, allowed: int) -> tuple[Node, float]:
+    """The node with the least loss among those with at most `allowed` rows in violating classes."""
+    heights = lattice.heights
+    size = 1
+    for height in heights:
+        size *= height + 1
+    if size > MOST_NODES:
+        raise TooManyCells(cells=size, limit=MOST_NODES, hint="use fewer levels, or fewer quasi-identifiers")
+    nodes = np.stack(np.meshgrid(*[np.arange(h + 1) for h in heights], indexing="ij"), axis=-1).reshape(
+        -1, len(heights)
+    )
+    losses = sum(table[nodes[:, i]] for i, table in enumerate(lattice.level_losses()))
+    assert isinstance(losses, np.ndarray)
+    monotone = allowed == 0 or lattice.criteria.monotone
+    search = _Search(lattice, nodes, losses, allowed, monotone)
+    for start in np.argsort(losses, kind="stable"):
+        if not search.open[start]:
+            continue
+        if losses[start] >= search.loss:
+            break
+        search.chain(int(start)) if monotone else search.look(int(start))
+    if search.best is None:
+        raise NotReachable(
+            what=f"k = {lattice.criteria.k} with at most {allowed:,} rows removed",
+            hint="give coarser levels, allow more suppression, or ask for less",
+        )
+    return tuple(int(v) for v in nodes[search.best]), search.loss
+
+
+class _Search:
+    """Which nodes are still open, and the best one so far."""
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        nodes: npt.NDArray[Any],
+        losses: npt.NDArray[np.float64],
+        allowed: int,
+        monotone: bool,
+    ) -> None:
+        self.lattice, self.nodes, self.losses = lattice, nodes, losses
+        self.allowed, self.monotone = allowed, monotone
+        self.open = np.ones(len(nodes), dtype=bool)
+        self.best: int | None = None
+        self.loss = float("inf")
+        self.strides = np.array(
+            [
+                int(np.prod([h + 1 for h in lattice.heights[i + 1 :]], dtype=np.int64))
+                for i in range(nodes.shape[1])
+            ]
+        )
+
+    def look(self, index: int) -> bool:
+        """Evaluates a node, notes it if it is the best, and closes what that decides."""
+        self.open[index] = False
+        node = tuple(int(v) for v in self.nodes[index])
+        suppressed, loss = self.lattice.evaluate(node)
+        good = suppressed <= self.allowed
+        if good and (loss < self.loss or self.best is None):
+            self.best, self.loss = index, loss
+        if not good and self.monotone:
+            self.open &= ~(self.nodes <= self.nodes[index]).all(axis=1)
+        if good and self.allowed == 0:
+            # What lies above satisfies too, and loses no less.
+            self.open &= ~(self.nodes >= self.nodes[index]).all(axis=1)
+        return good
+
+    def chain(self, start: int) -> None:
+        """From a node up to the top along the cheapest open steps; bisection for where it begins to satisfy."""
+        path = [start]
+        while True:
+            here = self.nodes[path[-1]]
+            steps = [
+                path[-1] + int(self.strides[i]) for i in range(len(here)) if here[i] < self.lattice.heights[i]
+            ]
+            steps = [s for s in steps if self.open[s]]
+            if not steps:
+                break
+            path.append(min(steps, key=lambda s: self.losses[s]))
+        low, high = 0, len(path)
+        while low < high:
+            middle = (low + high) // 2
+            if self.open[path[middle]] and self.look(path[middle]):
+                high = middle
+            else:
+                low = middle + 1
+
+
+def _treated(
+    micro: Microdata,
+    quasi: Sequence[str],
+    hierarchies: Sequence[Hierarchy],
+    node: Node,
+    cells: Cells,
+    bad: npt.NDArray[np.bool_],
+) -> Any:
+    """All columns, the quasi-identifiers generalised, without the rows of violating classes."""
+    import pyarrow as pa
+
+    table = micro.rows()
+    keep = np.ones(table.num_rows, dtype=bool)
+    made = {}
+    key = np.zeros(table.num_rows, dtype=np.int64)
+    keys = np.zeros(len(cells.counts), dtype=np.int64)
+    for i, (column, tree, level) in enumerate(zip(quasi, hierarchies, node, strict=True)):
+        codes, words = coded(table.column(column))
+        above = tree.at(level)
+        tops = set(above.values())
+        groups = [(next(iter(tops)) if len(tops) == 1 else None) if w == MISSING else above[w] for w in words]
+        texts = pa.array(groups, type=pa.string())
+        made[column] = texts.take(pa.array(codes)) if level else table.column(column)
+        order = {g: j for j, g in enumerate(dict.fromkeys(groups))}
+        lift = np.array([order[g] for g in groups], dtype=np.int64)
+        theirs = dict(zip(words, groups, strict=True))
+        there = np.array([order[theirs[w]] for w in cells.names[i]], dtype=np.int64)
+        both = np.concatenate([key * len(order) + lift[codes], keys * len(order) + there[cells.leaves[:, i]]])
+        both = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        key, keys = both[: len(key)], both[len(key) :]
+    if bad.any():
+        keep = ~np.isin(key, np.unique(keys[bad]))
+    out = pa.table({name: made.get(name, table.column(name)) for name in table.column_names})
+    return out.filter(pa.array(keep))

@@ -1,0 +1,106 @@
+"""A table treated, one treatment after another: the treated rows, what they lost, and what is still wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.anonymity.check import Checked, check_table
+from tacit.anonymity.treatments import Lost, Treatment, compare_tables
+from tacit.anonymity.treatments.draws import Draws
+from tacit.errors import BadData, EmptyComposition, InvalidParameter
+from tacit.noise.source import Source
+from tacit.sources.microdata import open_microdata
+
+__all__ = ["Treated", "finish", "treat_table"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Treated:
+    """table: the treated rows, as Arrow. lost: against the table before. checked: what it still exposes."""
+
+    table: Any
+    done: tuple[str, ...]
+    lost: Lost
+    checked: Checked | None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is still wrong with it."""
+        if self.checked is None:
+            return ("Nothing was measured: name the quasi-identifiers.",)
+        return self.checked.problems
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "for_publication": False,
+            "done": list(self.done),
+            "lost": self.lost.record,
+            "left": self.checked.record if self.checked is not None else None,
+            "problems": list(self.problems),
+        }
+
+
+def treat_table(
+    data: Any,
+    treatments: Sequence[Treatment],
+    *,
+    quasi: Sequence[str] = (),
+    sensitive: str | Sequence[str] = (),
+    k: int = 5,
+    source: Source | None = None,
+    engine: str | None = None,
+) -> Treated:
+    """Treatments in their order; then what was lost, and, for given quasi-identifiers, what is still wrong.
+
+    source: of randomness; by default the cryptographic one, and only what nobody can repeat hides anything.
+    """
+    if not treatments:
+        raise EmptyComposition(what="the list of treatments")
+    for one in treatments:
+        if not isinstance(one, Treatment):
+            raise InvalidParameter(
+                parameter="treatments", value=type(one).__name__, must="be treatments, such as Round(...)"
+            )
+    micro = open_microdata(data, engine=engine)
+    try:
+        before = micro.rows()
+    finally:
+        if micro is not data:
+            micro.close()
+    if not before.num_rows:
+        raise BadData(source=micro.source, problem="has no rows", hint="there is nothing to treat")
+    draws, after = Draws(source), before
+    for one in treatments:
+        after = one.apply(after, draws)
+    return finish(
+        before,
+        after,
+        done=[one.describe() for one in treatments],
+        aligned=all(one.aligned for one in treatments),
+        quasi=quasi,
+        sensitive=sensitive,
+        k=k,
+    )
+
+
+def finish(
+    before: Any,
+    after: Any,
+    *,
+    done: Sequence[str],
+    aligned: bool,
+    quasi: Sequence[str] = (),
+    sensitive: str | Sequence[str] = (),
+    k: int = 5,
+) -> Treated:
+    """What a treated table lost against the one before, and what is still wrong with it."""
+    left = [name for name in quasi if name in after.column_names]
+    names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    hidden = [name for name in names if name in after.column_names]
+    checked = check_table(after, quasi=left, sensitive=hidden, k=k) if left and after.num_rows else None
+    lost = compare_tables(before, after, aligned=aligned)
+    return Treated(table=after, done=tuple(done), lost=lost, checked=checked)
