@@ -25,7 +25,7 @@ from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Release, Releases
 from tacit.curator.treatments import Noisy
-from tacit.errors import Closed, InvalidParameter, TacitError
+from tacit.errors import Closed, InvalidParameter, JointRefused, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import text
@@ -217,7 +217,7 @@ class Curator:
         releases = self._run(plan, plan.digest if key is None else text("key", key))
         return releases[0] if isinstance(asked, Statistic | Ask) else releases
 
-    def _run(self, plan: Plan, key: str) -> Releases:
+    def _request(self, plan: Plan, key: str) -> Request:
         if plan.unit != self.unit or plan.schema != self.schema:
             raise InvalidParameter(
                 parameter="plan",
@@ -227,6 +227,7 @@ class Curator:
             )
         payable(plan.gamma, self.budget)
         request = Request(
+        return Request(
             key=key,
             plan_digest=plan.digest,
             analyst=self.analyst,
@@ -236,6 +237,9 @@ class Curator:
             table=self._keeper.table,
             version=self.version,
         )
+
+    def _run(self, plan: Plan, key: str) -> Releases:
+        request = self._request(plan, key)
         outcome: Ticket | Recorded | None = None
         if self._table is None and (known := self._keeper.existing()) is not None:
             # A record is looked up before a table is opened for it; where one is open, with the reservation.
@@ -260,14 +264,43 @@ class Curator:
         ledger.commit(outcome, recorded, data_digest=digest)
         return self._releases(plan, recorded, paid=outcome)
 
+    @property
+    def publishable(self) -> bool:
+        """Does its noise come from the cipher, and not from a seed for tests?"""
+        return self._source is None or self._source.publishable is True
+
+    def contribute(self, plan: Plan, *, key: str) -> list[Noisy]:
+        """This table's part in a joint plan: charged first, read, and given this holder's share of the noise.
+
+        `key` names the session: one that was charged for is never charged, or answered, again.
+        """
+        self._usable()
+        request = self._request(plan, text("key", key))
+        table, ledger = self._open(), self._keeper.for_charging()
+        if any(e.kind == "reserve" and e.charge().key == key for e in ledger.entries()):
+            raise JointRefused(
+                reason="this holder has answered in this session already", charged="it is not charged twice"
+            )
+        outcome = ledger.reserve(request)
+        assert isinstance(outcome, Ticket)
+        try:
+            with self._reading:
+                digest = _digest(table, ledger.bounding_key)
+                answers = self._read(plan, table)
+        except BaseException:
+            with contextlib.suppress(TacitError):
+                ledger.fail(outcome)
+            raise
+        ledger.commit(outcome, {"joint": key}, data_digest=digest)
+        return answers
+
     def _made(self, table: Table, paid: Ticket) -> dict[str, Any]:
         """What makes an answer, kept with it: a replay says what the first answer said."""
-        cipher = self._source is None or self._source.publishable is True
         return {
             "time": _now(),
             "sequence": paid.sequence,
             "entry": paid.digest,
-            "noise": CIPHER if cipher else SEEDED,
+            "noise": CIPHER if self.publishable else SEEDED,
             "data": {
                 "engine": table.engine,
                 "bounded": table.person is not None,

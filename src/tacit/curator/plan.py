@@ -35,7 +35,7 @@ from tacit.ledger.canonical import canonical, canonical_table, sha256
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
 
-__all__ = ["Plan", "Planned", "make_plan"]
+__all__ = ["Plan", "Planned", "describe_plan", "make_plan"]
 
 FORMAT = 2
 
@@ -169,7 +169,7 @@ def make_plan(
     ]
     charged = _charged(releases, budget, unit, total)
     plan = Plan(releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="")
-    return replace(plan, digest=sha256(_described(plan, total)))
+    return replace(plan, digest=sha256(describe_plan(plan, total)))
 
 
 def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment, unit: Unit) -> Planned:
@@ -205,7 +205,7 @@ def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:
     return guarantee if a.public is None else a.public.restrict(guarantee)
 
 
-def _described(plan: Plan, total: Price | None) -> str:
+def describe_plan(plan: Plan, total: Price | None) -> str:
     """All that decides what is released, promised or charged, as canonical text; of a unit every field."""
     parts = {
         "format": FORMAT,

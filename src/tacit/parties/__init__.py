@@ -1,3 +1,26 @@
-"""Several holders: joint statistics of tables that nobody pools."""
+"""Several holders: joint statistics of tables that nobody pools, and adversaries who cannot compute everything."""
 
 from __future__ import annotations
+
+from tacit.parties.aggregator import Aggregator, SecureSum
+from tacit.parties.holder import Holder
+from tacit.parties.joint import Joint, joint_release
+from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
+from tacit.parties.process import Wire, run_in_process
+from tacit.parties.session import Session
+from tacit.parties.sizes import Sizes
+
+__all__ = [
+    "Aggregator",
+    "Holder",
+    "Joint",
+    "JointNoise",
+    "JointPolya",
+    "JointSkellam",
+    "SecureSum",
+    "Session",
+    "Sizes",
+    "Wire",
+    "joint_release",
+    "run_in_process",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tacit.errors import BadMessage, JointRefused, TacitError
+from tacit.errors import BadMessage, BudgetExceeded, JointRefused, TacitError
 from tacit.parties.aggregator import Aggregator, SecureSum
 from tacit.parties.holder import Holder
 from tacit.parties.session import Session
@@ -47,5 +47,5 @@ def run_in_process(session: Session, holders: Mapping[int, Holder], wire: Wire |
             for arrived in wire.carry(f"to {stage}", i, raw):
                 try:
                     waiting[i] = holders[i].handle(arrived)
-                except (BadMessage, JointRefused) as problem:
+                except (BadMessage, JointRefused, BudgetExceeded) as problem:
                     wire.told.append(str(problem))
