@@ -145,6 +145,7 @@ RUN = [
     ("docs/exact-answers.md", True, 13),
     ("docs/functions.md", False, 3),
     ("docs/machines.md", False, 3),
+    ("docs/parties.md", True, 1),
     ("docs/paths.md", False, 6),
     ("docs/random-data.md", True, 20),
     ("docs/report.md", True, 1),
