@@ -16,6 +16,7 @@ from typing import Any, NoReturn, overload
 
 from tacit.curator.asks import Ask, ask
 from tacit.curator.certificate import CIPHER, SEEDED, versions
+from tacit.curator.contributing import contributed
 from tacit.curator.given import Assumed, Given, given_of
 from tacit.curator.keeper import Keeper, Named
 from tacit.curator.made import ledger_part, read_release
@@ -25,7 +26,7 @@ from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Release, Releases
 from tacit.curator.treatments import Noisy
-from tacit.errors import Closed, InvalidParameter, JointRefused, TacitError
+from tacit.errors import Closed, InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import text
@@ -226,7 +227,6 @@ class Curator:
                 hint="preview it here",
             )
         payable(plan.gamma, self.budget)
-        request = Request(
         return Request(
             key=key,
             plan_digest=plan.digest,
@@ -277,22 +277,12 @@ class Curator:
         self._usable()
         request = self._request(plan, text("key", key))
         table, ledger = self._open(), self._keeper.for_charging()
-        if any(e.kind == "reserve" and e.charge().key == key for e in ledger.entries()):
-            raise JointRefused(
-                reason="this holder has answered in this session already", charged="it is not charged twice"
-            )
-        outcome = ledger.reserve(request)
-        assert isinstance(outcome, Ticket)
-        try:
+
+        def read() -> tuple[list[Noisy], str]:
             with self._reading:
-                digest = _digest(table, ledger.bounding_key)
-                answers = self._read(plan, table)
-        except BaseException:
-            with contextlib.suppress(TacitError):
-                ledger.fail(outcome)
-            raise
-        ledger.commit(outcome, {"joint": key}, data_digest=digest)
-        return answers
+                return self._read(plan, table), _digest(table, ledger.bounding_key)
+
+        return contributed(ledger, request, read, check=check_of(self.budget))
 
     def _made(self, table: Table, paid: Ticket) -> dict[str, Any]:
         """What makes an answer, kept with it: a replay says what the first answer said."""

@@ -307,7 +307,8 @@ class Joint:
         }  # fmt: skip
         return Releases(
             read_release(
-                plan, planned, noisy, made, ledger=entry, spent=plan.charged.bound, remaining=Pure(epsilon=0.0),
+                plan, planned, noisy, made, ledger=entry, spent=plan.charge,
+                remaining=Guarantee(bound=Pure(epsilon=0.0), unit=self.unit),
                 replayed=False,
             )
             for planned, noisy in zip(plan.releases, answers, strict=True)
