@@ -270,10 +270,7 @@ class Curator:
         return self._source is None or self._source.publishable is True
 
     def contribute(self, plan: Plan, *, key: str) -> list[Noisy]:
-        """This table's part in a joint plan: charged first, read, and given this holder's share of the noise.
-
-        `key` names the session: one that was charged for is never charged, or answered, again.
-        """
+        """This table's part in a joint plan, charged first, with its share of the noise; `key` names the session."""
         self._usable()
         request = self._request(plan, text("key", key))
         table, ledger = self._open(), self._keeper.for_charging()
