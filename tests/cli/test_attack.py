@@ -158,3 +158,16 @@ def test_bad_input_is_one_sentence(
     refused(capsys, "counts", "--method", "magic", "--people", "4")
     refused(capsys, "averaging", first)
     refused(capsys, "membership", first, "--size", "3")
+
+
+def test_systems(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["attack", "system", "--list", "--json"]) == 0
+    names = json.loads(capsys.readouterr().out)["systems"]
+    assert "set-sizes" in names
+    assert main(["attack", "system", "set-sizes", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["claims"] == found["right"] == 50
+    assert main(["attack", "system", "overlaps"]) == 0
+    assert "of which 1 are true" in capsys.readouterr().out
+    assert "set-sizes" in refused(capsys, "system", "set-size")
+    refused(capsys, "system")

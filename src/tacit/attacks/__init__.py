@@ -18,13 +18,16 @@ from tacit.attacks.linear import random_questions, reconstruct, relaxed_bits
 from tacit.attacks.linkage import expected_unique_share, link, unique_share
 from tacit.attacks.membership import area_under_curve, membership, membership_scores
 from tacit.attacks.microdata import Block, Group, Solutions, seven
+from tacit.attacks.notions import Breach, RandomRow, dalenius, mean_loss, random_row
 
 __all__ = [
     "Best",
     "Block",
+    "Breach",
     "Draws",
     "Finding",
     "Group",
+    "RandomRow",
     "Score",
     "Scoreboard",
     "Solutions",
@@ -32,17 +35,20 @@ __all__ = [
     "area_under_curve",
     "average",
     "background",
+    "dalenius",
     "difference",
     "expected_unique_share",
     "homogeneity",
     "intersection",
     "link",
     "link_histories",
+    "mean_loss",
     "membership",
     "membership_scores",
     "possible",
     "possible_values",
     "random_questions",
+    "random_row",
     "reconstruct",
     "relaxed_bits",
     "seven",

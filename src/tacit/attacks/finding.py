@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import eq
 from typing import Any
 
 from tacit.errors import InvalidParameter
@@ -66,13 +67,13 @@ class Finding:
         """The share of people about whom something is claimed, true or not."""
         return len(self.exposed) / self.people if self.people else 0.0
 
-    def score(self, truth: Sequence[object]) -> Score:
-        """Compare with the truth, one entry for each of the people."""
+    def score(self, truth: Sequence[Any], *, agree: Callable[[Any, Any], bool] = eq) -> Score:
+        """Compare with the truth, one entry for each of the people; `agree(true, claimed)` says what right means."""
         if len(truth) != self.people:
             raise InvalidParameter(
                 parameter="truth", value=len(truth), must=f"have one entry for each of {self.people} people"
             )
-        right = sum(bool(truth[i] == claim) for i, claim in zip(self.exposed, self.learned, strict=True))
+        right = sum(bool(agree(truth[i], claim)) for i, claim in zip(self.exposed, self.learned, strict=True))
         return Score(claims=len(self.exposed), right=right, people=self.people, guessing=self.guessing)
 
     def record(self, most: int | None = MOST_SHOWN) -> dict[str, Any]:

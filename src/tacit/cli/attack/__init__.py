@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tacit.cli.attack import answers, released
+from tacit.cli.attack import answers, released, system
 from tacit.cli.plain import PlainCommand, PlainGroup
 
 __all__ = ["attack"]
@@ -33,4 +33,5 @@ attack.command(name="intersection", cls=PlainCommand)(released.intersection)
 attack.command(name="linkage", cls=PlainCommand)(released.linkage)
 attack.command(name="membership", cls=PlainCommand)(answers.membership)
 attack.command(name="skewness", cls=PlainCommand)(released.skewness)
+attack.command(name="system", cls=PlainCommand)(system.system)
 attack.command(name="tables", cls=PlainCommand)(answers.tables)
