@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "curator": CURATOR,
     "parties": REPORT,
     "report": REPORT,
-    "reproduce": REPORT | {"report"},
+    "reproduce": REPORT | {"report", "attacks"},
     "audit": BLACK_BOX,
     "attacks": BLACK_BOX,
     "cli": SURFACE,

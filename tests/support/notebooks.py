@@ -29,6 +29,7 @@ NOTEBOOKS = {
     "examples/people-with-many-rows.ipynb": 8,
     "examples/choosing-epsilon.ipynb": 8,
     "examples/on-spark.ipynb": 3,
+    "examples/before-differential-privacy.ipynb": 16,
 }
 """Every notebook, and how many of its cells show what they print at least."""
 

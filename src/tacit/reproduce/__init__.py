@@ -11,6 +11,10 @@ __all__ = ["REPRODUCTIONS", "Made", "Reproduction", "reproduction"]
 
 # name -> module; a module has one `Reproduction` called HERE, and is loaded when it is asked for.
 REPRODUCTIONS: dict[str, str] = {
+    "attack-before-after": "tacit.reproduce.attack_before_after",
+    "attack-counts": "tacit.reproduce.attack_counts",
+    "attack-histories": "tacit.reproduce.attack_histories",
+    "attack-membership": "tacit.reproduce.attack_membership",
     "dpbench": "tacit.reproduce.dpbench",
     "fourier-errors": "tacit.reproduce.fourier_errors",
     "groce-6.1": "tacit.reproduce.groce_6_1",
