@@ -41,7 +41,7 @@ def test_no_share_from_a_curator_is_above_what_epsilon_allows() -> None:
 
 
 def test_the_kept_figures_are_those_that_are_promised() -> None:
-    """Twenty seeds, 1,500 people and as many strangers, 200 releases: run once, kept, and compared with the claims."""
+    """Twenty seeds, 1,000 people and as many strangers, 200 releases: run once, kept, and compared with the claims."""
     counts = {float(r["noise_over_root_n"]): r for r in kept("attack-counts")}
     assert float(counts[0.1]["better"]) == 1
     assert float(counts[0.25]["better"]) >= 0.95

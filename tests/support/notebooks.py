@@ -29,7 +29,7 @@ NOTEBOOKS = {
     "examples/people-with-many-rows.ipynb": 8,
     "examples/choosing-epsilon.ipynb": 8,
     "examples/on-spark.ipynb": 3,
-    "examples/before-differential-privacy.ipynb": 16,
+    "examples/before-differential-privacy.ipynb": 15,
 }
 """Every notebook, and how many of its cells show what they print at least."""
 

@@ -44,7 +44,8 @@ def make() -> Made:
     over = [b for b in bars if b.right > b.bound + 4 * b.error]
     ours = [b for b in bars if b.epsilon is not None]
     notes = (
-        f"{len(TITLES)} attacks; the largest share of right guesses is that of each attack on one person at a time.",
+        f"{len(TITLES)} attacks; `right` is how often one is right about one person. People are independent here, "
+        "so that without a person's own data nobody does better than guessing.",
         f"None of the {len(ours)} shares from a curator lies more than four standard errors above what epsilon allows."
         if not over
         else f"{len(over)} shares lie above what epsilon allows: {', '.join(b.attack for b in over)}.",

@@ -38,14 +38,12 @@ def told(bars: Sequence[Bar]) -> tuple[tuple[float | str, ...], ...]:
 
 def draw_bars(axes: Axes, bars: Sequence[Bar]) -> None:
     """One attack: red without a guarantee, blue from a curator."""
-    ours = 0
     for at, b in enumerate(bars):
         before = b.epsilon is None
         axes.bar(at, b.right, width=0.62, color=BEFORE if before else ACCENT, alpha=0.85)
         axes.plot([at, at], [b.right - 2 * b.error, b.right + 2 * b.error], color=INK, linewidth=1)
         if not before:
             axes.plot([at - 0.4, at + 0.4], [b.bound, b.bound], color=INK, linewidth=2)
-            ours += 1
         axes.plot(
             [at - 0.45, at + 0.45],
             [b.guessing, b.guessing],
@@ -53,14 +51,18 @@ def draw_bars(axes: Axes, bars: Sequence[Bar]) -> None:
             linewidth=1.2,
             linestyle=(0, (3, 2)),
         )
+        small = b.right < 0.12  # a number that does not fit into its bar stands above what is drawn there
         axes.annotate(
-            f"{b.right:.0%}" if b.right >= 0.1 else f"{b.right:.1%}",
-            (at, 0),
+            f"{b.right:.1%}" if small else f"{b.right:.0%}",
+            (
+                at,
+                max(b.right + 2 * b.error, b.bound if not before and b.bound < 0.2 else 0.0) if small else 0,
+            ),
             xytext=(0, 3),
             textcoords="offset points",
             ha="center",
             fontsize=7.5,
-            color="white",
+            color=INK if small else "white",
         )
     names = [b.release.replace(", ", ",\n") if b.epsilon is None else f"ε = {b.epsilon:g}" for b in bars]
     axes.set_xticks(range(len(bars)), names, fontsize=7)

@@ -151,7 +151,7 @@ def _draw(exact: dict[str, float], found: dict[float, list[float]]) -> Figure:
     ]
     for marker, color, text in handles:
         axes.plot([], [], marker, color=color, label=text, markersize=9, markeredgewidth=2)
-    axes.legend(frameon=False, fontsize=8.5, loc="center right")
+    axes.legend(frameon=False, fontsize=8.5, loc="center left")
     return figure
 
 
