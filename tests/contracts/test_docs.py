@@ -142,7 +142,7 @@ RUN = [
     ("docs/truncated-histograms.md", False, 4),
     ("docs/curator.md", False, 0),
     ("docs/densities.md", False, 9),
-    ("docs/exact-answers.md", True, 13),
+    ("docs/exact-answers.md", True, 14),
     ("docs/functions.md", False, 3),
     ("docs/machines.md", False, 3),
     ("docs/parties.md", True, 1),

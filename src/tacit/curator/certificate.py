@@ -10,6 +10,7 @@ from typing import Any
 
 from tacit.accounting.codec import to_record
 from tacit.curator.binding import bound
+from tacit.curator.exact_answers import priors_of
 from tacit.curator.plan import Plan, Planned, event_record
 from tacit.curator.random_counts import gamma_of
 from tacit.curator.sampling import DECLARED
@@ -121,8 +122,8 @@ def _not_covered(planned: Planned) -> list[str]:
 
 
 def _event(planned: Planned) -> Any:
-    gamma = gamma_of(planned.treatment)
-    return [event_record(to_record(e), gamma) for e in planned.treatment.events]
+    gamma, priors = gamma_of(planned.treatment), priors_of(planned.treatment)
+    return [event_record(to_record(e), gamma, priors) for e in planned.treatment.events]
 
 
 def _columns(planned: Planned) -> set[str]:

@@ -20,7 +20,7 @@ from tacit.curator.contributing import contributed
 from tacit.curator.given import Assumed, Given, given_of
 from tacit.curator.keeper import Keeper, Named
 from tacit.curator.made import ledger_part, read_release
-from tacit.curator.paying import check_of, payable, standing_of
+from tacit.curator.paying import check_of, payable, payable_exactly, standing_of
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.records import decode, encode
@@ -227,6 +227,7 @@ class Curator:
                 hint="preview it here",
             )
         payable(plan.gamma, self.budget)
+        payable_exactly(plan.charge, self.budget)
         return Request(
             key=key,
             plan_digest=plan.digest,

@@ -15,14 +15,14 @@ from tacit import statistics
 from tacit.curator import functions
 from tacit.curator.asks import Ask, ask
 from tacit.curator.curator import Curator
-from tacit.curator.given import Given, given_of
+from tacit.curator.given import ExactGiven, Given, given_of
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Price, price
 from tacit.curator.toml import parse_toml, read_text, without_secrets
 from tacit.curator.typed import known, typed
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
-from tacit.guarantees import Always, Bound, Guarantee, RandomData, Unit, people, rows
+from tacit.guarantees import Always, Bound, Condition, Guarantee, RandomData, Unit, people, rows
 from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.declared import schema_from_tables
@@ -96,7 +96,10 @@ class PlanFile:
     @property
     def limit(self) -> Guarantee:
         """The budget as a guarantee: for the unit, and under RandomData where it has a gamma."""
-        condition = Always() if self.gamma is None else RandomData(gamma=self.gamma)
+        condition: Condition = Always() if self.gamma is None else RandomData(gamma=self.gamma)
+        if any(isinstance(g, ExactGiven) for g in (self.given, *(a.given for a in self.asks))):
+            # An exact answer is alone on its table: the budget is under its condition.
+            condition = self.plan().charge.condition
         return Guarantee(bound=self.budget, unit=self.unit, condition=condition)
 
     def plan(self) -> Plan:

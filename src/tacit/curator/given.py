@@ -1,8 +1,11 @@
-"""Given what a plan or a release is private: always, or except for a share gamma of the data (random DP).
+"""Given what a plan or a release is private: always, on random data (random DP), or under priors (exact answers).
 
 `given={"random_data": 0.05}` says that rows are independent draws from one population, and that everything about the
 plan was fixed before the data were seen; both are declared and stand in the guarantee. It buys exact small cells. On a
 plan gamma is the total, on a release its own. Gammas are decimals, kept as fractions, and added as such.
+
+`given={"unknown_rows": 900, "rows": "uniform(0, 1)"}` says how many rows an adversary knows nothing of and what law
+they are drawn from; it buys one exact sum, mean or count (`tacit.curator.exact_answers`).
 """
 
 from __future__ import annotations
@@ -12,15 +15,28 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tacit.coupled.noiseless import RowLaw, row_law
 from tacit.curator.prices import decimal, flag
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
+from tacit.exact.checks import whole
 from tacit.guarantees import Always, RandomData, Unit
 from tacit.guarantees.laws.conditions import single_rows
 from tacit.random_data.base import independent, rows_parameter
 
-__all__ = ["ALWAYS", "WORDS", "Assumed", "Given", "check_unit", "given_of", "no_mechanism", "shares_of"]
+__all__ = [
+    "ALWAYS",
+    "WORDS",
+    "Assumed",
+    "ExactGiven",
+    "Given",
+    "check_unit",
+    "given_of",
+    "no_mechanism",
+    "shares_of",
+]
 
 WORDS = ("fixed_before", "independent", "random_data", "rows", "small_cells")
+EXACT_WORDS = ("assume", "probability", "rectangle", "rows", "unknown_rows")
 MOST_ROWS = 10**15
 
 
@@ -68,6 +84,75 @@ class Given:
 
 ALWAYS = Given(gamma=Fraction(0))
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactGiven(Given):
+    """An exact answer: so many unknown rows, and the law of a row or the chance that it is counted."""
+
+    gamma: Fraction = Fraction(0)
+    unknown_rows: int
+    rows_law: str | None = None
+    probability: tuple[str, ...] | None = None
+    assume: str = "known"
+    rectangle: tuple[str, str] | None = None
+
+    def law(self, spacing: Fraction) -> RowLaw:
+        """The law of a row, on the column's grid unless it names its own."""
+        assert self.rows_law is not None
+        own = "grid" in self.rows_law or self.rows_law.strip().lower().startswith(("table", "bernoulli"))
+        return row_law(self.rows_law, grid=None if own else spacing)
+
+    def matches(self, spacing: Fraction, low: Fraction, high: Fraction) -> None:
+        """Refuse a law on another grid or range than the column's: what is recorded must be what is assumed."""
+        law = self.law(spacing)
+        if law.low != low or law.high != high or (law.step / spacing).denominator != 1:
+            raise InvalidParameter(
+                parameter="rows", value=law.name, must="range over the column's declared values, from "
+                f"{float(low):g} to {float(high):g} in steps of {float(spacing):g}",
+                hint="declare the same bounds and a spacing for the column, such as number(0, 1, spacing=1/64)",
+            )  # fmt: skip
+
+    def within(self, plan: Given | None) -> Given:
+        """Its own words only."""
+        return self
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values: what the digest of a plan covers."""
+        return {
+            "unknown_rows": self.unknown_rows,
+            "rows": self.rows_law,
+            "probability": None if self.probability is None else list(self.probability),
+            "assume": self.assume,
+            "rectangle": None if self.rectangle is None else list(self.rectangle),
+        }
+
+
+def _exactly(value: Mapping[str, Any]) -> ExactGiven:
+    """`given` with `unknown_rows`."""
+    for word in value:
+        if word not in EXACT_WORDS:
+            raise UnknownName(what="word in given with unknown_rows", name=str(word), known=EXACT_WORDS)
+    chance, over = value.get("probability"), value.get("rectangle")
+    if chance is not None and not isinstance(chance, list | tuple):
+        chance = [chance]
+    for name, found, count in (("probability", chance, (1, 2)), ("rectangle", over, (2,))):
+        if found is not None and (not isinstance(found, list | tuple) or len(found) not in count):
+            raise InvalidParameter(
+                parameter=name, value=type(found).__name__, must="be numbers, low end first"
+            )
+    for name in ("assume", "rows"):
+        if name in value and not isinstance(value[name], str):
+            raise InvalidParameter(parameter=name, value=type(value[name]).__name__, must="be text in given",
+                                   hint='rows = "uniform(0, 1)"')  # fmt: skip
+    return ExactGiven(
+        unknown_rows=whole("unknown_rows", value["unknown_rows"], least=2),
+        rows_law=value.get("rows"),
+        probability=None if chance is None else tuple(map(str, chance)),
+        assume=value.get("assume", "known"),
+        rectangle=None if over is None else (str(over[0]), str(over[1])),
+    )
+
+
 Assumed = Given | Always | RandomData | Mapping[str, Any] | str | None
 """What may stand behind `given=`."""
 
@@ -85,9 +170,11 @@ def given_of(value: object) -> Given | None:
             parameter="given", value=type(value).__name__, must="say given what it is private",
             hint='{"random_data": 0.05, "rows": 8000}, or tacit.RandomData(gamma=0.05)',
         )  # fmt: skip
+    if "unknown_rows" in value:
+        return _exactly(value)
     for word in value:
         if word not in WORDS:
-            raise UnknownName(what="word in given", name=str(word), known=WORDS)
+            raise UnknownName(what="word in given", name=str(word), known=(*WORDS, "unknown_rows"))
     if "random_data" not in value:
         raise InvalidParameter(
             parameter="random_data", value=None, must="be in given", hint="given = { random_data = 0.05 }"

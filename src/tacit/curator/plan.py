@@ -19,16 +19,17 @@ from tacit.curator.asks import Ask
 from tacit.curator.charges import Charged, Shared, charge
 from tacit.curator.chooser import choose
 from tacit.curator.dividing import divided
+from tacit.curator.exact_answers import ExactTreatment, priors_of, treat_exactly
 from tacit.curator.expected_error import Expected, expected
-from tacit.curator.given import Assumed, given_of
+from tacit.curator.given import Assumed, ExactGiven, Given, given_of
 from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import condition_of, declared_by, gamma_of
 from tacit.curator.random_plans import on_random_data
 from tacit.curator.treatments import Treatment
-from tacit.errors import EmptyComposition
+from tacit.errors import EmptyComposition, NoLaw
 from tacit.exact.rounding import up
-from tacit.guarantees import Bound, Guarantee, RandomData, Unit
+from tacit.guarantees import Always, Bound, Guarantee, Priors, RandomData, Unit
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.declarations import FIXED_PARAMETERS
 from tacit.ledger.canonical import canonical, canonical_table, sha256
@@ -80,7 +81,12 @@ class Plan:
         declared = [FIXED_PARAMETERS] if self.charged.theorem == "compose-profile" else []
         declared += [d for r in self.releases for d in r.guarantee.declared]
         if not self.gamma:
-            return Guarantee(bound=self.charged.bound, unit=self.unit, declared=tuple(declared))
+            return Guarantee(
+                bound=self.charged.bound,
+                unit=self.unit,
+                condition=self.priors or Always(),
+                declared=tuple(dict.fromkeys(declared)),
+            )
         return Guarantee(
             bound=self.charged.bound,
             unit=self.unit,
@@ -92,6 +98,11 @@ class Plan:
     def gamma(self) -> Fraction:
         """The share of the data on which the charge may fail, exactly: the sum over the releases."""
         return sum((gamma_of(r.treatment) for r in self.releases), Fraction(0))
+
+    @property
+    def priors(self) -> Priors | None:
+        """The priors under which the charge holds, for an exact answer, which is alone in its plan."""
+        return priors_of(self.releases[0].treatment)
 
     @property
     def exact(self) -> dict[str, Fraction]:
@@ -106,7 +117,7 @@ class Plan:
     @property
     def record(self) -> dict[str, Any]:
         """The event for the ledger. An accountant who knows nothing of gammas cannot read one under RandomData."""
-        return event_record(to_record(self.event), self.gamma)
+        return event_record(to_record(self.event), self.gamma, self.priors)
 
     def __getitem__(self, name: str) -> Planned:
         for release in self.releases:
@@ -125,8 +136,10 @@ class Plan:
         return plan_html(self)
 
 
-def event_record(record: dict[str, Any], gamma: Fraction) -> dict[str, Any]:
+def event_record(record: dict[str, Any], gamma: Fraction, priors: Priors | None = None) -> dict[str, Any]:
     """An event's record, and given what its bound holds."""
+    if priors is not None:
+        return {**record, "given": {"priors": priors.family, "unknown_rows": priors.unknown_rows}}
     return {**record, "given": {"random_data": str(gamma)}} if gamma else record
 
 
@@ -161,15 +174,34 @@ def make_plan(
             chosen[place] = choose(question, price, budget=budget)
         treatments.append(chosen[place])
     wanted = [*zip(questions, prices, treatments, strict=True)]
+    treated = _exactly(asks, questions, prices, given) or on_random_data(
+        asks, wanted, given, unit=unit, budget=budget
+    )
     releases = [
         _planned(a, question, treatment, plain, unit)
-        for a, plain, (question, treatment) in zip(
-            asks, treatments, on_random_data(asks, wanted, given, unit=unit, budget=budget), strict=True
-        )
+        for a, plain, (question, treatment) in zip(asks, treatments, treated, strict=True)
     ]
     charged = _charged(releases, budget, unit, total)
     plan = Plan(releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="")
     return replace(plan, digest=sha256(describe_plan(plan, total)))
+
+
+def _exactly(
+    asks: Sequence[Ask], questions: Sequence[Question], prices: Sequence[Price], given: Given | None
+) -> list[tuple[Question, Treatment]] | None:
+    """The one exact answer of a plan; None where none is asked for. Beside it nothing may be published."""
+    words = [a.given if a.given is not None else given for a in asks]
+    exact = [w for w in words if isinstance(w, ExactGiven)]
+    if not exact:
+        return None
+    if len(asks) > 1 or asks[0].public is not None or asks[0].sampling or asks[0].consistent:
+        raise NoLaw(
+            operation="an exact answer beside something else",
+            reason="what is published beside it, noise or not, is knowledge about the same rows",
+            counterexample="the exact count of all rows, and the exact count of all rows but one",
+            hint="an exact answer is a plan by itself, as it is",
+        )
+    return [treat_exactly(questions[0], prices[0], exact[0])]
 
 
 def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment, unit: Unit) -> Planned:
@@ -182,8 +214,8 @@ def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment,
     made = Guarantee(
         bound=treatment.bound,
         unit=unit,
-        condition=condition_of(treatment),
-        declared=declared_by(treatment),
+        condition=priors_of(treatment) or condition_of(treatment),
+        declared=treatment.declared if isinstance(treatment, ExactTreatment) else declared_by(treatment),
     )
     return Planned(ask=a, question=question, treatment=treatment, guarantee=_promise(a, made), expected=error)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import visible
-from tacit.guarantees import Always, RandomData
+from tacit.guarantees import Always, Priors, RandomData
 from tacit.statistics.sensitivity import group_limit
 
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ def _conditional(guarantee: Guarantee) -> list[str]:
     """What must stand beside a bound that does not hold always."""
     if isinstance(guarantee.condition, Always):
         return []
+    if isinstance(guarantee.condition, Priors):
+        return [
+            f"EXACT, and not differential privacy: it holds {guarantee.condition}",
+            *(f"assumed: {d}" for d in guarantee.declared),
+            "if that is wrong, nothing is promised",
+        ]
     return [
         f"random differential privacy, not differential privacy: it holds {guarantee.condition}",
         "not protected is whoever stands out: an outlier, the only inhabitant of a cell",
@@ -130,6 +136,8 @@ def _foot(release: Release) -> list[str]:
     left = f"spent so far: {priced(spent)}; left: {priced(rest)}"
     told = release.statement.get("random_data")
     given = [told["sentence"], *_conditional(release.guarantee)] if told else []
+    if isinstance(release.guarantee.condition, Priors):
+        given = _conditional(release.guarantee)
     level = float(release.planned.ask.confidence)
     sampled = release.planned.ask.sampling
     about = "for the population, if the rows are independent draws" if sampled else "for the noise only"

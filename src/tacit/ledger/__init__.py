@@ -5,6 +5,7 @@ amount to), `chain.py` (how they hang together), `store.py` and `queue.py` (wher
 (the end of the chain), `ledger.py` (all of it as one), `marks.py` (what the custodian is told), `verify.py`.
 """
 
+from tacit.ledger.alone import alone, standing_alone
 from tacit.ledger.budget import ChargeCheck, Limit, filtered, recount, running_total
 from tacit.ledger.chain import Problem, Verification
 from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket
@@ -26,12 +27,14 @@ __all__ = [
     "Request",
     "Ticket",
     "Verification",
+    "alone",
     "export",
     "filtered",
     "on_random_data",
     "overview",
     "recount",
     "running_total",
+    "standing_alone",
     "standing_on_random_data",
     "verify_ledger",
 ]

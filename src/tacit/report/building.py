@@ -13,6 +13,7 @@ import numpy as np
 from tacit.curator import Plan, Release
 from tacit.curator.cells import keys_at
 from tacit.curator.charges import Shared, charge
+from tacit.curator.exact_answers import ExactTreatment
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.names import file_stem
 from tacit.curator.text import priced
@@ -64,6 +65,7 @@ def view_of(
     return ReportView(
         title=title,
         made_at=made,
+        condition=_condition(plan),
         unit_sentence=_unit(plan),
         budget=_budget(plan, releases, budget),
         releases=views,
@@ -73,7 +75,15 @@ def view_of(
     )
 
 
+def _condition(plan: Plan) -> str:
+    """What an exact answer rests on; nothing for others."""
+    treatment = plan.releases[0].treatment
+    return treatment.sentence if isinstance(treatment, ExactTreatment) else ""
+
+
 def _unit(plan: Plan) -> str:
+    if plan.priors is not None:
+        return f"Protected is {plan.unit}, under the condition above and under no other."
     if not plan.gamma:
         return f"Protected is {plan.unit}: the guarantees below are about that, and hold for each alike."
     return (

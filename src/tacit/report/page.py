@@ -71,6 +71,7 @@ def _top(view: ReportView) -> Markup:
     return tag(
         "header",
         tag("h1", view.title),
+        tag("p", view.condition, class_="condition") if view.condition else None,
         tag("p", view.unit_sentence, class_="lead"),
         tag("p", "Made on ", moment, class_="when"),
         banner,

@@ -52,6 +52,7 @@ a{color:var(--accent);text-underline-offset:.15em}
 a:focus-visible,summary:focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:3px}
 code{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.88em;
 overflow-wrap:anywhere}
+.condition{font-size:clamp(2.5rem,9vw,3.7rem);line-height:1.15;font-weight:600;margin:.4rem 0 1rem}
 .lead{font-size:1.05rem;max-width:46rem}
 .when,.kicker,.quiet-words{color:var(--muted);font-size:.9rem}
 .kicker{text-transform:uppercase;letter-spacing:.06em;font-size:.76rem;margin:0 0 .15rem}

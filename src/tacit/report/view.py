@@ -193,6 +193,8 @@ class ReportView:
     notes: tuple[str, ...] = ()
     synthetic: bool = False
     files: tuple[tuple[str, str], ...] = ()
+    condition: str = ""
+    """What an exact answer rests on: it is printed in the largest type of the page."""
 
     def __post_init__(self) -> None:
         names = [r.name for r in self.releases]

@@ -1,0 +1,237 @@
+"""Exact sums, means and counts through the curator, given what is assumed of the rows (Groce 2014, ch. 6).
+
+`given={"unknown_rows": 900, "rows": "uniform(0, 1)"}` publishes the answer without noise. The claim is the one between
+two values of a row (`epsilon_pair`), which also holds against a simulator (theorem `simulator-to-pair`); it is under
+`Priors`, and nothing else may be published about the same rows: a ledger takes one such charge, and no other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting.events import ApproximateEvent, Event
+from tacit.coupled.noiseless import ExactAnswer, exact_count, exact_mean, exact_sum
+from tacit.coupled.noiseless.sums import ALONE
+from tacit.curator.given import ExactGiven, Given
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Noisy, Treatment
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.rounding import up
+from tacit.guarantees import Approximate, Bound, Neighbours, Priors, Rows
+from tacit.noise.source import Source
+from tacit.sources.aggregates import CountRows
+from tacit.sources.query import Aggregation, Cells
+from tacit.statistics.base import Question
+from tacit.statistics.forms import Average, Linear
+
+__all__ = ["ExactTreatment", "asks_exactly", "priors_of", "treat_exactly"]
+
+ALL_ROWS = Aggregation(aggregates=(CountRows(),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactTreatment(Treatment):
+    """No noise: what the other rows hide is what the answer says they do."""
+
+    answer: ExactAnswer
+    given: ExactGiven
+
+    @property
+    def epsilon(self) -> float:
+        """Between two values of a row."""
+        assert self.answer.epsilon_pair is not None
+        return self.answer.epsilon_pair
+
+    @property
+    def condition(self) -> Priors:
+        """Given what it holds."""
+        return Priors(family=self.answer.family, unknown_rows=self.answer.unknown_rows)
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """What is believed."""
+        unknown = (
+            f"an adversary knows nothing of at least {self.answer.unknown_rows} rows but how they are drawn"
+        )
+        return (self.answer.assumptions[0], unknown, ALONE)
+
+    @property
+    def sentence(self) -> str:
+        """What must stand in the largest type."""
+        return (
+            f"This is private provided that {'; and '.join(self.declared)}. If that is wrong, nothing is promised: the "
+            "numbers are exact, and this is not differential privacy."
+        )
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        return (self.answer.theorem, "lattice-sums", "simulator-to-pair")
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """One event with this bound; its record says given what."""
+        return (ApproximateEvent(epsilon=self.epsilon, delta=self.answer.delta),)
+
+    def pure(self) -> Fraction | None:
+        """There is none."""
+        return None
+
+    def concentrated(self) -> Fraction | None:
+        """There is none."""
+        return None
+
+    def mu_squared(self) -> Fraction | None:
+        """There is none."""
+        return None
+
+    def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
+        """There is none."""
+        return None
+
+    def approximate(self) -> tuple[Fraction, Fraction] | None:
+        """What is charged."""
+        return Fraction(self.epsilon), self.delta
+
+    @property
+    def bound(self) -> Bound:
+        """(epsilon, delta), under the condition."""
+        return Approximate(epsilon=self.epsilon, delta=up(self.delta))
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        """The true numbers, if there are as many rows as are said to be unknown; the number of rows is public."""
+        rows = int(np.ravel(cells[-1].values[CountRows()])[0])
+        if rows < self.answer.unknown_rows:
+            raise InvalidParameter(
+                parameter="unknown_rows", value=self.answer.unknown_rows, must="be at most the number of rows",
+                hint="the table has fewer: what was assumed is false, and nothing is published",
+            )  # fmt: skip
+        integers = question.integers(cells)
+        return Noisy(parts={p.name: np.asarray(integers[p.name]) for p in question.parts})
+
+    def describe(self) -> dict[str, Any]:
+        """No mechanism: the assumption in its place."""
+        kept = ("epsilon", "epsilon_pair", "delta", "theorem", "simulator", "unknown_rows")
+        record = self.answer.record
+        return {
+            "noise": [],
+            "chosen": self.reason,
+            "numerical_delta": 0.0,
+            "exact": {**{k: record[k] for k in kept}, "sentence": self.sentence, **self.given.describe()},
+        }
+
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, with their confidence."""
+        return "the statistic of the declared data, exactly: there is no noise"
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """None at all."""
+        return 0.0, 0.0, "it is exact"
+
+    @property
+    def log_error(self) -> float:
+        """Nothing is divided by it."""
+        return 0.0
+
+
+def asks_exactly(given: Given | None) -> bool:
+    """Is an exact answer asked for?"""
+    return isinstance(given, ExactGiven)
+
+
+def priors_of(treatment: Treatment) -> Priors | None:
+    """The priors under which a treatment's bound holds, if it is one of these."""
+    return treatment.condition if isinstance(treatment, ExactTreatment) else None
+
+
+def treat_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[Question, Treatment]:
+    """The exact answer, if its (epsilon, delta) is within the price; refused otherwise, with what it needs."""
+    unit = question.unit
+    if not isinstance(unit, Rows) or unit.neighbours is not Neighbours.REPLACE_ONE:
+        raise NoLaw(
+            operation=f"an exact answer for {unit}",
+            reason="the theorems are about one row among a public number of independent rows",
+            hint='protect rows(neighbours="replace-one")',
+        )
+    if price.kind != "approximate":
+        raise InvalidParameter(
+            parameter="price", value=price.kind, must="be an epsilon with a delta",
+            hint="an exact answer is never private with delta = 0",
+        )  # fmt: skip
+    assert price.epsilon is not None and price.delta is not None  # noqa: PT018
+    answer = _answer(question, given, price.delta)
+    if answer.epsilon_pair is None:
+        raise NoLaw(
+            operation=f"an exact {answer.statistic} with delta = {float(price.delta):g}",
+            reason="between two values of a row no epsilon reaches this delta, given so many unknown rows",
+            hint="allow a larger delta, assume more unknown rows, or leave given= out for noise",
+        )
+    if Fraction(answer.epsilon_pair) > price.epsilon:
+        raise NoLaw(
+            operation=f"an exact {answer.statistic} for epsilon = {float(price.epsilon):g}, delta = "
+            f"{float(price.delta):g}",
+            reason=f"given so many unknown rows it needs epsilon = {answer.epsilon_pair:.4g} at this delta",
+            hint="pay that, assume more unknown rows, or leave given= out for noise",
+        )
+    if ALL_ROWS not in question.requests:
+        from dataclasses import replace
+
+        question = replace(question, requests=(*question.requests, ALL_ROWS))
+    return question, ExactTreatment(
+        noise=(), price=price, delta=Fraction(price.delta), answer=answer, given=given,
+        reason=f"exact, given the rows: epsilon = {answer.epsilon_pair:.3g} between two values of a row",
+    )  # fmt: skip
+
+
+def _answer(question: Question, given: ExactGiven, delta: Fraction) -> ExactAnswer:
+    """The (epsilon, delta) of this statistic's exact value: one sum, mean or count over all rows."""
+    kind, statistic = question.statistic.kind, question.statistic
+    at = float(delta)
+    # Rounded down: the claim is for no larger delta than was paid for.
+    at = at if Fraction(at) <= delta else math.nextafter(at, 0.0)
+    alone = question.cells == 1 and not question.axes
+    if kind == "count" and alone and isinstance(question.form, Linear) and statistic.where is not None:
+        if given.probability is None or getattr(statistic, "of", "rows") != "rows":
+            raise InvalidParameter(
+                parameter="probability", value=None, must="be in given, for a count of rows that pass a test",
+                hint="given = { unknown_rows = 900, probability = [0.1, 0.9] }",
+            )  # fmt: skip
+        return exact_count(given.probability, n=given.unknown_rows, delta=at)
+    column_name = getattr(statistic, "column", None)
+    whole = kind == "sum" and isinstance(question.form, Linear) and statistic.where is None
+    if not alone or not (whole or (kind == "mean" and isinstance(question.form, Average))):
+        raise NoLaw(
+            operation=f"an exact {kind} of this form",
+            reason="there is a theorem for one sum or mean over all rows of a column where nothing is missing, and for "
+            "one count of rows that pass a test",
+            hint="leave out by= and where=, declare missing= for the column; or leave given= out for noise",
+        )
+    column = question.schema.measured(str(column_name))
+    if column.fill is None:
+        raise InvalidParameter(
+            parameter="missing", value=None, must=f"be declared for {column_name}",
+            hint="a missing value must count as a value of the grid: number(0, 1, missing=0)",
+        )  # fmt: skip
+    if given.rows_law is None:
+        raise InvalidParameter(
+            parameter="rows", value=None, must="name the law of a row in given",
+            hint='given = { unknown_rows = 900, rows = "uniform(0, 1)" }',
+        )  # fmt: skip
+    made = (exact_sum if kind == "sum" else exact_mean)(
+        given.law(column.spacing),
+        n=given.unknown_rows,
+        delta=at,
+        assume=given.assume,
+        rectangle_over=given.rectangle,
+    )
+    given.matches(column.spacing, column.lowest * column.spacing, column.highest * column.spacing)
+    return made
