@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit.curator.treatments import Noisy
-from tacit.errors import JointRefused, TacitError
+from tacit.errors import JointRefused, NoLaw, TacitError
+from tacit.guarantees import Priors
 from tacit.ledger import Ledger, Request, Ticket
 
 __all__ = ["contributed"]
@@ -17,6 +18,11 @@ def contributed(
     ledger: Ledger, request: Request, read: Callable[[], tuple[list[Noisy], str]], *, check: Any
 ) -> list[Noisy]:
     """What `read` gives after the charge; a session that was charged for is never charged, or answered, again."""
+    if isinstance(request.charge.condition, Priors):
+        raise NoLaw(
+            operation="an exact answer as a part of a joint release",
+            reason="the parts of several holders are releases about different rows, which no theorem joins here",
+        )
     if any(e.kind == "reserve" and e.charge().key == request.key for e in ledger.entries()):
         raise JointRefused(
             reason="this holder has answered in this session already", charged="it is not charged twice"
