@@ -138,6 +138,7 @@ RUN = [
     ("docs/anonymity.md", False, 9),
     ("docs/attacks.md", True, 5),
     ("docs/coupled.md", False, 9),
+    ("docs/exact-decisions.md", False, 8),
     ("docs/exact-regression.md", False, 4),
     ("docs/truncated-histograms.md", False, 4),
     ("docs/curator.md", False, 0),

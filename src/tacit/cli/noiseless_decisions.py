@@ -1,0 +1,89 @@
+"""`tacit noiseless map` and `tacit noiseless test`: which law, or which decision, may be told exactly?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tacit.cli.noiseless import noiseless, say
+from tacit.cli.plain import PlainCommand
+from tacit.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from tacit.coupled.noiseless import ExactAnswer
+
+__all__ = ["decision", "map_"]
+
+_N = typer.Option(..., "--n", help="The number of rows; public.")
+_DELTA = typer.Option(..., "--delta", help="The delta at which epsilon is found.")
+_UNKNOWN = typer.Option(
+    None, "--unknown-rows", help="How many rows an adversary does not know; all, if left out."
+)
+_GRID = typer.Option(None, "--grid", help="The step of the grid of records; else a hundredth of the range.")
+_PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and against known rows to this file.")
+_JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+
+
+@noiseless.command(name="map", cls=PlainCommand)
+def map_(
+    hypothesis: list[str] = typer.Option(
+        ...,
+        "--hypothesis",
+        help='A law the rows may come from, such as "bernoulli(0.4)"; given twice or more.',
+    ),
+    n: int = _N,
+    delta: float = _DELTA,
+    weights: str | None = typer.Option(None, "--weights", help="The estimator's prior weights, such as 1,2."),
+    unknown_rows: int | None = _UNKNOWN,
+    grid: str | None = _GRID,
+    draws: int = typer.Option(0, "--draws", help="Simulations beside the bound, for more than two laws."),
+    plot: Path | None = _PLOT,
+    json: bool = _JSON,
+) -> None:
+    """May the most likely law be published?
+
+    The maximum a posteriori estimate among the laws, exactly.
+    """
+    from tacit.coupled.noiseless.stable import exact_map
+
+    prior = None
+    if weights is not None:
+        try:
+            prior = [float(w) for w in weights.split(",")]
+        except ValueError:
+            raise InvalidParameter(
+                parameter="weights", value=weights[:40], must="be numbers, separated by commas"
+            ) from None
+
+    def again(delta: float, unknown: int | None) -> ExactAnswer:
+        return exact_map(
+            hypothesis, n=n, delta=delta, weights=prior, unknown_rows=unknown, grid=grid, draws=draws
+        )
+
+    say(again(delta, unknown_rows), again, plot, json)
+
+
+@noiseless.command(name="test", cls=PlainCommand)
+def decision(
+    null: str = typer.Option(..., "--null", help="The law of a row under the null."),
+    alternative: str = typer.Option(..., "--alternative", help="The law of a row under the alternative."),
+    n: int = _N,
+    level: float = typer.Option(..., "--level", help="The level of the test."),
+    delta: float = _DELTA,
+    unknown_rows: int | None = _UNKNOWN,
+    grid: str | None = _GRID,
+    plot: Path | None = _PLOT,
+    json: bool = _JSON,
+) -> None:
+    """May the decision of a test be published?
+
+    Of the likelihood-ratio test at a declared level, exactly.
+    """
+    from tacit.coupled.noiseless.stable import exact_test
+
+    def again(delta: float, unknown: int | None) -> ExactAnswer:
+        return exact_test(null, alternative, n=n, level=level, delta=delta, unknown_rows=unknown, grid=grid)
+
+    say(again(delta, unknown_rows), again, plot, json)

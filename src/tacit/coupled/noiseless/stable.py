@@ -1,0 +1,383 @@
+"""Stable functions (Groce 2014, 6.1): maximum a posteriori, tests at a level, modes, and quantised sums, exactly.
+
+Removing one row seldom changes such an answer, and delta = Pr[F(X) != F(X without the row) | the row] is enough for
+(0, delta) (Thm 6.1). Here that probability is computed, not bounded by Chernoff; for two answers the whole curve is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
+from tacit.coupled.noiseless.decisions import (
+    RESOLUTION,
+    factor_of_answers,
+    flip_bound,
+    log_scores,
+    log_up_factor,
+    same_places,
+    score_tails,
+)
+from tacit.coupled.noiseless.lattice import sum_law
+from tacit.coupled.noiseless.laws import RowLaw, table
+from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.shifts import Found, factor_for
+from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta
+from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import probability, whole
+from tacit.guarantees.arguments import listed
+
+__all__ = [
+    "exact_map",
+    "exact_mode",
+    "exact_quantised",
+    "exact_test",
+    "stable_epsilon",
+    "thesis_map",
+    "thesis_map_epsilon",
+]
+
+
+def _laws(hypotheses: Sequence[str | RowLaw], grid: object) -> list[RowLaw]:
+    laws = [row_law(h, grid=grid) for h in listed("hypotheses", hypotheses)]
+    if len(laws) < 2:
+        raise InvalidParameter(parameter="hypotheses", value=len(laws), must="be two laws at least")
+    same_places(laws)
+    if any(a.weights == b.weights for i, a in enumerate(laws) for b in laws[:i]):
+        raise InvalidParameter(
+            parameter="hypotheses",
+            value="two equal ones",
+            must="differ",
+            hint="equal laws cannot be told apart",
+        )
+    return laws
+
+
+def thesis_map(laws: Sequence[RowLaw], weights: Sequence[float], others: int) -> float:
+    """Thm 6.3: delta = (k - 1) tau (M + 1) e^{-n u}, u the least -ln E[(f_i/f_j)^s], the best s of a few (floats)."""
+    k = len(laws)
+    arrays = [np.array([float(law.weights[p]) for p in law.support]) for law in laws]
+    ratio = max(float(np.max(a / b)) for a in arrays for b in arrays)
+    tau = max(a / b for a in weights for b in weights)
+    best = math.inf
+    for s in np.linspace(0.05, 0.95, 19):
+        u = min(
+            -math.log(float(np.sum(b ** (1 - s) * a**s)))
+            for i, a in enumerate(arrays)
+            for j, b in enumerate(arrays)
+            if i != j
+        )
+        best = min(best, (k - 1) * tau * (ratio + 1) * math.exp(-others * u))
+    return best
+
+
+def thesis_map_epsilon(laws: Sequence[RowLaw], weights: Sequence[float], others: int, least: float) -> float:
+    """Thm 6.4: epsilon = ln((1 + (M/l - 1) tau M e^{-nu}) / (1 - (k-1) tau M e^{-nu})), every law with chance >= l."""
+    k = len(laws)
+    arrays = [np.array([float(law.weights[p]) for p in law.support]) for law in laws]
+    ratio = max(float(np.max(a / b)) for a in arrays for b in arrays)
+    rest = thesis_map(laws, weights, others) / ((k - 1) * (ratio + 1)) * ratio
+    if (k - 1) * rest >= 1:
+        return math.inf
+    return math.log((1 + (ratio / least - 1) * rest) / (1 - (k - 1) * rest))
+
+
+def stable_epsilon(*, least: float, change: float) -> float:
+    """Thm 6.2: answers have chances >= c, a row changes them with chance <= mu < c: epsilon = ln((c+mu)/(c-mu))."""
+    c, mu = probability("least", least), probability("change", change)
+    if mu >= c:
+        raise InvalidParameter(
+            parameter="change", value=mu, must="be below the least probability of an answer"
+        )
+    return upper(lambda: ((ball(c) + ball(mu)) / (ball(c) - ball(mu))).log())
+
+
+def exact_map(
+    hypotheses: Sequence[str | RowLaw],
+    *,
+    n: int,
+    delta: float,
+    weights: Sequence[float] | None = None,
+    unknown_rows: int | None = None,
+    grid: object = None,
+    draws: int = 0,
+) -> ExactAnswer:
+    """Which of these laws did the rows come from, published exactly: the epsilon at this delta.
+
+    The rows are independent draws of one of the laws, whichever; `weights` are the prior weights of the estimator, and
+    nothing follows from them about the truth. Scores ln f_j are rounded to 1/64: the estimator uses the rounded ones.
+    For more than two laws epsilon is 0 and delta a union over pairs; `draws` simulations beside it give an upper
+    confidence limit, in the details only.
+    """
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    laws = _laws(hypotheses, grid)
+    prior = [1.0] * len(laws) if weights is None else [float(w) for w in listed("weights", weights)]
+    if len(prior) != len(laws) or not all(math.isfinite(w) and w > 0 for w in prior):
+        raise InvalidParameter(parameter="weights", value=len(prior), must="be positive, one a hypothesis")
+    scores = [log_scores(law, laws[0]) for law in laws]
+    offsets = [round(RESOLUTION * math.log(w / prior[0])) for w in prior]
+    hidden = unknown - 1
+    factor, stability = 1.0, 0.0
+    for j, law in enumerate(laws):
+        if len(laws) == 2:
+            gap = {p: scores[0][p] - scores[1][p] for p in law.support}
+            tails = score_tails(law, gap, hidden, target)
+            places = _thresholds(tails, gap, offsets[1] - offsets[0], unknown < size)
+            for score in set(gap.values()):
+                needed, apart = factor_of_answers(tails, places, score, 0, target)
+                factor, stability = max(factor, needed), max(stability, apart)
+        else:
+            stability = max(stability, _union(laws, j, scores, offsets, hidden, target, unknown < size))
+    details: dict[str, Any] = {
+        "stability": stability,
+        "thesis_delta": min(1.0, thesis_map(laws, prior, size - 1)) if unknown == size else None,
+        "resolution": RESOLUTION,
+    }
+    if draws:
+        if unknown < size:
+            raise InvalidParameter(parameter="draws", value=draws, must="be left out if some rows are known")
+        details["simulated"] = _simulated(laws, scores, offsets, hidden, whole("draws", draws, least=1000))
+    if (len(laws) > 2 and stability > target) or math.isinf(factor):
+        raise delta_out_of_reach(
+            "most likely law", target, stability, hint="more rows, or laws that lie further apart"
+        )
+    names = ", ".join(law.describe() for law in laws)
+    return ExactAnswer(
+        statistic="maximum a posteriori estimate",
+        epsilon=log_up_factor(factor),
+        epsilon_pair=None,
+        delta=target,
+        assumptions=(
+            f"the rows are independent draws from one of these laws: {names}",
+            known_rows_clause(size, unknown),
+            ALONE,
+        ),
+        theorem="two-answers" if len(laws) == 2 else "stable-functions",
+        simulator="the estimate without the row",
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows, all from one of: {names}",
+        details=details,
+    )
+
+
+def _thresholds(tails: Any, gap: Mapping[int, int], fixed: int, known: bool) -> np.ndarray:
+    """The threshold, or with known rows, whose scores may be anything, all that can matter."""
+    reach = max(abs(v) for v in gap.values())
+    return tails.anywhere(reach) if known else np.array([fixed])
+
+
+def _union(
+    laws: Sequence[RowLaw],
+    j: int,
+    scores: Any,
+    offsets: Sequence[int],
+    hidden: int,
+    delta: float,
+    known: bool,
+) -> float:
+    """An upper end of the probability under law j that removing a row changes the largest of several sums.
+
+    The smaller of two unions, for every value of the row. (i) If the answer changes from a to b, the order of a and b
+    does: the sum over pairs of the chance that it turns. (ii) If it changes, it is not j before or after: the sum over
+    the others b of the chance that b is not behind j with or without the row. Ties go to the first.
+    """
+    law = laws[j]
+    turned, beaten = (dict.fromkeys(law.support, 0.0) for _ in range(2))
+    for a in range(len(laws)):
+        for b in range(a):
+            gap = {p: scores[b][p] - scores[a][p] for p in law.support}
+            tails = score_tails(law, gap, hidden, delta)
+            fixed = offsets[a] - offsets[b]
+            places = _thresholds(tails, gap, fixed, known)
+            chance = {s: flip_bound(tails, places, [s]) for s in set(gap.values())}
+            for p, s in gap.items():
+                turned[p] += chance[s]
+                if j == b:
+                    beaten[p] += 1.0 if known else float(tails.at(np.array(fixed - min(0, s)))[2])
+                elif j == a:
+                    beaten[p] += 1.0 if known else float(tails.at(np.array(fixed - max(0, s)))[0])
+    return min(1.0, max(min(turned[p], beaten[p]) for p in law.support))
+
+
+def _simulated(
+    laws: Sequence[RowLaw], scores: Any, offsets: Sequence[int], hidden: int, draws: int
+) -> dict[str, float]:
+    """How often one row would have changed the estimate: an upper confidence limit (Clopper, Pearson) over all rows."""
+    from scipy.special import betaincinv
+
+    confidence = 1 - 1e-6
+    random = np.random.default_rng(20240607)
+    places = list(laws[0].support)
+    matrix = np.array([[s[p] for p in places] for s in scores], dtype=np.int64)
+    share = (1 - confidence) / (len(laws) * len(places))
+    worst = 0
+    for law in laws:
+        chances = np.array([float(law.weights[p]) for p in places])
+        counts = random.multinomial(hidden, chances / chances.sum(), size=draws)
+        sums = counts @ matrix.T + np.array(offsets)
+        before = np.argmax(sums, axis=1)
+        changed = [int(np.sum(np.argmax(sums + matrix[:, q], axis=1) != before)) for q in range(len(places))]
+        worst = max(worst, *changed)
+    limit = 1.0 if worst >= draws else float(betaincinv(worst + 1, draws - worst, 1 - share))
+    return {"upper": limit, "confidence": confidence, "draws": draws, "changed": worst}
+
+
+def exact_test(
+    null: str | RowLaw,
+    alternative: str | RowLaw,
+    *,
+    n: int,
+    level: float,
+    delta: float,
+    unknown_rows: int | None = None,
+    grid: object = None,
+) -> ExactAnswer:
+    """The decision of the likelihood-ratio test at a level, published exactly: the epsilon at this delta.
+
+    Rejects if the sum of rounded scores reaches the smallest threshold whose probability under the null is at most the
+    level. The rows come from either law. The simulator puts a middling score in place of the row.
+    """
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    limit = probability("level", level, below_one=True)
+    if limit < 1e-12:
+        raise InvalidParameter(parameter="level", value=level, must="be above 0")
+    laws = _laws([null, alternative], grid)
+    scores = log_scores(laws[1], laws[0])
+    whole_law = score_tails(laws[0], scores, size, min(target, limit / 100))
+    places = whole_law.anywhere(0)
+    reached = whole_law.at(places)[0]
+    inside = np.flatnonzero(reached <= limit)
+    if limit <= 0 or not len(inside):
+        raise InvalidParameter(
+            parameter="level", value=level, must="be above 0, and reachable by so few rows"
+        )
+    threshold = int(places[inside[0]])
+    power = float(score_tails(laws[1], scores, size, target).at(np.array([threshold]))[1][0])
+    middle = (min(scores.values()) + max(scores.values())) // 2
+    factor, stability = 1.0, 0.0
+    for law in laws:
+        tails = score_tails(law, scores, unknown - 1, target)
+        reach = max(abs(s) for s in scores.values())
+        where = np.array([threshold]) if unknown == size else tails.anywhere(reach)
+        for score in set(scores.values()):
+            needed, apart = factor_of_answers(tails, where, score, middle, target)
+            factor, stability = max(factor, needed), max(stability, apart)
+    if math.isinf(factor):
+        raise delta_out_of_reach("decision of a test", target, stability)
+    names = f"{laws[0].describe()} (null) or {laws[1].describe()} (alternative)"
+    return ExactAnswer(
+        statistic=f"decision of a test at level {limit:g}",
+        epsilon=log_up_factor(factor),
+        epsilon_pair=None,
+        delta=target,
+        assumptions=(f"the rows are independent draws from {names}", known_rows_clause(size, unknown), ALONE),
+        theorem="two-answers",
+        simulator="the decision with a middling score in place of the row",
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows, all from {names}",
+        details={
+            "stability": stability,
+            "level": float(reached[inside[0]]),
+            "power": power,
+            "score_threshold": threshold / RESOLUTION,
+        },
+    )
+
+
+def exact_mode(categories: Mapping[Any, Any], *, n: int, delta: float) -> ExactAnswer:
+    """The most frequent category, published exactly, for independent rows with these probabilities: (0, delta).
+
+    A row of category x turns the mode only if it lifts x past a category that led by just so much: the sum over the
+    other categories of one probability of a difference of counts (ties go to the first of the mapping).
+    """
+    size, _ = rows_and_unknown(n, None)
+    target = wanted_delta(delta)
+    law = table(dict(enumerate(categories.values())))
+    worst = 0.0
+    for x in law.support:
+        total = 0.0
+        for other in law.support:
+            if other == x:
+                continue
+            lead = {p: int(p == other) - int(p == x) for p in law.support}
+            tails = score_tails(law, lead, size - 1, target)
+            at = np.array([1 if x < other else 0])
+            total += float(tails.window(at, at + 1)[0])
+        worst = max(worst, total)
+    if worst > target:
+        raise delta_out_of_reach("mode", target, min(worst, 1.0), hint="more rows, or a clearer leader")
+    return ExactAnswer(
+        statistic="most frequent category",
+        epsilon=0.0,
+        epsilon_pair=0.0,
+        delta=target,
+        assumptions=(
+            f"the rows are independent draws of {len(categories)} categories with the declared probabilities",
+            known_rows_clause(size, size),
+            ALONE,
+        ),
+        theorem="stable-functions",
+        simulator="the mode without the row",
+        rows=size,
+        unknown_rows=size,
+        family=f"independent rows of {law.describe()}",
+        details={"stability": worst},
+    )
+
+
+def exact_quantised(
+    rows: str | RowLaw, *, n: int, delta: float, steps: int, grid: object = None
+) -> ExactAnswer:
+    """The exact sum rounded down to a multiple of `steps` steps of its grid: the epsilon at this delta."""
+    size, _ = rows_and_unknown(n, None)
+    target = wanted_delta(delta)
+    law = row_law(rows, grid=grid).reduced()
+    width = whole("steps", steps)
+    total = sum_law(law.weights, size - 1, delta=target)
+    top = len(law.weights) - 1
+    spare = 8 * total.outside
+
+    def binned(x: int, upper: bool) -> np.ndarray:
+        first = (total.start // width) * width
+        points = -(-(total.start + len(total.low) + top - first) // width) * width
+        values = total.at(first - x, points, upper=upper)
+        return np.asarray(values.reshape(-1, width).sum(axis=1)) * (_UP if upper else _DOWN)
+
+    found = Found(factor=1.0, floor=0.0)
+    ideal = binned(top // 2, False), binned(top // 2, True)
+    for x in law.support:
+        for above, below in ((binned(x, True), ideal[0]), (ideal[1], binned(x, False))):
+            found = found.or_worse(
+                factor_for(above, below, target - spare, found.factor if math.isfinite(found.factor) else 1.0)
+            )
+    if math.isinf(found.factor) or found.factor > 6:
+        raise delta_out_of_reach("quantised sum", target, max(found.floor, target))
+    return ExactAnswer(
+        statistic=f"sum, rounded down to multiples of {float(width * law.step):g}",
+        epsilon=found.epsilon,
+        epsilon_pair=None,
+        delta=target,
+        assumptions=(
+            f"the rows are independent draws from {law.describe()}",
+            known_rows_clause(size, size),
+            ALONE,
+        ),
+        theorem="shifted-sums",
+        simulator="the other rows, with a middling value in place of the protected one, rounded alike",
+        rows=size,
+        unknown_rows=size,
+        family=f"independent rows, {law.describe()}",
+        details={"width": float(width * law.step)},
+    )
+
+
+_UP, _DOWN = 1 + 1e-12, 1 - 1e-12
