@@ -12,6 +12,7 @@ declared gets noise in every cell: a false declaration makes nothing exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -112,14 +113,14 @@ class OnRandomData(Treatment):
             parts={
                 **{p.name: np.asarray(integers[p.name]) for p in question.parts if p.name not in out},
                 **out,
-                **{f"{name}: {EXACT}": exact[name].astype(np.int64) for name in self.counts},
+                **{f"{name}: {EXACT}": _packed(exact[name]) for name in self.counts},
                 COUNTED: np.array([rows or 0], dtype=np.int64),
             }
         )
 
     def exact_cells(self, noisy: Noisy) -> dict[str, Any]:
         """Which cells of each part were published as they are: part of what was published."""
-        return {name: np.asarray(noisy.parts[f"{name}: {EXACT}"]) == 1 for name in self.counts}
+        return {n: _unpacked(noisy.parts[f"{n}: {EXACT}"], np.shape(noisy.parts[n])) for n in self.counts}
 
     def read(
         self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
@@ -310,6 +311,20 @@ def _total(question: Question, cells: Sequence[Cells], integers: dict[str, Integ
     if complete(question):
         return int(np.sum(integers["count"]))
     return int(np.ravel(cells[-1].values[CountRows()])[0])
+
+
+def _packed(mask: Any) -> Integers:
+    """Sixty-four flags in an integer: a record is hashed and written for every release."""
+    packed = np.packbits(np.ravel(mask), bitorder="little")
+    words = np.zeros(-(-packed.size // 8) * 8, dtype=np.uint8)
+    words[: packed.size] = packed
+    return words.view("<i8").astype(np.int64)
+
+
+def _unpacked(words: Any, shape: tuple[int, ...]) -> Any:
+    """The flags again."""
+    flags = np.unpackbits(np.asarray(words, dtype="<i8").view(np.uint8), bitorder="little")
+    return flags[: math.prod(shape)].astype(np.bool_).reshape(shape)
 
 
 def _all(exact: Mapping[str, Any]) -> Any:
