@@ -6,6 +6,7 @@ import datetime
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,8 +118,9 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
             )
         except TacitError:
             continue
+        alone = replace(release.guarantee, bound=own.bound)
         parts.append(
-            BudgetPart(release=file_stem(release.name), amount=_amount(own.bound, lead), words=str(own.bound))
+            BudgetPart(release=file_stem(release.name), amount=_amount(own.bound, lead), words=priced(alone))
         )
     return BudgetView(
         kind=lead, total=total, spent=spent, remaining=left, total_words=priced(budget),
