@@ -239,6 +239,8 @@ def test_words_that_are_none(words: dict[str, Any], kind: type[Exception]) -> No
 def test_units_of_several_rows(unit: Any) -> None:
     with pytest.raises(NoLaw, match="random differential privacy for"):
         planned(tacit.count(by="k"), unit=unit, given={"random_data": 0.1, "rows": 1000})
+    with pytest.raises(NoLaw, match="random differential privacy for"):  # also where nothing would be exact
+        planned(tacit.count(by="c"), unit=unit, given={"random_data": 0.001, "rows": 1000})
     with pytest.raises(NoLaw):
         curator(unit=unit)
 

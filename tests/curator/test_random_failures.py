@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tacit
+from tacit.guarantees import Guarantee, Pure, RandomData
 from tacit.noise import SeededSource
 from tacit.sources.aggregates import CountRows
 from tacit.sources.query import Cells
@@ -109,3 +111,23 @@ def test_noise_is_that_of_differential_privacy_at_the_same_price() -> None:
         assert one.treatment.pure() == Fraction(1, 5)
     one = planned(tacit.count(where="f"), epsilon=0.2, given=given).releases[0]
     assert one.treatment.describe()["noise"][0]["noise_scale"] == "5"
+
+
+@pytest.mark.parametrize("unit", [REPLACE, ADD], ids=["replace-one", "add-or-remove"])
+def test_an_odd_row_is_a_row(tmp_path: Path, unit: Any) -> None:
+    """A line that is broken, empty or no text takes no row away: the number of rows decides what is exact."""
+    budget = Guarantee(bound=Pure(epsilon=1.0), unit=unit, condition=RandomData(gamma=0.5))
+    given = {"random_data": 0.5} if unit is REPLACE else {"random_data": 0.5, "rows": 12}
+    found = []
+    for name, last in enumerate((b"z,2", b"b,2,3,4", b"", b"nobody,9", b'"b,1', b"\xff\xfe,1")):
+        place = tmp_path / f"{name}.csv"
+        place.write_bytes(b"k,v\n" + b"a,1\n" * 11 + last + b"\n")
+        schema = {"k": tacit.category(["a", "b", "z"])}
+        with tacit.Curator(
+            place, protect=unit, schema=schema, budget=budget, source=SeededSource(seed=1)
+        ) as one:
+            made = one.release(tacit.count(by="k"), epsilon=0.5, given=given)
+        said = made.certificate["random_data"]
+        found.append((said["rows"], said["exact_below"], made.table.dtypes.to_list(), made.table.k.to_list()))
+        assert said["exact_cells"] == (1 if last == b"z,2" else 2)
+    assert all(f == found[0] for f in found)
