@@ -318,3 +318,14 @@ def test_other_words_are_another_plan() -> None:
         for words in ({}, {"random_data": 0.2}, {"rows": 8001}, {"small_cells": True}, {"fixed_before": True})
     ]
     assert len({*found, planned(tacit.count(by="k")).digest}) == 6
+
+
+def test_synthetic_rows_come_from_no_cell_that_is_empty() -> None:
+    from tacit.sources.schema import Schema
+    from tacit.statistics import synthetic_rows, tables_of
+
+    with curator() as one:
+        made = one.release(tacit.count(by="c"), epsilon=0.2, given={"random_data": 0.1})
+    tables = tables_of(made.planned.question, made.noisy.parts)
+    drawn = synthetic_rows(tables, schema=Schema({"c": SCHEMA["c"]}), rows=500)
+    assert set(drawn["c"]) <= set(np.arange(16) * 7)
