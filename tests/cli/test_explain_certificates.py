@@ -170,7 +170,7 @@ def test_hundreds_of_mutated_certificates_raise_nothing_of_pythons_own(
         if s[0] in ("guarantee", "mechanism", "intervals", "theorems", "data", "plan", "values")
     ]
     path, codes = tmp_path / "c.json", {0: 0, 1: 0, 2: 0}
-    for number in range(400):
+    for number in range(160):
         odd = copy.deepcopy(said)
         for _ in range(luck.choice((1, 1, 2))):
             change(odd, luck.choice(guarded if number % 3 else spots), luck)
@@ -179,8 +179,8 @@ def test_hundreds_of_mutated_certificates_raise_nothing_of_pythons_own(
         codes[main(["explain", str(path), *(["--json"] if number % 2 else [])])] += 1
         told = capsys.readouterr()
         assert "\x1b" not in told.out + told.err
-    assert codes[0] > 40
-    assert codes[2] > 40
+    assert codes[0] > 16
+    assert codes[2] > 16
 
 
 def change(said: Any, place: tuple[Any, ...], luck: random.Random) -> None:

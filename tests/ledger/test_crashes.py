@@ -21,7 +21,7 @@ from tacit.errors import BudgetExceeded
 from tacit.ledger import Ledger, export, verify_ledger
 
 BUDGET = 2.0  # 16 charges: reached in some of the rounds on one ledger, and hammered at in the rest
-ROUNDS = int(os.environ.get("TACIT_CRASH_ROUNDS", "40"))
+ROUNDS = int(os.environ.get("TACIT_CRASH_ROUNDS", "24"))
 TESTS = Path(__file__).parents[1]
 
 

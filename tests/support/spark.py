@@ -28,13 +28,24 @@ def _missing() -> str:
 needs_spark = pytest.mark.skipif(bool(_missing()), reason=_missing() or "Spark is there")
 
 
+# Many small queries: compiling them well costs more than it saves. For whoever starts Java first in this process.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+PLAIN = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Queries of a few rows, each run once: planned once, and read instead of compiled to Java."""
+
+
 def session() -> Any:
-    # Many small queries: compiling them well costs more than it saves.
-    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     master = os.environ.get("TACIT_SPARK_MASTER", "")
     if master:
         _start(master)
-    return local_session("1GB")
+    made = local_session("1GB")
+    for name, value in PLAIN.items():
+        made.conf.set(name, value)
+    return made
 
 
 def _start(master: str) -> None:
@@ -62,6 +73,12 @@ def _start(master: str) -> None:
     context = pyspark.SparkContext(conf=conf)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(context.stop)
+
+
+def ordinary() -> None:
+    """The session with Spark's own settings, as users have it."""
+    for name in PLAIN:
+        local_session("1GB").conf.unset(name)
 
 
 def frame(table: Any) -> Any:
