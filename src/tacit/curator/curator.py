@@ -19,6 +19,7 @@ from tacit.curator.certificate import CIPHER, SEEDED, versions
 from tacit.curator.contributing import contributed
 from tacit.curator.given import Assumed, Given, given_of
 from tacit.curator.keeper import Keeper, Named
+from tacit.curator.kept_plans import KeptPlans
 from tacit.curator.made import ledger_part, read_release
 from tacit.curator.paying import check_of, payable, payable_exactly, standing_of
 from tacit.curator.plan import Plan, make_plan
@@ -84,6 +85,7 @@ class Curator:
         self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
         self._source = _source(source)
         self._table: Table | None = None
+        self._plans = KeptPlans()
         self.budget = self._guarantee(budget)
         self.version = text("version", version, empty=True)
         self._lock, self._reading, self._closed = threading.RLock(), threading.Lock(), False
@@ -169,9 +171,8 @@ class Curator:
                 raise InvalidParameter(parameter="plan", value=said, must="come alone: it has its price")
             return asked
         asks = [ask_with(a, **changes) for a in _asks(asked)]
-        return make_plan(
-            asks, schema=self.schema, unit=self.unit, budget=self.budget.bound, total=total, given=given
-        )
+        about: Any = {"schema": self.schema, "unit": self.unit, "budget": self.budget.bound}
+        return self._plans.get(asks, total, given, lambda: make_plan(asks, total=total, given=given, **about))
 
     @overload
     def release(

@@ -62,7 +62,8 @@ def _only_plain(value: Any, what: str, depth: int = 0) -> None:
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise _not_plain(what)
-            _only_plain(inner, what, depth + 1)
+            if type(inner) not in PLAIN:
+                _only_plain(inner, what, depth + 1)
     elif isinstance(value, list | tuple):
         kinds = set(map(type, value))
         if kinds <= {list, tuple}:
