@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tacit.attacks import agrees, background, homogeneity, intersection, possible_values, skewness
+from tacit.attacks.generalised import match_matrix
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownColumn, UnknownName
 
 # Lecture 2, Figures 2.1 and 2.2.
@@ -50,9 +51,8 @@ def test_alice_is_pinned_by_both_and_by_neither() -> None:
     assert both.details["by_one_release"] == [0, 0]
     for release in (FIRST, SECOND):
         assert not intersection([release], ALICE, quasi=QUASI, sensitive="condition").exposed
-    values, names = possible_values(FIRST, ALICE, quasi=QUASI, sensitive="condition")
-    left = {n for n, v in zip(names, values[0], strict=True) if v}
-    assert left == {"AIDS", "Heart Disease", "Viral Infection"}  # no broken leg
+    left = possible_values(FIRST, ALICE, quasi=QUASI, sensitive="condition")
+    assert left == [{"AIDS", "Heart Disease", "Viral Infection"}]  # no broken leg
 
 
 def test_published_values_stand_for_what_they_say() -> None:
@@ -67,6 +67,10 @@ def test_published_values_stand_for_what_they_say() -> None:
     ]  # fmt: skip
     assert all(agrees(shown, own) for shown, own in yes)
     assert not any(agrees(shown, own) for shown, own in no)
+    # All pairs at once are the pairs one by one, with numbers only and with words among them.
+    shown = [s for s, _ in [*yes, *no]]
+    for own in ([20, 28.0, "29", 30, "40.5"], [20, "x", None, "13012"]):
+        assert match_matrix(shown, own).tolist() == [[agrees(s, x) for s in shown] for x in own]
 
 
 def naive(table: dict[str, list[Any]], out: set[Any]) -> dict[int, Any]:
@@ -144,6 +148,27 @@ def test_a_hundred_thousand_people_at_once() -> None:
     people = {"age": ages[:20_000], "zip": codes[:20_000].astype(str)}
     both = intersection([first, second], people, quasi=["age", "zip"], sensitive="s")
     assert both.score(sick[:20_000].tolist()).precision == 1
+
+
+def test_a_hundred_thousand_different_values() -> None:
+    """Everybody different in everything, raw and in bands; missing values on both sides."""
+    n = 100_000
+    ages, names = np.arange(n), np.array([f"s{i}" for i in range(n)])
+    raw = {"age": ages, "s": names}
+    bands = {"age": [f"{a // 20 * 20}-{a // 20 * 20 + 19}" for a in ages[:5000]], "s": names[:5000]}
+    assert homogeneity(raw, quasi=["age"], sensitive="s").share == 1
+    assert intersection([raw], {"age": ages}, quasi=["age"], sensitive="s").share == 1
+    found = intersection([raw, bands], {"age": ages[:5000]}, quasi=["age"], sensitive="s")
+    assert found.share == 1
+    assert found.details["by_one_release"] == [5000, 0]
+    assert found.score(names[:5000].tolist()).precision == 1
+    assert homogeneity(bands, quasi=["age"], sensitive="s").share == 0
+
+
+def test_missing_values_exclude_nobody() -> None:
+    release = {"a": ["1", None, "2"], "s": ["x", "y", None]}
+    left = possible_values(release, {"a": ["1", "2", None, "3"]}, quasi=["a"], sensitive="s")
+    assert left == [{"x", "y"}, {"x", "y"}, {"x", "y"}, {"y"}]
 
 
 def test_bad_input_is_refused_or_answered() -> None:

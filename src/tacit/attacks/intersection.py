@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tacit.attacks.finding import Finding
-from tacit.attacks.generalised import match_matrix
+from tacit.attacks.generalised import is_pattern, match_matrix, plain_key
 from tacit.attacks.tables import Classes, Columns, check_roles, classes, coded
 from tacit.errors import EmptyComposition
 
@@ -20,69 +20,104 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Truths = npt.NDArray[np.bool_]
+    Whole = npt.NDArray[np.int64]
 
 __all__ = ["intersection", "possible_values"]
 
-AT_ONCE = 20_000_000
-"""Pairs of a person and a class that are compared at a time."""
+
+class _Left:
+    """Which values each different person may have by one release: a sparse matrix of people and values."""
+
+    def __init__(
+        self, release: Columns, people: Columns, quasi: Sequence[str], sensitive: str, known: dict[Any, int]
+    ) -> None:
+        import numpy as np
+        from scipy.sparse import csr_array
+
+        check_roles(release, quasi, sensitive)
+        check_roles(people, quasi)
+        there = classes([coded(release[name])[0] for name in quasi])
+        here = classes([coded(people[name])[0] for name in quasi])
+        column = coded(release[sensitive])[0]
+        numbers = np.array([known.setdefault(v, len(known)) for v in column.values], dtype=np.int64)
+        told = column.codes >= 0
+        rows, cells = there.of_row[told], numbers[column.codes[told]]
+        missing = np.unique(there.of_row[~told])  # a missing value may be any of those that are known by now
+        rows = np.concatenate([rows, np.repeat(missing, len(known))])
+        cells = np.concatenate([cells, np.tile(np.arange(len(known)), missing.size)])
+        shape = (len(there.sizes), len(known))
+        present = csr_array((np.ones(rows.size, dtype=np.int32), (rows, cells)), shape=shape)
+        who, where = _agreeing(there, here)
+        agree = csr_array(
+            (np.ones(who.size, dtype=np.int32), (who, where)), shape=(len(here.sizes), shape[0])
+        )
+        self.of_person = here.of_row
+        self.matrix = (agree @ present).sign()
+
+
+def _agreeing(there: Classes, here: Classes) -> tuple[Whole, Whole]:
+    """The pairs of a different person and a class that agree in all columns.
+
+    Columns without generalised values are looked up; the others are compared, pattern by pattern.
+    """
+    import numpy as np
+
+    width = len(there.values[0]) if there.values else 0
+    exact = [c for c in range(width) if not any(is_pattern(v[c]) for v in there.values)]
+    tests = [_comparison(there, here, c) for c in range(width) if c not in exact]
+    at: dict[tuple[Any, ...], list[int]] = {}
+    for i, values in enumerate(there.values):
+        at.setdefault(tuple(plain_key(values[c]) for c in exact), []).append(i)
+    lists = {key: np.array(found, dtype=np.int64) for key, found in at.items()}
+    everywhere = np.arange(len(there.values), dtype=np.int64)
+    who, where = [], []
+    for i, own in enumerate(here.values):
+        if all(own[c] is not None for c in exact):
+            candidates = lists.get(tuple(plain_key(own[c]) for c in exact))
+            if candidates is None:
+                continue
+        else:
+            candidates = everywhere[
+                [
+                    all(own[c] is None or plain_key(own[c]) == plain_key(v[c]) for c in exact)
+                    for v in there.values
+                ]
+            ]
+        for matrix, rows, columns in tests:
+            candidates = candidates[matrix[rows[i], columns[candidates]]]
+        who.append(np.full(candidates.size, i, dtype=np.int64))
+        where.append(candidates)
+    empty = np.zeros(0, dtype=np.int64)
+    return (np.concatenate(who), np.concatenate(where)) if who else (empty, empty)
+
+
+def _comparison(there: Classes, here: Classes, column: int) -> tuple[Truths, Whole, Whole]:
+    """Whether an own value agrees with a published one, and where each person's and each class's value stands."""
+    import numpy as np
+
+    shown = list(dict.fromkeys(v[column] for v in there.values))
+    own = list(dict.fromkeys(v[column] for v in here.values))
+    at_shown = {v: i for i, v in enumerate(shown)}
+    at_own = {v: i for i, v in enumerate(own)}
+    rows = np.array([at_own[v[column]] for v in here.values], dtype=np.int64)
+    columns = np.array([at_shown[v[column]] for v in there.values], dtype=np.int64)
+    return match_matrix(shown, own), rows, columns
 
 
 def possible_values(
-    release: Columns,
-    people: Columns,
-    *,
-    quasi: Sequence[str],
-    sensitive: str,
-    values: Sequence[Any] | None = None,
-) -> tuple[Truths, list[Any]]:
-    """Which sensitive values each person may have by one release: a row a person, a column a value.
+    release: Columns, people: Columns, *, quasi: Sequence[str], sensitive: str
+) -> list[set[Any]]:
+    """Which sensitive values each person may have by one release.
 
     Published values may be generalised (`130**`, `<30`, `20-29`); see `tacit.attacks.generalised`. Nobody whom no class
     agrees with is in the release, and then no value is left.
     """
-    import numpy as np
-
-    check_roles(release, quasi, sensitive)
-    check_roles(people, quasi)
-    there = classes([coded(release[name])[0] for name in quasi])
-    here = classes([coded(people[name])[0] for name in quasi])
-    column = coded(release[sensitive])[0]
-    known = list(values) if values is not None else list(column.values)
-    number = {value: i for i, value in enumerate(known)}
-    for value in column.values:
-        if value not in number:
-            number[value] = len(known)
-            known.append(value)
-    to_known = np.array([number[v] for v in column.values], dtype=np.int64)
-    present = np.zeros((len(there.sizes), len(known)), dtype=np.bool_)
-    told = column.codes >= 0
-    present[there.of_row[told], to_known[column.codes[told]]] = True
-    present[np.unique(there.of_row[~told])] = True  # a missing value may be anything
-    return _reach(there, here, present)[here.of_row], known
-
-
-def _reach(there: Classes, here: Classes, present: Truths) -> Truths:
-    """For each different person, the values of all classes that agree with her."""
-    import numpy as np
-
-    tests = []
-    for column in range(len(there.values[0]) if there.values else 0):
-        shown = list(dict.fromkeys(v[column] for v in there.values))
-        own = list(dict.fromkeys(v[column] for v in here.values))
-        at_shown = {v: i for i, v in enumerate(shown)}
-        at_own = {v: i for i, v in enumerate(own)}
-        rows = np.array([at_own[v[column]] for v in here.values], dtype=np.int64)
-        columns = np.array([at_shown[v[column]] for v in there.values], dtype=np.int64)
-        tests.append((match_matrix(shown, own), rows, columns))
-    found = np.zeros((len(here.values), present.shape[1]), dtype=np.bool_)
-    step = max(1, AT_ONCE // max(1, len(there.values)))
-    for start in range(0, len(here.values), step):
-        part = slice(start, start + step)
-        agree = np.ones((len(here.values[part]), len(there.values)), dtype=np.bool_)
-        for matrix, rows, columns in tests:
-            agree &= matrix[rows[part]][:, columns]
-        found[part] = (agree.astype(np.float32) @ present.astype(np.float32)) > 0
-    return found
+    known: dict[Any, int] = {}
+    left = _Left(release, people, quasi, sensitive, known)
+    values = list(known)
+    ends, cells = left.matrix.indptr, left.matrix.indices
+    sets = [{values[j] for j in cells[ends[i] : ends[i + 1]]} for i in range(left.matrix.shape[0])]
+    return [sets[i] for i in left.of_person]
 
 
 def intersection(
@@ -96,27 +131,31 @@ def intersection(
 
     if not releases:
         raise EmptyComposition(what="the list of releases")
-    values: list[Any] = []
-    found: list[Truths] = []
-    for release in releases:
-        possible, values = possible_values(release, people, quasi=quasi, sensitive=sensitive, values=values)
-        found.append(possible)
-    padded = [np.pad(f, ((0, 0), (0, len(values) - f.shape[1]))) for f in found]
-    left = np.all(padded, axis=0)
-    exposed = np.flatnonzero(left.sum(axis=1) == 1)
-    alone = [int(np.count_nonzero(f.sum(axis=1) == 1)) for f in padded]
+    known: dict[Any, int] = {}
+    found = [_Left(release, people, quasi, sensitive, known) for release in releases]
+    values = list(known)
+    alone, left = [], None
+    for one in found:
+        one.matrix.resize(one.matrix.shape[0], len(values))
+        alone.append(int(np.count_nonzero(np.diff(one.matrix.indptr)[one.of_person] == 1)))
+        left = one.matrix if left is None else left.multiply(one.matrix).tocsr()
+    assert left is not None
+    left.eliminate_zeros()
+    sizes = np.diff(left.indptr)[found[0].of_person]
+    exposed = np.flatnonzero(sizes == 1)
+    first = left.indices[left.indptr[found[0].of_person[exposed]]]
     column = coded(releases[0][sensitive])[0].codes
     common = float(np.bincount(column[column >= 0]).max() / column.size) if (column >= 0).any() else 0.0
     return Finding(
         attack="intersection",
-        people=int(left.shape[0]),
+        people=int(sizes.size),
         exposed=exposed.tolist(),
-        learned=[values[i] for i in left[exposed].argmax(axis=1).tolist()],
+        learned=[values[i] for i in first.tolist()],
         guessing=common,
         alone="the commonest value of the first release",
         details={
             "by_one_release": alone,
-            "left": float(left.sum(axis=1).mean()) if left.size else 0.0,
-            "not_in_all": int(np.count_nonzero(left.sum(axis=1) == 0)),
+            "left": float(sizes.mean()) if sizes.size else 0.0,
+            "not_in_all": int(np.count_nonzero(sizes == 0)),
         },
     )

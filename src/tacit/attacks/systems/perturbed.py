@@ -56,7 +56,7 @@ class FixedNoise(AnsweringService):
     """Each answer gets noise that is fixed by the set of people: asking again, in any words, gives the same answer."""
 
     idea: ClassVar[str] = "add noise that is fixed for each set, so that nothing can be averaged"
-    source: ClassVar[str] = "as in cell-key and sticky noise; Denning 1980 discusses it"
+    source: ClassVar[str] = "as in cell-key perturbation and sticky noise"
 
     def __init__(self, values: npt.ArrayLike, *, noise_std: float, seed: int = 0) -> None:
         super().__init__(values)

@@ -59,12 +59,8 @@ def counts(
     asked = random_questions(people, questions or 4 * people, seed=seed)
     found = reconstruct(asked, asked @ bits + noise * draws.normals(len(asked)), method=method)
     right = found.score(bits.tolist())
-    tell(
-        found,
-        json=json,
-        show=show,
-        sentence=f"{right.right} of {people} made-up bits are right ({right.share:.1%})",
-    )
+    sentence = f"{right.right} of {people} made-up bits are right ({right.share:.1%})"
+    tell(found, json=json, show=show, sentence=sentence, more={"right": right.right})
 
 
 def tables(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli.output import print_json
 
@@ -12,9 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["tell"]
 
 
-def tell(finding: Finding, *, json: bool, show: int, sentence: str) -> None:
+def tell(
+    finding: Finding, *, json: bool, show: int, sentence: str, more: Mapping[str, Any] | None = None
+) -> None:
     """The numbers, then some of the people; marked as not for publication."""
-    record = finding.record(most=show)
+    record = {**finding.record(most=show), **(more or {})}
     if json:
         print_json({**record, "not_for_publication": True})
         return
@@ -26,6 +29,8 @@ def tell(finding: Finding, *, json: bool, show: int, sentence: str) -> None:
         if name not in plain and isinstance(value, str | int | float | bool):
             told = f"{value:.6g}" if isinstance(value, float) else str(value)
             print(f"  {name.replace('_', ' '):<26}{told}")
+        elif name == "by_one_release":
+            print(f"  by one release alone      {', '.join(map(str, value))}")
     for entry in record["found"]:
         print(f"  {entry['who']}: {entry['learned']}")
     if len(finding.exposed) > show:
