@@ -143,7 +143,7 @@ RUN = [
     ("docs/truncated-histograms.md", False, 4),
     ("docs/curator.md", False, 0),
     ("docs/densities.md", False, 9),
-    ("docs/exact-answers.md", True, 14),
+    ("docs/exact-answers.md", True, 15),
     ("docs/functions.md", False, 3),
     ("docs/machines.md", False, 3),
     ("docs/parties.md", True, 1),

@@ -9,6 +9,7 @@ from tacit.coupled.noiseless.counts import exact_count
 from tacit.coupled.noiseless.laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.coupled.noiseless.reading import row_law
 from tacit.coupled.noiseless.sums import exact_mean, exact_sum
+from tacit.coupled.noiseless.vectors import exact_vector_sum
 
 __all__ = [
     "ExactAnswer",
@@ -17,6 +18,7 @@ __all__ = [
     "exact_count",
     "exact_mean",
     "exact_sum",
+    "exact_vector_sum",
     "laplace",
     "normal",
     "row_law",
