@@ -22,7 +22,7 @@ from tacit.curator.prices import Price, price
 from tacit.curator.toml import parse_toml, read_text, without_secrets
 from tacit.curator.typed import known, typed
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
-from tacit.guarantees import Always, Bound, Condition, Guarantee, RandomData, Unit, people, rows
+from tacit.guarantees import Always, Bound, Guarantee, RandomData, Unit, people, rows
 from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.declared import schema_from_tables
@@ -96,10 +96,10 @@ class PlanFile:
     @property
     def limit(self) -> Guarantee:
         """The budget as a guarantee: for the unit, and under RandomData where it has a gamma."""
-        condition: Condition = Always() if self.gamma is None else RandomData(gamma=self.gamma)
         if any(isinstance(g, ExactGiven) for g in (self.given, *(a.given for a in self.asks))):
             # An exact answer is alone on its table: the budget is under its condition.
-            condition = self.plan().charge.condition
+            return Guarantee(bound=self.budget, unit=self.unit, condition=self.plan().charge.condition)
+        condition = Always() if self.gamma is None else RandomData(gamma=self.gamma)
         return Guarantee(bound=self.budget, unit=self.unit, condition=condition)
 
     def plan(self) -> Plan:
