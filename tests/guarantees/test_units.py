@@ -123,7 +123,7 @@ CONDITIONS = [
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_another_unit_under_a_condition(condition: tacit.guarantees.Condition) -> None:
-    """Only what speaks of single pairs of neighbours holds for fewer of them, and no walk keeps a condition."""
+    """Only what speaks of single pairs of neighbours holds for fewer of them; a walk keeps a bounded adversary only."""
     single = isinstance(condition, RandomData)
     unit: tacit.Unit = tacit.people("id", at_most=3, neighbours="replace-one")
     unit = tacit.rows(neighbours="replace-one") if single else unit
@@ -131,6 +131,9 @@ def test_another_unit_under_a_condition(condition: tacit.guarantees.Condition) -
     assert known.for_unit(unit) == known
     assert known.group(1).bound == known.bound
     for other in (tacit.group_of(unit, size=2), tacit.group_of(unit, size=5)):
+        if isinstance(condition, BoundedAdversary):
+            assert known.for_unit(other).bound == tacit.Pure(epsilon=float(other.size))
+            continue
         with pytest.raises(tacit.NoLaw, match="another unit"):
             known.for_unit(other)
         if not single:

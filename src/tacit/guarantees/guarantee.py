@@ -22,7 +22,7 @@ from tacit.guarantees.declarations import SECRET_SAMPLE
 from tacit.guarantees.explain import explain
 from tacit.guarantees.implication import Implication, bound_implies
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
-from tacit.guarantees.laws.conditions import replace_on_random_data, sim_to_ind, single_rows
+from tacit.guarantees.laws.conditions import group_bounded, replace_on_random_data, sim_to_ind, single_rows
 from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.meaning import Incentive
 from tacit.guarantees.units import GroupOf, Neighbours, Unit, group_of, rows, steps
@@ -122,6 +122,10 @@ class Guarantee:
         except (UnitMismatch, NoLaw) as problem:
             return Implication(holds=False, reason=str(problem))
         holds, used = restated._condition_implies(other.condition)
+        if not holds and _ind_to_sim(self.condition, other.condition):
+            return Implication(
+                holds=False, reason="whether IND implies SIM is an open question (Groce 2014, ch. 4)"
+            )
         if not holds:
             return Implication(
                 holds=False,
@@ -154,6 +158,9 @@ class Guarantee:
         if isinstance(self.condition, RandomData) and _relaxed(self.unit, unit):
             bound, condition = replace_on_random_data(self.bound, self.condition)
             return replace(self, bound=bound, condition=condition, unit=unit)
+        if isinstance(self.condition, BoundedAdversary) and count > 1:
+            bound, kept_condition = group_bounded(self.bound, self.condition, count)
+            return replace(self, bound=bound, condition=kept_condition, unit=unit)
         # Fewer neighbours are fewer pairs of data sets; only a condition that speaks of single ones is kept by that.
         kept = isinstance(self.condition, Always) or (
             count == 1 and isinstance(self.condition, BoundedAdversary)
@@ -203,6 +210,16 @@ class Guarantee:
         from tacit.guarantees.record import to_record
 
         return to_record(self)
+
+
+def _ind_to_sim(mine: Condition, other: Condition) -> bool:
+    return (
+        isinstance(mine, BoundedAdversary)
+        and isinstance(other, BoundedAdversary)
+        and mine.assumption == other.assumption
+        and mine.definition is Indistinguishability.IND
+        and other.definition is Indistinguishability.SIM
+    )
 
 
 def _relaxed(known: Unit, wanted: Unit) -> bool:

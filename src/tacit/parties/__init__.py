@@ -9,6 +9,7 @@ from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
 from tacit.parties.process import Wire, run_in_process
 from tacit.parties.session import Session
 from tacit.parties.sizes import Sizes
+from tacit.parties.smoothing import smoothed, smoothed_delta, smoothed_delta_printed
 
 __all__ = [
     "Aggregator",
@@ -23,4 +24,7 @@ __all__ = [
     "Wire",
     "joint_release",
     "run_in_process",
+    "smoothed",
+    "smoothed_delta",
+    "smoothed_delta_printed",
 ]

@@ -146,6 +146,25 @@ def compose_bounded(parts: Sequence[tuple[Guarantee, int]], *, adaptive: bool) -
     )
 
 
+@law("group-bounded-adversary", operation="condition")
+def group_bounded(bound: Bound, condition: BoundedAdversary, size: int) -> tuple[Bound, BoundedAdversary]:
+    """SIM: the stand-in's group bound, and the same advantage. IND, pure: a (e^{k epsilon} - 1)/(e^epsilon - 1)."""
+    grouped = group_bound(bound, size)[0]
+    if condition.definition is Indistinguishability.SIM:
+        return grouped, condition
+    if not isinstance(bound, Pure):
+        raise NoLaw(operation="a group under IND", reason="the walk of a test is proved for pure bounds only")
+
+    def total() -> arb:
+        e = ball(float(bound.epsilon))
+        return ball(condition.advantage) * ((size * e).expm1() / e.expm1() if e != 0 else ball(size))
+
+    advantage = min(1.0, upper(total))
+    return grouped, BoundedAdversary(
+        assumption=condition.assumption, advantage=advantage, definition=condition.definition
+    )
+
+
 @law("sim-implies-ind", operation="condition")
 def sim_to_ind(condition: BoundedAdversary, bound: Bound) -> BoundedAdversary:
     """SIM with advantage a gives IND with (1 + e^epsilon) a."""

@@ -46,3 +46,28 @@ register(
     "Bell, Bonawitz, Gascón, Lepoint, Raykova 2020",
     "corrupt and lost holders are fixed before the order is drawn",
 )
+register(
+    "smoothing",
+    "A SIM-CDP mechanism with outputs on a grid and a bounded error is statistically private, with a concrete delta'; "
+    "integers need no added noise.",
+    "Groce 2014, Thm 4.2",
+    "boxes are among the tests that eta bounds; one stand-in for all data sets",
+    Standing.SHARPER,
+)
+register(
+    "black-box-oracle",
+    "A mechanism that uses a one-way function as a black box, and is IND-CDP for every one, is statistically private "
+    "with a random function in its place, at the same utility.",
+    "Groce 2014, Thm 4.1",
+    "the proof of privacy relativises; a random function is one-way against q queries",
+)
+register(
+    "group-bounded-adversary",
+    "Groups keep the advantage under SIM; under IND with pure epsilon it grows by (e^{k epsilon} - 1)/(e^epsilon - 1).",
+    "proved here",
+)
+register(
+    "sim-ind-order",
+    "SIM gives SIM with a stand-in for each pair of neighbours, which gives IND; whether IND gives SIM is open.",
+    "Mironov, Pandey, Reingold, Vadhan 2009; Groce 2014, Def. 4.4",
+)
