@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.parties.aggregator import Aggregator, SecureSum
+from tacit.parties.commitments import Opening, commit_to
 from tacit.parties.holder import Holder
 from tacit.parties.joint import Joint, joint_release
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
@@ -18,10 +19,12 @@ __all__ = [
     "JointNoise",
     "JointPolya",
     "JointSkellam",
+    "Opening",
     "SecureSum",
     "Session",
     "Sizes",
     "Wire",
+    "commit_to",
     "joint_release",
     "run_in_process",
     "smoothed",
