@@ -139,14 +139,10 @@ def test_measures_are_their_definitions_on_spark() -> None:
         classes = anon.Classes(micro, QUASI, "score")
         assert anon.k_anonymity(classes) == plain.k_of(rows, QUASI)
         assert anon.diversity(classes) == min(len(p) for p in plain.per_class(rows, QUASI, "score"))
-        compare_likeness(rows, classes, "score")
-        l = anon.recursive_diversity(classes, c=3.0)  # noqa: E741
-        assert plain.is_recursive(rows, QUASI, "score", Fraction(3), l)
-        assert not plain.is_recursive(rows, QUASI, "score", Fraction(3), l + 1)
+        gain = max((p - q) / q for p, q in plain.gains(rows, QUASI, "score"))
+        assert anon.basic_likeness(classes) == pytest.approx(float(gain), rel=1e-12)
         expected = plain.closeness_of(rows, QUASI, "score", plain.ordered_distance(rows, "score"))
         assert anon.closeness(classes, distance="ordered") == pytest.approx(expected, abs=1e-9)
-        expected = plain.closeness_of(rows, QUASI, "score", lambda a, b: float(a != b))
-        assert anon.closeness(classes) == pytest.approx(expected, abs=1e-9)
 
 
 # --- populations ---------------------------------------------------------------------------------------

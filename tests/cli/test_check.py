@@ -37,6 +37,7 @@ def test_it_prints_and_writes(table: Path, tmp_path: Path, capsys: pytest.Captur
     found = json.loads(capsys.readouterr().out)
     assert found["properties"]["k-anonymity"] == 15
     assert found["for_publication"] is False
+    assert found["attacks"][0]["exposed"] == "60 of 60 people"
     assert set(found["uniques"]["population"]) == {"pitman", "zayatz"}
 
 
@@ -62,3 +63,19 @@ def test_it_refuses(table: Path, given: list[str], words: str, capsys: pytest.Ca
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path / "no.csv"), "--quasi", "a"]) == 2
     assert "is not there" in capsys.readouterr().err
+
+
+def test_attacks_that_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four people in their thirties with one illness, and one person alone."""
+    path, page = tmp_path / "t.csv", tmp_path / "p.html"
+    rows = ["3*,cancer"] * 4 + ["2*,flu", "2*,cancer", "2*,flu", "2*,cold"] + ["9*,cold"]
+    path.write_text("age,ill\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    assert (
+        main(["check", str(path), "--quasi", "age", "--sensitive", "ill", "--json", "--out", str(page)]) == 0
+    )
+    found = {a["attack"]: a for a in json.loads(capsys.readouterr().out)["attacks"]}
+    assert found["linkage"]["exposed"] == "1 of 9 people"
+    assert found["homogeneity (ill)"]["exposed"] == "5 of 9 people"
+    # cold: 2 of 9 in the table, 1 of 1 in the last class; flu: 2 of 9, and 2 of 4 in a class of four.
+    assert found["skewness (ill)"]["exposed"] == "4 of 9 people"
+    assert "Attacks that work" in page.read_text(encoding="utf-8")

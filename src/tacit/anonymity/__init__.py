@@ -42,6 +42,7 @@ from tacit.anonymity.treatments import (
     corrected_covariance,
     corrected_regression,
 )
+from tacit.anonymity.treatments.draws import Draws
 from tacit.anonymity.uniques import Uniques, population_uniques
 from tacit.sources.microdata import Microdata, open_microdata
 
@@ -55,6 +56,7 @@ __all__ = [
     "Collapse",
     "CorrectedRegression",
     "Disturb",
+    "Draws",
     "Finding",
     "Generalised",
     "Hierarchy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tacit.anonymity import Checked
 
 __all__ = ["check", "names_of"]
+
+MOST_VALUES = 20
+"""Values of a sensitive column that are looked at for skewness."""
 
 
 def names_of(text: str) -> tuple[str, ...]:
@@ -65,16 +68,55 @@ def check(
         hierarchy=read_hierarchy(hierarchy) if hierarchy is not None else None,
         engine=engine,
     )
+    attacks = attacks_on(table, checked, engine)
     if out is not None:
         from tacit.report.anonymity import write_check
 
-        write_whole(out, lambda path: write_check(checked, path))
+        write_whole(out, lambda path: write_check(checked, path, attacks=attacks))
     if json:
-        print_json({**checked.record, "out": str(out) if out is not None else None})
+        print_json({**checked.record, "attacks": attacks, "out": str(out) if out is not None else None})
         return
     say(checked)
+    print("Attacks, by somebody who knows the quasi-identifiers of everybody:")
+    for one in attacks:
+        print(f"  {one['attack']:<34}{one['exposed']}; {one['learned']}; guessing alone: {one['guessing']}")
     if out is not None:
         print(f"Written, and not for publication: {out}")
+
+
+def attacks_on(table: Path, checked: Checked, engine: str) -> list[dict[str, Any]]:
+    """What the attacks that need nothing but the table find in it, for words."""
+    from tacit import attacks
+    from tacit.anonymity import open_microdata
+    from tacit.report.numbers import three
+
+    columns = [s.column for s in checked.sensitive]
+    with open_microdata(table, engine=engine) as micro:
+        rows = micro.rows([*checked.quasi, *columns])
+    found: list[tuple[str, Any, str]] = []
+    linked = attacks.link(rows, rows, quasi=checked.quasi)
+    found.append(("linkage", linked, "their rows"))
+    for name in columns:
+        alike = attacks.homogeneity(rows, quasi=checked.quasi, sensitive=name)
+        found.append((f"homogeneity ({name})", alike, f"their {name}, for certain"))
+        values = [v for v in rows.column(name).unique().to_pylist() if v is not None]
+        if len(values) <= MOST_VALUES:
+            moved = [attacks.skewness(rows, quasi=checked.quasi, sensitive=name, value=v) for v in values]
+            if moved:
+                worst = max(moved, key=lambda f: f.share)
+                words = f"that {name} is {worst.details['value']}, at least twice as surely as before"
+                found.append((f"skewness ({name})", worst, words))
+    return [
+        {
+            "attack": title,
+            "exposed": f"{len(one.exposed):,} of {one.people:,} people",
+            "learned": learned,
+            "guessing": f"{three(one.guessing)} ({one.alone})",
+            "share": one.share,
+        }
+        for title, one, learned in found
+        if len(one.exposed)
+    ]
 
 
 def say(checked: Checked) -> None:

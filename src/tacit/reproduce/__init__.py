@@ -34,6 +34,7 @@ REPRODUCTIONS: dict[str, str] = {
     "random-1": "tacit.reproduce.random_1",
     "random-2": "tacit.reproduce.random_2",
     "random-referee": "tacit.reproduce.random_referee",
+    "risk-utility": "tacit.reproduce.risk_utility",
 }
 
 

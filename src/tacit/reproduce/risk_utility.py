@@ -1,0 +1,252 @@
+"""A risk-utility map (R-U): treatments of one made-up table, and our releases of the same counts beside them.
+
+Duncan, Keller-McNulty and Stokes 2001 draw a treatment as a point: what an attacker gains against what an analyst
+loses. Both need a definition that fits a treated table and a noisy one alike.
+
+- Risk: somebody knows age, sex and region of everybody, and guesses each person's illness from the release: the
+  commonest one among rows (or in the noisy counts) that fit. The risk is how much more often she is right about people
+  in the table than about others from the same population: what being in it costs. Under epsilon-differential privacy
+  it is at most tanh(epsilon / 2), whatever she knows.
+- Loss: the total variation distance between the table's counts by decade, sex, region and illness, and what the release
+  says of them; a range of ages, or a set of values, is spread evenly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit import anonymity as anon
+from tacit.mechanisms import L1, Laplace
+from tacit.noise import SeededSource
+from tacit.reproduce.base import Made, Reproduction
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["HERE", "make"]
+
+ROWS, AGES, REGIONS, SEXES, ILLNESSES = 2000, (18, 88), 5, 2, 4
+EPSILONS = (0.1, 1.0, 10.0)
+REPEATS = 5
+Boxes = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
+
+
+def make() -> Made:
+    """Every treatment and every epsilon, a row each."""
+    inside, outside = _people(1), _people(2)
+    table = _table(inside)
+    truth = _counts(inside)
+    rows: list[tuple[float | str, ...]] = []
+    for kind, name, treated in _treated(table):
+        boxes = _boxes(treated)
+        risk = _right(boxes, treated, inside) - _right(boxes, treated, outside)
+        rows.append((kind, name, round(risk, 4), round(_lost(truth, _spread(boxes, treated)), 4), ""))
+    for epsilon in EPSILONS:
+        found = [_released(truth, epsilon, seed, inside, outside) for seed in range(REPEATS)]
+        risk, lost = np.mean(found, axis=0)
+        name = f"noisy counts, epsilon = {epsilon:g}"
+        rows.append(("released", name, round(float(risk), 4), round(float(lost), 4), math.tanh(epsilon / 2)))
+    notes = (
+        f"{ROWS:,} made-up people, and as many others from the same population. Quasi-identifiers: age in years, sex, "
+        "region. Risk: how much more often an illness is guessed right of people in the table than of others.",
+        "Counts were released with discrete Laplace noise, replace-one; risk and loss are means of "
+        f"{REPEATS} releases. Their bound holds against every attacker, the other risks against this one alone.",
+        "A risk is a difference of two shares of 2,000 people: its standard error is about 0.015. A treated table "
+        "answers other questions too; the noisy counts answer these.",
+    )
+    return Made(
+        columns=("kind", "treatment", "risk", "loss", "bound_on_risk"),
+        rows=tuple(rows),
+        notes=notes,
+        draw=lambda: _draw(rows),
+    )
+
+
+def _people(seed: int) -> Codes:
+    """Age, sex, region, illness: ages fall off, and illness goes with age."""
+    draws = anon.Draws(SeededSource(seed=seed))
+    low, high = AGES
+    age = low + np.floor((high - low) * draws.uniform(ROWS) ** 1.3).astype(np.int64)
+    sex = (draws.uniform(ROWS) < 0.5).astype(np.int64)
+    region = np.floor(REGIONS * draws.uniform(ROWS) ** 2).astype(np.int64)
+    score = (age - low) / (high - low) + 0.25 * draws.normal(ROWS)
+    illness = np.clip(np.floor(score * ILLNESSES), 0, ILLNESSES - 1).astype(np.int64)
+    return np.stack([age, sex, region, illness], axis=1)
+
+
+def _table(people: Codes) -> Any:
+    import pyarrow as pa
+
+    words = {"sex": people[:, 1], "region": people[:, 2]}
+    made = {"age": people[:, 0], **{name: [str(v) for v in codes] for name, codes in words.items()}}
+    return pa.table({**made, "illness": [f"i{v}" for v in people[:, 3]]})
+
+
+def _treated(table: Any) -> list[tuple[str, str, Any]]:
+    """(kind, name, treated table)."""
+    source = SeededSource(seed=7)
+    low, high = AGES
+    trees = {
+        "age": anon.intervals(range(low, high), widths=[5, 10, 20]),
+        "sex": anon.suppression(range(SEXES)),
+        "region": anon.suppression(range(REGIONS)),
+    }
+
+    def treat(*how: anon.Treatment) -> Any:
+        return anon.treat_table(table, how, source=source).table
+
+    made: list[tuple[str, str, Any]] = [("treated", "as it is", table)]
+    made += [("treated", f"{share:.0%} sample", treat(anon.Sample(share=share))) for share in (0.5, 0.1)]
+    made += [
+        ("treated", f"regions swapped, {s:.0%}", treat(anon.Swap(columns=("region",), share=s)))
+        for s in (0.1, 0.5)
+    ]
+    made += [
+        (
+            "treated",
+            f"ages disturbed, {s:g} of std",
+            treat(anon.Disturb(column="age", share_of_std=s), ROUNDED),
+        )
+        for s in (0.1, 0.5)
+    ]
+    drawn = anon.ModelDraws(column="illness", given=("age", "sex", "region"))
+    made.append(("treated", "illness drawn from classes", treat(drawn)))
+    decades = anon.Collapse(column="age", hierarchy=trees["age"], level=2)
+    made.append(("treated", "ages in decades", treat(decades)))
+    for k in (5, 20):
+        found = anon.generalise(table, hierarchies=trees, k=k, suppress=0.02)
+        made.append(("k-anonymous", f"best generalisation, k = {k}", found.table))
+        boxes = anon.mondrian(table, quasi=["age", "sex", "region"], k=k)
+        made.append(("k-anonymous", f"Mondrian, k = {k}", boxes.table))
+    return made
+
+
+ROUNDED = anon.Round(column="age", base=1)
+
+
+def _boxes(table: Any) -> Boxes:
+    """For each row which ages, sexes and regions it may stand for, side by side."""
+    parts = []
+    for name, values in (
+        ("age", range(*AGES)),
+        ("sex", range(SEXES)),
+        ("region", range(REGIONS)),
+    ):
+        column = table.column(name).to_pylist()
+        known = {text: _covers(str(text), values) for text in set(column)}
+        parts.append(np.array([known[text] for text in column]))
+    return np.concatenate(parts, axis=1)
+
+
+def _covers(text: str, values: range) -> list[bool]:
+    """Which values a published text stands for: "*", "[20, 30)", "[20, 34]", "{0, 2}", or a number."""
+    if text == "*":
+        return [True] * len(values)
+    if text.startswith("["):
+        low, high = (float(v) for v in text[1:-1].split(", "))
+        return [low <= v < high or (text.endswith("]") and v == high) for v in values]
+    if text.startswith("{"):
+        return [str(v) in text[1:-1].split(", ") for v in values]
+    near = min(max(round(float(text)), values[0]), values[-1])
+    return [v == near for v in values]
+
+
+def _cell(people: Codes) -> tuple[Codes, Codes, Codes]:
+    wide = AGES[1] - AGES[0]
+    return people[:, 0] - AGES[0], wide + people[:, 1], wide + SEXES + people[:, 2]
+
+
+def _right(boxes: Boxes, table: Any, people: Codes) -> float:
+    """How often the commonest illness of the rows that fit is the person's; nobody fits: the commonest of all."""
+    illness = np.array([int(v[1:]) for v in table.column("illness").to_pylist()])
+    one = np.eye(ILLNESSES)[illness]
+    age, sex, region = _cell(people)
+    fits = boxes[:, age] & boxes[:, sex] & boxes[:, region]
+    votes = fits.T.astype(np.float64) @ one
+    guess = np.where(votes.sum(axis=1) > 0, votes.argmax(axis=1), np.bincount(illness).argmax())
+    return float(np.mean(guess == people[:, 3]))
+
+
+def _counts(people: Codes) -> npt.NDArray[np.float64]:
+    made = np.zeros((7, SEXES, REGIONS, ILLNESSES))
+    np.add.at(made, ((people[:, 0] - AGES[0]) // 10, people[:, 1], people[:, 2], people[:, 3]), 1.0)
+    return made
+
+
+def _spread(boxes: Boxes, table: Any) -> npt.NDArray[np.float64]:
+    """The counts that a treated table tells, each row spread evenly over what it may stand for."""
+    illness = np.array([int(v[1:]) for v in table.column("illness").to_pylist()])
+    wide = AGES[1] - AGES[0]
+    share = [part / np.maximum(part.sum(axis=1, keepdims=True), 1) for part in
+             (boxes[:, :wide], boxes[:, wide : wide + SEXES], boxes[:, wide + SEXES :])]  # fmt: skip
+    decades = share[0].reshape(len(illness), 7, 10).sum(axis=2)
+    told = np.einsum("na,ns,nr,ni->asri", decades, share[1], share[2], np.eye(ILLNESSES)[illness])
+    return np.asarray(told, dtype=np.float64)
+
+
+def _lost(truth: npt.NDArray[np.float64], told: npt.NDArray[np.float64]) -> float:
+    total = max(float(told.sum()), 1e-9)
+    return float(np.abs(truth / truth.sum() - told / total).sum() / 2)
+
+
+def _released(
+    truth: npt.NDArray[np.float64], epsilon: float, seed: int, inside: Codes, outside: Codes
+) -> tuple[float, float]:
+    mechanism = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(2))
+    source = SeededSource(seed=1000 * seed + round(10 * epsilon))
+    noisy = mechanism.release(truth.astype(np.int64).ravel(), source=source)
+    told = np.asarray(noisy.values, dtype=np.float64).reshape(truth.shape)
+
+    def right(people: Codes) -> float:
+        guess = told.argmax(axis=3)[(people[:, 0] - AGES[0]) // 10, people[:, 1], people[:, 2]]
+        return float(np.mean(guess == people[:, 3]))
+
+    return right(inside) - right(outside), _lost(truth, np.maximum(told, 0.0))
+
+
+def _draw(rows: list[tuple[float | str, ...]]) -> Figure:
+    """Points with numbers; their names beside the picture, where they cannot lie on one another."""
+    import matplotlib.pyplot as plt
+
+    figure: Figure
+    figure, (axes, side) = plt.subplots(
+        1, 2, figsize=(10.4, 5.2), width_ratios=(2.1, 1), layout="constrained"
+    )
+    looks = {"treated": ("o", "#5c6875"), "k-anonymous": ("s", "#9a5b00"), "released": ("D", "#0a58a3")}
+    for number, (kind, name, risk, lost, bound) in enumerate(rows, start=1):
+        mark, colour = looks[str(kind)]
+        x, y = float(lost), float(risk)
+        axes.scatter([x], [y], marker=mark, color=colour, s=26, zorder=3)
+        axes.annotate(
+            str(number), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8, color=colour
+        )
+        words = f"{number}  {name}"
+        if bound != "":
+            words += f" (at most {float(bound):.2g})"
+            if float(bound) < 0.6:
+                axes.plot([x, x], [y, float(bound)], color=colour, linewidth=1)
+                axes.scatter([x], [float(bound)], marker="_", s=140, color=colour, zorder=3)
+        side.text(0.0, 1.0 - 0.058 * number, words, fontsize=8.5, color=colour, transform=side.transAxes)
+    side.set_axis_off()
+    axes.axhline(0.0, color="#7b8794", linewidth=0.8)
+    axes.set_xlabel("loss: total variation distance of counts by decade, sex, region and illness", fontsize=9)
+    axes.set_ylabel(
+        "risk: how much more often a guess is right\nof people in the table than of others", fontsize=9
+    )
+    axes.set_title("Circles and squares: treated tables; diamonds: released under differential privacy,\n"
+                   "their bars end where no attacker can go beyond", fontsize=9.5)  # fmt: skip
+    axes.set_xlim(left=-0.02)
+    return figure
+
+
+HERE = Reproduction(
+    name="risk-utility",
+    title="A risk-utility map of treatments, with releases under differential privacy beside them",
+    source="the map is that of Duncan, Keller-McNulty, Stokes 2001; the table and the numbers are ours",
+    make=make,
+)
