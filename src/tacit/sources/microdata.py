@@ -48,7 +48,8 @@ class Microdata:
         self.dialect = engine_of(opened.relation)
         self.engine = self.dialect.name
         self.dialect.prepare(opened.relation)
-        self.relation = bytewise(opened.relation, self.dialect)
+        # Our own sessions have no collation; a table of the user's may have one, which would make two texts one.
+        self.relation = opened.relation if opened.owned else bytewise(opened.relation, self.dialect)
         self.columns: tuple[str, ...] = tuple(self.relation.columns)
         backend = opened.relation.get_backend()
         self._lock = vars(backend).setdefault("_tacit_lock", threading.RLock())
