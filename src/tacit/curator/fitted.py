@@ -6,6 +6,7 @@ errs by it says itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +18,8 @@ from tacit.curator.treatments import Applied, Treatment, mu_squared_within, pure
 from tacit.exact.balls import ball, lower
 from tacit.mechanisms import L1, Laplace, RoundedGaussian
 from tacit.mechanisms.budgets import Budget
-from tacit.mechanisms.fitted_tables import MOST_FITTED, Agreement, FittedTables
+from tacit.mechanisms.fitted_tables import MOST_FITTED, Agreement, FittedTables, agreement_of
+from tacit.mechanisms.hull_tables import MOST_COUNTS, HullTables, Image, small_image
 from tacit.mechanisms.range_answers import RangeAnswers, best_trees
 from tacit.mechanisms.tables import MOST_SHAPED, CellSums, ShapedTables, TableMechanism
 from tacit.statistics.base import Question
@@ -93,6 +95,11 @@ def _mechanisms(
         )
         law = "cube noise" if facts.replaced else "range-norm noise"
         yield f"{law} on {shaped.on}", shaped
+    bins = math.prod(a.size or 0 for a in question.requests[0].axes) if facts.ranges is not None else 0
+    image = _image(facts, names, tuple(sizes), bins)
+    if image is not None:
+        hull = HullTables.for_epsilon(epsilon=epsilon, image=image, times=facts.times)
+        yield f"K-norm noise on {len(image.base)} of {sum(sizes)} counts", hull
 
 
 @lru_cache(maxsize=8)
@@ -101,5 +108,26 @@ def _agreement(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...
     places = facts.sums if facts.spans is None else facts.spans
     if places is None or facts.ranges is not None or sum(sizes) > MOST_FITTED:
         return None
-    found = Agreement(places=tuple(places[name] for name in names), sizes=sizes, fixed=facts.fixed)
-    return found if found.tells else None
+    return agreement_of(tuple(places[name] for name in names), sizes, facts.fixed)
+
+
+@lru_cache(maxsize=8)
+def _image(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...], bins: int) -> Image | None:
+    """All that one row can do to the counts, made once for a question; None where that is too much to be listed."""
+    if sum(sizes) > MOST_COUNTS:
+        return None
+    if facts.ranges is not None:
+        at = np.arange(bins)[:, None]
+        patterns = ((facts.ranges[None, :, 0] <= at) & (at <= facts.ranges[None, :, 1])).astype(np.int64)
+    elif facts.sums is not None:
+        blocks = [
+            facts.sums[name][:, None] == np.arange(size) for name, size in zip(names, sizes, strict=True)
+        ]
+        patterns = np.concatenate(blocks, axis=1).astype(np.int64)
+    elif facts.complete and len(sizes) == 1 and facts.replaced:
+        patterns = np.eye(
+            sizes[0], dtype=np.int64
+        )  # added to one table, a row is what Laplace noise is made for
+    else:
+        return None
+    return small_image(patterns, sizes, replaced=facts.replaced, absent=not facts.fixed)

@@ -31,7 +31,7 @@ from tacit.mechanisms.spreads import normal_factor
 from tacit.mechanisms.tables import ReleasedTables, TableMechanism
 from tacit.noise.source import Source, default_source
 
-__all__ = ["Agreement", "FittedTables"]
+__all__ = ["Agreement", "FittedTables", "agreement_of"]
 
 MOST_FITTED = 640
 FINE = 64
@@ -112,6 +112,20 @@ class Agreement:
     def split(self, each: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         """Numbers of all counts, table by table."""
         return list(np.split(each, np.cumsum(self.sizes)[:-1]))
+
+
+def agreement_of(
+    places: tuple[npt.NDArray[np.int64], ...], sizes: tuple[int, ...], fixed: bool
+) -> Agreement | None:
+    """What tables have in common, made once for all who ask; None where they tell nothing about each other."""
+    return _agreement(tuple(p.astype(np.int64).tobytes() for p in places), sizes, fixed)
+
+
+@lru_cache(maxsize=16)
+def _agreement(places: tuple[bytes, ...], sizes: tuple[int, ...], fixed: bool) -> Agreement | None:
+    arrays = tuple(np.frombuffer(p, dtype=np.int64) for p in places)
+    found = Agreement(places=arrays, sizes=sizes, fixed=fixed)
+    return found if found.tells else None
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,7 @@ __all__ = [
     "Weighted",
     "chernoff",
     "mean_sizes",
+    "read_quantiles",
     "sum_quantiles",
     "weighted_quantiles",
 ]
@@ -141,26 +142,38 @@ def _quantiles(rows: Weighted, tail: float) -> Floats:
     rows = rows.some(live)
     largest = rows.largest
     period = 10 * np.sqrt(2 * rows.squares) + 22 * largest
-    order = np.arange(POINTS) + 0.5
-    waves = order[None, :] * (2 * math.pi / period)[:, None]
+    waves = (np.arange(POINTS) + 0.5)[None, :] * (2 * math.pi / period)[:, None]
     phi = np.exp(rows.log_waves(waves))
-    turn = np.exp(1j * math.pi * np.arange(POINTS) / POINTS)[None, :]
-    curve = 0.5 - (turn * np.fft.ifft(phi / (math.pi * order), axis=1)).imag * POINTS
     rates = _RATES[None, :] / largest[:, None]
     # Only c up to half a period is read, so that what wraps around lies beyond the other half.
     wrapped = 2 * np.exp((rows.log_moments(rates) - rates * (period / 2)[:, None]).min(axis=1))
     cut = phi[:, -1] * (1 + 1 / (largest * waves[:, -1]) ** 2) / (2 * math.pi)
-    tails = curve[:, : POINTS // 2] + (wrapped + cut + FLOAT_SLACK)[:, None]
-    reached = tails <= tail
-    at = np.argmax(reached, axis=1)
-    sure = reached.any(axis=1) & (at > 0)
-    at = np.maximum(at, 1)
-    index = np.arange(largest.size)
-    before, after = tails[index, at - 1], tails[index, at]
-    chord = period / POINTS * (at - 1 + (before - tail) / np.where(sure, before - after, 1.0))
+    chord, sure = read_quantiles(phi, period, wrapped + cut + FLOAT_SLACK, tail)
     # A single variable has a closed form, and a law whose Fourier series falls too slowly for the sum above.
     single = (rows.counts * (rows.weights > 0)).sum(axis=1) == 1
     chord = np.where(single, -largest * math.log(2 * tail), chord)
     simple = _chernoff(rows, tail)
     out[live] = np.where(sure | single, np.minimum(chord, simple), simple)
     return out
+
+
+def read_quantiles(
+    phi: Floats, period: Floats, spare: Floats, tail: float
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """c with Pr[S >= c] <= tail, from E cos(s S) at s = (k + 1/2) 2 pi / P, a row for each S; and where it is sure.
+
+    S is symmetric, with a tail that is convex on c > 0; `spare` bounds the error of the sum, and is added to it.
+    """
+    points = phi.shape[1]
+    order = np.arange(points) + 0.5
+    turn = np.exp(1j * math.pi * np.arange(points) / points)[None, :]
+    curve = 0.5 - (turn * np.fft.ifft(phi / (math.pi * order), axis=1)).imag * points
+    tails = curve[:, : points // 2] + spare[:, None]
+    reached = tails <= tail
+    at = np.argmax(reached, axis=1)
+    sure = reached.any(axis=1) & (at > 0)
+    at = np.maximum(at, 1)
+    index = np.arange(len(phi))
+    before, after = tails[index, at - 1], tails[index, at]
+    chord = period / points * (at - 1 + (before - tail) / np.where(sure, before - after, 1.0))
+    return chord, sure
