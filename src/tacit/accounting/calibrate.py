@@ -69,7 +69,7 @@ class _Search:
     """A root of ln(epsilon/target) in x, the logarithm of the noise: falling, smooth, and nearly straight.
 
     Points on the side of too much noise are kept with their account: the answer is one of them. Parabolas through the
-    last three points (x as a function of the height) find the root in a few steps; what is aimed at lies a little on
+    last three points (x as a function of the height) find the root in a few steps; what is sought lies a little on
     the side of too much noise, so that the first point that is near enough is an answer. Where they do not, the
     bracket is halved.
     """
@@ -121,25 +121,25 @@ class _Search:
         root = self._root()
         if self.good is None or self.bad is None:
             return self._further(root)
-        halves = len(self.tried) > _MOST_PARABOLAS and len(self.tried) % 2 == 0
-        if root is None or halves:
+        bisects = len(self.tried) > _MOST_PARABOLAS and len(self.tried) % 2 == 0
+        if root is None or bisects:
             return (self.good + self.bad) / 2
-        aim = self._aim(root)
-        return aim if self.bad < aim < self.good else (self.good + self.bad) / 2
+        wanted = self._wanted(root)
+        return wanted if self.bad < wanted < self.good else (self.good + self.bad) / 2
 
     def _further(self, root: float | None) -> float:
         """Steps of growing length, at first as long as epsilon inversely proportional to noise asks for."""
         x, height = self.tried[-1]
         if root is not None and len(self.tried) > 1:
-            aim = self._aim(root)
+            wanted = self._wanted(root)
             # Towards the other side only, and not much further than what was seen so far.
-            if 0 < (aim - x if self.good is None else x - aim) <= 4 * abs(x - self.tried[-2][0]):
-                return aim
+            if 0 < (wanted - x if self.good is None else x - wanted) <= 4 * abs(x - self.tried[-2][0]):
+                return wanted
         last = abs(x - self.tried[-2][0]) if len(self.tried) > 1 else 0.0
         step = max(2 * last, min(abs(height) * 1.1 + 0.05, 4.0))
         return x + step if self.good is None else x - step
 
-    def _aim(self, root: float) -> float:
+    def _wanted(self, root: float) -> float:
         """The middle of what is near enough; where that is a part in a million, on either side of the root in turn."""
         (x, u), (y, v) = self.tried[-2:]
         slope = abs((u - v) / (x - y)) if x != y else 1.0

@@ -40,7 +40,7 @@ _PIECES = 4
 _SHORT = 8
 """So few frequencies are computed sooner than shown negligible."""
 _WORK = 8e6
-"""Turns of single atoms that may be spent on showing frequencies dead."""
+"""Turns of single atoms that may be spent on showing frequencies negligible."""
 
 
 def moments_of(weights: FloatArray, centred: FloatArray, soft: FloatArray | None) -> FloatArray:
