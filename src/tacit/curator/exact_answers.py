@@ -18,7 +18,7 @@ import numpy as np
 from tacit.accounting.events import ApproximateEvent, Event
 from tacit.coupled.noiseless import ExactAnswer, exact_count, exact_mean, exact_sum
 from tacit.coupled.noiseless.sums import ALONE
-from tacit.curator.given import ExactGiven, Given
+from tacit.curator.given import ExactGiven, Given, SampledGiven
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import InvalidParameter, NoLaw
@@ -155,6 +155,10 @@ def priors_of(treatment: Treatment) -> Priors | None:
 
 def treat_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[Question, Treatment]:
     """The exact answer, if its (epsilon, delta) is within the price; refused otherwise, with what it needs."""
+    if isinstance(given, SampledGiven):
+        from tacit.curator.truncated import treat_truncated
+
+        return treat_truncated(question, price, given)
     unit = question.unit
     if not isinstance(unit, Rows) or unit.neighbours is not Neighbours.REPLACE_ONE:
         raise NoLaw(

@@ -29,6 +29,7 @@ __all__ = [
     "Assumed",
     "ExactGiven",
     "Given",
+    "SampledGiven",
     "check_unit",
     "given_of",
     "no_mechanism",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 WORDS = ("fixed_before", "independent", "random_data", "rows", "small_cells")
+SAMPLED_WORDS = ("known_rows", "rate", "sampling")
 EXACT_WORDS = ("assume", "probability", "rectangle", "rows", "unknown_rows")
 MOST_ROWS = 10**15
 
@@ -127,6 +129,35 @@ class ExactGiven(Given):
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledGiven(ExactGiven):
+    """A truncated histogram: the rows are a random sample of which nobody knows who is in it."""
+
+    unknown_rows: int = 1
+    sampling: str
+    rate: str | None = None
+    known_rows: int = 0
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values: what the digest of a plan covers."""
+        return {"sampling": self.sampling, "rate": self.rate, "known_rows": self.known_rows}
+
+
+def _sampled(value: Mapping[str, Any]) -> SampledGiven:
+    """`given` with `sampling`."""
+    for word in value:
+        if word not in SAMPLED_WORDS:
+            raise UnknownName(what="word in given with sampling", name=str(word), known=SAMPLED_WORDS)
+    if value["sampling"] not in ("binomial", "poisson"):
+        raise UnknownName(what="sampling", name=str(value["sampling"]), known=("binomial", "poisson"))
+    rate = value.get("rate")
+    return SampledGiven(
+        sampling=value["sampling"],
+        rate=None if rate is None else str(rate),
+        known_rows=whole("known_rows", value.get("known_rows", 0), least=0),
+    )
+
+
 def _exactly(value: Mapping[str, Any]) -> ExactGiven:
     """`given` with `unknown_rows`."""
     for word in value:
@@ -172,9 +203,13 @@ def given_of(value: object) -> Given | None:
         )  # fmt: skip
     if "unknown_rows" in value:
         return _exactly(value)
+    if "sampling" in value:
+        return _sampled(value)
     for word in value:
         if word not in WORDS:
-            raise UnknownName(what="word in given", name=str(word), known=(*WORDS, "unknown_rows"))
+            raise UnknownName(
+                what="word in given", name=str(word), known=(*WORDS, "sampling", "unknown_rows")
+            )
     if "random_data" not in value:
         raise InvalidParameter(
             parameter="random_data", value=None, must="be in given", hint="given = { random_data = 0.05 }"
