@@ -126,7 +126,7 @@ class PolytopeNorm(ShapedMechanism):
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "K-norm of the hull of moves, rounded",
-            "corners": sorted({p for cone in self.cones for p in cone}),
+            "corners": [list(p) for p in sorted({p for cone in self.cones for p in cone})],
             "noise_scale": shown(self._scale),
             "dimension": self.coordinates,
             "spacing": shown(self.step),
