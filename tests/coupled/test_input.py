@@ -246,7 +246,7 @@ def test_every_form_of_a_file_is_read(tmp_path: Path) -> None:
     [{"epsilon": None}, {"epsilon": [1]}, {"prior": []}, {"prior": 3}, {"prior": [{"n": 3}]}, {"mechanism": {}},
      {"prior": [{"iid": {"0": 0.5}, "n": 3}]}, {"prior": [{"iid": {"0": 1}, "n": -1}]}, {"nonsense": 1},
      {"mechanism": {"function": "sum"}}, {"mechanism": {"function": "parity", "table": []}},
-     {"definitions": ["dp"]}, {"definitions": ["simulation"]}, {"definitions": ["pufferfish"]},
+     {"definitions": ["dp"]}, {"definitions": ["simulation"]}, {"definitions": ["pufferfish"]}, {"definitions": []},
      {"protect": {"kind": "cats"}}, {"simulator": {}}, {"simulator": {"fill": 0, "constant": {}}}, {"delta": 2},
      {"mechanism": {"function": "count", "flip": "1/4"}}, {"prior": [{"iid": {"0": 1}, "n": 10**30}]},
      {"mechanism": {"table": [{"data": [0], "outputs": {"0": 1}}, {"data": [0], "outputs": {"0": 1}}]}}],

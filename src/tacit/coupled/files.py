@@ -101,6 +101,10 @@ def read_question(path: Path) -> Question:
     pairs = _pairs(_table("protect", told.get("protect", {"kind": "rows"})), priors)
     secrets = tuple(_secret(_table("secret", s)) for s in _list("secret", told.get("secret", [])))
     named = [_text(d) for d in _list("definitions", told.get("definitions", _default(told, secrets)))]
+    if not named:
+        raise InvalidParameter(
+            parameter="definitions", value="none", must="name at least one", hint="or be left out"
+        )
     definitions: list[Definition] = []
     for name in named:
         if name in _WITH_PAIRS:
