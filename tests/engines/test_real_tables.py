@@ -11,12 +11,19 @@ import pytest
 import tacit.statistics as ask
 from support.bounded import kept_rows
 from support.shared import shared
-from support.spark import needs_spark
+from support.spark import needs_spark, ordinary
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, flag, integer, number, open_table
 
 ENGINES = ["duckdb", pytest.param("spark", marks=needs_spark)]
 KEY = b"an ordinary secret of the tests."
+
+
+@pytest.fixture(autouse=True)
+def _as_users_have_it(request):
+    """Long tables are worth compiling for."""
+    if request.node.callspec.params.get("engine") == "spark":
+        ordinary()
 
 
 def adult():
