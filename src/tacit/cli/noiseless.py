@@ -170,7 +170,7 @@ def say(
         print_json(told)
         return
     print(textwrap.fill(visible(answer.sentence), 96), end="\n\n")
-    pair = "not finite" if answer.epsilon_pair is None else f"{answer.epsilon_pair:.6g}"
+    pair = "not finite, or not computed" if answer.epsilon_pair is None else f"{answer.epsilon_pair:.6g}"
     print(f"  epsilon              {answer.epsilon:.6g}")
     print(f"  epsilon_pair         {pair}  (between two values of a row)")
     print(f"  delta                {answer.delta:g}")

@@ -175,6 +175,21 @@ def test_tests_keep_their_level_and_their_epsilon(level: float) -> None:
             for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
                 worst = max(worst, a - math.exp(found.epsilon) * b)
     assert worst == pytest.approx(1e-3, rel=1e-6)
+    assert found.epsilon_pair is not None
+    apart = 0.0
+    for law in made:
+        chances = [
+            sum(
+                math.prod(float(law.weights[y]) for y in rest)
+                for rest in itertools.product(range(3), repeat=n - 1)
+                if sum(scores[y] for y in rest) + scores[x] >= threshold
+            )
+            for x in range(3)
+        ]
+        for p, q in itertools.permutations(chances, 2):
+            for a, b in ((p, q), (1 - p, 1 - q)):
+                apart = max(apart, a - math.exp(found.epsilon_pair) * b)
+    assert apart == pytest.approx(1e-3, rel=1e-6)
 
 
 def test_modes_by_enumeration() -> None:

@@ -123,7 +123,7 @@ def exact_map(
     scores = [log_scores(law, laws[0]) for law in laws]
     offsets = [round(RESOLUTION * math.log(w / prior[0])) for w in prior]
     hidden = unknown - 1
-    factor, stability = 1.0, 0.0
+    factor, stability, pair = 1.0, 0.0, 1.0
     for j, law in enumerate(laws):
         if len(laws) == 2:
             gap = {p: scores[0][p] - scores[1][p] for p in law.support}
@@ -132,6 +132,10 @@ def exact_map(
             for score in set(gap.values()):
                 needed, apart = factor_of_answers(tails, places, score, 0, target)
                 factor, stability = max(factor, needed), max(stability, apart)
+            # Both probabilities are monotone in the score: two values are furthest apart at the ends.
+            pair = max(
+                pair, factor_of_answers(tails, places, max(gap.values()), min(gap.values()), target)[0]
+            )
         else:
             stability = max(stability, _union(laws, j, scores, offsets, hidden, target, unknown < size))
     details: dict[str, Any] = {
@@ -147,11 +151,13 @@ def exact_map(
         raise delta_out_of_reach(
             "most likely law", target, stability, hint="more rows, or laws that lie further apart"
         )
+    if len(laws) > 2 and 2 * stability > target:
+        pair = math.inf
     names = ", ".join(law.describe() for law in laws)
     return ExactAnswer(
         statistic="maximum a posteriori estimate",
         epsilon=log_up_factor(factor),
-        epsilon_pair=None,
+        epsilon_pair=None if math.isinf(pair) else log_up_factor(pair),
         delta=target,
         assumptions=(
             f"the rows are independent draws from one of these laws: {names}",
@@ -262,7 +268,7 @@ def exact_test(
     threshold = int(places[inside[0]])
     power = float(score_tails(laws[1], scores, size, target).at(np.array([threshold]))[1][0])
     middle = (min(scores.values()) + max(scores.values())) // 2
-    factor, stability = 1.0, 0.0
+    factor, stability, pair = 1.0, 0.0, 1.0
     for law in laws:
         tails = score_tails(law, scores, unknown - 1, target)
         reach = max(abs(s) for s in scores.values())
@@ -270,13 +276,16 @@ def exact_test(
         for score in set(scores.values()):
             needed, apart = factor_of_answers(tails, where, score, middle, target)
             factor, stability = max(factor, needed), max(stability, apart)
+        pair = max(
+            pair, factor_of_answers(tails, where, max(scores.values()), min(scores.values()), target)[0]
+        )
     if math.isinf(factor):
         raise delta_out_of_reach("decision of a test", target, stability)
     names = f"{laws[0].describe()} (null) or {laws[1].describe()} (alternative)"
     return ExactAnswer(
         statistic=f"decision of a test at level {limit:g}",
         epsilon=log_up_factor(factor),
-        epsilon_pair=None,
+        epsilon_pair=None if math.isinf(pair) else log_up_factor(pair),
         delta=target,
         assumptions=(f"the rows are independent draws from {names}", known_rows_clause(size, unknown), ALONE),
         theorem="two-answers",
@@ -318,7 +327,7 @@ def exact_mode(categories: Mapping[Any, Any], *, n: int, delta: float) -> ExactA
     return ExactAnswer(
         statistic="most frequent category",
         epsilon=0.0,
-        epsilon_pair=0.0,
+        epsilon_pair=0.0 if 2 * worst <= target else None,
         delta=target,
         assumptions=(
             f"the rows are independent draws of {len(categories)} categories with the declared probabilities",
