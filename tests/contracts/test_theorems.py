@@ -113,7 +113,26 @@ def treatments() -> list[tuple[tacit.Unit, Treatment]]:
             for price in PRICES:
                 with suppress(InvalidInput, Refused):
                     found.append((unit, choose(question, price)))
-    return found + [(p.unit, r.treatment) for p in on_random_data() for r in p.releases]
+    plans = [*on_random_data(), *exactly()]
+    return found + [(p.unit, r.treatment) for p in plans for r in p.releases]
+
+
+def exactly() -> list[Plan]:
+    """Plans with one exact answer: by a known law, by a rectangle, and a count."""
+    law = {"unknown_rows": 500, "rows": "uniform(0, 100)"}
+    whole = Schema({"age": tacit.integer(0, 100, missing=0), "sick": tacit.flag(missing=False)})
+    wanted = [
+        (tacit.sum("age"), law),
+        (tacit.mean("age"), {**law, "assume": "rectangle"}),
+        (tacit.count(where="sick"), {"unknown_rows": 500, "probability": [0.2, 0.8]}),
+    ]
+    return [
+        make_plan(
+            [tacit.ask(asked)], schema=whole, unit=UNITS[1], budget=BUDGETS[1], given=given,
+            total=Price(epsilon=Fraction(1), delta=Fraction(1, 10**4)),
+        )
+        for asked, given in wanted
+    ]  # fmt: skip
 
 
 def on_random_data() -> list[Plan]:

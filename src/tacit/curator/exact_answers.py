@@ -2,7 +2,8 @@
 
 `given={"unknown_rows": 900, "rows": "uniform(0, 1)"}` publishes the answer without noise. The claim is the one between
 two values of a row (`epsilon_pair`), which also holds against a simulator (theorem `simulator-to-pair`); it is under
-`Priors`, and nothing else may be published about the same rows: a ledger takes one such charge, and no other.
+`Priors`, and nothing else may be published about the same rows: a ledger takes one such charge, and no other. What the
+other rows hide is by theorems `shifted-sums`, `undisclosed-rows` and `count-corners`.
 """
 
 from __future__ import annotations
