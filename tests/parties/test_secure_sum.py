@@ -276,6 +276,16 @@ def test_wrong_shares_are_not_summed() -> None:
         aggregator.advance()
 
 
+@pytest.mark.parametrize("remained", [True, False])
+def test_another_secret_than_the_signed_one_is_not_used(remained: bool) -> None:
+    """Shares that fit together, of 32 bytes that nobody signed."""
+    at = room(4, 3, 0)
+    aggregator, _, _ = until("confirm", at)
+    shares = split(b"o" * 32, threshold=3, points=[1, 2, 3, 4], source=SeededSource(seed=1))
+    with pytest.raises(JointRefused, match="not the one that was signed"):
+        aggregator._opened(0, shares, {}, remained=remained)
+
+
 # --- parts ---------------------------------------------------------------------------------------------------
 def test_shamir_by_solving_small_systems() -> None:
     secret = bytes(range(32))
