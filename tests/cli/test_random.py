@@ -86,4 +86,6 @@ def test_other_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["random", "proportion", "--n", "10", "--count", "11", *base]) == 2
     assert main(["random", "histogram", "--n", "900", "--cells", "3", "--occupied", "4", *base]) == 2
     assert main(["random", "histogram", "--n", "10", "--cells", "3", "--neighbours", "both", *base]) == 2
-    assert capsys.readouterr().err.count("tacit:") == 4
+    assert main(["random", "histogram", "--n", "10", "--cells", "3", "--occupied", "-1", *base]) == 2
+    assert main(["random", "sensitivity", "--n", "900", "--levels", "0", *base]) == 2
+    assert capsys.readouterr().err.count("tacit:") == 6

@@ -265,6 +265,33 @@ def test_public_totals_and_random_data_do_not_go_together() -> None:
     asked = tacit.ask(tacit.count(by="k"), public=tacit.public_totals(total=8000), given={"random_data": 0.1})
     with pytest.raises(NoLaw, match="public totals"):
         planned(asked)
+    totals = tacit.ask(tacit.count(by="k"), public=tacit.public_totals(total=8000))
+    for asks, given in (
+        ([totals, tacit.count(by="c")], {"random_data": 0.1, "rows": 8000}),
+        ([totals, tacit.ask(tacit.count(by="c"), given={"random_data": 0.1})], None),
+        ([totals], {"random_data": 0.1}),
+    ):
+        with pytest.raises(NoLaw, match="public totals"):
+            planned(*asks, given=given)
+    assert planned(totals, tacit.count(by="c")).gamma == 0
+
+
+@pytest.mark.parametrize("unit", [REPLACE, ADD])
+def test_empty_cells_only_where_small_ones_were_not_asked_for(unit: Any) -> None:
+    given = {"random_data": 0.1, "rows": 8000}
+    for asked in (tacit.count(where="f"), tacit.proportion("sure")):
+        plan = planned(asked, unit=unit, given={**given, "small_cells": False})
+        assert "empty cells exact" in plan.releases[0].treatment.reason
+        if unit is REPLACE or asked.kind == "count":
+            assert "where it is not 0: that is exact" in plan.releases[0].expected.about
+        for few in (0, 1, 13, 8000):
+            flags = pa.table({**dict.fromkeys(("f", "sure"), np.arange(8000) < few), **{
+                c: rows()[c] for c in ("c", "k", "all")}})  # fmt: skip
+            with curator(data=flags, unit=unit) as one:
+                made = one.release(asked, epsilon=0.2, given={**given, "small_cells": False})
+            masks = made.planned.treatment.exact_cells(made.noisy)
+            true = {"count": few, "yes": few, "no": 8000 - few}
+            assert {n: bool(m.all()) for n, m in masks.items()} == {n: true[n] == 0 for n in masks}
 
 
 def test_where_rows_are_added_a_least_number_is_declared() -> None:

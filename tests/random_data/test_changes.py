@@ -295,6 +295,20 @@ def test_bad_oracles() -> None:
         pair_changes([1.0, math.nan])
 
 
+@pytest.mark.parametrize("change", [Fraction(1, 4), Fraction(9, 4), Fraction(7, 2)])
+def test_noise_covers_what_rounding_to_the_grid_adds(change: Fraction) -> None:
+    """Values that differ by the change land on whole steps: the noise is for the steps between those."""
+    by_pairs = ChangesByQuantile(
+        rows=100, levels=(100 * change,), rank=45, slack=20, choice_epsilon=1, release_epsilon=1, spacing=1
+    )
+    by_oracle = SampledSensitivity(rows=5, draws=2, rank=2, epsilon=1, spacing=1)
+    values = [Fraction(i, 16) for i in range(64)]
+    moved = max(abs(math.floor(v + change + Fraction(1, 2)) - math.floor(v + Fraction(1, 2))) for v in values)
+    assert moved > change
+    for noise in (by_pairs.noise_at(100 * change), by_oracle.noise([change, change])):
+        assert moved / Fraction(noise.distribution.noise_scale) <= 1
+
+
 def test_bounds_read_off_the_data_hide_nothing() -> None:
     rows = [float(v) for v in range(100)]
     near = observed_range_delta(rows, replaced=50.0, epsilon=1)

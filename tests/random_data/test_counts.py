@@ -78,6 +78,25 @@ def test_one_count_more_is_too_many(n: int, gamma: float) -> None:
         assert loose.gamma > Fraction(gamma)
 
 
+@pytest.mark.parametrize("sharp", [False, True])
+def test_a_histogram_of_an_unknown_number_of_rows(sharp: bool) -> None:
+    """A removed row of a cell with at most t rows leaves fewer than t: no table has more such rows than gamma."""
+    most = 0
+    for least, cells, tenths in itertools.product((5, 7, 12), (2, 3, 4), range(1, 10)):
+        gamma = Fraction(tenths, 10)
+        m = RandomHistogram(
+            rows=least, cells=cells, epsilon=1, gamma=gamma, small_cells=True, sharp=sharp,
+            neighbours=Neighbours.ADD_OR_REMOVE,
+        )  # fmt: skip
+        t = m.exact_below
+        most = max(most, t)
+        for n in range(least, least + 4):
+            for table in itertools.product(range(n + 1), repeat=cells):
+                if sum(table) == n:
+                    assert Fraction(sum(c for c in table if c <= t and t), n) <= gamma
+    assert most >= 3
+
+
 @pytest.mark.parametrize("n", [20, 40])
 def test_a_count_of_an_unknown_number_of_rows(n: int) -> None:
     m = RandomProportion(rows=20, epsilon=1, gamma=0.2, neighbours=Neighbours.ADD_OR_REMOVE)

@@ -11,7 +11,7 @@ from tacit.reproduce.random_losses import PROJECTIONS, Setting, losses
 
 
 def test_two_dimensions() -> None:
-    """Before any projection at most a twentieth of plain noise's median loss; (2) nearly closes the gap."""
+    """Before any projection at most a twentieth of plain noise's median loss; (2) leaves two to six times."""
     setting = Setting(counts=table(), epsilon=0.2, gamma=0.1, trials=60)
     assert (setting.rows, len(setting.counts), sum(c > 0 for c in setting.counts)) == (8000, 400, 16)
     found = losses(setting)

@@ -211,6 +211,9 @@ def test_survey_releases() -> None:
     assert cells.empty_exact
     made = cells.release([1000, *[0] * 7], source=SeededSource(seed=1))
     assert np.asarray(made.counts)[1:].tolist() == [0] * 7
+    # Three rows leave a cell and three enter another: 3 steps of a count, 6 of a histogram in L1, at epsilon = 1.
+    assert count.noise.distribution.noise_scale == 3
+    assert cells.noise.distribution.noise_scale == 6
     with pytest.raises(InvalidParameter):
         cells.release([1, 2])
     with pytest.raises(InvalidParameter, match="at most rows"):

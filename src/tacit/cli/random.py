@@ -9,6 +9,7 @@ import typer
 from tacit.cli.output import print_json
 from tacit.cli.plain import PlainCommand, PlainGroup
 from tacit.errors import InvalidParameter
+from tacit.exact.checks import whole
 
 if TYPE_CHECKING:
     from tacit.guarantees import Guarantee
@@ -110,7 +111,7 @@ def histogram(
     )
     below = made.exact_below
     noisy = cells if occupied is None or below == 0 else occupied
-    if noisy > cells:
+    if occupied is not None and whole("occupied", occupied, least=0) > cells:
         raise InvalidParameter(parameter="occupied", value=occupied, must="be at most the number of cells")
     told = {
         "exact": below > 0,
@@ -183,6 +184,7 @@ def sensitivity(
         **_promise(sampled.guarantee, "random-sensitivity-sampling"),
     }
     problem = ""
+    whole("levels", levels, least=1)
     try:
         # Equal steps stand for any levels: rank and slack depend on their number only.
         pairs = ChangesByQuantile.for_target(

@@ -7,7 +7,8 @@ for every cell, used or not.
 
 The number of rows n decides how small a cell must be. Under replace-one n is public, and the table's own is taken;
 under add-or-remove it is protected, and a declared least number stands in its place. A table with fewer rows than
-declared gets noise in every cell: a false declaration makes nothing exact.
+declared gets noise in every cell; under add-or-remove from two rows fewer on, as a neighbour of a table with just as
+many rows as declared has one less. That it has noise tells that a declaration was false.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ class OnRandomData(Treatment):
         if self.cells > 1:
             return np.asarray(true < self.exact_below(rows), dtype=np.bool_)
         one = self._one(rows)
-        return np.asarray([one.is_exact(int(c)) for c in np.ravel(true)]).reshape(np.shape(true))
+        exact = np.asarray([one.is_exact(int(c)) for c in np.ravel(true)]).reshape(np.shape(true))
+        return exact if self.given.small_cells else exact & np.asarray(true == 0)
 
     # --- running --------------------------------------------------------------------------------------
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
@@ -224,6 +226,8 @@ class OnRandomData(Treatment):
     def _who(self) -> str:
         n = self.given.rows
         if self.cells == 1:
+            if not self.given.small_cells:
+                return "the count, where it is not 0: that is exact"
             most = None if n is None else self._one(n).largest_exact()
             return "the count, where it is not exact" + ("" if most is None else f" (up to {most:,} it is)")
         if n is None:

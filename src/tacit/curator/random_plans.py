@@ -2,7 +2,8 @@
 
 The plan's gamma is divided by weight among the releases that have no words of their own and a mechanism for it. A
 release for which nothing may be exact at its share is plain DP and spends none; what it leaves goes to the others.
-Statistics without a mechanism stay plain DP in such a plan; asked for by themselves they are refused.
+Statistics without a mechanism stay plain DP in such a plan; asked for by themselves they are refused. A plan with
+public totals is refused: its bound compares tables that agree on them, and gamma is counted over all.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ def on_random_data(
     if not own and (given is None or not given.gamma):
         return found
     check_unit(unit)
+    if any(a.public is not None for a in asks):
+        raise _agreeing()
     for i in own:
-        _refuse(asks[i], wanted[i][0])
+        _refuse(wanted[i][0])
 
     def treated(i: int, words: Given) -> tuple[Question, Treatment]:
         question, price, plain = wanted[i]
@@ -47,12 +50,12 @@ def on_random_data(
     if given is None or not given.gamma:
         return found
     for i, a in enumerate(asks):
-        if a.given is None and (a.public is not None or not fits(wanted[i][0])):
+        if a.given is None and not fits(wanted[i][0]):
             question, plain = found[i]
             found[i] = question, replace(plain, reason=f"{plain.reason}; {PLAIN}")
-    sharing = [i for i, a in enumerate(asks) if a.given is None and a.public is None and fits(wanted[i][0])]
+    sharing = [i for i, a in enumerate(asks) if a.given is None and fits(wanted[i][0])]
     if not sharing and not own:
-        _refuse(asks[0], wanted[0][0])
+        _refuse(wanted[0][0])
     while sharing:
         shares = shares_of(given, [asks[i].weight for i in sharing])
         for i, share in zip(sharing, shares, strict=True):
@@ -64,13 +67,19 @@ def on_random_data(
     return found
 
 
-def _refuse(one: Ask, question: Question) -> None:
-    """Refuse what no theorem covers: a statistic without a mechanism, and totals that are public."""
-    if one.public is not None:
-        raise NoLaw(
-            operation="public totals given random data",
-            reason="gamma is counted over tables that may differ in any row; those that agree on totals are others",
-            hint="leave out one of the two",
-        )
+def _refuse(question: Question) -> None:
+    """Refuse a statistic without a mechanism."""
     if not fits(question):
         raise no_mechanism(question.statistic.kind)
+
+
+def _agreeing() -> NoLaw:
+    """Why totals that are public, of any release of a plan, and random data do not go together."""
+    return NoLaw(
+        operation="public totals given random data",
+        reason="gamma is counted over tables that may differ in any row; those that agree on totals are others",
+        counterexample="one row in twenty is of region 0 and has a cell of its own, each other row is in a cell with "
+        "many and a region of its own: gamma = 0.1 for all pairs, but those that agree by region are of region 0, and "
+        "their exact cells differ",
+        hint="leave out one of the two, of the whole plan",
+    )

@@ -71,6 +71,17 @@ def _value(value: object) -> Fraction:
     return Fraction(_finite(value))
 
 
+def _levels(given: object) -> tuple[Fraction, ...]:
+    """Public levels: at least one, above 0, increasing."""
+    levels = tuple(exact_parameter("levels", v) for v in members("levels", given))
+    if not levels or any(a >= b for a, b in itertools.pairwise(levels)):
+        raise InvalidParameter(
+            parameter="levels", value=f"{len(levels)} numbers", must="be increasing numbers above 0",
+            hint="public ones, such as powers of 2; the largest bounds every change",
+        )  # fmt: skip
+    return levels
+
+
 def grid_value(value: Exact, spacing: Exact) -> Integers:
     """A statistic's value on the grid, as an array of one integer."""
     return on_grid(np.array([_value(value)], dtype=object), spacing=spacing)
@@ -226,13 +237,7 @@ class ChangesByQuantile(_Changes):
 
     def __post_init__(self) -> None:
         self._check_pairs()
-        levels = tuple(exact_parameter("levels", v) for v in members("levels", self.levels))
-        if not levels or any(a >= b for a, b in itertools.pairwise(levels)):
-            raise InvalidParameter(
-                parameter="levels", value=f"{len(levels)} numbers", must="be increasing numbers above 0",
-                hint="public ones, such as powers of 2; the largest bounds every change",
-            )  # fmt: skip
-        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "levels", _levels(self.levels))
         settle(self, slack=whole("slack", self.slack, least=1))
         epsilon_parameter(self.choice_epsilon, "choice_epsilon")
         epsilon_parameter(self.release_epsilon, "release_epsilon")
@@ -263,7 +268,7 @@ class ChangesByQuantile(_Changes):
         n, g = rows_parameter(rows), gamma_parameter(gamma)
         moved = n - 1 if flag("all_pairs", all_pairs) else 1
         rate = epsilon_parameter(choice_epsilon, "choice_epsilon") / (2 * moved)
-        limit, count = Fraction(delta_parameter(delta)), len(members("levels", levels))
+        limit, count = Fraction(delta_parameter(delta)), len(_levels(levels))
         slack = max(1, math.ceil(upper(lambda: (ball(count) / ball(limit)).log() / ball(rate))))
         pairs = math.comb(n, 2) if all_pairs else n // 2
         rank = (
