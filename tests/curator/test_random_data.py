@@ -315,7 +315,8 @@ def test_the_promise_is_never_told_without_its_condition() -> None:
     assert {"random-histogram", "compose-random-data"} <= set(said["theorems"])
     assert "independent draws" in " ".join(said["guarantee"]["declared"])
     assert said["price_of_privacy"]["lower_bound"] is None
-    assert said["error"]["differential_privacy"]["within"] == said["error"]["within"]
+    # Plain noise may have a shape that fits all cells at once; the noise of single cells cannot.
+    assert 0 < said["error"]["differential_privacy"]["within"] <= said["error"]["within"]
     with pytest.raises(NoLaw):
         made.guarantee.best_guess()
 
