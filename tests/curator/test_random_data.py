@@ -297,6 +297,20 @@ def test_empty_cells_only_where_small_ones_were_not_asked_for(unit: Any) -> None
 def test_where_rows_are_added_a_least_number_is_declared() -> None:
     with pytest.raises(InvalidParameter, match="rows"):
         planned(tacit.count(by="k"), unit=ADD, given={"random_data": 0.1})
+    for unit in (REPLACE, ADD):
+        plan = planned(tacit.count(by="k"), unit=unit, given={"random_data": 0.1, "rows": 8000})
+        for said in (plan.releases[0].guarantee, plan.charge):
+            assert ("there are at least as many rows as declared" in said.declared) is (unit is ADD)
+
+
+def test_a_release_keeps_its_own_words() -> None:
+    own = tacit.ask(tacit.count(by="k"), given={"random_data": 0.1, "rows": 500})
+    plan = planned(own, tacit.count(where="f"), unit=ADD, given={"random_data": 0.1, "rows": 8000})
+    assert [r.treatment.given.rows for r in plan.releases] == [500, 8000]
+    assert not any("before any other release" in d for d in plan.charge.declared)
+    words = {"random_data": 0.1, "rows": 8000, "fixed_before": True}
+    plan = planned(own, tacit.count(where="f"), unit=ADD, given=words)
+    assert all("before any other release" in " ".join(r.guarantee.declared) for r in plan.releases)
 
 
 # --- what is said ----------------------------------------------------------------------------------------

@@ -309,6 +309,15 @@ def test_noise_covers_what_rounding_to_the_grid_adds(change: Fraction) -> None:
         assert moved / Fraction(noise.distribution.noise_scale) <= 1
 
 
+def test_some_level_always_has_the_best_score() -> None:
+    """What delta rests on: also for changes above the largest level, where the declaration is false."""
+    m = ChangesByQuantile(
+        rows=100, levels=(1, 2), rank=45, slack=20, choice_epsilon=1, release_epsilon=1, spacing=1
+    )
+    for changes in ([0] * 50, [3] * 50, [1] * 10 + [9] * 40):
+        assert max(m.scores(changes)) == 0
+
+
 def test_bounds_read_off_the_data_hide_nothing() -> None:
     rows = [float(v) for v in range(100)]
     near = observed_range_delta(rows, replaced=50.0, epsilon=1)
