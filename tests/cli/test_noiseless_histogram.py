@@ -33,6 +33,16 @@ def test_sentences_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("options", [["poisson"], ["binomial", "--rate", "0.1"], ["fixed", "--n", "100000"]])
+def test_that_nothing_else_is_published_is_assumed(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two truncated histograms, of all rows and of all but one, tell the row."""
+    asked = ["noiseless", "histogram", "--sampling", *options, "--epsilon", "1", "--delta", "1e-6", "--json"]
+    assert main(asked) == 0
+    assert "nothing else that depends on these rows is published" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [

@@ -50,7 +50,7 @@ class TruncatedTreatment(ExactTreatment):
     @property
     def declared(self) -> tuple[str, ...]:
         """What is believed."""
-        return (*self.answer.assumptions, "nothing else that depends on these rows is published")
+        return self.answer.assumptions
 
     @property
     def theorems(self) -> tuple[str, ...]:

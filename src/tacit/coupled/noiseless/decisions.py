@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +22,7 @@ from tacit.coupled.noiseless.lattice import SumLaw, sum_law
 from tacit.coupled.noiseless.laws import RowLaw
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, precision
+from tacit.exact.rounding import up
 from tacit.pld.arrays import FloatArray
 
 __all__ = ["RESOLUTION", "Tails", "factor_of_answers", "flip_bound", "log_scores", "pushed", "same_places"]
@@ -40,13 +41,13 @@ class Tails:
     ends: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
     @classmethod
-    def of(cls, law: SumLaw, shift: int) -> Tails:
-        """Of a sum whose least value is `shift`."""
+    def of(cls, law: SumLaw, shift: int, *, off: float = 0.0) -> Tails:
+        """Of a sum whose least value is `shift`; `off` is how far the law may be from the one that is meant."""
         high, low, out = law.high, law.low, law.outside
         up_high = np.append(np.cumsum(high[::-1])[::-1], 0.0) * _MORE + out
         down_high = np.append(0.0, np.cumsum(high)) * _MORE + out
-        up_low = np.append(np.cumsum(low[::-1])[::-1], 0.0) / _MORE
-        down_low = np.append(0.0, np.cumsum(low)) / _MORE
+        up_low = np.append(np.cumsum(low[::-1])[::-1], 0.0) / _MORE - off
+        down_low = np.append(0.0, np.cumsum(low)) / _MORE - off
         up = np.minimum(up_high, 1.0), np.maximum(up_low, 1 - down_high - 1e-15)
         down = np.minimum(down_high, 1.0), np.maximum(down_low, 1 - up_high - 1e-15)
         return cls(law.start + shift, (up[0], np.maximum(up[1], 0.0), down[0], np.maximum(down[1], 0.0)))
@@ -122,7 +123,10 @@ def score_tails(law: RowLaw, scores: dict[int, int], hidden: int, delta: float) 
     if len(weights) == 1:
         point = SumLaw(0, np.ones(1), np.ones(1), 0.0)
         return Tails.of(point, low * hidden)
-    return Tails.of(sum_law(weights, hidden, delta=min(delta, 1e-3)), low * hidden)
+    total = sum_law(weights, hidden, delta=min(delta, 1e-3))
+    # What the written law is off by moves every tail by no more than this.
+    off = up(law.rounding * hidden)
+    return Tails.of(replace(total, outside=total.outside + off), low * hidden, off=off)
 
 
 def flip_bound(tails: Tails, thresholds: np.ndarray, scores: Iterable[int]) -> float:

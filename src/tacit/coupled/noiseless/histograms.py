@@ -16,6 +16,7 @@ from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
 from tacit.coupled.noiseless.discarding import FixedSize
 from tacit.coupled.noiseless.laws import as_typed
 from tacit.coupled.noiseless.search import cell_delta, sampled_delta, smallest_epsilon, smallest_threshold
+from tacit.coupled.noiseless.sums import ALONE
 from tacit.coupled.noiseless.thresholds import Binomial, Poisson
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.balls import ball, upper
@@ -185,7 +186,7 @@ def _answer(
         epsilon=epsilon,
         epsilon_pair=pair,
         delta=delta,
-        assumptions=(law.words(), knows, "the cells were fixed before the rows were seen"),
+        assumptions=(law.words(), knows, "the cells were fixed before the rows were seen", ALONE),
         theorem="truncated-histogram",
         simulator=SIMULATOR,
         rows=None,
@@ -293,6 +294,7 @@ def _fixed(
             f"up to {kept.discards} rows are discarded at random first, as many as theorem "
             "truncated-histogram-fixed-size says, and nobody learns how many or which",
             "the cells were fixed before the rows were seen",
+            ALONE,
         ),
         theorem="truncated-histogram-fixed-size",
         simulator="the same, discarding included, without the row",

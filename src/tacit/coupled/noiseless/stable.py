@@ -26,10 +26,12 @@ from tacit.coupled.noiseless.lattice import sum_law
 from tacit.coupled.noiseless.laws import RowLaw, table
 from tacit.coupled.noiseless.reading import row_law
 from tacit.coupled.noiseless.shifts import Found, factor_for
+from tacit.coupled.noiseless.simulation import changes
 from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import probability, whole
+from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 
 __all__ = [
@@ -146,7 +148,7 @@ def exact_map(
     if draws:
         if unknown < size:
             raise InvalidParameter(parameter="draws", value=draws, must="be left out if some rows are known")
-        details["simulated"] = _simulated(laws, scores, offsets, hidden, whole("draws", draws, least=1000))
+        details["simulated"] = changes(laws, scores, offsets, hidden, whole("draws", draws, least=1000))
     if (len(laws) > 2 and stability > target) or math.isinf(factor):
         raise delta_out_of_reach(
             "most likely law", target, stability, hint="more rows, or laws that lie further apart"
@@ -210,29 +212,6 @@ def _union(
                 elif j == a:
                     beaten[p] += 1.0 if known else float(tails.at(np.array(fixed - max(0, s)))[0])
     return min(1.0, max(min(turned[p], beaten[p]) for p in law.support))
-
-
-def _simulated(
-    laws: Sequence[RowLaw], scores: Any, offsets: Sequence[int], hidden: int, draws: int
-) -> dict[str, float]:
-    """How often one row would have changed the estimate: an upper confidence limit (Clopper, Pearson) over all rows."""
-    from scipy.special import betaincinv
-
-    confidence = 1 - 1e-6
-    random = np.random.default_rng(20240607)
-    places = list(laws[0].support)
-    matrix = np.array([[s[p] for p in places] for s in scores], dtype=np.int64)
-    share = (1 - confidence) / (len(laws) * len(places))
-    worst = 0
-    for law in laws:
-        chances = np.array([float(law.weights[p]) for p in places])
-        counts = random.multinomial(hidden, chances / chances.sum(), size=draws)
-        sums = counts @ matrix.T + np.array(offsets)
-        before = np.argmax(sums, axis=1)
-        changed = [int(np.sum(np.argmax(sums + matrix[:, q], axis=1) != before)) for q in range(len(places))]
-        worst = max(worst, *changed)
-    limit = 1.0 if worst >= draws else float(betaincinv(worst + 1, draws - worst, 1 - share))
-    return {"upper": limit, "confidence": confidence, "draws": draws, "changed": worst}
 
 
 def exact_test(
@@ -353,7 +332,8 @@ def exact_quantised(
     width = whole("steps", steps)
     total = sum_law(law.weights, size - 1, delta=target)
     top = len(law.weights) - 1
-    spare = 8 * total.outside
+    # Each world is off by what was left out and by the rounding of the law: (1 + e^epsilon) times, e^epsilon <= 6.
+    spare = 8 * (total.outside + up(law.rounding * (size - 1)))
 
     def binned(x: int, upper: bool) -> np.ndarray:
         first = (total.start // width) * width

@@ -131,6 +131,11 @@ def _answer(
         )
     if assume == "known":
         found, pair, simulator = _known(family, unknown - 1, target)
+        if math.isinf(found.factor) or math.isinf(pair.factor):
+            # Deep tails were cut off: once more with them, so that a refusal names what is possible, and no more.
+            deep = _known(family, unknown - 1, target, laws_for=target * 1e-12)
+            found, simulator = (deep[0], deep[2]) if math.isinf(found.factor) else (found, simulator)
+            pair = deep[1] if math.isinf(pair.factor) else pair
         shapes: list[Minorant] = []
     else:
         found, pair, simulator, shapes = _shaped(family, unknown - 1, target, assume, over)
@@ -166,13 +171,15 @@ def _family(laws: list[RowLaw]) -> _Class:
     return _Class(laws=tuple(laws), low=low, step=step, top=int((high - low) / step))
 
 
-def _known(family: _Class, hidden: int, delta: float) -> tuple[Found, Found, dict[int, float]]:
-    """Worst over the laws of the class, all with one simulator."""
+def _known(
+    family: _Class, hidden: int, delta: float, *, laws_for: float | None = None
+) -> tuple[Found, Found, dict[int, float]]:
+    """Worst over the laws of the class, all with one simulator; sums are enclosed well enough for `laws_for`."""
     worlds = []
     pair = Found(factor=1.0, floor=0.0)
     for law in family.laws:
         shift = int((law.low - family.low) / family.step)
-        total = [(1.0, sum_law(law.weights, hidden, delta=delta))]
+        total = [(1.0, sum_law(law.weights, hidden, delta=laws_for or delta))]
         slack = up(law.rounding * hidden)
         worlds.append((law, [shift + k for k in law.support], total, slack))
         gaps = _gaps(law)
