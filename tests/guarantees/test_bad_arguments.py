@@ -131,6 +131,7 @@ CALLS: list[Call] = [
     call(events.LaplaceEvent, epsilon=1.0),
     call(events.DiscreteLaplaceEvent, epsilon=1.0, sensitivity=2),
     call(events.DiscreteGaussianEvent, noise_multiplier=1.0, sensitivity=2),
+    call(events.SkellamEvent, noise_variance=1.0, sensitivity=2),
     call(events.StaircaseEvent, epsilon=1.0, gamma=0.3),
     call(events.ExponentialEvent, epsilon=1.0),
     call(events.PermuteAndFlipEvent, epsilon=1.0),
