@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from tacit.curator.treatments import Noisy
 from tacit.errors import JointRefused, NoLaw, TacitError
 from tacit.guarantees import Priors
-from tacit.ledger import Ledger, Request, Ticket
+from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total
 
 __all__ = ["contributed"]
 
 
 def contributed(
-    ledger: Ledger, request: Request, read: Callable[[], tuple[list[Noisy], str]], *, check: Any
+    ledger: Ledger,
+    request: Request,
+    read: Callable[[], tuple[list[Noisy], str]],
+    *,
+    check: ChargeCheck | None,
 ) -> list[Noisy]:
     """What `read` gives after the charge; a session that was charged for is never charged, or answered, again."""
     if isinstance(request.charge.condition, Priors):
@@ -23,12 +26,19 @@ def contributed(
             operation="an exact answer as a part of a joint release",
             reason="the parts of several holders are releases about different rows, which no theorem joins here",
         )
-    if any(e.kind == "reserve" and e.charge().key == request.key for e in ledger.entries()):
-        raise JointRefused(
-            reason="this holder has answered in this session already", charged="it is not charged twice"
-        )
-    outcome = ledger.reserve(request, check)
-    assert isinstance(outcome, Ticket)
+    again = JointRefused(
+        reason="this holder has answered in this session already", charged="it is not charged twice"
+    )
+
+    def once(charges: Sequence[Charge], limit: Limit) -> None:
+        """Inside the transaction of the charge: of two at the same time one is refused."""
+        if any(c.key == request.key for c in charges[:-1]):
+            raise again
+        (check or running_total)(charges, limit)
+
+    outcome = ledger.reserve(request, once)
+    if not isinstance(outcome, Ticket):
+        raise again
     try:
         answers, digest = read()
     except BaseException:

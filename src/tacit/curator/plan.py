@@ -29,7 +29,7 @@ from tacit.curator.random_plans import on_random_data
 from tacit.curator.treatments import Treatment
 from tacit.errors import EmptyComposition, NoLaw
 from tacit.exact.rounding import up
-from tacit.guarantees import Always, Bound, Guarantee, Priors, RandomData, Unit
+from tacit.guarantees import Always, Bound, BoundedAdversary, Guarantee, Priors, RandomData, Unit
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.declarations import FIXED_PARAMETERS
 from tacit.ledger.canonical import canonical, canonical_table, sha256
@@ -80,6 +80,12 @@ class Plan:
         """What the ledger is charged; under RandomData where any release is, with the sum of their gammas."""
         declared = [FIXED_PARAMETERS] if self.charged.theorem == "compose-profile" else []
         declared += [d for r in self.releases for d in r.guarantee.declared]
+        # Ledgers add up bounds that hold always; what holds against bounded adversaries is recorded beside the charge.
+        declared += [
+            str(r.guarantee.condition)
+            for r in self.releases
+            if isinstance(r.guarantee.condition, BoundedAdversary)
+        ]
         if not self.gamma:
             return Guarantee(
                 bound=self.charged.bound,

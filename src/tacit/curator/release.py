@@ -16,7 +16,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.plan import Planned
 from tacit.curator.spreadsheet import csv_text
 from tacit.curator.treatments import Noisy
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, NoLaw
 from tacit.guarantees import Bound, Guarantee
 from tacit.sources.schema import Date
 
@@ -42,6 +42,7 @@ class Release:
     replayed: bool = False
     publishable: bool = True
     made_up: bool = False
+    joint: bool = False
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -56,7 +57,13 @@ class Release:
 
     @property
     def remaining(self) -> Bound:
-        """What was left."""
+        """What was left; of a joint release every holder's own ledger says it."""
+        if self.joint:
+            raise NoLaw(
+                operation="what is left after a joint release",
+                reason="each holder has a budget of its own",
+                hint="ask each curator",
+            )
         return self.standing[1].bound
 
     @property

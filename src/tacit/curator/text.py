@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import visible
-from tacit.guarantees import Always, Priors, RandomData
+from tacit.guarantees import Always, BoundedAdversary, Priors, RandomData
 from tacit.statistics.sensitivity import group_limit
 
 if TYPE_CHECKING:
@@ -65,6 +65,11 @@ def _conditional(guarantee: Guarantee) -> list[str]:
             f"EXACT, and not differential privacy: it holds {guarantee.condition}",
             *(f"assumed: {d}" for d in guarantee.declared),
             "if that is wrong, nothing is promised",
+        ]
+    if isinstance(guarantee.condition, BoundedAdversary):
+        return [
+            f"computational differential privacy: it holds {guarantee.condition}",
+            *(f"assumed: {d}" for d in guarantee.declared),
         ]
     return [
         f"random differential privacy, not differential privacy: it holds {guarantee.condition}",
@@ -134,9 +139,11 @@ def _foot(release: Release) -> list[str]:
     )
     spent, rest = release.standing
     left = f"spent so far: {priced(spent)}; left: {priced(rest)}"
+    if release.joint:
+        left = f"charged at every holder: {priced(spent)}; what is left stands in its own ledger"
     told = release.statement.get("random_data")
     given = [told["sentence"], *_conditional(release.guarantee)] if told else []
-    if isinstance(release.guarantee.condition, Priors):
+    if isinstance(release.guarantee.condition, Priors | BoundedAdversary):
         given = _conditional(release.guarantee)
     level = float(release.planned.ask.confidence)
     sampled = release.planned.ask.sampling

@@ -169,11 +169,13 @@ class Aggregator:
                 if i in shares and j in self.keepers(i):
                     shares[i][j + 1] = message.body[SHARE_BYTES * at : SHARE_BYTES * (at + 1)]
         left, known = set(self._survivors), dict[tuple[int, ...], list[int]]()
+        # On a copy: a step that is refused and tried again, with more reveals, begins at the masked sum.
+        total = self._total.copy()
         for i in self._members:
             secret = self._opened(i, shares[i], known, remained=i in left)
             if i in left:
                 seed = derive(secret, session=self.session.id, purpose=f"self {i}")
-                add_mask(self._total, seed, sign=-1)
+                add_mask(total, seed, sign=-1)
                 continue
             for j in self.keepers(i):
                 if j in left:
@@ -181,11 +183,11 @@ class Aggregator:
                     other = self._got["keys"][j].bytes_of("mask")
                     seed = agreed(secret, other, session=self.session.id, purpose=f"mask {a} {b}")
                     # What j added for i: + if j < i, and it is taken off again.
-                    add_mask(self._total, seed, sign=-1 if j < i else 1)
+                    add_mask(total, seed, sign=-1 if j < i else 1)
         confirmed = (self._got["confirm"][i].digest for i in sorted(self._got["confirm"]))
         vectors = (self._got["masked"][i].digest for i in self._survivors)
         self._result = SecureSum(
-            values=self._total.view(np.int64).copy(),
+            values=total.view(np.int64),
             remaining=tuple(self._survivors),
             transcript=commitment("transcript", self._view, *vectors, *confirmed),
         )

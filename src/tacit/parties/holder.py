@@ -81,7 +81,7 @@ class Holder:
         self._survivors: list[int] = []
         self._view = b""
         self.state = "new"
-        self.charged = False
+        self.asked, self.charged = False, False
 
     # --- going on -----------------------------------------------------------------------------------------
     def start(self) -> bytes:
@@ -170,13 +170,15 @@ class Holder:
         for at, j in enumerate(senders):
             key = agreed(own, self._publics[j][0], session=self.session.id, purpose=f"seal {j} {self.index}")
             self._kept[j] = open_sealed(key, message.body[SEALED * at : SEALED * (at + 1)], self._view)
+        # A key of somebody else that gives no agreement is found here, before anything is charged.
+        seeds = {j: self.pair_seed(j) for j in senders}
         # The vector is made, and charged for, here: whatever fails from here on, it does not begin again.
-        self.state = "ended"
+        self.state, self.asked = "ended", True
         vector = self._vector()
         self.charged = True
         add_mask(vector, self._self_seed(), sign=1)
-        for j in senders:
-            add_mask(vector, self.pair_seed(j), sign=1 if self.index < j else -1)
+        for j, seed in seeds.items():
+            add_mask(vector, seed, sign=1 if self.index < j else -1)
         self._members = members
         self._view = commitment("view", self._view, list_digest("members", members))
         self.state = "masked"
@@ -263,6 +265,8 @@ class Holder:
 
     def _refused(self, reason: str, hint: str = "") -> JointRefused:
         charged = "the charge of this holder stays" if self.charged else "this holder was charged nothing"
+        if self.asked and not self.charged:
+            charged = "its vector could not be made; its ledger says whether it was charged"
         return JointRefused(reason=reason, charged=charged, hint=hint)
 
     def __reduce__(self) -> Any:

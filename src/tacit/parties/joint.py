@@ -29,7 +29,7 @@ from tacit.curator.release import Releases
 from tacit.curator.treatments import Applied, Noisy, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import whole
-from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Pure, Unit
+from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Pure, Unit
 from tacit.ledger.canonical import canonical, sha256
 from tacit.noise.source import Source, default_source
 from tacit.parties.aggregator import SecureSum
@@ -121,12 +121,25 @@ class Joint:
                 bound=treatment.bound,
                 unit=self.unit,
                 condition=BoundedAdversary(assumption=ASSUMPTION, advantage=ADVANTAGE),
+                declared=self.declared,
             )
             error = expected(r.question, treatment, confidence=r.ask.confidence, rows=r.ask.rows)
             releases.append(replace(r, treatment=treatment, guarantee=guarantee, expected=error))
         charged = charge([r.treatment for r in releases], budget, neighbours=self.unit.neighbours)
         plan = Plan(releases=tuple(releases), unit=self.unit, schema=self.schema, charged=charged, digest="")
         return replace(plan, digest=sha256(describe_plan(plan, self.price)))
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """What the promise rests on and nobody checks; it stands in guarantees, certificates and every ledger."""
+        n, c, k = self.sizes.holders, self.sizes.colluding, self.sizes.appearances
+        same = ""
+        if self.unit.neighbours is Neighbours.REPLACE_ONE:
+            same = ", and who replaces them is in the same ones: how many each holder has is known"
+        return (
+            f"at most {c} of the {n} holders collude with the aggregator",
+            f"one person is in at most {k} of the {n} holders{same}",
+        )
 
     def _prices(self, asks: Sequence[Ask]) -> list[Price]:
         """The price of each: its own, or its weight's share of the common one, which add up to it."""
@@ -333,10 +346,7 @@ class Joint:
             "data": {
                 "engine": "joint",
                 "bounded": True,
-                "conditions": [
-                    f"at most {self.sizes.colluding} holders collude, and a person is in at most "
-                    f"{self.sizes.appearances} of them"
-                ],
+                "conditions": list(self.declared),
                 "table": "",
                 "version": "",
                 "made_up": False,

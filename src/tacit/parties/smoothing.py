@@ -45,6 +45,11 @@ def smoothed_delta(
     )
     err, v, start = positive("error", error), positive("moment", moment), probability("delta", delta)
     c, s = non_negative("radius", radius), positive("spacing", spacing)
+    if (Fraction(c) / Fraction(s)).denominator != 1:
+        raise InvalidParameter(
+            parameter="radius", value=radius, must="be a multiple of the spacing",
+            hint="else the box has fewer grid points than the formula divides by",
+        )  # fmt: skip
 
     def size(log_z: float) -> float:
         """ln of the bracket, in floats: any z is valid, so that it only has to be near the best."""
