@@ -217,3 +217,50 @@ def test_zayatz_is_bayes_rule() -> None:
     assert found.right == pytest.approx(chance)
     assert found.population == pytest.approx(table[1] * chance * people / rows)
     assert anon.population_uniques(table, people=rows).population == 5
+
+
+# --- what is passed over would seem less exposed ---------------------------------------------------------
+def test_a_name_that_the_table_never_had_is_refused_by_treatments() -> None:
+    made, done = small(), [anon.Remove(columns=("b",))]
+    with pytest.raises(errors.UnknownColumn):
+        anon.treat_table(made, done, quasi=["a", "age"])
+    with pytest.raises(errors.UnknownColumn):
+        anon.treat_table(made, done, quasi=["a"], sensitive="illness")
+    left = anon.treat_table(made, done, quasi=["a", "b"], sensitive="s").checked
+    assert left is not None
+    assert left.quasi == ("a",)
+
+
+@pytest.mark.parametrize("at", [math.nan, math.inf, "60", None])
+def test_a_limit_is_a_number(at: Any) -> None:
+    for kind in (anon.TopCode, anon.BottomCode):
+        with pytest.raises(errors.InvalidParameter):
+            kind(column="a", at=at)
+
+
+def k_map(here: pa.Array, there: pa.Array) -> int:
+    with open_microdata(pa.table({"a": here})) as one, open_microdata(pa.table({"a": there})) as other:
+        return anon.k_map(anon.Classes(one, ["a"]), anon.Classes(other, ["a"]))
+
+
+def test_values_of_a_population_are_not_rounded_into_one() -> None:
+    import datetime
+
+    day, noon = datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 12)
+    assert k_map(pa.array([2], pa.int8()), pa.array([1.6, 2.0])) == 1
+    assert k_map(pa.array([2], pa.int8()), pa.array([2, 2, 300])) == 2
+    assert k_map(pa.array([1.5], pa.float32()), pa.array([1.5, 1.5, 1.25])) == 2
+    assert k_map(pa.array([2**53 + 1]), pa.array([2**53, 2**53 + 1], pa.uint64())) == 1
+    assert k_map(pa.array([None, "x"]), pa.array([None, None, "x", "x", "x"])) == 2
+    for here, there in (([2], [1.6, 2.0]), ([day], [noon]), ([True], [1, 5])):
+        with pytest.raises(errors.WrongType):
+            k_map(pa.array(here), pa.array(there))
+
+
+def test_lines_that_are_no_records_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "letters.csv"
+    path.write_text('a,s\n1,u\n1,v\n2,"two\nlines"\n')
+    checked = anon.check_table(path, quasi=["a"])
+    assert (checked.rows, checked.blank) == (4, 2)
+    assert any("Rows without any value: 2" in words for words in checked.problems)
+    assert checked.record["blank_rows"] == 2

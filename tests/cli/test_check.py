@@ -79,3 +79,15 @@ def test_attacks_that_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     # cold: 2 of 9 in the table, 1 of 1 in the last class; flu: 2 of 9, and 2 of 4 in a class of four.
     assert found["skewness (ill)"]["exposed"] == "4 of 9 people"
     assert "Attacks that work" in page.read_text(encoding="utf-8")
+
+
+def test_values_do_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page = tmp_path / "t.csv", tmp_path / "page.html"
+    path.write_text("a,s\n" + "1,\x1b[31m<b>red\n" * 3 + "2,blue\n" * 9, encoding="utf-8")
+    assert main(["check", str(path), "--quasi", "a", "--sensitive", "s", "--out", str(page)]) == 0
+    told = capsys.readouterr().out
+    assert "\\u{1b}[31m" in told
+    assert "\x1b" not in told + page.read_text(encoding="utf-8")
+    assert "<b>red" not in page.read_text(encoding="utf-8")
+    assert main(["attack", "homogeneity", str(path), "--quasi", "a", "--sensitive", "s"]) == 0
+    assert "\x1b" not in capsys.readouterr().out

@@ -114,6 +114,11 @@ def test_searches(table: Path, tmp_path: Path, search: str, capsys: pytest.Captu
         (["--mondrian", "--quasi", "age", "--sensitive", "ill", "--l", "5"], 1, "cannot be reached"),
         (["--mondrian", "--generalise"], 2, "not go with"),
         (["--sample", "0"], 2, "share"),
+        (["--top", "age=nan"], 2, "finite number"),
+        (["--remove", "sex", "--quasi", "agee,sex"], 2, "did you mean 'age'"),
+        (["--remove", "sex", "--l", "2"], 2, "go with --generalise"),
+        (["--mondrian", "--quasi", "age", "--suppress", "0.1"], 2, "go with --generalise"),
+        (["--mondrian", "--quasi", "age", "--sensitive", "ill,sex", "--l", "2"], 2, "name one column"),
     ],
 )
 def test_it_refuses(

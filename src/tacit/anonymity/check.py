@@ -54,6 +54,8 @@ class Checked:
     uniques: tuple[Uniques, ...]
     identifiers: tuple[Finding, ...]
     sensitive: tuple[SensitiveChecked, ...]
+    blank: int = 0
+    """Rows without any value: of a CSV file, also the lines that are no records."""
 
     @property
     def k(self) -> int:
@@ -129,13 +131,21 @@ def check_table(
             source=micro.source, quasi=classes.quasi, rows=classes.rows, threshold=k,
             classes=sum(classes.histogram.values()), properties=tuple(properties), sizes=classes.histogram,
             prosecutor=prosecutor(classes, k=k), journalist=asked, uniques=uniques,
-            identifiers=find_identifiers(micro), sensitive=learned,
+            identifiers=find_identifiers(micro), sensitive=learned, blank=_blank(micro),
         )  # fmt: skip
     finally:
         if micro is not data:
             micro.close()
         if known is not None and known is not population:
             known.close()
+
+
+def _blank(micro: Microdata) -> int:
+    """Rows in which every column is missing."""
+    empty = micro.relation
+    for name in micro.columns:
+        empty = empty.filter(empty[name].isnull())
+    return int(micro.one(empty.aggregate(rows=empty.count()))["rows"])
 
 
 def _learned(
@@ -192,6 +202,11 @@ def _property(name: str, value: Any, **words: Any) -> Property:
 
 def _problems(checked: Checked) -> list[str]:
     found = []
+    if checked.blank:
+        found.append(
+            f"Rows without any value: {checked.blank:,}. A line of a CSV file that is no record is read as one, as are"
+            " the parts of a record with a line break inside: their people are not measured."
+        )
     direct = direct_identifiers(checked.identifiers)
     if direct:
         found.append(f"Columns that may point to one person by themselves: {', '.join(direct)}.")
@@ -246,6 +261,7 @@ def _record(checked: Checked) -> dict[str, Any]:
         "rows": checked.rows,
         "quasi": list(checked.quasi),
         "classes": checked.classes,
+        "blank_rows": checked.blank,
         "properties": listed(checked.properties),
         "sensitive": {
             s.column: {"distance": s.distance, "homogeneous_rows": s.homogeneous, **listed(s.properties)}

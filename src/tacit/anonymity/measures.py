@@ -53,19 +53,44 @@ def against(classes: Classes, population: Classes) -> Any:
     """All classes with their numbers of rows in the table (here) and in the population (there), nulls being values."""
     here, known = classes.sizes, population.micro.ask(population.sizes)
     there = classes.micro.show(known)
+    kinds = {}
     for name, key in zip(classes.quasi, classes.keys, strict=True):
         mine, theirs = here[key].type(), there[key].type()
-        if mine.is_numeric() != theirs.is_numeric() or mine.is_string() != theirs.is_string():
+        common = _common(mine, theirs)
+        if common is None:
             raise WrongType(
                 column=name, found=f"{theirs} in the population", wanted=f"{mine}, as in the table",
                 hint="store both tables alike",
             )  # fmt: skip
-    keys = {key: there[key].cast(here[key].type()) for key in classes.keys}
-    ours = here.select(*classes.keys, here=here[COUNT].cast("int64"), there=_zero())
-    both = ours.union(there.select(**keys, here=_zero(), there=there[COUNT].cast("int64")))
+        kinds[key] = common
+
+    def keys(table: Any) -> dict[str, Any]:
+        return {key: table[key].cast(kind) for key, kind in kinds.items()}
+
+    ours = here.select(**keys(here), here=here[COUNT].cast("int64"), there=_zero())
+    both = ours.union(there.select(**keys(there), here=_zero(), there=there[COUNT].cast("int64")))
     return both.group_by(*classes.keys).aggregate(
         here=both["here"].sum().cast("int64"), there=both["there"].sum().cast("int64")
     )
+
+
+def _common(mine: Any, theirs: Any) -> Any:
+    """A type that holds the values of both as they are, so that no two become one; None where there is none."""
+    mine, theirs = mine.copy(nullable=True), theirs.copy(nullable=True)
+    if mine == theirs or (mine.is_string() and theirs.is_string()):
+        return mine
+    if mine.is_null() or theirs.is_null():
+        return theirs if mine.is_null() else mine
+    if mine.is_integer() and theirs.is_integer():
+        return "decimal(38, 0)"
+    if mine.is_floating() and theirs.is_floating():
+        return "float64"
+    small = {mine, theirs}
+    if any(kind.is_floating() for kind in small) and any(
+        kind.is_integer() and kind.nbytes <= 4 for kind in small
+    ):
+        return "float64"
+    return None
 
 
 def _zero() -> Any:

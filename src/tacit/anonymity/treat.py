@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.anonymity.check import Checked, check_table
+from tacit.anonymity.classes import check_roles
 from tacit.anonymity.treatments import Lost, Treatment, compare_tables
 from tacit.anonymity.treatments.draws import Draws
-from tacit.errors import BadData, EmptyComposition, InvalidParameter
+from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata
 
@@ -71,6 +72,7 @@ def treat_table(
     finally:
         if micro is not data:
             micro.close()
+    check_asked(before.column_names, quasi, (sensitive,) if isinstance(sensitive, str) else tuple(sensitive))
     if not before.num_rows:
         raise BadData(source=micro.source, problem="has no rows", hint="there is nothing to treat")
     draws, after = Draws(source), before
@@ -87,6 +89,18 @@ def treat_table(
     )
 
 
+def check_asked(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str]) -> tuple[str, ...]:
+    """The quasi-identifiers; a name that the table never had would be passed over, and less would seem exposed."""
+    asked = (quasi,) if isinstance(quasi, str) else tuple(quasi)
+    if asked:
+        for name in sensitive or (None,):
+            check_roles(columns, asked, name)
+    for name in sensitive:
+        if name not in columns:
+            raise UnknownColumn(column=name, known=columns, where="the table")
+    return asked
+
+
 def finish(
     before: Any,
     after: Any,
@@ -98,8 +112,9 @@ def finish(
     k: int = 5,
 ) -> Treated:
     """What a treated table lost against the one before, and what is still wrong with it."""
-    left = [name for name in quasi if name in after.column_names]
     names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    quasi = check_asked(before.column_names, quasi, names)
+    left = [name for name in quasi if name in after.column_names]
     hidden = [name for name in names if name in after.column_names]
     checked = check_table(after, quasi=left, sensitive=hidden, k=k) if left and after.num_rows else None
     lost = compare_tables(before, after, aligned=aligned)

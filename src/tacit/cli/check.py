@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json, write_whole
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, visible
 
 if TYPE_CHECKING:
     from tacit.anonymity import Checked
@@ -79,9 +79,10 @@ def check(
     say(checked)
     print("Attacks, by somebody who knows the quasi-identifiers of everybody:")
     for one in attacks:
-        print(f"  {one['attack']:<34}{one['exposed']}; {one['learned']}; guessing alone: {one['guessing']}")
+        line = f"{one['attack']:<34}{one['exposed']}; {one['learned']}; guessing alone: {one['guessing']}"
+        print(f"  {visible(line)}")
     if out is not None:
-        print(f"Written, and not for publication: {out}")
+        print(f"Written, and not for publication: {visible(str(out))}")
 
 
 def attacks_on(table: Path, checked: Checked, engine: str) -> list[dict[str, Any]]:
@@ -123,9 +124,8 @@ def say(checked: Checked) -> None:
     """The findings in lines for a terminal."""
     from tacit.report.anonymity import shown
 
-    print(
-        f"{checked.source}: {checked.rows:,} rows in {checked.classes:,} classes by {', '.join(checked.quasi)}"
-    )
+    by = visible(", ".join(checked.quasi))
+    print(f"{visible(checked.source)}: {checked.rows:,} rows in {checked.classes:,} classes by {by}")
     print("Exact numbers about people, not for publication; properties of this table, no guarantees.")
     for one in checked.properties:
         print(f"  {one.name:<34}{shown(one.value)}")
@@ -139,13 +139,13 @@ def say(checked: Checked) -> None:
         words = f"population uniques ({unique.estimator})"
         print(f"  {words:<34}{shown(unique.population)} of {unique.people:,}")
     for learned in checked.sensitive:
-        print(f"{learned.column} (distance of t-closeness: {learned.distance})")
+        print(f"{visible(learned.column)} (distance of t-closeness: {learned.distance})")
         for one in learned.properties:
             print(f"  {one.name:<34}{shown(one.value)}")
     if checked.identifiers:
         print("Columns that look like identifiers:")
         for finding in checked.identifiers:
-            print(f"  {finding.describe()}")
+            print(f"  {visible(finding.describe())}")
     print("What is wrong with it:")
     for problem in checked.problems:
-        print(f"  - {problem}")
+        print(f"  - {visible(problem)}")

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli.check import names_of
 from tacit.cli.output import print_json, write_whole
-from tacit.errors import InvalidParameter, UnknownName
+from tacit.errors import InvalidParameter, UnknownName, visible
 
 if TYPE_CHECKING:
     from tacit.anonymity import Treated, Treatment
@@ -84,6 +84,12 @@ def treat(
         )
     if generalise and mondrian:
         raise InvalidParameter(parameter="--mondrian", value=True, must="not go with --generalise")
+    if not (generalise or mondrian) and (l or t >= 0):
+        raise InvalidParameter(
+            parameter="--l" if l else "--t", value=l or t, must="go with --generalise or --mondrian"
+        )
+    if suppress and not generalise:
+        raise InvalidParameter(parameter="--suppress", value=suppress, must="go with --generalise")
     trees = {c: read_hierarchy(Path(f)) for c, f in _pairs("--hierarchy", hierarchy)}
     chosen: list[Treatment] = []
     if remove:
@@ -94,7 +100,7 @@ def treat(
         if column not in trees:
             raise InvalidParameter(parameter="--collapse", value=column, must="have a --hierarchy")
         chosen.append(
-            kinds.Collapse(column=column, hierarchy=trees[column], level=int(_number("--collapse", level)))
+            kinds.Collapse(column=column, hierarchy=trees[column], level=_whole("--collapse", level))
         )
     chosen += [kinds.Round(column=c, base=_number("--round", v)) for c, v in _pairs("--round", round_to)]
     if sample != 1.0:
@@ -160,6 +166,11 @@ def _treated(
         return anon.finish(
             before, data, done=done, aligned=aligned, quasi=asked.quasi, sensitive=asked.sensitive, k=asked.k
         )
+    if len(asked.sensitive) > 1 and (asked.l is not None or asked.t is not None):
+        raise InvalidParameter(
+            parameter="--sensitive", value=", ".join(asked.sensitive), must="name one column for --l or --t",
+            hint="a search reaches them for one column; tacit check measures several",
+        )  # fmt: skip
     hidden = asked.sensitive[0] if asked.sensitive else None
     if search == "generalise":
         lacking = [name for name in asked.quasi if name not in trees]
@@ -211,6 +222,13 @@ def _number(option: str, text: str) -> float:
         raise InvalidParameter(parameter=option, value=text, must="be COLUMN=NUMBER") from None
 
 
+def _whole(option: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidParameter(parameter=option, value=text, must="be COLUMN=WHOLE NUMBER") from None
+
+
 def _write(table: Any, path: Path, ending: str) -> None:
     import pyarrow.csv
     import pyarrow.parquet
@@ -223,21 +241,21 @@ def _write(table: Any, path: Path, ending: str) -> None:
 
 def _say(treated: Treated, out: Path) -> None:
     for words in treated.done:
-        print(f"Done: {words}.")
+        print(f"Done: {visible(words)}.")
     lost = treated.lost
     print("What it lost:")
     print(f"  rows removed          {lost.rows:,}")
     if lost.columns:
-        print(f"  columns removed       {', '.join(lost.columns)}")
+        print(f"  columns removed       {visible(', '.join(lost.columns))}")
     for name, shift in lost.shift.items():
         if shift or lost.changed.get(name):
             changed = f", {lost.changed[name]:.1%} of the values changed" if name in lost.changed else ""
-            print(f"  {name:<22}distribution moved by {shift:.3g}{changed}")
+            print(f"  {visible(name):<22}distribution moved by {shift:.3g}{changed}")
     if lost.correlation is not None:
         print(f"  correlations          changed by up to {lost.correlation:.3g}")
     if treated.checked is not None:
         print(f"k-anonymity now: {treated.checked.k:,}; it is a property of this table and no guarantee.")
     print("What is still wrong with it:")
     for problem in treated.problems:
-        print(f"  - {problem}")
-    print(f"Written: {out}")
+        print(f"  - {visible(problem)}")
+    print(f"Written: {visible(str(out))}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.anonymity import Checked, Property
+from tacit.errors import visible
 from tacit.report.markup import Markup, tag
 from tacit.report.numbers import three
 from tacit.report.style import style_sheet
@@ -155,7 +156,7 @@ def _learned(column: str, distance: str, properties: Sequence[Property]) -> Mark
 def _attacks(attacks: Sequence[Mapping[str, Any]]) -> Markup | None:
     if not attacks:
         return None
-    rows = [(a["attack"], a["exposed"], a["learned"], a["guessing"]) for a in attacks]
+    rows = [(a["attack"], a["exposed"], visible(a["learned"]), a["guessing"]) for a in attacks]
     return _card("Attacks that work", _table(("Attack", "Exposed", "Learned", "Guessing alone"), rows))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from tacit.anonymity.treatments.base import Treatment
 from tacit.anonymity.treatments.columns import known, numbers, replaced
 from tacit.anonymity.treatments.draws import Draws
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.exact.checks import positive
+from tacit.exact.checks import is_number, positive, require
 
 __all__ = ["BottomCode", "Collapse", "Remove", "Round", "TopCode"]
 
@@ -44,6 +45,10 @@ class TopCode(Treatment):
     column: str
     at: float
 
+    def __post_init__(self) -> None:
+        finite = is_number(self.at) and math.isfinite(self.at)
+        require(finite, parameter="at", value=self.at, must="be a finite number")
+
     def apply(self, table: Any, draws: Draws) -> Any:
         return replaced(table, {self.column: np.minimum(numbers(table, self.column), float(self.at))})
 
@@ -57,6 +62,10 @@ class BottomCode(Treatment):
 
     column: str
     at: float
+
+    def __post_init__(self) -> None:
+        finite = is_number(self.at) and math.isfinite(self.at)
+        require(finite, parameter="at", value=self.at, must="be a finite number")
 
     def apply(self, table: Any, draws: Draws) -> Any:
         return replaced(table, {self.column: np.maximum(numbers(table, self.column), float(self.at))})
