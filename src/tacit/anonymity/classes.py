@@ -110,6 +110,16 @@ class Classes:
         return table
 
     @cached_property
+    def least(self) -> dict[str, int]:
+        """The size of the smallest class and, with a sensitive column, the fewest different values in one."""
+        sizes = self.sizes
+        asked = {"size": sizes[COUNT].min()} | ({"values": sizes["values"].min()} if self.sensitive else {})
+        found = self.micro.one(sizes.aggregate(**asked))
+        if found["size"] is None:
+            raise BadData(source=self.micro.source, problem="has no rows", hint="there is nothing to measure")
+        return {name: int(number) for name, number in found.items()}
+
+    @cached_property
     def rows(self) -> int:
         """The number of rows."""
         return sum(size * classes for size, classes in self.histogram.items())

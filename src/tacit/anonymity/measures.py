@@ -26,7 +26,7 @@ __all__ = [
 
 def k_anonymity(classes: Classes) -> int:
     """The size of the smallest class (Samarati and Sweeney 1998; Groce, Definition 2.1)."""
-    return min(classes.histogram)
+    return classes.least["size"]
 
 
 def alpha(classes: Classes) -> float:
@@ -101,8 +101,7 @@ def _zero() -> Any:
 
 def diversity(classes: Classes) -> int:
     """The fewest distinct sensitive values in a class: distinct l-diversity (Machanavajjhala et al. 2007)."""
-    sizes = classes.need_sensitive().sizes
-    return int(classes.micro.one(sizes.aggregate(least=sizes["values"].min()))["least"])
+    return classes.need_sensitive().least["values"]
 
 
 def entropy_diversity(classes: Classes) -> float:
