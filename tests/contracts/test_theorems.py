@@ -118,20 +118,24 @@ def treatments() -> list[tuple[tacit.Unit, Treatment]]:
 
 
 def exactly() -> list[Plan]:
-    """Plans with one exact answer: by a known law, by a rectangle, and a count."""
+    """Plans with one exact answer: by a known law, by a rectangle, a count, and a truncated histogram."""
     law = {"unknown_rows": 500, "rows": "uniform(0, 100)"}
-    whole = Schema({"age": tacit.integer(0, 100, missing=0), "sick": tacit.flag(missing=False)})
+    whole = Schema({
+        "age": tacit.integer(0, 100, missing=0), "sick": tacit.flag(missing=False),
+        "region": tacit.category(["n", "s"]),
+    })  # fmt: skip
     wanted = [
-        (tacit.sum("age"), law),
-        (tacit.mean("age"), {**law, "assume": "rectangle"}),
-        (tacit.count(where="sick"), {"unknown_rows": 500, "probability": [0.2, 0.8]}),
+        (tacit.sum("age"), law, UNITS[1]),
+        (tacit.mean("age"), {**law, "assume": "rectangle"}, UNITS[1]),
+        (tacit.count(where="sick"), {"unknown_rows": 500, "probability": [0.2, 0.8]}, UNITS[1]),
+        (tacit.count(by="region"), {"sampling": "binomial", "rate": 0.1}, UNITS[0]),
     ]
     return [
         make_plan(
-            [tacit.ask(asked)], schema=whole, unit=UNITS[1], budget=BUDGETS[1], given=given,
+            [tacit.ask(asked)], schema=whole, unit=unit, budget=BUDGETS[1], given=given,
             total=Price(epsilon=Fraction(1), delta=Fraction(1, 10**4)),
         )
-        for asked, given in wanted
+        for asked, given, unit in wanted
     ]  # fmt: skip
 
 

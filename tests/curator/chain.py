@@ -179,6 +179,9 @@ def losses(planned: Any, unit: str, name: str) -> Iterator[Loss]:
                 if one.kind == "staircase":
                     loss.stairs(difference, one.law)
                     continue
+                if one.kind == "hull":
+                    loss.hull(difference, one.law, one.scale)
+                    continue
                 noised = {"laplace": loss.laplace, "gaussian": loss.gaussian}
                 noised.get(one.kind, functools.partial(loss.shaped, one.kind))(difference, one.scale)
         yield loss

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from tacit.accounting import account, events
 from tacit.mechanisms import base, cumulative_gaussian, partition_gaussian, shaped, sparse, stability
 from tacit.mechanisms.partition_distribution import KeyDistribution
-from tacit.mechanisms.polytope import _Range
+from tacit.mechanisms.polytope import PolytopeNorm, _Range
 from tacit.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -41,6 +42,7 @@ class Draw:
     law: Any
     values: Any
     true: Any = None
+    spacing: Any = 1
 
     def __post_init__(self) -> None:
         # A body of another shape would need a gauge of its own.
@@ -48,10 +50,12 @@ class Draw:
 
     @property
     def scale(self) -> Fraction:
-        """The noise scale or standard deviation, exactly; of a staircase its step over its epsilon."""
+        """The noise scale or standard deviation in steps of the grid; of a staircase its step over its epsilon."""
         if self.kind == "staircase":
             return Fraction(self.law.sensitivity) / Fraction(self.law.epsilon)
-        return Fraction(self.law.noise_std if "gaussian" in self.kind else self.law.noise_scale)
+        return Fraction(self.law.noise_std if "gaussian" in self.kind else self.law.noise_scale) / Fraction(
+            self.spacing
+        )
 
 
 @contextlib.contextmanager
@@ -64,7 +68,7 @@ def watched() -> Iterator[list[Draw]]:
             ("gaussian", GaussianVector, "sample"), ("keys", KeyDistribution, "draw"),
             ("names", KeyDistribution, "below"),
             ("range norm", _Range, "sample"), ("cube", KNormVector, "sample"),
-            ("staircase", DiscreteStaircase, "sample"),
+            ("staircase", DiscreteStaircase, "sample"), ("hull", PolytopeNorm, "_draw"),
         ):  # fmt: skip
             patch.setattr(law, name, _watch(getattr(law, name), kind, found))
         for module in ADDING:
@@ -75,7 +79,9 @@ def watched() -> Iterator[list[Draw]]:
 def _watch(sample: Any, kind: str, found: list[Draw]) -> Any:
     def watching(self: Any, *given: Any, **named: Any) -> Any:
         out = sample(self, *given, **named)
-        found.append(Draw(kind=kind, law=self, values=np.array(getattr(out, "values", out), copy=True)))
+        values = np.array(getattr(out, "values", out), copy=True)
+        spacing = self.step if kind == "hull" else named.get("spacing", 1)
+        found.append(Draw(kind=kind, law=self, values=values, spacing=spacing))
         return out
 
     return watching
@@ -85,7 +91,15 @@ def _added(add: Any, found: list[Draw]) -> Any:
     def adding(values: Any, noise: Any) -> Any:
         out = add(values, noise)
         last = found[-1]
-        if last.kind in ("laplace", "gaussian", "discrete gaussian", "range norm", "cube", "staircase"):
+        if last.kind in (
+            "laplace",
+            "gaussian",
+            "discrete gaussian",
+            "range norm",
+            "cube",
+            "staircase",
+            "hull",
+        ):
             # What is added is the last draw, all of it, once.
             assert last.true is None, "a draw was added twice"
             assert np.array_equal(np.ravel(noise), np.ravel(last.values)), (
@@ -131,6 +145,16 @@ class Loss:
         span = max(0, *moved) - min(0, *moved) if kind == "range norm" else max(map(abs, moved))
         if span:
             self.pure.append((span / scale, 0))
+
+    def hull(self, difference: Any, law: Any, scale: Fraction) -> None:
+        """Noise of density e^(-g(x) / scale): g is the least sum of weights of points and their opposites."""
+        moved = np.ravel(difference).astype(float)
+        if moved.any():
+            points = np.array(law.points, dtype=float)
+            corners = np.concatenate([points, -points]).T
+            found = linprog(np.ones(corners.shape[1]), A_eq=corners, b_eq=moved)
+            assert found.status == 0
+            self.pure.append((Fraction(found.fun) / scale, 0))
 
     def discrete(self, difference: Any, std: Fraction) -> None:
         self.lattice = (tuple(abs(int(x)) for x in np.ravel(difference) if x), float(std))

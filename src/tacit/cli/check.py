@@ -48,7 +48,7 @@ def check(
     out: Path | None = typer.Option(None, "--out", help="Write a page (HTML), marked not for publication."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
-    """What a table exposes: classes, diversity, closeness, uniques, identifiers.
+    """Measure what a table exposes before it is published.
 
     For the custodian's eyes: the numbers are exact and not for publication. They are properties of this one table and
     no guarantees.

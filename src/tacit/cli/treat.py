@@ -62,7 +62,7 @@ def treat(
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace the file if it is there."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
 ) -> None:
-    """Treat a table as agencies do, and see what is lost and what is left.
+    """Treat a table as agencies do; see what it loses and leaves.
 
     Treatments are applied in the order of the options in the documentation. None gives a guarantee: what is printed is
     exact and not for publication.

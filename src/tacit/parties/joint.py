@@ -35,7 +35,7 @@ from tacit.noise.source import Source, default_source
 from tacit.parties.aggregator import SecureSum
 from tacit.parties.holder import Holder
 from tacit.parties.masks import Words, random_bytes
-from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
+from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
 from tacit.parties.process import Wire, run_in_process
 from tacit.parties.session import Session
 from tacit.parties.sizes import COMPLETE, Sizes
@@ -150,7 +150,7 @@ class Joint:
                 out.append(a.price)
                 continue
             part, own = a.weight / total, self.price
-            square = None if own.mu is None else _root_below(own.mu**2 * part)
+            square = None if own.mu is None else root_below(own.mu**2 * part)
             epsilon, delta, rho = (None if v is None else v * part for v in (own.epsilon, own.delta, own.rho))
             out.append(replace(own, epsilon=epsilon, delta=delta, rho=rho, mu=square))
         return out
@@ -357,12 +357,6 @@ class Joint:
 
     def __str__(self) -> str:
         return f"{self.sizes}\n\n{self._plan}"
-
-
-def _root_below(square: Fraction) -> Fraction:
-    """A root that is not above, to 60 binary digits."""
-    digits = 1 << 60
-    return Fraction(math.isqrt(int(square * digits * digits)), digits)
 
 
 def joint_release(

@@ -26,7 +26,7 @@ from tacit.mechanisms.spreads import laplace_factor
 from tacit.noise import DiscreteDistribution, PolyaDifference, Skellam
 from tacit.noise.source import Source
 
-__all__ = ["JointNoise", "JointPolya", "JointSkellam"]
+__all__ = ["JointNoise", "JointPolya", "JointSkellam", "root_below"]
 
 FINE = 2048
 """Beyond this scale the law of sums is read on a grid of so many steps a scale, and rounded outwards."""
@@ -282,3 +282,9 @@ def _calibrated(epsilon: Fraction, delta: Fraction, steps: int, moved: int) -> F
         middle = math.sqrt(low * high)
         low, high = (low, middle) if fits(Fraction(middle)) else (middle, high)
     return Fraction(high).limit_denominator(1 << 20) + Fraction(1, 1 << 19)
+
+
+def root_below(square: Fraction) -> Fraction:
+    """A root that is not above, to 60 binary digits."""
+    digits = 1 << 60
+    return Fraction(math.isqrt(int(square * digits * digits)), digits)

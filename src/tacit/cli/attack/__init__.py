@@ -12,14 +12,14 @@ __all__ = ["attack"]
 attack = typer.Typer(
     name="attack",
     cls=PlainGroup,
-    help="Attack a release with what an outsider has: who is exposed, what is learned, what guessing would get.",
+    help="Attack a release with what an outsider has.",
     no_args_is_help=True,
 )
 
 
 @attack.callback()
 def _root() -> None:
-    """Attack a release with what an outsider has: who is exposed, what is learned, what guessing would get."""
+    """Attack a release with what an outsider has."""
 
 
 attack.command(name="averaging", cls=PlainCommand)(answers.averaging)
