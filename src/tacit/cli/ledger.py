@@ -55,6 +55,12 @@ def show(where: str = _WHERE, wait: float = _WAIT, json: bool = _JSON) -> None:
             f"{charge['sequence']:>6}  {when}  {charge['state']:<9}  {_said(found, charge['charge'])}  "
             f"{charge['analyst']}  {charge['request']}"
         )
+    for look in found["looks"]:
+        when, version = (
+            look["time"][:19].replace("T", " "),
+            f", version {look['version']!r}" * bool(look["version"]),
+        )
+        print(f"{look['sequence']:>6}  {when}  looked at the data  {look['analyst']}{version}")
     for sentence in found["declared"]:
         print(f"declared, and not checked: {sentence}")
     print(f"anchor  {found['anchor']}")

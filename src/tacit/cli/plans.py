@@ -28,7 +28,13 @@ INTERRUPTED = (
 )
 
 
-def plan(path: Path = PLAN, json: bool = JSON) -> None:
+def plan(
+    path: Path = PLAN,
+    record: bool = typer.Option(
+        False, "--record", help="Write the plan's digest into the ledger, as older than any later look."
+    ),
+    json: bool = JSON,
+) -> None:
     """Print what a plan costs and how far it will err; reads no data.
 
     Each release with its privacy loss, its expected error, and what no mechanism can go below.
@@ -38,10 +44,13 @@ def plan(path: Path = PLAN, json: bool = JSON) -> None:
 
     found = read_plan(path)
     made = found.plan()
+    entry = found.recorded(made) if record else None
     if json:
-        print_json(described(found, made))
+        print_json(described(found, made) | ({} if entry is None else {"recorded": entry}))
         return
     print(made)
+    if entry is not None:
+        print(f"recorded: entry {entry} of the ledger has the digest of this plan, {made.digest}")
     print(f"budget: {priced(found.limit)}; ledger: {visible(found.place)}")
 
 

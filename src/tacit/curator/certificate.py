@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -15,11 +16,22 @@ from tacit.curator.plan import Plan, Planned, event_record
 from tacit.curator.random_counts import gamma_of
 from tacit.curator.sampling import DECLARED
 from tacit.curator.text import beyond_groups
+from tacit.guarantees import Guarantee
 from tacit.ledger.canonical import sha256
 from tacit.sources.aggregates import Squares, Steps
 from tacit.sources.training import RowsWanted
 
-__all__ = ["CIPHER", "EARLIER", "FORMAT", "NOT_COVERED", "SEEDED", "certify", "json_text", "versions"]
+__all__ = [
+    "CIPHER",
+    "EARLIER",
+    "FORMAT",
+    "NOT_COVERED",
+    "SEEDED",
+    "certify",
+    "json_text",
+    "versions",
+    "with_looks",
+]
 
 FORMAT = "tacit certificate 2"
 EARLIER = "tacit certificate 1"
@@ -56,14 +68,15 @@ def certify(
     if made["data"]["bounded"]:
         theorems["contribution-bounding"] = None
     theorems["contribution-polytopes"] = None
+    guarantee = with_looks(planned.guarantee, made["data"])
     content = {
         "format": FORMAT,
         "name": planned.name,
         "made": made["time"],
         "publishable": made["noise"] in PUBLISHABLE,
         "statistic": planned.ask.statistic.describe(),
-        "guarantee": planned.guarantee.record,
-        "meaning": planned.guarantee.explain(),
+        "guarantee": guarantee.record,
+        "meaning": guarantee.explain(),
         "unit": str(plan.unit),
         "neighbours": plan.unit.neighbours.value,
         "condition": str(planned.guarantee.condition),
@@ -104,6 +117,12 @@ def certify(
     if told is not None:
         content["random_data"] = told
     return content if values is None else bound(content)
+
+
+def with_looks(guarantee: Guarantee, data: dict[str, Any]) -> Guarantee:
+    """The guarantee with what the ledger knows against it: that somebody had seen the data before they declared."""
+    looked = data.get("seen", ())
+    return replace(guarantee, declared=(*guarantee.declared, *looked)) if looked else guarantee
 
 
 def json_text(certificate: dict[str, Any]) -> str:

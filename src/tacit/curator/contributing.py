@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from tacit.curator.treatments import Noisy
 from tacit.errors import JointRefused, NoLaw, TacitError
 from tacit.guarantees import Priors
-from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total
+from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total, seen
 
 __all__ = ["contributed"]
 
@@ -36,6 +36,13 @@ def contributed(
             raise again
         (check or running_total)(charges, limit)
 
+    known = seen(ledger, request.plan_digest, table=request.table, version=request.version)
+    if known:
+        raise JointRefused(
+            reason=f"the ledger of this holder says that {known[0]}, and a joint certificate has no place for that",
+            charged="nothing was charged",
+            hint="take part with a plan that is older than the look",
+        )
     outcome = ledger.reserve(request, once)
     if not isinstance(outcome, Ticket):
         raise again

@@ -294,7 +294,7 @@ class Curator:
                 "engine": table.engine,
                 "bounded": table.person is not None,
                 "conditions": list(table.conditions),
-                "table": self._keeper.table,
+                **self._keeper.known_of(paid),
                 "version": self.version,
                 "made_up": is_made_up(self._data),
             },

@@ -23,6 +23,7 @@ from tacit.curator.toml import parse_toml, read_text, without_secrets
 from tacit.curator.typed import known, typed
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
 from tacit.guarantees import Always, Bound, Guarantee, RandomData, Unit, people, rows
+from tacit.ledger import record_plan
 from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.declared import schema_from_tables
@@ -107,6 +108,12 @@ class PlanFile:
         return make_plan(
             self.asks, schema=self.schema, unit=self.unit, budget=self.budget, total=self.spend, given=self.given
         )  # fmt: skip
+
+    def recorded(self, plan: Plan) -> int:
+        """The ledger's entry that has the plan's digest, written now if there is none; reads no data."""
+        with self.curator() as curator:
+            about = {"analyst": self.analyst, "table": self.table, "version": self.version}
+            return record_plan(curator.ledger, plan.digest, **about)
 
     def curator(self, *, source: Source | None = None, ledger: str | None = None) -> Curator:
         """The curator of the file's table, budget and ledger."""

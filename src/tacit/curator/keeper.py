@@ -14,7 +14,7 @@ from tacit.curator.ledgers import BESIDE, Beside, Home, home_of
 from tacit.curator.prices import exact_numbers
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Guarantee
-from tacit.ledger import Ledger
+from tacit.ledger import Ledger, Ticket, seen
 from tacit.ledger.entries import text
 from tacit.ledger.places import without_credentials
 from tacit.sources.twins import is_twin
@@ -80,6 +80,12 @@ class Keeper:
         if ledger.rehearsal is not twin:
             raise ledger.not_for(twin)
         return ledger
+
+    def known_of(self, paid: Ticket) -> dict[str, Any]:
+        """The table's name, and what the ledger knows against the plan: a look at the data that is older than it."""
+        request = paid.request
+        known = seen(self.made(), request.plan_digest, table=request.table, version=request.version)
+        return {"table": self.table, **({"seen": list(known)} if known else {})}
 
     def close(self) -> None:
         """Give the database back, and a session's ledger with it."""

@@ -51,7 +51,7 @@ def read_release(
     return Release(
         planned=planned, noisy=noisy, estimate=estimate, standing=(spent, remaining), replayed=replayed,
         publishable=made["noise"] == CIPHER, made_up=made["data"].get("made_up") is True,
-        joint="joint" in made["data"],
+        joint="joint" in made["data"], data=made["data"],
         certify=partial(
             certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy), told=told
         ),

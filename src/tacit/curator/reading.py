@@ -92,5 +92,14 @@ def _whole(said: dict[str, Any]) -> bool:
             return False
         told = said.get("random_data", {"sentence": ""})
         texts += [told.get("sentence") if isinstance(told, dict) else None]
-        texts += [said.get("made"), said.get("noise_source"), said["values"].get("sha256"), *conditions]
+        looked = said["data"].get("seen", [])
+        if not isinstance(looked, list):
+            return False
+        texts += [
+            *looked,
+            said.get("made"),
+            said.get("noise_source"),
+            said["values"].get("sha256"),
+            *conditions,
+        ]
     return all(isinstance(t, str) for t in [*texts, mechanism.get("chosen"), *not_covered, *theorems])

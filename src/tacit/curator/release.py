@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.cells import key_columns
-from tacit.curator.certificate import json_text
+from tacit.curator.certificate import json_text, with_looks
 from tacit.curator.functions.published import PublishedFunction
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.intervals import Estimate
@@ -43,6 +43,7 @@ class Release:
     publishable: bool = True
     made_up: bool = False
     joint: bool = False
+    data: dict[str, Any] = field(default_factory=dict, repr=False)
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -69,7 +70,7 @@ class Release:
     @property
     def guarantee(self) -> Guarantee:
         """What this release may reveal, for whom."""
-        return self.planned.guarantee
+        return with_looks(self.planned.guarantee, self.data)
 
     @property
     def certificate(self) -> dict[str, Any]:

@@ -150,6 +150,7 @@ def _foot(release: Release) -> list[str]:
     about = "for the population, if the rows are independent draws" if sampled else "for the noise only"
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
         about += f"; they cover {release.planned.treatment.covers}"
+    given = [*given, *(f"known to the ledger: {d}" for d in release.data.get("seen", ()))]
     return [*more, *given, f"intervals: {level:.0%}, {about}", price, left]
 
 

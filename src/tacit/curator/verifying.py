@@ -6,7 +6,7 @@ not be checked is said, and does not count as holding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -21,7 +21,9 @@ from tacit.curator.signing import PublicKey
 from tacit.curator.spreadsheet import csv_text
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Guarantee
+from tacit.ledger import Entry
 from tacit.ledger.canonical import sha256
+from tacit.ledger.looks import seen_in
 
 __all__ = ["Finding", "Verified", "verify_release"]
 
@@ -217,6 +219,7 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
         )
         yield Finding(what=f"the ledger was charged what {name} says", holds=same)
         yield _asked(place, name, paid.body, budget)
+        yield _looks(name, said, chain, paid)
         answer = next((a for e, a in chain if e.closes == paid.sequence and e.kind == "commit"), None)
         if not isinstance(answer, bytes) or sha256(answer) != part.get("answer"):
             yield Finding(
@@ -224,6 +227,21 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
             )
             continue
         yield _again(place, name, said, decode(answer), answer, name_of)
+
+
+def _looks(name: str, said: Mapping[str, Any], chain: Sequence[tuple[Entry, Any]], paid: Entry) -> Finding:
+    """Does the certificate say what the chain knows: that a look at the data is older than its plan?"""
+    about = {key: paid.body[key] for key in ("table", "version")}
+    known = seen_in([e for e, _ in chain], paid.body["plan"], **about)
+    told = tuple(said["data"].get("seen", ()))
+    what = f"{name} says whether its declarations were made by someone who had seen the data"
+    if told != known:
+        return Finding(
+            what=what, holds=False, why="the ledger knows of looks that it does not tell, or of none"
+        )
+    return Finding(
+        what=what, holds=True, why="; ".join(known) or "the ledger knows of no look before this plan"
+    )
 
 
 def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> Finding:

@@ -16,6 +16,9 @@ __all__ = [
     "ORACLE_LAW",
     "PARTS_ARE_GROUPS",
     "SECRET_SAMPLE",
+    "SEEN",
+    "SEEN_ANOTHER",
+    "SEEN_BEFORE",
     "SMOOTH_CHANGE",
 ]
 
@@ -35,3 +38,10 @@ ORACLE_LAW = "the oracle is public and draws from the law of the rows"
 PARTS_ARE_GROUPS = "the parts are the groups of which a person may be in so many"
 SMOOTH_CHANGE = "the chosen change of neighbouring samples differs by no more than the declared factor"
 SECRET_SAMPLE = "nobody learns which units were sampled"
+SEEN = "declarations were made by someone who had seen the data"
+SEEN_ANOTHER = (
+    "declarations were made by someone who had seen the data under another declared version or name, which may hold "
+    "the same rows"
+)
+SEEN_BEFORE = (SEEN, SEEN_ANOTHER)
+"""What a ledger knows against a guarantee: bounds, keys and bins may have been fitted, and that is not in the bound."""

@@ -8,6 +8,7 @@ from functools import lru_cache
 from tacit.guarantees import meaning, readings
 from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.conditions import Always, BoundedAdversary, Condition, Priors, RandomData
+from tacit.guarantees.declarations import SEEN_BEFORE
 from tacit.guarantees.units import Coupled, Neighbours, Unit
 
 __all__ = ["explain"]
@@ -23,14 +24,20 @@ _NOBODY = (
 )
 
 
+_FITTED = "what bounds, keys and bins reveal that were fitted to the data is not counted in it"
+
+
 def explain(bound: Bound, unit: Unit, condition: Condition, declared: tuple[str, ...] = ()) -> str:
     """Three sentences, and one more each for a condition and for declarations; numbers rounded against us."""
     try:
         sentences = _kept_sentences(bound, unit, condition)
     except TypeError:  # a bound of somebody else's that has no hash
         sentences = tuple(_sentences(bound, unit, condition))
-    said = f"It rests on what was declared and cannot be checked: {'; '.join(declared)}."
-    return " ".join([*sentences, said] if declared else sentences)
+    looked = [d for d in declared if d in SEEN_BEFORE]
+    rest = [d for d in declared if d not in SEEN_BEFORE]
+    said = [f"It rests on what was declared and cannot be checked: {'; '.join(rest)}."] if rest else []
+    known = [f"Against it stands what the ledger knows: {'; '.join(looked)}; {_FITTED}."] if looked else []
+    return " ".join([*sentences, *said, *known])
 
 
 @lru_cache(maxsize=128)

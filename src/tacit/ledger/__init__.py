@@ -2,7 +2,8 @@
 
 Read in this order: `entries.py` (what is kept), `budget.py` (running totals and checks), `state.py` (what the entries
 amount to), `chain.py` (how they hang together), `store.py` and `queue.py` (where they lie, who writes next), `book.py`
-(the end of the chain), `ledger.py` (all of it as one), `marks.py` (what the custodian is told), `verify.py`.
+(the end of the chain), `ledger.py` (all of it as one), `marks.py` (what the custodian is told), `looks.py`
+(who has seen the data), `verify.py`.
 """
 
 from tacit.ledger.alone import alone, standing_alone
@@ -12,6 +13,7 @@ from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket
 from tacit.ledger.export import export, overview
 from tacit.ledger.header import FORMAT
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.looks import looked, record_plan, seen
 from tacit.ledger.on_random_data import on_random_data, standing_on_random_data
 from tacit.ledger.verify import verify_ledger
 
@@ -30,10 +32,13 @@ __all__ = [
     "alone",
     "export",
     "filtered",
+    "looked",
     "on_random_data",
     "overview",
+    "record_plan",
     "recount",
     "running_total",
+    "seen",
     "standing_alone",
     "standing_on_random_data",
     "verify_ledger",

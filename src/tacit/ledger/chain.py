@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tacit.errors import InvalidParameter
 from tacit.ledger.entries import Charge, Entry, read_entry
-from tacit.ledger.state import State, read_share
+from tacit.ledger.state import State, read_share, version_place
 
 __all__ = ["Committed", "History", "Problem", "Row", "Verification", "committed", "parse_anchor", "walk"]
 
@@ -70,6 +70,9 @@ class History:
     open: dict[int, str] = field(default_factory=dict)
     charges: dict[int, Charge] = field(default_factory=dict)
     closed: dict[int, str] = field(default_factory=dict)
+    looks: list[Entry] = field(default_factory=list)
+    plans: dict[str, int] = field(default_factory=dict)
+    """The entry in which each plan's digest stood first, whether it was charged for or only recorded."""
 
     def follow(self, entry: Entry) -> str:
         """Take the next entry in; returns what is wrong with it, and then takes nothing."""
@@ -85,12 +88,18 @@ class History:
             state = state.charged(charge)
         elif entry.kind == "share":
             state = state.shared(entry.body["analyst"], read_share(entry.body))
+        elif entry.kind == "look":
+            state = state.looked(version_place(entry.body["table"], entry.body["version"]), entry.sequence)
         if self.summed and state.words != {k: entry.body[k] for k in ("total", "state")}:
             return "states another sum than that of the charges"
         if entry.kind == "reserve":
             self.open[entry.sequence] = entry.digest
         if self.keep and entry.kind == "reserve":
             self.charges[entry.sequence] = charge
+        if self.keep and entry.kind in ("reserve", "plan"):
+            self.plans.setdefault(entry.body["plan"], entry.sequence)
+        if self.keep and entry.kind == "look":
+            self.looks.append(entry)
         if number is not None:
             del self.open[number]
         if self.keep and number is not None:

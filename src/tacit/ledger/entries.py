@@ -1,7 +1,8 @@
 """What the ledger keeps: requests with their price, entries in a chain, tickets, recorded answers.
 
 An entry is never changed. A charge is one entry (`reserve`); what became of it is another (`commit` with
-the digest of the answer, or `failed`); a sub-budget is a third kind (`share`). Each entry carries the digest
+the digest of the answer, or `failed`); a sub-budget is a third kind (`share`); a `look` at
+the data and the record of a `plan` charge nothing (`looks.py`). Each entry carries the digest
 of the one before it, and the first that of the header; and the running sum of all charges up to it (`total`),
 with the digest of what else is to be known for the next one (`state`).
 """
@@ -32,7 +33,7 @@ __all__ = [
     "text",
 ]
 
-KINDS = ("reserve", "commit", "failed", "share")
+KINDS = ("reserve", "commit", "failed", "share", "look", "plan")
 
 
 def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) -> dict[str, Fraction]:
@@ -156,7 +157,7 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """reserve, commit, failed or share."""
+        """reserve, commit, failed, share, look or plan."""
         return str(self.body["kind"])
 
     @property
@@ -207,6 +208,8 @@ def _readable(entry: Entry) -> None:
         answer = body["answer"]
         if set(answer) != {"kind", "sha256", "size"} or answer["kind"] not in ("json", "bytes"):
             raise ValueError
+    elif entry.kind in ("look", "plan") and not all(isinstance(body[n], str) for n in _FIELDS[entry.kind]):
+        raise ValueError
     if entry.closes is not None and not isinstance(body["reserve"], int):
         raise ValueError
     if not isinstance(body["state"], str) or not isinstance(body["total"], dict):
@@ -218,6 +221,8 @@ _FIELDS: dict[str, set[str]] = {
     "commit": {"reserve", "charge", "answer"},
     "failed": {"reserve", "charge"},
     "share": {"analyst", "share", "exact"},
+    "look": {"analyst", "table", "version"},
+    "plan": {"analyst", "plan", "table", "version"},
 }
 _COMMON = {"sequence", "previous", "time", "kind", "total", "state"}
 

@@ -51,6 +51,10 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
             }
             for name in sorted(names)
         },
+        "looks": [
+            {"sequence": e.sequence, **{k: e.body[k] for k in ("time", "analyst", "table", "version")}}
+            for e in history.looks
+        ],
         "charges": [
             {
                 "sequence": c.sequence,

@@ -19,7 +19,7 @@ from tacit.ledger.budget import Amounts, Limit
 from tacit.ledger.canonical import canonical, sha256
 from tacit.ledger.entries import Charge, exact_amounts
 
-__all__ = ["Share", "State", "read_share", "share_body"]
+__all__ = ["Share", "State", "read_share", "share_body", "version_place"]
 
 ENDLESS = "inf"
 
@@ -38,6 +38,11 @@ class Share:
         return cls(
             bound=bound, exact=totals.typed(bound) | exact_amounts(replace(budget, bound=bound), exact)
         )
+
+
+def version_place(table: str, version: str) -> str:
+    """A declared version of a table, as one text."""
+    return canonical([table, version])
 
 
 def share_body(share: Share, budget: Guarantee) -> dict[str, Any]:
@@ -79,6 +84,8 @@ class State:
     total: Amounts
     analysts: Mapping[str, Amounts] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
+    looks: Mapping[str, int] = field(default_factory=dict)
+    """Which versions the custodian has looked at, and the entry of the first look at each."""
 
     @classmethod
     def start(cls, budget: Guarantee, shares: Mapping[str, Share]) -> State:
@@ -94,6 +101,7 @@ class State:
             total=read_amounts(total, budget),
             analysts={k: read_amounts(v, budget) for k, v in data["analysts"].items()},
             shares={k: read_share(v) for k, v in data["shares"].items()},
+            looks={str(k): int(v) for k, v in data.get("looks", {}).items()},
         )
 
     @property
@@ -103,6 +111,8 @@ class State:
             {
                 "analysts": {k: written_amounts(v) for k, v in self.analysts.items()},
                 "shares": {k: share_body(v, self.budget) for k, v in self.shares.items()},
+                # A ledger that nobody looked for has the text that it always had.
+                **({"looks": dict(self.looks)} if self.looks else {}),
             }
         )
 
@@ -123,6 +133,10 @@ class State:
     def shared(self, analyst: str, share: Share) -> State:
         """With another limit for one analyst."""
         return replace(self, shares={**self.shares, analyst: share})
+
+    def looked(self, place: str, sequence: int) -> State:
+        """With a look at one version by this entry; the first look at it stays the first."""
+        return replace(self, looks={**self.looks, place: self.looks.get(place, sequence)})
 
     def own(self, analyst: str) -> Amounts:
         """The sum of one analyst's charges."""

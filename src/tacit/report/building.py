@@ -274,7 +274,10 @@ def _assumptions(said: Mapping[str, Any]) -> tuple[str, ...]:
         found.append(said["random_data"]["sentence"])
     if said["data"]["bounded"]:
         found.append("Rows of a person beyond the declared limit were not used, by a keyed choice.")
-    found += [f"Declared, and not checked: {d}." for d in said["guarantee"].get("declared", [])]
+    looked = said["data"].get("seen", [])
+    found += [f"Known to the ledger, and not counted in the bound: {d}." for d in looked]
+    declared = [d for d in said["guarantee"].get("declared", []) if d not in looked]
+    found += [f"Declared, and not checked: {d}." for d in declared]
     found += [f"Declared, and not checked: {d}." for d in said["intervals"].get("declared", [])]
     found += [f"Believed, and not checked: {c}." for c in said["data"]["conditions"]]
     for name, column in said["schema"].items():

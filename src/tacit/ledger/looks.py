@@ -1,0 +1,91 @@
+"""Who has looked at the data, and which plans were there before: entries of the chain, without any finding.
+
+    look    somebody looked at this declared version of this table (`tacit inspect`); nothing of what was seen
+    plan    the digest of a plan, recorded before it is charged for (`tacit plan --record`)
+
+Whoever has looked may have fitted bounds, keys and bins to the data. A plan is older than a look if its digest stands
+in an earlier entry, a charge or a record: order is that of the chain, so that neither a date nor a file can claim it.
+What is told of a plan never changes by later entries: its first entry, and all looks before that, stay where they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.engine import Connection
+
+from tacit.errors import InvalidParameter
+from tacit.guarantees.declarations import SEEN, SEEN_ANOTHER
+from tacit.ledger.entries import Entry, text
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.state import version_place
+
+__all__ = ["looked", "record_plan", "seen", "seen_in"]
+
+
+def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") -> Entry:
+    """Write down that somebody looks; durable when this returns, before a row is read."""
+    who, name = text("analyst", analyst), _table(ledger, table)
+    said = {"analyst": who, "table": name, "version": text("version", version, empty=True)}
+
+    def work(connection: Connection) -> Entry:
+        ledger._sync(connection)
+        state = ledger._state.looked(version_place(name, said["version"]), ledger._sequence + 1)
+        entry = ledger._next("look", state, **said)
+        ledger._append(connection, entry, state)
+        return entry
+
+    return ledger._store.write(work)
+
+
+def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = "", version: str = "") -> int:
+    """The entry in which the plan's digest stood first, written now if there is none."""
+    if not isinstance(plan_digest, str) or not re.fullmatch(r"[0-9a-f]{64}", plan_digest):
+        raise InvalidParameter(parameter="plan_digest", value=plan_digest, must="be the digest of a plan")
+    said = {"analyst": text("analyst", analyst), "table": _table(ledger, table)}
+
+    def work(connection: Connection) -> int:
+        known = ledger._history(connection).plans.get(plan_digest)
+        if known is not None:
+            return known
+        body = {**said, "version": text("version", version, empty=True), "plan": plan_digest}
+        entry = ledger._next("plan", ledger._state, **body)
+        ledger._append(connection, entry, ledger._state)
+        return entry.sequence
+
+    return ledger._store.write(work)
+
+
+def seen(ledger: Ledger, plan_digest: str, *, table: str = "", version: str = "") -> tuple[str, ...]:
+    """What must be said of a plan: nothing where no look is older than it. A plan that is not there yet is young."""
+    place = version_place(_table(ledger, table), version)
+
+    def look(connection: Connection) -> tuple[str, ...]:
+        ledger._sync(connection)
+        looks = ledger._state.looks
+        return _told(looks, ledger._history(connection).plans.get(plan_digest), place) if looks else ()
+
+    return ledger._store.read(look)
+
+
+def seen_in(entries: Sequence[Entry], plan_digest: str, *, table: str, version: str) -> tuple[str, ...]:
+    """The same from entries that were read and checked already: for `tacit verify`."""
+    looks: dict[str, int] = {}
+    first: int | None = None
+    for entry in entries:
+        if entry.kind == "look":
+            looks.setdefault(version_place(entry.body["table"], entry.body["version"]), entry.sequence)
+        elif entry.kind in ("reserve", "plan") and entry.body["plan"] == plan_digest and first is None:
+            first = entry.sequence
+    return _told(looks, first, version_place(table, version))
+
+
+def _told(looks: Mapping[str, int], first: int | None, place: str) -> tuple[str, ...]:
+    before = {name for name, sequence in looks.items() if first is None or sequence < first}
+    return ((SEEN,) if place in before else ()) + ((SEEN_ANOTHER,) if before - {place} else ())
+
+
+def _table(ledger: Ledger, table: str) -> str:
+    ledger.check(table=table)
+    return table or ledger.table
