@@ -133,10 +133,18 @@ def test_marks_endings_and_beginnings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "head", [b"", b"\n", b"a,a\n", b"a,\n", b'a,"b\n', b"\xff\xfe\n", b"a\0,b\n", b"a,b\r1,2\r3,4", b"a,b\r"]
+    "head", [b"", b"\n", b",\n", b'""\n', b'a,"b\n', b"\xff\xfe\n", b"a\0,b\n", b"a,b\r1,2\r3,4", b"a,b\r"]
 )
 def test_headers_that_are_none(tmp_path, head):
     path = tmp_path / "t.csv"
     path.write_bytes(head)
     with pytest.raises((ValueError, StopIteration, Exception)):
         lines.header(str(path), ",")
+
+
+def test_columns_without_a_name_or_with_one_that_is_there_twice(tmp_path):
+    """Row names, as R and pandas write them; whether a wanted name is there twice is asked by whoever wants it."""
+    path = tmp_path / "t.csv"
+    for head, names in ((b'"","a","b"\n', ["", "a", "b"]), (b",a,,a\n", ["", "a", "", "a"])):
+        path.write_bytes(head)
+        assert lines.header(str(path), ",") == names

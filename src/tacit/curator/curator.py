@@ -33,6 +33,7 @@ from tacit.ledger import Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import text
 from tacit.noise.source import Source
 from tacit.sources.made_up import is_made_up
+from tacit.sources.opening.files import reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
 from tacit.statistics import Statistic, read_cells
@@ -80,7 +81,7 @@ class Curator:
         self.unit = protect
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.analyst = text("analyst", analyst)
-        self._data = data
+        self._data, self.reading = data, reading_of(data)
         given = {"engine": engine, "memory": memory, "portable": flag("portable", portable) or None}
         self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
         self._source = _source(source)
@@ -171,7 +172,12 @@ class Curator:
                 raise InvalidParameter(parameter="plan", value=said, must="come alone: it has its price")
             return asked
         asks = [ask_with(a, **changes) for a in _asks(asked)]
-        about: Any = {"schema": self.schema, "unit": self.unit, "budget": self.budget.bound}
+        about: Any = {
+            "schema": self.schema,
+            "unit": self.unit,
+            "reading": self.reading,
+            "budget": self.budget.bound,
+        }
         return self._plans.get(asks, total, given, lambda: make_plan(asks, total=total, given=given, **about))
 
     @overload
@@ -219,13 +225,13 @@ class Curator:
         releases = self._run(plan, plan.digest if key is None else text("key", key))
         return releases[0] if isinstance(asked, Statistic | Ask) else releases
 
-    def _request(self, plan: Plan, key: str) -> Request:
-        if plan.unit != self.unit or plan.schema != self.schema:
+    def _request(self, plan: Plan, key: str, *, joint: bool = False) -> Request:
+        # In a joint plan each holder has files of its own, written as they are there.
+        read = plan.reading == self.reading or joint
+        if plan.unit != self.unit or plan.schema != self.schema or not read:
+            must = "be made for this schema, this unit and this way to read the data"
             raise InvalidParameter(
-                parameter="plan",
-                value=plan.digest[:12],
-                must="be made for this schema and unit",
-                hint="preview it here",
+                parameter="plan", value=plan.digest[:12], must=must, hint="preview it here"
             )
         payable(plan.gamma, self.budget)
         payable_exactly(plan.charge, self.budget)
@@ -274,7 +280,7 @@ class Curator:
     def contribute(self, plan: Plan, *, key: str) -> list[Noisy]:
         """This table's part in a joint plan, charged first, with its share of the noise; `key` names the session."""
         self._usable()
-        request = self._request(plan, text("key", key))
+        request = self._request(plan, text("key", key), joint=True)
         table, ledger = self._open(), self._keeper.for_charging()
 
         def read() -> tuple[list[Noisy], str]:
@@ -297,6 +303,7 @@ class Curator:
                 **self._keeper.known_of(paid),
                 "version": self.version,
                 "made_up": is_made_up(self._data),
+                **({"reading": self.reading} if self.reading else {}),
             },
             "versions": versions(),
         }

@@ -27,7 +27,7 @@ from tacit.ledger import record_plan
 from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.declared import schema_from_tables
-from tacit.sources.opening.files import Files, files
+from tacit.sources.opening.files import Files, files, reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import ENGINES
 
@@ -56,7 +56,8 @@ KINDS: dict[str, Callable[..., Any]] = {
     "variance": statistics.variance,
 }
 TABLES = ("budget", "data", "given", "ledger", "protect", "release", "schema", "spend")
-DATA = ("engine", "memory", "multiline", "partitions", "path", "pattern", "table", "version")
+READING = ("dates", "decimal", "encoding", "missing", "multiline", "partitions", "pattern", "separator")
+DATA = ("engine", "memory", "path", "table", "version", *READING)
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
 FINISH = ("consistent", "given", "interval", "name", "rows", "sampling", "target", "weight")
@@ -106,7 +107,8 @@ class PlanFile:
     def plan(self) -> Plan:
         """Prices and expected errors; reads no data."""
         return make_plan(
-            self.asks, schema=self.schema, unit=self.unit, budget=self.budget, total=self.spend, given=self.given
+            self.asks, schema=self.schema, unit=self.unit, budget=self.budget, total=self.spend, given=self.given,
+            reading=reading_of(self.data),
         )  # fmt: skip
 
     def recorded(self, plan: Plan) -> int:
@@ -176,7 +178,9 @@ def _table(where: str, given: Any, words: tuple[str, ...]) -> dict[str, Any]:
 
 def _source(plan: Path, given: Mapping[str, Any]) -> str | Files:
     """The file, or what is said about files beside their path."""
-    wishes = {word: given[word] for word in ("multiline", "partitions", "pattern") if word in given}
+    wishes = {word: given[word] for word in READING if word in given}
+    if isinstance(given["path"], list):
+        return files([_beside(plan, name) for name in given["path"]], **wishes)
     name = _beside(plan, given["path"])
     return files(name, **wishes) if wishes else name
 
@@ -185,7 +189,9 @@ def _beside(plan: Path, name: str) -> str:
     return name if Path(name).is_absolute() else str(plan.parent / name)
 
 
-def _ledger(plan: Path, name: str | None) -> str | None:
+def _ledger(plan: Path, name: str | list[str] | None) -> str | None:
+    if isinstance(name, list):
+        raise InvalidParameter(parameter="[ledger] path", value=name, must="be a text")
     return name if name is None or "://" in name else _beside(plan, name)
 
 

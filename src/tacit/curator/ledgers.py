@@ -154,13 +154,13 @@ class Home:
 def home_of(data: Any, table: str) -> Home | None:
     """Where a table's ledgers are looked for; None for what does not lie in files.
 
-    Several files that are one table (`tacit.files(..., pattern=True)`) are at home in the folder before the pattern,
-    and beside each of them.
+    Several files that are one table are at home beside each of them; those of a pattern (`tacit.files(...,
+    pattern=True)`) in the folder before it, too.
     """
     if not isinstance(data, str | os.PathLike):
         return None
     path = _real(Path(os.fspath(data)).expanduser())
-    own = [_beside(path)]
+    own = [_beside(_real(Path(p).expanduser())) for p in getattr(data, "paths", (os.fspath(data),))]
     if getattr(data, "pattern", False):
         base = path
         while glob.has_magic(str(base)):

@@ -6,8 +6,8 @@ Releases without a price of their own share the plan's price (`tacit.curator.div
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -66,6 +66,7 @@ class Plan:
     schema: Schema
     charged: Charged
     digest: str
+    reading: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def event(self) -> Event:
@@ -151,11 +152,12 @@ def event_record(record: dict[str, Any], gamma: Fraction, priors: Priors | None 
 
 def make_plan(
     asks: Sequence[Ask], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None,
-    given: Assumed = None,
+    given: Assumed = None, reading: Mapping[str, Any] | None = None,
 ) -> Plan:  # fmt: skip
     """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read.
 
-    `given` is what the whole plan assumes of the data; releases without words of their own share its gamma.
+    `given` is what the whole plan assumes of the data; releases without words of their own share its gamma. `reading`
+    is how the data are to be read, where something is declared about that.
     """
     asks = listed("asks", asks, must="be a list of asks")
     if not asks:
@@ -188,7 +190,9 @@ def make_plan(
         for a, plain, (question, treatment) in zip(asks, treatments, treated, strict=True)
     ]
     charged = _charged(releases, budget, unit, total)
-    plan = Plan(releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="")
+    plan = Plan(
+        releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="", reading=dict(reading or {})
+    )  # fmt: skip
     return replace(plan, digest=sha256(describe_plan(plan, total)))
 
 
@@ -250,6 +254,7 @@ def describe_plan(plan: Plan, total: Price | None) -> str:
         "unit": plan.charge.record["unit"],
         "delta": None if total is None or total.delta is None else str(total.delta),
         **({"gamma": str(plan.gamma)} if plan.gamma else {}),
+        **({"reading": plan.reading} if plan.reading else {}),
         "releases": [
             {**r.ask.describe(), "price": r.treatment.price.describe(), "mechanism": r.treatment.describe()}
             for r in plan.releases

@@ -77,6 +77,18 @@ def names(where: str, value: Any) -> list[str]:
     return [text(where, v) for v in value]
 
 
+def paths(where: str, value: Any) -> str | list[str]:
+    """The name of a file, or a list of them."""
+    return [text(where, v) for v in value] if isinstance(value, list) else text(where, value)
+
+
+def words(where: str, value: Any) -> list[str]:
+    """A list of texts, which may be empty."""
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        _refuse(where, value, "be a list of words", 'missing = ["NA"]')
+    return value
+
+
 def columns(where: str, value: Any) -> list[Any]:
     """Names of columns, or tables { column = "age", bins = [0, 18, 65] }; one, or a list of them."""
     out: list[Any] = []
@@ -137,8 +149,11 @@ WORDS: dict[str, Reader] = {
     "columns": columns,
     "confidence": amount,
     "consistent": flag,
+    "dates": text,
+    "decimal": text,
     "delta": amount,
     "denominator": text,
+    "encoding": text,
     "engine": text,
     "epsilon": amount,
     "gamma": amount,
@@ -153,6 +168,7 @@ WORDS: dict[str, Reader] = {
     "label": text,
     "loss": text,
     "memory": text,
+    "missing": words,
     "mu": amount,
     "multiline": flag,
     "name": text,
@@ -164,7 +180,7 @@ WORDS: dict[str, Reader] = {
     "pairs": whole,
     "parents": parents,
     "partitions": names,
-    "path": text,
+    "path": paths,
     "pattern": flag,
     "penalty": amount,
     "points": whole,
@@ -172,6 +188,7 @@ WORDS: dict[str, Reader] = {
     "rho": amount,
     "rows": whole,
     "sampling": flag,
+    "separator": text,
     "simultaneous": flag,
     "size": whole,
     "table": text,

@@ -19,7 +19,7 @@ from tacit.sources import door, spark
 from tacit.sources.engines import engine_of
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.lines import header
+from tacit.sources.opening.textfiles import names_in
 from tacit.sources.schema import Schema
 from tacit.sources.selection import bytewise, check_columns
 from tacit.sources.tables import ENGINES, MEMORY, opened_data
@@ -173,10 +173,10 @@ def _names(data: Any) -> tuple[str, ...]:
 
             problem, hint = "is not a readable Parquet file", "is it another kind of file, or was it cut off?"
         else:
-            mark = "\t" if paths[0].name.lower().endswith((".tsv", ".tsv.gz")) else ","
+            text = data
 
             def names() -> list[str]:
-                return header(str(paths[0]), mark)
+                return [name for name in names_in(text)[1] if name]
 
             problem = "is not a readable CSV file: it has no header"
             hint = "the first line names the columns, each once, in UTF-8"

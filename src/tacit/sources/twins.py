@@ -27,6 +27,8 @@ MARK = "__tacit_twin"
 PARQUET = (".parquet", ".pq", ".parq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 LONGEST_LINE = 1 << 20
+MARKS = ",;\t|"
+WIDE = (b"\xff\xfe", b"\xfe\xff")
 MOST_FILES = 1000
 
 
@@ -49,7 +51,10 @@ def is_twin(data: Any) -> bool:
 
 def _names(data: Any) -> set[str]:
     if isinstance(data, str | os.PathLike):
-        return {name for path in _files(os.fspath(data)) for name in _columns(path)}
+        names = getattr(data, "paths", (os.fspath(data),))
+        found = [set(_columns(path)) for name in names for path in _files(name)]
+        # Of several files all must be made up: one twin among them makes nobody else up.
+        return set.intersection(*found) if found else set()
     if hasattr(data, "collect_schema"):
         return set(data.collect_schema().names())
     names: Any = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", ())
@@ -83,6 +88,8 @@ def _first_line(path: Path, stamp: tuple[int, ...]) -> Iterable[str]:
     if not lower.endswith(TEXT):
         return ()
     opened: Any = gzip.open if lower.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+    with opened(path, "rb") as file:
+        encoding = "utf-16" if file.read(2) in WIDE else "utf-8-sig"
+    with opened(path, "rt", encoding=encoding, errors="replace", newline="") as file:
         line = file.readline(LONGEST_LINE)
-    return tuple(next(csv.reader([line], delimiter="\t" if ".tsv" in lower else ","), ()))
+    return tuple(name for mark in MARKS for name in next(csv.reader([line], delimiter=mark), ()))

@@ -1,10 +1,11 @@
 """Files: which ones are meant, and what may be said about them beside their path.
 
-A path is the name of one file, whatever characters it has. A pattern of several, columns that stand in the names of
-folders, and line breaks inside quotes are asked for by name:
+A path is the name of one file, whatever characters it has. What is more than a name is asked for by name:
 
+    tacit.files(["visits-2023.csv", "visits-2024.csv"])
     tacit.files("visits/*.parquet", pattern=True)
     tacit.files("visits/state=*/*.parquet", pattern=True, partitions=["state"])
+    tacit.files("enquete.csv", separator=";", decimal=",", encoding="latin-1", dates="day-first", missing=["NA"])
     tacit.files("letters.csv", multiline=True)
 """
 
@@ -12,18 +13,20 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
-from tacit.errors import BadData, InvalidParameter
+from tacit.errors import BadData, InvalidParameter, UnknownName
+from tacit.sources.opening import words
 
-__all__ = ["PARQUET", "TEXT", "Files", "files"]
+__all__ = ["PARQUET", "TEXT", "Files", "files", "reading_of"]
 
-PARQUET = (".parquet", ".pq", ".parq")
-TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+PARQUET, TEXT = words.ENDINGS["Parquet"], words.ENDINGS["text"]
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+KNOWN = "name it .parquet, .csv or .tsv, and all of them alike"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +34,15 @@ class Files:
     """One file, or several that are one table."""
 
     path: str
+    more: tuple[str, ...] = ()
     pattern: bool = False
     partitions: tuple[str, ...] = ()
     multiline: bool = False
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    dates: str | None = None
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("pattern", "multiline"):
@@ -41,37 +50,84 @@ class Files:
                 raise InvalidParameter(
                     parameter=name, value=getattr(self, name), must="be true or false, which it is by default"
                 )
-        if self.partitions and not self.is_parquet:
+        for name, made in (
+            ("separator", words.separator_of(self.separator)),
+            ("encoding", words.encoding_of(self.encoding)),
+            ("missing", words.missing_of(self.missing)),
+        ):
+            object.__setattr__(self, name, made)
+        for name, known in (("decimal", words.DECIMALS), ("dates", words.DATES)):
+            if getattr(self, name) not in (None, *known):
+                raise UnknownName(what=name, name=str(getattr(self, name)), known=known)
+        if self.more and self.pattern:
             raise InvalidParameter(
-                parameter="partitions", value=list(self.partitions), must="be left out for text files"
+                parameter="pattern", value=True, must="be left out where files are listed",
+                hint="a list holds names; a pattern is one path",
+            )  # fmt: skip
+        self._fit()
+        if self.decimal == "," and self.separator == ",":
+            raise InvalidParameter(
+                parameter="decimal", value=",", must="differ from the separator", hint='separator = ";"'
             )
-        if self.multiline and self.is_parquet:
-            raise InvalidParameter(parameter="multiline", value=True, must="be left out for Parquet files")
+
+    def _fit(self) -> None:
+        """Each kind of file takes words of its own."""
+        takes = words.TAKES.get(self.kind)
+        for word in dict.fromkeys(w for kind in words.TAKES.values() for w in kind):
+            if takes is not None and getattr(self, word) and word not in takes:
+                fit = " and ".join(kind for kind, known in words.TAKES.items() if word in known)
+                raise InvalidParameter(
+                    parameter=word, value=getattr(self, word),
+                    must=f"be left out for {self.kind} files", hint=f"it is about {fit} files",
+                )  # fmt: skip
 
     def __fspath__(self) -> str:
         return self.path
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that were named, or the pattern."""
+        return (self.path, *self.more)
+
+    @property
+    def kind(self) -> str:
+        """What kind of file this is, by its name."""
+        return words.kind_of(self.path)
+
+    @property
     def is_parquet(self) -> bool:
         """Are these Parquet files, by their name?"""
-        return self.path.lower().endswith(PARQUET)
+        return self.kind == "Parquet"
+
+    def describe(self) -> dict[str, Any]:
+        """What was said beside the path, as plain values, for plans and certificates; nothing for a plain path."""
+        found: dict[str, Any] = {
+            "partitions": list(self.partitions), "multiline": self.multiline,
+            "separator": words.SEPARATORS.get(self.separator or "", ""), "decimal": self.decimal,
+            "encoding": self.encoding, "dates": self.dates, "missing": list(self.missing),
+        }  # fmt: skip
+        return {word: value for word, value in found.items() if value}
 
     def found(self) -> tuple[Path, ...]:
-        """The files, each of them there and readable."""
-        paths = [Path(p) for p in (sorted(glob.glob(self.path)) if self.pattern else [self.path])]
-        if not paths or not all(p.is_file() for p in paths):
-            hint = "give the path of a Parquet or CSV file"
-            if not self.pattern and glob.has_magic(self.path):
-                hint += "; a pattern is asked for by name: tacit.files(path, pattern=True)"
-            raise BadData(source=self.path, problem="is not there", hint=hint)
-        if not all(str(p).lower().endswith(PARQUET if self.is_parquet else TEXT) for p in paths):
-            raise BadData(
-                source=self.path,
-                problem="has no known ending",
-                hint="name it .parquet or .csv, and all of them alike",
-            )
+        """The files, each of them there, readable, and there once."""
+        names: Iterable[str] = sorted(glob.glob(self.path)) if self.pattern else self.paths
+        paths = [Path(p) for p in names]
+        for path in paths or [Path(self.path)]:
+            if not path.is_file() or not paths:
+                hint = "give the path of a file that is there"
+                if not self.pattern and glob.has_magic(str(path)):
+                    hint += "; a pattern is asked for by name: tacit.files(path, pattern=True)"
+                raise BadData(source=str(path), problem="is not there", hint=hint)
+        if not all(words.kind_of(str(p)) == self.kind for p in paths) or not self.kind:
+            raise BadData(source=self.path, problem="has no known ending", hint=KNOWN)
         if not all(os.access(p, os.R_OK) for p in paths):
             raise BadData(source=self.path, problem="cannot be opened", hint="check its permissions")
+        states = [(s.st_dev, s.st_ino) for s in map(os.stat, paths)]
+        if len(set(states)) != len(states):
+            raise BadData(
+                source=self.path, problem="is one file under two names among those that were given",
+                hint="each row would count twice: give each file once",
+            )  # fmt: skip
         return tuple(paths)
 
     def values(self, path: Path) -> dict[str, str | None]:
@@ -88,19 +144,42 @@ class Files:
 
 
 def files(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     pattern: bool = False,
     partitions: Sequence[str] = (),
     multiline: bool = False,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    dates: str | None = None,
+    missing: Sequence[str] = (),
 ) -> Files:
     """A file or files as a table, with what is not assumed of a plain path.
 
-    pattern: *, ? and [...] in the path stand for other characters, and all files that match are one table; their
-    columns must have the same types. partitions: columns whose values stand in the names of folders, as in
-    `state=CA/part.parquet`. multiline: line breaks may stand inside the quotes of a CSV. A quote that is never closed
-    then hides the records behind it, other people's too: that there is none is believed, and said in certificates.
+    path: one file, or a list of files that are one table. pattern: *, ? and [...] in the path stand for other
+    characters, and all files that match are one table; their columns must have the same types. partitions: columns
+    whose values stand in the names of folders, as in `state=CA/part.parquet`. multiline: line breaks may stand inside
+    the quotes of a CSV. A quote that is never closed then hides the records behind it, other people's too: that there
+    is none is believed, and said in certificates.
+
+    Of text files: separator (",", ";", "tab" or "|"; found from the header where it is not said), decimal ("." or
+    ","), encoding ("utf-8", "latin-1", "cp1252", "utf-16" and others), dates ("day-first" or "month-first", beside
+    2024-01-31, which is always read), missing (words that stand for no value, such as "NA").
     """
     if isinstance(partitions, str) or not all(isinstance(p, str) and p for p in partitions):
         raise InvalidParameter(parameter="partitions", value=partitions, must="be a list of columns")
-    return Files(path=os.fspath(path), pattern=pattern, partitions=tuple(partitions), multiline=multiline)
+    listed = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not listed:
+        raise InvalidParameter(parameter="path", value=[], must="name a file")
+    names = [os.fspath(p) for p in listed]
+    return Files(
+        path=names[0], more=tuple(names[1:]), pattern=pattern, partitions=tuple(partitions), multiline=multiline,
+        separator=separator, decimal=decimal, encoding=encoding, dates=dates, missing=tuple(missing)
+        if not isinstance(missing, str) else missing,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def reading_of(data: Any) -> dict[str, Any]:
+    """How the data are to be read, as declared: part of a plan's digest and of its certificates."""
+    return data.describe() if isinstance(data, Files) else {}

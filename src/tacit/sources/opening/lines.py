@@ -13,15 +13,15 @@ Arrow gathers what lies between them.
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tacit.sources.opening.careful import careful
+from tacit.sources.opening.encodings import opened
 
-__all__ = ["header", "records"]
+__all__ = ["fields_of", "header", "header_line", "records"]
 
 BLOCK = 8 << 20
 LONGEST = 16 << 20
@@ -32,28 +32,42 @@ WRONG = b'"a"b\n'
 NEWLINE, RETURN, QUOTE = 10, 13, 34
 
 
-def _opened(path: str) -> Any:
-    return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
-
-
-def header(path: str, mark: str) -> list[str]:
-    """The column names: the first line of the file, and nothing behind it."""
-    with _opened(path) as file:
+def header_line(path: str, encoding: str | None = None) -> str:
+    """The first line of the file, and nothing behind it."""
+    with opened(path, encoding) as file:
         line = file.readline(HEADER)
     # A return alone ends no line, not even the only one: the first row would decide whether there is a header.
-    text = line.decode("utf-8-sig").removesuffix("\r\n").removesuffix("\n")
-    names = next(csv.reader([text], delimiter=mark, strict=True))
-    if not names or len(set(names)) != len(names) or not all(names) or any(c in text for c in "\r\0"):
+    text: str = line.decode("utf-8-sig").removesuffix("\r\n").removesuffix("\n")
+    if any(c in text for c in "\r\0"):
+        raise ValueError
+    return text
+
+
+def fields_of(line: str, mark: str) -> list[str]:
+    """The fields of a header; a column without a name (row names of R and pandas) has an empty one."""
+    names = next(csv.reader([line], delimiter=mark, strict=True), [])
+    if not any(names):
         raise ValueError
     return names
 
 
+def header(path: str, mark: str, encoding: str | None = None) -> list[str]:
+    """The column names."""
+    return fields_of(header_line(path, encoding), mark)
+
+
 def records(
-    path: str, names: Sequence[str], wanted: Sequence[str], *, mark: str, multiline: bool = False
+    path: str,
+    names: Sequence[str],
+    wanted: Sequence[str],
+    *,
+    mark: str,
+    multiline: bool = False,
+    encoding: str | None = None,
 ) -> Iterator[Any]:
     """The wanted columns of all records as text, in Arrow batches."""
     columns = {name: list(names).index(name) for name in wanted}
-    with _opened(path) as file:
+    with opened(path, encoding) as file:
         file.readline(HEADER)
         for block in _blocks(file, multiline):
             yield _batch(block, len(names), columns, ord(mark), multiline)
