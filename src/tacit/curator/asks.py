@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from tacit.errors import InvalidParameter
 from tacit.statistics import Statistic
 from tacit.statistics.invariants import PublicTotals
 
-__all__ = ["Ask", "ask"]
+__all__ = ["Ask", "ask", "asks_of"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,79}")
 MOST_ROWS = 10**15
@@ -141,3 +142,17 @@ def ask(
             simultaneous=simultaneous,
         ),
     )
+
+
+def asks_of(asked: Any) -> list[Ask]:
+    """What was asked, a statistic or several, each as an ask."""
+    if isinstance(asked, Ask):
+        return [asked]
+    if isinstance(asked, Statistic):
+        return [ask(asked)]
+    if isinstance(asked, Sequence) and not isinstance(asked, str):
+        return [a if isinstance(a, Ask) else ask(a) for a in asked]
+    raise InvalidParameter(
+        parameter="asked", value=type(asked).__name__, must="be a statistic, a list of them, or a plan",
+        hint='for example tacit.count(by="state")',
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, overload
 
-from tacit.curator.asks import Ask, ask
+from tacit.curator.asks import Ask, asks_of
 from tacit.curator.certificate import CIPHER, SEEDED, versions
 from tacit.curator.contributing import contributed
 from tacit.curator.given import Assumed, Given, given_of
@@ -171,7 +171,7 @@ class Curator:
             if said:
                 raise InvalidParameter(parameter="plan", value=said, must="come alone: it has its price")
             return asked
-        asks = [ask_with(a, **changes) for a in _asks(asked)]
+        asks = [replace(a, **changes) for a in asks_of(asked)]
         about: Any = {
             "schema": self.schema,
             "unit": self.unit,
@@ -383,24 +383,6 @@ def _digest(table: Table, key: bytes) -> str:
         return table.digest(key)
     except Exception:
         return "unreadable"
-
-
-def _asks(asked: Any) -> list[Ask]:
-    if isinstance(asked, Ask):
-        return [asked]
-    if isinstance(asked, Statistic):
-        return [ask(asked)]
-    if isinstance(asked, Sequence) and not isinstance(asked, str):
-        return [a if isinstance(a, Ask) else ask(a) for a in asked]
-    raise InvalidParameter(
-        parameter="asked", value=type(asked).__name__, must="be a statistic, a list of them, or a plan",
-        hint='for example tacit.count(by="state")',
-    )  # fmt: skip
-
-
-def ask_with(one: Ask, **changes: Any) -> Ask:
-    """The ask with some fields changed."""
-    return replace(one, **changes)
 
 
 def _now() -> str:

@@ -168,6 +168,8 @@ def make_plan(
         instance(name, value, kind, must=f"be a {kind.__name__}")
     if total is not None:
         instance("total", total, Price, must="be a Price", hint="tacit.curator.price(epsilon=1) makes one")
+    if reading is not None:
+        instance("reading", reading, Mapping, must="be a table of words", hint='{"separator": ";"}')
     given = given_of(given)
     asks = _named(asks)
     questions = _questions(asks, schema, unit)

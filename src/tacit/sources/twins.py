@@ -51,8 +51,8 @@ def is_twin(data: Any) -> bool:
 
 def _names(data: Any) -> set[str]:
     if isinstance(data, str | os.PathLike):
-        names = getattr(data, "paths", (os.fspath(data),))
-        found = [set(_columns(path)) for name in names for path in _files(name)]
+        places = getattr(data, "paths", (os.fspath(data),))
+        found = [set(_columns(path)) for place in places for path in _files(place)]
         # Of several files all must be made up: one twin among them makes nobody else up.
         return set.intersection(*found) if found else set()
     if hasattr(data, "collect_schema"):

@@ -33,7 +33,7 @@ def open_text(asked: Files, wish: Wish) -> Opened:
     paths = asked.found()
     mark, names = names_in(asked, wish.columns)
     wish.check([name for name in names if name], asked.path)
-    conditions = (MULTILINE,) if asked.multiline else ()
+    conditions: tuple[str, ...] = (MULTILINE,) if asked.multiline else ()
     conditions += (UNITS,) if (asked.encoding or "").startswith("utf-16") else ()
     rewrite = rewriter(asked, wish.schema)
 
