@@ -8,6 +8,7 @@ import math
 import pytest
 
 from tacit.cli import main
+from tacit.random_data import SampledSensitivity
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
@@ -30,6 +31,10 @@ def test_a_proportion(capsys: pytest.CaptureFixture[str]) -> None:
     assert "except with probability 0.05" in str(other["condition"])
     added = told(capsys, *few, "49", "--neighbours", "add-or-remove")
     assert added["exact"] is True
+    assert added["exact_up_to"] == 49
+    assert added["differentially_private"] is False
+    none = told(capsys, *[w.replace("0.05", "0.0001") for w in few], "0")
+    assert (none["exact_up_to"], none["differentially_private"]) == (None, True)
 
 
 def test_a_histogram(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,6 +50,9 @@ def test_a_histogram(capsys: pytest.CaptureFixture[str]) -> None:
     assert none["exact"] is False
     assert none["noisy_cells"] == 400
     assert none["expected_error"] == none["plain_expected_error"]
+    assert (found["differentially_private"], none["differentially_private"]) == (False, True)
+    assert main(["random", *[w.replace("8000", "7999") for w in words]]) == 0
+    assert "this is plain DP, epsilon = 0.2, whatever the data are" in capsys.readouterr().out
 
 
 def test_a_sensitivity(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,6 +63,14 @@ def test_a_sensitivity(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["pairs"]["delta"] <= 1e-6
     assert told(capsys, *words, "100")["pairs"] is None
     assert told(capsys, *words, "100", "--confidence", "0.99")["draws"] == 459
+    assert (found["expected_error"], found["plain_expected_error"]) == (None, None)
+    mean = told(capsys, *words, "100000", "--change", "100", "--width", "1000000")
+    assert mean["expected_error"] == pytest.approx(0.001)
+    assert mean["plain_expected_error"] == pytest.approx(10)
+    assert mean["pairs"]["expected_error"] == pytest.approx(0.002)  # type: ignore[index]
+    # Beside the noise itself, with the bounds as the declared change.
+    noise = SampledSensitivity(rows=100_000, draws=1, rank=1, epsilon=1).noise([100 / 100_000])
+    assert noise.expected_error() == pytest.approx(0.001, rel=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -88,4 +104,13 @@ def test_other_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["random", "histogram", "--n", "10", "--cells", "3", "--neighbours", "both", *base]) == 2
     assert main(["random", "histogram", "--n", "10", "--cells", "3", "--occupied", "-1", *base]) == 2
     assert main(["random", "sensitivity", "--n", "900", "--levels", "0", *base]) == 2
-    assert capsys.readouterr().err.count("tacit:") == 6
+    for more in (
+        ["--delta", "0"],
+        ["--delta", "nan"],
+        ["--delta", "1"],
+        ["--change", "-1"],
+        ["--width", "inf"],
+    ):
+        assert main(["random", "sensitivity", "--n", "900", *more, *base]) == 2
+    assert capsys.readouterr().err.count("tacit:") == 11
+    assert main(["random", "sensitivity", "--n", "900", "--epsilon", "1", "--gamma", "1e-300"]) == 0

@@ -187,6 +187,29 @@ def test_a_second_plan_is_refused_unless_it_was_there_before() -> None:
             one.release(tacit.count(by="k"), epsilon=0.1, given=given)
 
 
+def test_what_one_release_declares_of_the_plan_all_rest_on() -> None:
+    """A plan is fixed before the first was seen, or not: no certificate of it may leave that out."""
+    own = {"random_data": 0.01, "rows": 8000}
+    before = "this plan was fixed before any other release about these data was seen"
+    asks = [
+        tacit.ask(tacit.count(by="k"), given={**own, "fixed_before": True}),
+        tacit.ask(tacit.count(where="f"), given=own),
+        tacit.count(by="all"),
+        tacit.mean("c"),
+    ]
+    with curator() as one:
+        one.release(tacit.mean("c"), epsilon=0.1)
+        made = one.release(asks, epsilon=0.4, given=own)
+        assert [before in r.guarantee.declared for r in made] == [True, True, True, False]
+        assert [before in r.certificate["guarantee"].get("declared", []) for r in made] == [
+            True,
+            True,
+            True,
+            False,
+        ]
+        assert before in one.ledger.charges()[-1].guarantee.declared
+
+
 def test_a_budget_without_gamma_pays_for_nothing_of_this(tmp_path: Any) -> None:
     with curator(None, ledger=tmp_path / "new.ledger") as one:
         assert one.preview(tacit.count(by="k"), epsilon=0.1, given={"random_data": 0.1}).gamma > 0

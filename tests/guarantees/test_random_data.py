@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import pytest
 
 import tacit
 from support.promises import REPLACE, ROWS, on_random_data, promise
-from tacit.guarantees import RandomData
+from tacit.guarantees import Guarantee, Pure, RandomData, rows
 
 UNDER = RandomData(gamma=0.01)
 
@@ -145,3 +146,26 @@ def test_probabilistic_and_random_differ() -> None:
     delta, gamma = both_probabilities(rare, 1.0)
     assert delta == 1.0
     assert gamma <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("gamma", "said"),
+    [
+        (0.05, "0.05"), (0.050049, "0.0501"), (0.10049, "0.101"), (1 / 3, "0.334"), (0.99996, "1"), (0, "0"), (1, "1"),
+        (math.nextafter(0.03, 1), "0.03"), (1e-5 / 3, "3.34e-06"), (1e-300 / 3, "3.34e-301"),
+    ],
+)  # fmt: skip
+def test_gamma_is_never_told_smaller_than_it_is(gamma: float, said: str) -> None:
+    told = str(RandomData(gamma=gamma)).split("probability ")[1].split(" ")[0]
+    assert told == said
+    assert Fraction(told) >= Fraction(gamma) * (1 - Fraction(1, 10**12))
+
+
+def test_a_replaced_row_names_its_theorem() -> None:
+    added = Guarantee(bound=Pure(epsilon=1), unit=rows(), condition=RandomData(gamma=0.1))
+    one = rows(neighbours="replace-one")
+    other = Guarantee(bound=Pure(epsilon=2), unit=one, condition=RandomData(gamma=0.2))
+    assert added.implies(other).chain == ("replace-by-remove-and-add", "replace-on-random-data")
+    assert not added.implies(
+        Guarantee(bound=Pure(epsilon=2), unit=one, condition=RandomData(gamma=0.19))
+    ).holds

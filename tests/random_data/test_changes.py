@@ -272,6 +272,51 @@ def test_a_median_by_an_oracle_beside_propose_test_release() -> None:
     assert np.mean(errors) < 2.0
 
 
+def test_bad_statistics() -> None:
+    def raising(rows: np.ndarray) -> float:
+        raise RuntimeError("not today")
+
+    for bad, what in ((raising, "RuntimeError"), (lambda x: x, "TypeError"), (lambda x: None, "TypeError")):
+        with pytest.raises(InvalidParameter, match=what):
+            sample_sensitivities(bad, np.zeros, rows=5, draws=2)  # type: ignore[arg-type]
+    assert dkw_draws(1e-300) > 10**600  # the square of gamma is below all floats
+
+
+def test_a_regularised_estimate_moves_as_little_as_claimed() -> None:
+    """argmin mean |y - t x| + (penalty/2) t^2: h = (|x| + |x'|)/penalty; every pair of small samples, x up to 50."""
+    penalty = Fraction(2)
+
+    def fitted(rows: tuple[tuple[int, int], ...]) -> Fraction:
+        """Exactly: the slope of the convex objective grows, and jumps at the corners y/x."""
+        n = len(rows)
+        corners = sorted({Fraction(y, x) for x, y in rows})
+
+        def pulled(t: Fraction, side: int) -> Fraction:
+            """The slope of the losses just beside t."""
+            at = ((x, Fraction(y, x) - t) for x, y in rows)
+            return Fraction(sum(x if (r < 0 or (r == 0 and side > 0)) else -x for x, r in at), n)
+
+        for t in corners:
+            if pulled(t, -1) + penalty * t <= 0 <= pulled(t, 1) + penalty * t:
+                return t
+        for low, high in itertools.pairwise([None, *corners, None]):
+            inside = high - 1 if low is None else low + 1 if high is None else (low + high) / 2
+            t = -pulled(inside, 1) / penalty
+            if (low is None or t > low) and (high is None or t < high):
+                return t
+        raise AssertionError
+
+    rows = [(1, 3), (1, -4), (3, 5), (50, 1), (50, -70)]
+    tightest = Fraction(0)
+    for rest in itertools.combinations_with_replacement(rows, 2):
+        for one, other in itertools.combinations(rows, 2):
+            moved = abs(fitted((*rest, one)) - fitted((*rest, other)))
+            (h,) = pair_changes([one[0], other[0]], lambda a, b: (abs(a) + abs(b)) / penalty)
+            assert moved <= h / 3
+            tightest = max(tightest, moved / (h / 3))
+    assert tightest > Fraction(1, 2)  # the bound is not idle
+
+
 def test_bad_oracles() -> None:
     def raising(count: int) -> np.ndarray:
         raise RuntimeError("no rows today")

@@ -39,6 +39,10 @@ def test_the_condition_is_the_exact_one() -> None:
     assert pair_differs(25, 1000) == f(25, 1000)
     assert RandomProportion(rows=1000, epsilon=1, gamma=0.0001).largest_exact() is None
     assert RandomProportion(rows=10, epsilon=1, gamma=0.9).largest_exact() == 10
+    for gamma in (0.0009, 0.001, 0.3, 0.5, 0.5015, 0.9, 0.9995):
+        added = RandomProportion(rows=1000, epsilon=1, gamma=gamma, neighbours=Neighbours.ADD_OR_REMOVE)
+        exact = [c for c in range(1001) if added.is_exact(c)]
+        assert added.largest_exact() == (max(exact) if exact else None)
 
 
 @pytest.mark.parametrize("n", [7, 20, 61])

@@ -216,8 +216,16 @@ def test_survey_releases() -> None:
     assert cells.noise.distribution.noise_scale == 6
     with pytest.raises(InvalidParameter):
         cells.release([1, 2])
-    with pytest.raises(InvalidParameter, match="at most rows"):
+    with pytest.raises(InvalidParameter, match="below rows"):
         Overlap(rows=5, attacker_rows=3, least_overlap=4)
+    for n, m, k in ((5, 3, 3), (5, 9, 5)):  # nobody to put in another's place: the definition is empty
+        with pytest.raises(InvalidParameter, match="least_overlap must be below"):
+            Overlap(rows=n, attacker_rows=m, least_overlap=k)
+    small = Overlap(rows=15, attacker_rows=40, least_overlap=14)
+    with pytest.raises(InvalidParameter, match="at most the number of rows"):
+        OverlapCount(overlap=small, epsilon=1, gamma=0.3).release(16)
+    with pytest.raises(InvalidParameter, match="counts"):
+        OverlapHistogram(overlap=small, cells=2, epsilon=1, gamma=0.9).release([-1, 16])
 
 
 # --- bins ------------------------------------------------------------------------------------------------

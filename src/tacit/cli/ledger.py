@@ -140,8 +140,9 @@ def _said(found: dict[str, Any], bound: dict[str, Any] | None) -> str:
     """A bound's numbers in three digits, and its gamma; the budget's unit goes without saying."""
     if bound is None:
         return "not a running total"
+    from tacit.guarantees.conditions import told_gamma
     from tacit.guarantees.record import from_record
 
     numbers = {k: v for k, v in bound.items() if k != "gamma"}
-    gamma = f" except with probability {bound['gamma']:.3g} over the data" if "gamma" in bound else ""
+    gamma = f" except with probability {told_gamma(bound['gamma'])} over the data" if "gamma" in bound else ""
     return str(from_record({**found["budget"], "bound": numbers}).bound) + gamma

@@ -27,6 +27,10 @@ _N = typer.Option(..., "--n", help="The number of rows; with add-or-remove, a le
 _EPSILON = typer.Option(..., "--epsilon", help="The epsilon, for all but a share gamma of the data.")
 _GAMMA = typer.Option(..., "--gamma", help="The share of the data on which the bound may fail.")
 _NEIGHBOURS = typer.Option("replace-one", "--neighbours", help="replace-one or add-or-remove.")
+_PLAIN = (
+    "With noise on {} this is plain DP, {}, whatever the data are, and takes nothing from gamma; a larger gamma or "
+    "more rows would change it. What follows is said of releases that do."
+)
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
 
 
@@ -63,6 +67,7 @@ def proportion(
         "exact_up_to": made.largest_exact(),
         "expected_error": made.expected_error(count),
         "plain_expected_error": made.noise.expected_error(),
+        "differentially_private": made.largest_exact() is None,
         **_promise(made.guarantee, "random-proportion"),
     }
     if json:
@@ -74,6 +79,8 @@ def proportion(
     print(f"  exact up to                   {'no count is' if most is None else most}")
     print(f"  expected error                {told['expected_error']:.4g}")
     print(f"  with DP at the same epsilon   {told['plain_expected_error']:.4g}")
+    if most is None:
+        print(_PLAIN.format("any count", made.guarantee.bound))
     _warn(made.guarantee)
 
 
@@ -124,6 +131,7 @@ def histogram(
         "noisy_cells": noisy,
         "expected_error": made.expected_error(noisy_cells=noisy),
         "plain_expected_error": made.expected_error(noisy_cells=cells),
+        "differentially_private": not below,
         **_promise(made.guarantee, "random-histogram"),
     }
     if json:
@@ -138,9 +146,7 @@ def histogram(
     print(f"  expected L1 error             {told['expected_error']:.4g}  ({noisy} cells with noise)")
     print(f"  with DP at the same epsilon   {told['plain_expected_error']:.4g}")
     if not below:
-        print(
-            "With noise on every cell this is plain Laplace noise: a larger gamma or more rows would change it."
-        )
+        print(_PLAIN.format("every cell", made.guarantee.bound))
     _warn(made.guarantee)
 
 
@@ -156,12 +162,19 @@ def sensitivity(
     confidence: float | None = typer.Option(
         None, "--confidence", help="Ask for gamma with this confidence over the oracle's draws."
     ),
+    change: float | None = typer.Option(
+        None, "--change", help="How far two rows of the data differ, mostly; made up: errors of a mean."
+    ),
+    width: float | None = typer.Option(
+        None, "--width", help="How far two rows may differ by declared bounds: the mean's error with DP."
+    ),
     json: bool = _JSON,
 ) -> None:
     """How many samples or rows bound the change of a statistic of unbounded data?
 
     By a public oracle, and by pairs of the rows themselves.
     """
+    from tacit.mechanisms.gaussian import delta_parameter
     from tacit.random_data import ChangesByQuantile, SampledSensitivity, dkw_draws
 
     if confidence is None:
@@ -170,6 +183,9 @@ def sensitivity(
         sampled = SampledSensitivity.for_confidence(
             rows=n, gamma=gamma, confidence=confidence, epsilon=epsilon
         )
+    error, pairs_error, plain_error = _mean_errors(n, epsilon, change, width)
+    delta_parameter(delta)
+    whole("levels", levels, least=1)
     told: dict[str, Any] = {
         "exact": False,
         "n": n,
@@ -180,11 +196,14 @@ def sensitivity(
         "draws_by_dkw": dkw_draws(gamma),
         "confidence": confidence,
         "noise_scale_per_sensitivity": 1 / epsilon,
+        "change": change,
+        "width": width,
+        "expected_error": error,
+        "plain_expected_error": plain_error,
         "pairs": None,
         **_promise(sampled.guarantee, "random-sensitivity-sampling"),
     }
     problem = ""
-    whole("levels", levels, least=1)
     try:
         # Equal steps stand for any levels: rank and slack depend on their number only.
         pairs = ChangesByQuantile.for_target(
@@ -192,6 +211,8 @@ def sensitivity(
             choice_epsilon=epsilon / 2, release_epsilon=epsilon / 2,
         )  # fmt: skip
     except InvalidParameter as refused:
+        if refused.parameter != "rows":
+            raise
         problem = str(refused)
     else:
         told["pairs"] = {
@@ -200,6 +221,7 @@ def sensitivity(
             "slack": pairs.slack,
             "delta": float(getattr(pairs.guarantee.bound, "delta", 0.0)),
             "noise_scale_per_level": 2 / (n * epsilon),
+            "expected_error": pairs_error,
             "theorem": "random-private-quantile",
         }
     if json:
@@ -216,7 +238,30 @@ def sensitivity(
             f"chosen privately; delta = {told['pairs']['delta']:.2g}"
         )
     print("  with DP                       bounds must be declared, and noise is sized by them")
+    if error is not None:
+        print(f"  expected error of a mean      {error:.4g} by the oracle", end="")
+        print("" if told["pairs"] is None else f", {pairs_error:.4g} by pairs, if they choose this change")
+    if plain_error is not None:
+        print(f"  with DP at the same epsilon   {plain_error:.4g}")
     _warn(sampled.guarantee)
+
+
+def _mean_errors(
+    n: int, epsilon: float, change: float | None, width: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """E |error| of a mean: by the oracle, by pairs (half of epsilon chooses the level), and with declared bounds."""
+    from tacit.exact.checks import positive
+
+    if change is not None:
+        positive("change", change)
+    if width is not None:
+        positive("width", width)
+    by_oracle = None if change is None else change / (n * epsilon)
+    return (
+        by_oracle,
+        None if by_oracle is None else 2 * by_oracle,
+        None if width is None else width / (n * epsilon),
+    )
 
 
 def _promise(guarantee: Guarantee, theorem: str) -> dict[str, Any]:

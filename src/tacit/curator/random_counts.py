@@ -28,6 +28,7 @@ from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, cells_of, groups_of, treat
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Always, Bound, Neighbours, RandomData
+from tacit.guarantees.conditions import told_gamma
 from tacit.guarantees.declarations import FIXED_BEFORE, FIXED_MECHANISMS, INDEPENDENT_DRAWS, LEAST_ROWS
 from tacit.noise.source import Source
 from tacit.random_data import RandomHistogram, RandomProportion
@@ -301,8 +302,8 @@ def treat_on_random_data(
             plain, reason=f"{said}noise, it is differentially private, and gamma = 0 is spent"
         )
     law, small = base.reason.split(":")[0], "small cells" if given.small_cells else "empty cells"
-    gamma = f"{float(given.gamma):.3g}"
-    reason = f"{law}, and {small} exact, given random data (random DP, gamma = {gamma})"
+    said = f"given random data (random DP, gamma = {told_gamma(given.gamma)})"
+    reason = f"{law}, and {small} exact, {said}"
     if not complete(question) and not isinstance(question.form, Average):
         question = replace(question, requests=(*question.requests, ALL_ROWS))
     return question, replace(made, reason=reason)

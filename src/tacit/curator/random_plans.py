@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tacit.curator.asks import Ask
-from tacit.curator.given import Given, check_unit, no_mechanism, shares_of
+from tacit.curator.given import ALWAYS, Given, check_unit, no_mechanism, shares_of
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import fits, gamma_of, treat_on_random_data
 from tacit.curator.treatments import Treatment
@@ -33,6 +33,8 @@ def on_random_data(
     """Question and treatment of each ask: the plain one, or one with exact small cells."""
     found = [(question, plain) for question, _, plain in wanted]
     own = {i: a.given.within(given) for i, a in enumerate(asks) if a.given is not None and a.given.gamma}
+    # The plan was fixed before, or not: what one release declares, all rest on, and their certificates say so.
+    before = any(words.fixed_before for words in (*own.values(), given or ALWAYS))
     if not own and (given is None or not given.gamma):
         return found
     check_unit(unit)
@@ -43,6 +45,7 @@ def on_random_data(
 
     def treated(i: int, words: Given) -> tuple[Question, Treatment]:
         question, price, plain = wanted[i]
+        words = replace(words, fixed_before=before)
         return treat_on_random_data(question, price, words, plain, budget=budget)
 
     for i, words in own.items():

@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.errors import visible
 from tacit.guarantees import Always, BoundedAdversary, Priors, RandomData
+from tacit.guarantees.conditions import told_gamma
 from tacit.statistics.sensitivity import group_limit
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def beyond_groups(question: Question) -> str:
 def priced(guarantee: Guarantee) -> str:
     """A bound, and its gamma where it holds on random data only."""
     condition = guarantee.condition
-    gamma = f", gamma = {condition.gamma:.3g}" if isinstance(condition, RandomData) else ""
+    gamma = f", gamma = {told_gamma(condition.gamma)}" if isinstance(condition, RandomData) else ""
     return f"{guarantee.bound}{gamma}"
 
 

@@ -15,14 +15,24 @@ A condition under which *more* is assumed is weaker: `Always` implies each of th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
+from fractions import Fraction
 
 from tacit.errors import NoLaw, UnknownName
 from tacit.exact.checks import probability, settle, text
 from tacit.exact.rounding import sum_up
 from tacit.guarantees.arguments import how_many
 
-__all__ = ["Always", "BoundedAdversary", "Condition", "Indistinguishability", "Priors", "RandomData"]
+__all__ = [
+    "Always",
+    "BoundedAdversary",
+    "Condition",
+    "Indistinguishability",
+    "Priors",
+    "RandomData",
+    "told_gamma",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +68,19 @@ class Always(Condition):
         return isinstance(other, Always), ()
 
 
+def told_gamma(gamma: float | Fraction) -> str:
+    """Three significant digits, rounded up: more data may fail than are said to only in the 12th digit.
+
+    A decimal that was rounded up to a float prints as itself.
+    """
+    given = Fraction(gamma)
+    exact = Decimal(given.numerator) / Decimal(given.denominator)
+    if not exact:
+        return "0"
+    step = Decimal(1).scaleb(exact.adjusted() - 2)
+    return f"{float((exact * (1 - Decimal('1e-12'))).quantize(step, rounding=ROUND_CEILING)):.3g}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomData(Condition):
     """Random differential privacy: with probability 1 - gamma over data drawn independently from one law.
@@ -76,7 +99,7 @@ class RandomData(Condition):
 
     def describe(self) -> str:
         return (
-            f"except with probability {self.gamma:.3g} over the data themselves, if the rows are independent "
+            f"except with probability {told_gamma(self.gamma)} over the data themselves, if the rows are independent "
             "draws from one population, and for mechanisms that were fixed before the data were seen"
         )
 

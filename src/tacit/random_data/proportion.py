@@ -105,6 +105,8 @@ class RandomProportion(RandomMechanism):
         """The largest count of the lower tail that is published exactly; None where none is."""
         if not self.is_exact(0):
             return None
+        if self.neighbours is Neighbours.ADD_OR_REMOVE:
+            return int(self._gamma * self.rows // 1) - 1
         low, high = (
             0,
             self.rows // 2 + 1,

@@ -37,7 +37,8 @@ def sample_sensitivities(
 ) -> list[float]:
     """|g(D) - g(D')| for `draws` pairs of neighbouring samples of a public oracle; `oracle(count)` draws rows.
 
-    What an oracle raises, or a value that is no finite number, is refused with a typed error: nothing here is private.
+    What an oracle or a statistic raises, or a value that is no finite number, is refused with a typed error: nothing
+    here is private.
     """
     n, m = whole("rows", rows, least=1), whole("draws", draws, least=1)
     found = []
@@ -55,8 +56,8 @@ def sample_sensitivities(
                 value=f"shape {sample.shape}",
                 must=f"draw {n + 1} rows when asked for them",
             )
-        one, other = statistic(sample[:n]), statistic(np.delete(sample, n - 1, axis=0))
-        moved = abs(float(one) - float(other))
+        one, other = _told(statistic, sample[:n]), _told(statistic, np.delete(sample, n - 1, axis=0))
+        moved = abs(one - other)
         if not math.isfinite(moved):
             raise InvalidParameter(
                 parameter="oracle", value="a sample on which the statistic is not finite",
@@ -68,6 +69,17 @@ def sample_sensitivities(
     return found
 
 
+def _told(statistic: Callable[[npt.NDArray[Any]], float], sample: npt.NDArray[Any]) -> float:
+    """The statistic of public rows, as one number."""
+    try:
+        return float(statistic(sample))
+    except Exception as problem:
+        raise InvalidParameter(
+            parameter="statistic", value=type(problem).__name__, must="make one number of the oracle's rows",
+            hint="it is called with n rows, twice for each draw",
+        ) from None  # fmt: skip
+
+
 def dkw_draws(gamma: Exact) -> int:
     """How many sampled sensitivities the published form needs: ceil(ln(1/r)/(2 (gamma - r)^2)) at its best r.
 
@@ -76,8 +88,9 @@ def dkw_draws(gamma: Exact) -> int:
     from scipy.special import lambertw
 
     g = float(gamma_parameter(gamma))
-    r = math.exp(float(lambertw(-g / (2 * math.sqrt(math.e)), -1).real) + 0.5)
-    return math.ceil(math.log(1 / r) / (2 * (g - r) ** 2))
+    log_r = float(lambertw(-g / (2 * math.sqrt(math.e)), -1).real) + 0.5
+    # Fractions: for a small gamma the square is below all floats.
+    return math.ceil(Fraction(-log_r) / (2 * (Fraction(g) - Fraction(math.exp(log_r))) ** 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,10 +43,12 @@ class Overlap:
     def __post_init__(self) -> None:
         settle(self, rows=rows_parameter(self.rows), attacker_rows=whole("attacker_rows", self.attacker_rows))
         settle(self, least_overlap=whole("least_overlap", self.least_overlap, least=0))
-        if self.least_overlap > min(self.rows, self.attacker_rows):
+        if self.least_overlap >= min(self.rows, self.attacker_rows):
             raise InvalidParameter(
-                parameter="least_overlap", value=self.least_overlap, must="be at most rows and attacker_rows"
-            )
+                parameter="least_overlap", value=self.least_overlap, must="be below rows and attacker_rows",
+                hint="an attacker without a row outside of the overlap has no other sample to put in the place of "
+                "yours, and then the definition promises nothing: use a mechanism of differential privacy",
+            )  # fmt: skip
 
     @property
     def most_replaced(self) -> int:
@@ -116,7 +118,7 @@ class OverlapCount:
 
     def is_exact(self, count: int) -> bool:
         """Is this count published as it is? A secret, unless it is asked of a made-up count."""
-        c, n, gamma = whole("count", count, least=0), self.overlap.rows, gamma_parameter(self.gamma)
+        c, n, gamma = self._count(count), self.overlap.rows, gamma_parameter(self.gamma)
         return all(
             counts_differ(s, n, d) <= gamma
             for d in range(1, self.overlap.most_replaced + 1)
@@ -134,10 +136,11 @@ class OverlapCount:
     def release(self, count: int, *, source: Source | None = None) -> ReleasedCount:
         """The count, exact or noisy."""
         source = source if source is not None else default_source()
-        noisy = int(self.noise.release(np.asarray(count), source=source).values)
-        exact = self.is_exact(count)
+        c = self._count(count)
+        noisy = int(self.noise.release(np.asarray(c), source=source).values)
+        exact = self.is_exact(c)
         return ReleasedCount(
-            count=count if exact else noisy,
+            count=c if exact else noisy,
             exact=exact,
             rows=self.overlap.rows,
             publishable=source.publishable,
@@ -146,9 +149,15 @@ class OverlapCount:
     @property
     def noise(self) -> Geometric:
         """The noise of counts that are not exact: up to d rows move."""
-        return Geometric(
-            epsilon=self.epsilon, sensitivity=CountSensitivity(max(1, self.overlap.most_replaced))
-        )
+        return Geometric(epsilon=self.epsilon, sensitivity=CountSensitivity(self.overlap.most_replaced))
+
+    def _count(self, value: int) -> int:
+        c = whole("count", value, least=0)
+        if c > self.overlap.rows:
+            raise InvalidParameter(
+                parameter="count", value="more than the rows", must="be at most the number of rows"
+            )
+        return c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +187,7 @@ class OverlapHistogram:
     @property
     def noise(self) -> Laplace:
         """The noise of the other cells: up to d rows leave a cell, and as many enter one."""
-        return Laplace.for_epsilon(
-            epsilon=self.epsilon, sensitivity=L1(2 * max(1, self.overlap.most_replaced))
-        )
+        return Laplace.for_epsilon(epsilon=self.epsilon, sensitivity=L1(2 * self.overlap.most_replaced))
 
     def breaks(self, one: Counts, other: Counts) -> bool:
         """Do two tables have outputs that are not epsilon-indistinguishable?"""
@@ -193,7 +200,7 @@ class OverlapHistogram:
         """Counts of all cells, the empty ones exact where that is allowed."""
         source = source if source is not None else default_source()
         array = integer_array(counts)
-        if array.size != self.cells or int(array.sum()) != self.overlap.rows:
+        if array.size != self.cells or bool((array < 0).any()) or int(array.sum()) != self.overlap.rows:
             raise InvalidParameter(
                 parameter="counts",
                 value="other counts",

@@ -39,6 +39,19 @@ def _simplex(noisy: Reals, rows: int) -> Reals:
     return np.asarray(np.maximum(noisy - lift, 0.0))
 
 
+def _smallest_first(noisy: Reals, rows: int) -> Reals:
+    """A nearest point in L1 too: what is too much is taken from the smallest cells first, what lacks goes to one."""
+    kept = np.maximum(noisy, 0.0)
+    order = np.argsort(kept, kind="stable")
+    excess = float(kept.sum()) - rows
+    if excess <= 0:
+        kept[order[-1]] -= excess
+        return np.asarray(kept)
+    before = np.cumsum(kept[order]) - kept[order]
+    kept[order] -= np.clip(excess - before, 0.0, kept[order])
+    return np.asarray(kept)
+
+
 PROJECTIONS: dict[str, Callable[[Reals, int], Reals]] = {
     "none": lambda noisy, rows: noisy,
     "clip and renormalise": _clip,
@@ -46,6 +59,7 @@ PROJECTIONS: dict[str, Callable[[Reals, int], Reals]] = {
     "l1, the paper's (2)": lambda noisy, rows: nearest_histogram(
         noisy.astype(np.int64), total=rows, norm="l1"
     ).astype(np.float64),
+    "l1, the paper's (2), smallest cells first": _smallest_first,
 }
 
 
