@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.curator.files import read_plan
-from tacit.ledger import Ledger
+from tacit.ledger import Ledger, looked
 
 from .plans import Runner
 
@@ -183,3 +183,19 @@ def test_a_second_plan_file_is_refused_unless_it_declares(tmp_path: Path, run: R
     path.write_text(path.read_text().replace("epsilon = 0.6", "epsilon = 0.3"))
     assert run("release", path, "--out", tmp_path / "two") == 0
     assert run("verify", tmp_path / "two", "--ledger", tmp_path / "rows.ledger") == 0
+
+
+def test_after_a_look_at_the_data_only_a_recorded_plan_is_paid_for(tmp_path: Path, run: Runner) -> None:
+    path, other = write(tmp_path), {"releases": RELEASES.replace('name = "few"', 'name = "other"')}
+    assert run("plan", path, "--record") == 0
+    with Ledger.open(tmp_path / "rows.ledger") as ledger:
+        looked(ledger, analyst="curator")
+    write(tmp_path, **other)
+    assert run("release", path, "--out", tmp_path / "two") == 1
+    assert "after a look at the data" in run.err
+    assert not (tmp_path / "two").exists()
+    with Ledger.open(tmp_path / "rows.ledger") as ledger:
+        assert not ledger.charges()
+    write(tmp_path)
+    assert run("release", path, "--out", tmp_path / "one") == 0
+    assert run("verify", tmp_path / "one", "--ledger", tmp_path / "rows.ledger") == 0

@@ -8,7 +8,7 @@ from support.ledgers import ask
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw
 from tacit.guarantees import Approximate, Guarantee, Pure, RandomData, rows
 from tacit.guarantees.declarations import FIXED_BEFORE
-from tacit.ledger import Ledger, Ticket, on_random_data
+from tacit.ledger import Ledger, Ticket, looked, on_random_data, record_plan
 
 UNIT = rows(neighbours="replace-one")
 BUDGET = Guarantee(bound=Approximate(epsilon=1, delta=1e-6), unit=UNIT, condition=RandomData(gamma=0.0625))
@@ -76,3 +76,20 @@ def test_what_is_no_charge_of_this_budget(place: str) -> None:
         on_random_data(price(1.0, None))
     with pytest.raises(NoLaw, match="on_random_data"):
         ledger.reserve(ask("a", charge=price(0.125, 0.01)))
+
+
+def test_a_plan_that_is_younger_than_a_look_is_refused(place: str) -> None:
+    """Gamma is for mechanisms fixed before the data were seen, and here the ledger itself knows better."""
+    ledger = Ledger.create(place, budget=BUDGET)
+    old, new = "0" * 64, "1" * 64
+    record_plan(ledger, old, analyst="curator")
+    looked(ledger, analyst="curator", version="2025")
+    for declared in ((), (FIXED_BEFORE,)):
+        with pytest.raises(NoLaw, match="after a look"):
+            pay(ledger, "a", price(0.125, 0.01, 0.0, *declared), plan=new)
+    record_plan(ledger, new, analyst="curator")  # too late
+    with pytest.raises(NoLaw, match="after a look"):
+        pay(ledger, "a", price(0.125, 0.01), plan=new)
+    assert not ledger.charges()
+    pay(ledger, "b", price(0.125, 0.01), plan=old)
+    pay(ledger, "c", price(0.125, None), plan=new)  # holds always: the certificate says that somebody looked

@@ -23,6 +23,7 @@ from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact
 from tacit.ledger.given import named, somebody, text
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
+from tacit.ledger.on_random_data import refuse_seen
 from tacit.ledger.state import Share, State, share_body
 from tacit.ledger.statements import change
 from tacit.ledger.store import NEW_ANSWER, Store, is_there
@@ -199,11 +200,11 @@ class Ledger(Book):
         self, connection: Connection, request: Request, charge_check: ChargeCheck | None
     ) -> Ticket | Recorded:
         self._sync(connection)
-        known = self._replay(connection, request)
-        if known is not None:
+        if (known := self._replay(connection, request)) is not None:
             return known
         body = reserve_body(request, request.table or self.table)
         draft = self._next("reserve", self._state, **body).charge()
+        refuse_seen(draft, self._state.looks, lambda: self._history(connection).plans)
         state = self._state.charged(draft)
         share = state.share_of(request.analyst)
         if charge_check is None or charge_check is running_total:

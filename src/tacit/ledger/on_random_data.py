@@ -2,12 +2,13 @@
 
 Gamma is a probability over the data, for mechanisms that were there before the data. A release that is chosen after
 another was seen has no law (theorem `compose-random-data`); so a second plan is refused, unless it is declared to have
-been fixed before the first was seen. Releases that hold always may be chosen as one goes.
+been fixed before the first was seen. A plan that is younger than a look at the data is refused. Releases that hold
+always may be chosen as one goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.ledger.chain import History
     from tacit.ledger.ledger import Ledger
 
-__all__ = ["on_random_data", "standing_on_random_data"]
+__all__ = ["on_random_data", "refuse_seen", "standing_on_random_data"]
 
 
 def on_random_data(budget: Guarantee) -> ChargeCheck:
@@ -86,6 +87,25 @@ def standing_of(ledger: Ledger, history: History, analyst: str | None) -> tuple[
         replace(budget, bound=spent, condition=RandomData(gamma=min(1.0, up(gamma))), declared=()),
         replace(budget, bound=left, condition=RandomData(gamma=down(rest)), declared=()),
     )
+
+
+def refuse_seen(asked: Charge, looks: Mapping[str, int], plans: Callable[[], Mapping[str, int]]) -> None:
+    """Refuse a plan under RandomData that is younger than a look at the data, of whatever version or name.
+
+    `plans` has the entry in which each plan's digest stood first: a charge, or a record.
+    """
+    if not looks or not isinstance(asked.guarantee.condition, RandomData):
+        return
+    first = plans().get(asked.plan_digest)
+    if first is None or min(looks.values()) < first:
+        raise NoLaw(
+            operation="a plan under RandomData after a look at the data",
+            reason="gamma is a probability over the data for mechanisms fixed before they were seen, and the ledger "
+            "knows of a look that is older than this plan",
+            counterexample="look for a cell with a single row, then publish the count of that cell, which is exact: "
+            "the cell was chosen for its inhabitant",
+            hint="record plans before anybody looks (tacit plan --record), or leave given= out",
+        )
 
 
 def _ceiling(budget: Guarantee) -> Fraction:
