@@ -97,6 +97,21 @@ def test_entropy_tables() -> None:
         assert -(q * np.log(q)).sum() < entropy
 
 
+def test_any_name_and_any_size_of_keys() -> None:
+    """Names that a query might use itself; sums of keys that no 64 bits hold."""
+    keys = [2**62 + 5, 2**62 + 6, 2**62 + 7]
+    made = pa.table({"__count": ["a", "a", "b"], "key": ["x", "x", "y"], "rk": keys})
+    table = anon.entropy_ptable(most=3, variance=2.0)
+    found = anon.cell_key_counts(made, by=["__count", "key"], record_key="rk", ptable=table, threshold=0)
+    rows = {(r["__count"], r["key"]): r["count"] for r in found.to_pylist()}
+    assert rows[("a", "x")] == 2 + table.values[2, (sum(keys[:2])) % table.keys]
+    assert rows[("b", "y")] == 1 + table.values[1, keys[2] % table.keys]
+    for bad in (None, -1):
+        rest = pa.table({"g": ["a", "b"], "rk": [1, bad]})
+        with pytest.raises(errors.WrongType, match="missing or negative"):
+            anon.cell_key_counts(rest, by=["g"], record_key="rk", ptable=table)
+
+
 def test_keys_and_refusals() -> None:
     keys = anon.record_keys(10_000, source=SeededSource(seed=1))
     assert keys.min() == 0

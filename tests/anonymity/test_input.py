@@ -118,6 +118,33 @@ def test_hierarchies_from_files(tmp_path: Path) -> None:
         anon.read_hierarchy(path)
     with pytest.raises(errors.BadData):
         anon.read_hierarchy(tmp_path / "nothing.csv")
+    path.write_text(f"u;{'x' * 200_000};*\n")
+    with pytest.raises(errors.BadData, match="CSV"):
+        anon.read_hierarchy(path)
+    path.write_text('u;x;*\n"two\nlines";x;*\n')
+    assert anon.read_hierarchy(path).at(1) == {"u": "x", "two\nlines": "x"}
+
+
+@pytest.mark.parametrize(
+    ("values", "widths"),
+    [([1.0, math.nan], [5]), (["a"], [5]), ([1], [math.nan]), ([1], [0]), ([1], [math.inf])],
+)
+def test_intervals_are_of_numbers(values: list[Any], widths: list[float]) -> None:
+    with pytest.raises(errors.InvalidParameter):
+        anon.intervals(values, widths=widths)
+
+
+@pytest.mark.parametrize("column", ["void", "far"])
+def test_a_column_without_finite_numbers_is_refused(column: str) -> None:
+    made = pa.table(
+        {"void": pa.array([None] * 8, pa.float64()), "far": [1.0, math.inf] * 4, "y": [1.0, 2.0] * 4}
+    )
+    for one in (
+        anon.Disturb(column=column, share_of_std=0.5),
+        anon.ModelDraws(column="y", given=(column,)),
+    ):
+        with pytest.raises(errors.WrongType, match="finite"):
+            anon.treat_table(made, [one])
     ages = anon.intervals(range(30), widths=[5, 10])
     assert ages.at(1)["7"] == "[5, 10)"
     assert ages.at(2)["7"] == "[0, 10)"

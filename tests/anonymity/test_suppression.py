@@ -170,6 +170,28 @@ def sparse_audit(pattern: anon.Pattern, places: list[int]) -> list[tuple[float, 
     return out
 
 
+def test_intervals_of_large_counts_are_those_of_the_equations() -> None:
+    """A cell cannot exceed what stands beside it, however large that is; and nothing wraps around."""
+    big = 10**9
+    counts = [[3, big, big // 2], [big, big, big], [big // 10 * 7, big, big]]
+    pattern = anon.suppress_cells(counts, intervals="all")
+    hidden = pattern.suppressed
+    places = np.flatnonzero(hidden.ravel()).tolist()
+    for place, (low, high) in zip(places, audited(pattern, places), strict=True):
+        assert pattern.low.ravel()[place] == pytest.approx(low, rel=1e-6, abs=1.0)
+        assert pattern.high.ravel()[place] == pytest.approx(high, rel=1e-6, abs=1.0)
+    assert np.isfinite(pattern.high[hidden]).all()
+    with pytest.raises(errors.InvalidParameter, match="add up"):
+        anon.suppress_cells(np.full((2, 2), 2**62))
+
+
+@pytest.mark.parametrize("counts", [[[3]], [[1, 2], [1, 0]]])
+def test_a_table_of_small_counts_alone(counts: list[list[int]]) -> None:
+    pattern = anon.suppress_cells(counts)
+    assert pattern.suppressed[pattern.primary].all()
+    assert (pattern.high[pattern.primary] >= pattern.counts[pattern.primary] + 5).all()
+
+
 def test_nothing_to_suppress_and_refusals() -> None:
     pattern = anon.suppress_cells(np.full((3, 3), 50))
     assert pattern.number == 0

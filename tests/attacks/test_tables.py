@@ -171,6 +171,19 @@ def test_missing_values_exclude_nobody() -> None:
     assert left == [{"x", "y"}, {"x", "y"}, {"x", "y"}, {"y"}]
 
 
+def test_what_is_missing_in_one_release_may_be_what_another_shows() -> None:
+    """Nobody is pinned to flu: the second person of the first release may be the one with cancer."""
+    first, second = {"a": ["1", "1"], "s": ["flu", None]}, {"a": ["1", "1"], "s": ["cancer", "flu"]}
+    who = {"a": ["1"]}
+    for releases in ([first, second], [second, first], [first], [first, first]):
+        found = intersection(releases, who, quasi=["a"], sensitive="s")
+        assert (list(found.exposed), found.details["by_one_release"]) == ([], [0] * len(releases))
+    sure = intersection([first, {"a": ["1"], "s": ["flu"]}], who, quasi=["a"], sensitive="s")
+    assert sure.learned == ["flu"]
+    nothing = {"a": ["1"], "s": [None]}
+    assert not intersection([nothing], who, quasi=["a"], sensitive="s").exposed
+
+
 def test_bad_input_is_refused_or_answered() -> None:
     with pytest.raises(EmptyComposition):
         homogeneity(FIRST, quasi=[], sensitive="condition")

@@ -6,6 +6,7 @@ She knows every published cell, all equations between cells and totals, and that
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -69,12 +70,12 @@ class Attacker:
         self.index = np.full(len(counts), -1, dtype=np.int64)
         self.index[self.places] = np.arange(len(self.places))
 
-    def _solve(self, objective: Floats, cap: dict[int, float] | None = None) -> Any:
-        """Maximises the objective; cap: bounds on moves, both for those up and for those down."""
+    def _solve(self, objective: Floats, cap: dict[int, float] | None = None, *, far: float = FAR) -> Any:
+        """Maximises the objective; cap: bounds on moves up; far: the bound on all others."""
         from scipy.optimize import linprog
 
         bounds = np.stack(
-            [-self.counts[self.places].astype(np.float64), np.full(len(self.places), FAR)], axis=1
+            [-self.counts[self.places].astype(np.float64), np.full(len(self.places), far)], axis=1
         )
         for place, most in (cap or {}).items():
             i = self.index[place]
@@ -82,7 +83,7 @@ class Attacker:
         found = linprog(
             -objective, A_eq=self.narrow, b_eq=np.zeros(len(self.touched)), bounds=bounds, method="highs-ds"
         )
-        if found.status != 0:
+        if found.status != 0 and not (found.status == 3 and math.isinf(far)):
             raise NotCertified(what="an attacker's interval", reason="the linear program did not finish")
         return found
 
@@ -92,10 +93,10 @@ class Attacker:
         for row, place in enumerate(places):
             goal = np.zeros(len(self.places))
             goal[self.index[place]] = 1.0
-            high = float(-self._solve(goal).fun)
-            low = float(-self._solve(-goal).fun)
+            # Not bounded by anything but the equations: counts may be far larger than any move that protects.
+            up, down = self._solve(goal, far=math.inf), self._solve(-goal, far=math.inf)
             count = float(self.counts[place])
-            out[row] = count - low, np.inf if high > FAR / 2 else count + high
+            out[row] = count + float(down.fun), np.inf if up.status == 3 else count - float(up.fun)
         return np.round(out, 6)
 
     def open_ends(

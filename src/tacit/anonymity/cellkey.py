@@ -159,17 +159,22 @@ def cell_key_counts(
             key = micro.dialect.whole(key)
         if not (key.type().is_integer()):
             raise WrongType(column=record_key, found=f"stored as {key.type()}", wanted="whole numbers")
-        grouped = relation.group_by(*names).aggregate(
-            __count=relation.count(),
-            __key=key.sum().cast("int64"),
-            __missing=key.isnull().cast("int64").sum(),
+        # A sum of remainders has the same remainder, and stays small.
+        part = (key % ptable.keys).cast("int64")
+        bad = (key.isnull() | (key < 0)).cast("int64")
+        named = {f"by{i}": relation[name] for i, name in enumerate(names)}
+        found = micro.ask(
+            relation.group_by(**named).aggregate(
+                count=relation.count(), key=part.sum().cast("int64"), bad=bad.sum()
+            )
         )
-        found = micro.ask(grouped)
     finally:
         if micro is not data:
             micro.close()
-    if any(found.column("__missing").to_pylist()):
-        raise WrongType(column=record_key, found="with missing values", wanted="a key in every row")
+    if any(found.column("bad").to_pylist()):
+        raise WrongType(
+            column=record_key, found="with missing or negative values", wanted="a key in every row"
+        )
     return _grid(found, names, ptable, threshold)
 
 
@@ -180,8 +185,8 @@ def _grid(found: Any, names: Sequence[str], ptable: PTable, threshold: int) -> A
     from tacit.anonymity.treatments.columns import codes
 
     axes, places = [], []
-    for name in names:
-        at = codes(found, [name])
+    for i in range(len(names)):
+        at = codes(found, [f"by{i}"])
         first = np.zeros(int(at.max(initial=-1)) + 1, dtype=np.int64)
         first[at[::-1]] = np.arange(len(at))[::-1]
         axes.append(first)
@@ -190,12 +195,12 @@ def _grid(found: Any, names: Sequence[str], ptable: PTable, threshold: int) -> A
     if int(np.prod(shape, dtype=object)) > 10_000_000:
         raise InvalidParameter(parameter="by", value=shape, must="span at most 10,000,000 cells")
     counts, keys = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    counts[tuple(places)] = found.column("__count").to_numpy()
-    keys[tuple(places)] = found.column("__key").to_numpy()
+    counts[tuple(places)] = found.column("count").to_numpy()
+    keys[tuple(places)] = found.column("key").to_numpy()
     made = ptable.perturbed(counts.ravel(), keys.ravel())
     index = np.unravel_index(np.arange(made.size), shape)
     columns = {
-        name: found.column(name).take(pa.array(first[index[i]]))
+        name: found.column(f"by{i}").take(pa.array(first[index[i]]))
         for i, (name, first) in enumerate(zip(names, axes, strict=True))
     }
     return pa.table({**columns, "count": pa.array(made, mask=made < threshold)})

@@ -90,13 +90,17 @@ class Classes:
     @cached_property
     def sizes(self) -> Any:
         """One row for each class: its size n, and the number of different sensitive values in it."""
-        if self.sensitive is not None:
-            cells = self.cells
-            total = cells[COUNT].sum().cast("int64")
-            return self.micro.keep(
-                cells.group_by(*self.keys).aggregate(**{COUNT: total, "values": cells.count()})
-            )
-        return self.micro.keep(self.grouped(self.micro.relation))
+        return self.micro.keep(self._sizes())
+
+    def _sizes(self) -> Any:
+        """`sizes`, computed when it is asked: what is asked once need not be held."""
+        if "sizes" in vars(self):
+            return self.sizes
+        if self.sensitive is None:
+            return self.grouped(self.micro.relation)
+        cells = self.cells
+        total = cells[COUNT].sum().cast("int64")
+        return cells.group_by(*self.keys).aggregate(**{COUNT: total, "values": cells.count()})
 
     @cached_property
     def histogram(self) -> dict[int, int]:
@@ -111,9 +115,10 @@ class Classes:
 
     @cached_property
     def least(self) -> dict[str, int]:
-        """The size of the smallest class and, with a sensitive column, the fewest different values in one."""
-        sizes = self.sizes
-        asked = {"size": sizes[COUNT].min()} | ({"values": sizes["values"].min()} if self.sensitive else {})
+        """The number of rows, the size of the smallest class and, with a sensitive column, the fewest values in one."""
+        sizes = self.sizes if self.sensitive is None else self._sizes()
+        asked = {"size": sizes[COUNT].min(), "rows": sizes[COUNT].sum().cast("int64")}
+        asked |= {"values": sizes["values"].min()} if self.sensitive else {}
         found = self.micro.one(sizes.aggregate(**asked))
         if found["size"] is None:
             raise BadData(source=self.micro.source, problem="has no rows", hint="there is nothing to measure")
@@ -122,7 +127,7 @@ class Classes:
     @cached_property
     def rows(self) -> int:
         """The number of rows."""
-        return sum(size * classes for size, classes in self.histogram.items())
+        return self.least["rows"]
 
     @cached_property
     def values(self) -> Any:
@@ -137,9 +142,17 @@ class Classes:
 
     def sized(self, cells: Any, sizes: Any, values: Any) -> Any:
         """Cells with `size` and `total`; a null is the same as a null."""
-        small = sizes.select(*self.keys, size=sizes[COUNT])
-        met = cells.join(small, [cells[key].identical_to(small[key]) for key in self.keys])
-        met = met.select(*self.keys, VALUE, COUNT, "size")
-        named = values.select(v=values[VALUE], total=values["total"])
+        small = sizes.select(size=sizes[COUNT], **{f"z{key}": sizes[key] for key in self.keys})
+        return self._met(cells, small, values.select(v=values[VALUE], total=values["total"]))
+
+    def shares_once(self) -> Any:
+        """`shares` for a single question: sizes and totals are added up in it and not held."""
+        cells = self.cells
+        n = cells[COUNT].sum()
+        small = cells.group_by(**{f"z{key}": cells[key] for key in self.keys}).aggregate(size=n)
+        return self._met(cells, small, cells.group_by(v=cells[VALUE]).aggregate(total=n))
+
+    def _met(self, cells: Any, small: Any, named: Any) -> Any:
+        met = cells.join(small, [cells[key].identical_to(small[f"z{key}"]) for key in self.keys])
         met = met.join(named, met[VALUE].identical_to(named["v"]))
         return met.select(*self.keys, VALUE, COUNT, "size", "total")

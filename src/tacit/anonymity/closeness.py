@@ -42,7 +42,7 @@ def closeness(
     if not isinstance(distance, str) or distance not in DISTANCES:
         raise UnknownName(what="distance", name=str(distance), known=DISTANCES)
     if distance == "equal":
-        found = _equal(classes, classes.shares)
+        found = _equal(classes, classes.shares_once())
         return _largest(classes, found, found["distance"])
     if distance == "ordered":
         return _ordered(classes, order)

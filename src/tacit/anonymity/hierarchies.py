@@ -7,13 +7,16 @@ values that share a group share all larger ones (it is a tree). What a table has
 from __future__ import annotations
 
 import csv
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
 from tacit.errors import BadData, EmptyComposition, InvalidParameter
+from tacit.exact.checks import is_number
 
 __all__ = ["SUPPRESSED", "Hierarchy", "intervals", "read_hierarchy", "suppression"]
 
@@ -101,7 +104,10 @@ def read_hierarchy(path: str | os.PathLike[str]) -> Hierarchy:
         raise BadData(source=str(where), problem="cannot be read", hint="a CSV file in UTF-8") from None
     first = text.partition("\n")[0]
     mark = ";" if ";" in first else ","
-    lines = [line for line in csv.reader(text.splitlines(), delimiter=mark) if line]
+    try:
+        lines = [line for line in csv.reader(StringIO(text, newline=""), delimiter=mark) if line]
+    except csv.Error:
+        raise BadData(source=str(where), problem="is no CSV file", hint="a line a value, ; between") from None
     if len({line[0] for line in lines}) != len(lines):
         raise InvalidParameter(parameter="hierarchy", value=str(where), must="name each value once")
     return Hierarchy({line[0]: tuple(line) for line in lines})
@@ -114,8 +120,11 @@ def suppression(values: Iterable[object]) -> Hierarchy:
 
 def intervals(values: Iterable[float], *, widths: Sequence[float]) -> Hierarchy:
     """Numbers in intervals [a, a + width) of rising widths, each a multiple of the one before; then any value."""
-    if not widths or any(w <= 0 for w in widths):
+    if not widths or not all(is_number(w) and 0 < w < math.inf for w in widths):
         raise InvalidParameter(parameter="widths", value=list(widths), must="be numbers above 0")
+    values = list(values)
+    if not all(is_number(value) and math.isfinite(value) for value in values):
+        raise InvalidParameter(parameter="values", value=len(values), must="be finite numbers")
     for small, large in pairwise(widths):
         if (large / small) % 1:
             raise InvalidParameter(

@@ -67,7 +67,7 @@ def presence(classes: Classes, population: Classes) -> tuple[float, float]:
     """
     met = against(classes, population)
     stray = (met["here"] > met["there"]).cast("int64").sum()
-    share = met["here"] / met["there"].cast("float64")
+    share = met["here"] / met["there"].cast("float64").nullif(0.0)
     found = classes.micro.one(met.aggregate(low=share.min(), high=share.max(), stray=stray))
     if found["stray"]:
         raise InvalidParameter(

@@ -44,7 +44,8 @@ def journalist(classes: Classes, population: Classes, *, k: int = 5) -> Risk:
     k = whole("k", k)
     met = against(classes, population)
     met = met.filter(met["here"] > 0)
-    there = met["there"].cast("float64")
+    # Nobody there: refused below. Spark would not divide by 0.
+    there = met["there"].cast("float64").nullif(0.0)
     small = (met["there"] < k).cast("int64") * met["here"]
     found = classes.micro.one(
         met.aggregate(

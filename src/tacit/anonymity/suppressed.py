@@ -32,6 +32,7 @@ Flags = npt.NDArray[np.bool_]
 OBJECTIVES = ("number", "value")
 INTERVALS = ("all", "none", "primary")
 FIRST_GAP, LAST_GAP = 0.08, 0.004
+MOST_PEOPLE, MOST_PROTECTION = 10**11, 10**6
 ENOUGH, EXACT_CELLS = 1.02, 250
 """A table of more cells than this is done when its pattern costs at most 2% more than the bound."""
 
@@ -104,6 +105,12 @@ def suppress_cells(
         raise InvalidParameter(
             parameter="counts", value=f"shape {inner.shape}, {inner.dtype}",
             must="be whole numbers from 0 on, in two axes or more",
+        )  # fmt: skip
+    if float(inner.astype(np.float64).sum()) > MOST_PEOPLE or protection > MOST_PROTECTION:
+        raise InvalidParameter(
+            parameter="counts", value="a larger sum, or a larger protection",
+            must=f"add up to at most {MOST_PEOPLE:,}, and the protection be at most {MOST_PROTECTION:,}",
+            hint="linear programs in floating point are right up to there",
         )  # fmt: skip
     full = with_totals(inner.astype(np.int64))
     small = (full > 0) & (full < below)
@@ -234,6 +241,8 @@ class _Search:
         from scipy.sparse import csr_matrix
 
         many = len(self.counts)
+        if not self.rows:
+            return self.primary.copy(), self.cost_of(self.primary)
         data = np.concatenate([row[1] for row in self.rows])
         columns = np.concatenate([row[0] for row in self.rows])
         starts = np.cumsum([0, *(len(row[0]) for row in self.rows)])

@@ -24,6 +24,18 @@ if TYPE_CHECKING:
 
 __all__ = ["intersection", "possible_values"]
 
+OTHER = object()
+"""A value that no release shows: what is missing may be that one too."""
+
+
+def _known(releases: Sequence[Columns], sensitive: str) -> dict[Any, int]:
+    """A number for every sensitive value of all releases, and for one that none of them shows."""
+    known: dict[Any, int] = {OTHER: 0}
+    for release in releases:
+        for value in coded(release[sensitive])[0].values:
+            known.setdefault(value, len(known))
+    return known
+
 
 class _Left:
     """Which values each different person may have by one release: a sparse matrix of people and values."""
@@ -39,10 +51,10 @@ class _Left:
         there = classes([coded(release[name])[0] for name in quasi])
         here = classes([coded(people[name])[0] for name in quasi])
         column = coded(release[sensitive])[0]
-        numbers = np.array([known.setdefault(v, len(known)) for v in column.values], dtype=np.int64)
+        numbers = np.array([known[v] for v in column.values], dtype=np.int64)
         told = column.codes >= 0
         rows, cells = there.of_row[told], numbers[column.codes[told]]
-        missing = np.unique(there.of_row[~told])  # a missing value may be any of those that are known by now
+        missing = np.unique(there.of_row[~told])  # a missing value may be any
         rows = np.concatenate([rows, np.repeat(missing, len(known))])
         cells = np.concatenate([cells, np.tile(np.arange(len(known)), missing.size)])
         shape = (len(there.sizes), len(known))
@@ -104,6 +116,14 @@ def _comparison(there: Classes, here: Classes, column: int) -> tuple[Truths, Who
     return match_matrix(shown, own), rows, columns
 
 
+def _single(matrix: Any) -> Truths:
+    """Who is left with one value that is shown."""
+    import numpy as np
+
+    unknown = np.asarray(matrix[:, [0]].toarray()).ravel() != 0
+    return np.asarray((np.diff(matrix.indptr) == 1) & ~unknown)
+
+
 def possible_values(
     release: Columns, people: Columns, *, quasi: Sequence[str], sensitive: str
 ) -> list[set[Any]]:
@@ -112,11 +132,12 @@ def possible_values(
     Published values may be generalised (`130**`, `<30`, `20-29`); see `tacit.attacks.generalised`. Nobody whom no class
     agrees with is in the release, and then no value is left.
     """
-    known: dict[Any, int] = {}
+    check_roles(release, quasi, sensitive)
+    known = _known([release], sensitive)
     left = _Left(release, people, quasi, sensitive, known)
     values = list(known)
     ends, cells = left.matrix.indptr, left.matrix.indices
-    sets = [{values[j] for j in cells[ends[i] : ends[i + 1]]} for i in range(left.matrix.shape[0])]
+    sets = [{values[j] for j in cells[ends[i] : ends[i + 1]] if j} for i in range(left.matrix.shape[0])]
     return [sets[i] for i in left.of_person]
 
 
@@ -131,18 +152,19 @@ def intersection(
 
     if not releases:
         raise EmptyComposition(what="the list of releases")
-    known: dict[Any, int] = {}
+    for release in releases:
+        check_roles(release, quasi, sensitive)
+    known = _known(releases, sensitive)
     found = [_Left(release, people, quasi, sensitive, known) for release in releases]
     values = list(known)
     alone, left = [], None
     for one in found:
-        one.matrix.resize(one.matrix.shape[0], len(values))
-        alone.append(int(np.count_nonzero(np.diff(one.matrix.indptr)[one.of_person] == 1)))
+        alone.append(int(np.count_nonzero(_single(one.matrix)[one.of_person])))
         left = one.matrix if left is None else left.multiply(one.matrix).tocsr()
     assert left is not None
     left.eliminate_zeros()
     sizes = np.diff(left.indptr)[found[0].of_person]
-    exposed = np.flatnonzero(sizes == 1)
+    exposed = np.flatnonzero(_single(left)[found[0].of_person])
     first = left.indices[left.indptr[found[0].of_person[exposed]]]
     column = coded(releases[0][sensitive])[0].codes
     common = float(np.bincount(column[column >= 0]).max() / column.size) if (column >= 0).any() else 0.0

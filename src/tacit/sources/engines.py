@@ -152,6 +152,12 @@ class Engine:
         """The same for a table that is let go with its connection, however long somebody refers to it."""
         return self.keep(relation)
 
+    def show(self, table: Any, beside: Any) -> tuple[Any, Callable[[], None] | None]:
+        """An Arrow table as one of the engine that another table lies in; a null stays a null of its type."""
+        import ibis
+
+        return ibis.memtable(table), None
+
 
 MACROS = {
     "__tacit_bytewise": 'CAST(x AS VARCHAR) COLLATE "binary"',
@@ -328,6 +334,13 @@ class Spark(Engine):
             frame.unpersist()
 
         return backend.table(name), drop
+
+    def show(self, table: Any, beside: Any) -> tuple[Any, Callable[[], None] | None]:
+        # Ibis hands tables in memory over by way of pandas, where a whole number that is missing becomes NaN.
+        session = beside.get_backend()._session
+        name = f"__tacit_{secrets.token_hex(8)}"
+        session.createDataFrame(table).createOrReplaceTempView(name)
+        return beside.get_backend().table(name), lambda: session.catalog.dropTempView(name)
 
 
 ENGINES = {e.name: e for e in (DuckDB(), Spark())}

@@ -99,9 +99,10 @@ class Microdata:
 
     def show(self, table: Any) -> Any:
         """An Arrow table (a hierarchy, a list of values) as a table of the same engine."""
-        import ibis
-
-        return ibis.memtable(table)
+        shown, drop = self.read(lambda: self.dialect.show(table, self._opened.relation))
+        if drop is not None:
+            self._stack.callback(drop)
+        return shown
 
     def rows(self, columns: Sequence[str] | None = None) -> Any:
         """The rows as an Arrow table in this process: treatments change them there."""

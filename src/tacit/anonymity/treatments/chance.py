@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.anonymity.treatments.base import Treatment
-from tacit.anonymity.treatments.columns import codes, is_number, known, numbers, replaced
+from tacit.anonymity.treatments.columns import codes, finite, is_number, known, numbers, replaced
 from tacit.anonymity.treatments.draws import Draws
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import positive, rate
@@ -116,7 +116,7 @@ class Disturb(Treatment):
         if self.noise_std is not None:
             return float(self.noise_std)
         assert self.share_of_std is not None
-        return float(self.share_of_std) * float(np.nanstd(numbers(table, self.column)))
+        return float(self.share_of_std) * float(np.nanstd(finite(table, self.column)))
 
     def apply(self, table: Any, draws: Draws) -> Any:
         values = numbers(table, self.column)
@@ -151,7 +151,7 @@ class ModelDraws(Treatment):
         parts = [np.ones((table.num_rows, 1))]
         for name in self.given:
             if is_number(table, name):
-                values = numbers(table, name)
+                values = finite(table, name)
                 missing = np.isnan(values)
                 filled = np.where(missing, np.nanmean(values), values)
                 spread = filled.std()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tacit.errors import UnknownColumn, WrongType
 
-__all__ = ["codes", "is_number", "known", "matrix", "numbers", "replaced"]
+__all__ = ["codes", "finite", "is_number", "known", "matrix", "numbers", "replaced"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,6 +58,17 @@ def numbers(table: Any, column: str) -> Floats:
     if failed:
         # Outside the handler: Arrow's words hold the value.
         raise WrongType(column=column, found="text that is no number", wanted="a column of numbers")
+    return found
+
+
+def finite(table: Any, column: str) -> Floats:
+    """A column as floats, NaN where it is missing; it has a number, and none is infinite."""
+    found = numbers(table, column)
+    if np.isinf(found).any() or np.isnan(found).all():
+        raise WrongType(
+            column=column, found="with infinite values, or without any", wanted="finite numbers",
+            hint="top-code it, or leave it out",
+        )  # fmt: skip
     return found
 
 
