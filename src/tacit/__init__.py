@@ -77,6 +77,8 @@ _HOME: dict[str, str] = {
     "group_of": "tacit.guarantees",
     "hierarchy": "tacit.statistics",
     "histogram": "tacit.statistics",
+    "inspect": "tacit.curator.looking",
+    "inspect_privately": "tacit.curator.looking_privately",
     "integer": "tacit.sources",
     "margins": "tacit.statistics",
     "mean": "tacit.statistics",
@@ -100,10 +102,12 @@ _HOME: dict[str, str] = {
     "sparse_histogram": "tacit.statistics",
     "standard_deviation": "tacit.statistics",
     "subsample": "tacit.guarantees",
+    "suggest": "tacit.curator.suggesting",
     "sum": "tacit.statistics",
     "synthetic_rows": "tacit.statistics",
     "theorem": "tacit.guarantees",
     "variance": "tacit.statistics",
+    "watch": "tacit.sources.watching",
 }
 
 __all__ = [
@@ -174,6 +178,8 @@ __all__ = [
     "group_of",
     "hierarchy",
     "histogram",
+    "inspect",
+    "inspect_privately",
     "integer",
     "margins",
     "mean",
@@ -197,10 +203,12 @@ __all__ = [
     "sparse_histogram",
     "standard_deviation",
     "subsample",
+    "suggest",
     "sum",
     "synthetic_rows",
     "theorem",
     "variance",
+    "watch",
 ]
 
 if TYPE_CHECKING:
@@ -225,6 +233,9 @@ if TYPE_CHECKING:
         density,
         regression_function,
     )
+    from tacit.curator.looking import inspect
+    from tacit.curator.looking_privately import inspect_privately
+    from tacit.curator.suggesting import suggest
     from tacit.errors import (
         BudgetExceeded,
         NoLaw,
@@ -293,6 +304,7 @@ if TYPE_CHECKING:
         integer,
         number,
     )
+    from tacit.sources.watching import watch
     from tacit.statistics import (
         CountTable,
         clamping_bounds,

@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 from tacit.errors import TacitError
 
@@ -43,7 +43,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     from tacit.cli.app import app
 
     try:
-        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        with _waiting():
+            result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except TacitError as problem:
         _say(str(problem))
@@ -55,6 +56,15 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise KeyboardInterrupt from None
     except SystemExit:  # the parser's own way to say that nobody reads any more
         raise BrokenPipeError from None
+
+
+def _waiting() -> AbstractContextManager[None]:
+    """Whoever waits for a command at a terminal is told so after a second; elsewhere nothing is loaded for it."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return nullcontext()
+    from tacit.report.progress import waited
+
+    return waited()
 
 
 def _say(sentence: str) -> None:

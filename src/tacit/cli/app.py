@@ -14,6 +14,8 @@ from tacit.cli.check import check
 from tacit.cli.coupled import coupled
 from tacit.cli.demo import demo
 from tacit.cli.explain import explain
+from tacit.cli.init import init
+from tacit.cli.inspect import inspect
 from tacit.cli.ledger import ledger
 from tacit.cli.noiseless import noiseless
 from tacit.cli.optimal import optimal
@@ -57,6 +59,8 @@ app.command(name="check")(check)
 app.add_typer(coupled, name="coupled")
 app.command(name="demo")(demo)
 app.command(name="explain")(explain)
+app.command(name="init")(init)
+app.command(name="inspect")(inspect)
 app.add_typer(key, name="key")
 app.add_typer(ledger, name="ledger")
 app.add_typer(noiseless, name="noiseless")

@@ -109,12 +109,12 @@ def demo(
 
     Writes the made-up table, the plan, values, certificates, the ledger and report.html.
     """
-    from tacit.report.progress import progress
+    from tacit.report.progress import watched
 
     started = time.monotonic()
     target = _next(out)
     free(target)
-    with progress("Demo", total=5, quiet=json) as step:
+    with watched("Demo", total=5, quiet=json) as step:
         files, releases = _made(target, people, step)
     report = target / "report.html"
     seconds = time.monotonic() - started

@@ -91,14 +91,14 @@ def release(
     """
     from tacit.curator.files import read_plan
     from tacit.curator.signing import SigningKey
-    from tacit.report.progress import progress
+    from tacit.report.progress import watched
 
     signing = None if sign is None else SigningKey.read(sign)
     found = read_plan(path)
     made = found.plan()
     free(out, made)
     try:
-        with progress("Releasing", total=2, quiet=json) as step, found.curator() as curator:
+        with watched("Releasing", total=2, quiet=json) as step, found.curator() as curator:
             step("charging, reading, adding noise")
             releases = curator.release(made, key=key)
             step("writing")

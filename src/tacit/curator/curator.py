@@ -36,6 +36,7 @@ from tacit.sources.made_up import is_made_up
 from tacit.sources.opening.files import reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
+from tacit.sources.watching import each
 from tacit.statistics import Statistic, read_cells
 
 __all__ = ["Curator"]
@@ -314,7 +315,7 @@ class Curator:
         cells = read_cells(table, questions, key=self.ledger.bounding_key)
         return [
             r.treatment.run(r.question, c, source=self._source)
-            for r, c in zip(plan.releases, cells, strict=True)
+            for r, c in each(zip(plan.releases, cells, strict=True), "releases done")
         ]
 
     def _releases(self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None) -> Releases:

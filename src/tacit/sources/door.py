@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tacit.errors import BadData, ReadFailed, TacitError
+from tacit.sources.watching import stopped
 
 __all__ = ["batches", "metadata", "rows"]
 
@@ -63,7 +64,7 @@ def rows(action: Callable[[], T], *, source: str) -> T:
             stop = wish
         except BaseException:
             # Errors of our own are no exception: if a row can trigger one, it tells of the row.
-            pass
+            stop = stopped()
     raise _bare(stop) if stop is not None else ReadFailed(source=source)
 
 

@@ -28,6 +28,7 @@ from tacit.sources.engines import ORDER
 from tacit.sources.occupied import Occupied, domain_of, key_limbs, labels_at, limb_key
 from tacit.sources.places import Lists, integers, positions, texts
 from tacit.sources.tables import Table
+from tacit.sources.watching import polled, tell
 
 __all__ = ["Aggregation", "Cells", "run"]
 
@@ -103,7 +104,9 @@ def run(table: Table, requests: Sequence[Aggregation], *, key: bytes | None = No
 
 def _cells(table: Table, requests: Sequence[Aggregation], key: bytes | None) -> list[Cells]:
     out: dict[int, Cells] = {}
-    for relation, group in _passes(table, requests, key):
+    passes = _passes(table, requests, key)
+    for done, (relation, group) in enumerate(passes):
+        tell("passes over the rows", done, len(passes))
         for index, cells in zip(group, _one_pass(table, relation, [requests[i] for i in group]), strict=True):
             out[index] = cells
     return [out[i] for i in range(len(requests))]
@@ -202,7 +205,8 @@ def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_
                 result.add(batch)
         return [r.cells() for r in results]
 
-    return door.rows(gather, source=table.source)
+    with polled(table.progress, "percent of a pass"):
+        return door.rows(gather, source=table.source)
 
 
 def _occupied(

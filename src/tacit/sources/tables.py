@@ -163,6 +163,11 @@ class Table:
             )
         return self._digests[key]
 
+    def progress(self) -> float:
+        """How much of its query the engine has done, in percent; below 0 where it does not say."""
+        known = getattr(getattr(self.relation.get_backend(), "con", None), "query_progress", None)
+        return float(known()) if known is not None else -1.0
+
     def on_close(self, action: Any) -> None:
         """Runs when what was kept is let go, the last one first: at the latest when the table is closed."""
         self._passing.callback(action)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tacit.sources import door, scratch
+from tacit.sources.watching import counted
 
 __all__ = ["INCOMING", "ROWS", "Duck", "literal", "name_of", "started", "text_of"]
 
@@ -89,7 +90,7 @@ class Duck:
         import pyarrow as pa
 
         types = self.types(ROWS)
-        self.offer(pa.RecordBatchReader.from_batches(schema, batches))
+        self.offer(pa.RecordBatchReader.from_batches(schema, counted(batches)))
         listed = ", ".join(f"TRY_CAST({name_of(n)} AS {t}) AS {name_of(n)}" for n, t in types.items())
         self.fill(f"SELECT {listed} FROM {INCOMING}")
         self.backend.con.unregister(INCOMING)

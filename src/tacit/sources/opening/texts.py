@@ -12,6 +12,7 @@ from tacit.sources import door, spark
 from tacit.sources.compiling import Reader
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.duck import INCOMING, ROWS, started
+from tacit.sources.watching import counted
 
 __all__ = ["open_texts"]
 
@@ -38,7 +39,7 @@ def open_texts(
     def load(query: str) -> None:
         import pyarrow as pa
 
-        duck.offer(pa.RecordBatchReader.from_batches(text_schema(), batches()))
+        duck.offer(pa.RecordBatchReader.from_batches(text_schema(), counted(batches())))
         duck.fill(query)
         duck.backend.con.unregister(INCOMING)
 

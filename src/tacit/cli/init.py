@@ -1,0 +1,242 @@
+"""`tacit init`: a commented plan from a file's header or metadata, and from answers; reads no row."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tacit.cli.output import print_json
+from tacit.errors import InvalidParameter, TacitError, UnknownColumn, visible
+
+if TYPE_CHECKING:
+    from tacit.sources.headings import Heading
+    from tacit.sources.schema import Column
+
+__all__ = ["init"]
+
+KINDS = ("category", "number", "integer", "date", "flag")
+MORE = "May be repeated."
+
+
+def init(
+    data: Path = typer.Argument(..., metavar="DATA", help="The table, a CSV or Parquet file."),
+    out: Path | None = typer.Option(
+        None, "--out", help="The plan to write, a new file; by default DATA's name with .toml, here."
+    ),
+    protect: str | None = typer.Option(None, "--protect", help="Who is protected: rows or people."),
+    person: str | None = typer.Option(None, "--person", help="The column that tells people apart."),
+    at_most: int | None = typer.Option(None, "--at-most", help="How many rows of one person are used."),
+    number: list[str] = typer.Option([], "--number", help=f"NAME=LOW:HIGH, a number and its bounds. {MORE}"),
+    integer: list[str] = typer.Option([], "--integer", help=f"NAME=LOW:HIGH, a whole number. {MORE}"),
+    date: list[str] = typer.Option([], "--date", help=f"NAME=FIRST:LAST, a day, as 2020-01-31. {MORE}"),
+    category: list[str] = typer.Option(
+        [],
+        "--category",
+        help=f"NAME=KEY,KEY, a category and its keys; NAME alone if they are unknown. {MORE}",
+    ),
+    flag: list[str] = typer.Option([], "--flag", help=f"NAME, a column of yes and no. {MORE}"),
+    skip: list[str] = typer.Option([], "--skip", help=f"NAME, a column to leave out. {MORE}"),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="The budget's epsilon."),
+    delta: float | None = typer.Option(None, "--delta", help="The budget's delta."),
+    rho: float | None = typer.Option(None, "--rho", help="The budget in zCDP, instead of epsilon."),
+    mu: float | None = typer.Option(None, "--mu", help="The budget in Gaussian DP, instead of epsilon."),
+    separator: str | None = typer.Option(
+        None, "--separator", help="Of text files: , ; tab or |; found from the header if not given."
+    ),
+    decimal: str | None = typer.Option(None, "--decimal", help="Of text files: the decimal sign, . or ,"),
+    encoding: str | None = typer.Option(None, "--encoding", help="Of text files: as latin-1 or cp1252."),
+    dates: str | None = typer.Option(None, "--dates", help="Of text files: day-first or month-first."),
+    missing: list[str] = typer.Option([], "--missing", help=f"A word for no value, as NA. {MORE}"),
+    table: str = typer.Option("", "--table", help="The table's public name."),
+    version: str = typer.Option("", "--version", help="The public name of this state of the data."),
+    trust_header: bool = typer.Option(
+        False, "--trust-header", help="The first line holds names, though they look like values."
+    ),
+    ask: bool = typer.Option(True, "--ask/--no-ask", help="Ask at a terminal for what no flag answers."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object; nothing is asked."),
+) -> None:
+    """Write a commented plan from a file's header or types; reads no row.
+
+    What cannot be known from them is asked at a terminal, or answered by flags; the rest stays a comment.
+    """
+    from tacit.curator.suggesting import suggest
+    from tacit.sources.opening.files import files
+
+    place = out if out is not None else Path(f"{_stem(data)}.toml")
+    _new(place)
+    trusted: dict[str, Any] = {"trust_header": trust_header}
+    source = files(
+        data, separator=separator, decimal=decimal, encoding=encoding, dates=dates, missing=missing
+    )
+    found = suggest(source, **trusted).columns
+    flags = {"number": number, "integer": integer, "date": date, "category": category, "flag": flag}
+    schema = dict(_declared(kind, text, found) for kind, texts in flags.items() for text in texts)
+    answers: dict[str, Any] = {
+        "protect": protect, "person": person, "at_most": at_most, "epsilon": epsilon, "delta": delta, "rho": rho,
+        "mu": mu, "skip": list(skip), "schema": schema,
+    }  # fmt: skip
+    # What the flags say is checked before anything is asked.
+    suggest(source, **trusted, **answers)
+    if ask and not json and _terminal():
+        _asked(found, answers)
+    named: dict[str, Any] = {"table": table, "version": version, "beside": place.absolute().parent}
+    made = suggest(source, **trusted, **answers, **named)
+    made.write(place)
+    if json:
+        columns = [{"name": h.name, "stored": h.stored, "kind": h.kind or None} for h in found]
+        print_json({"plan": str(place), "columns": columns, "unanswered": list(made.unanswered)})
+        return
+    print(f"written: {visible(str(place))}, for {len(found)} columns; no row was read")
+    if made.unanswered:
+        print("not answered, and commented out in it; in the file, or by these flags:")
+        for one in made.unanswered:
+            print(f"  {one}")
+    print(f"next: tacit plan {visible(str(place))}")
+
+
+def _stem(data: Path) -> str:
+    name = data.name.removesuffix(".gz")
+    return Path(name).stem or "plan"
+
+
+def _new(place: Path) -> None:
+    if place.exists() or place.is_symlink() or not place.absolute().parent.is_dir():
+        raise InvalidParameter(
+            parameter="--out", value=str(place), must="be a new file in a folder that is there",
+            hint="nothing is ever overwritten; name another one",
+        )  # fmt: skip
+
+
+def _terminal() -> bool:
+    try:
+        return sys.stdin.isatty() and sys.stdout.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+# --- flags -------------------------------------------------------------------------------------------------
+def _declared(kind: str, text: str, found: Sequence[Heading]) -> tuple[str, Column]:
+    """NAME=VALUE as a declared column; a name may hold any character, the equals sign too."""
+    names = [h.name for h in found if text == h.name or text.startswith(f"{h.name}=")]
+    if not names:
+        raise UnknownColumn(column=text.partition("=")[0], known=[h.name for h in found], where=f"--{kind}")
+    name = max(names, key=len)
+    return name, column_of(kind, text[len(name) + 1 :], f"--{kind} {name}")
+
+
+def column_of(kind: str, value: str, where: str) -> Column:
+    """The column of a kind with its bounds or keys as text."""
+    from tacit.sources.schema import category, flag, integer, number
+    from tacit.sources.schema import date as day
+
+    if kind == "flag":
+        if value:
+            raise InvalidParameter(parameter=where, value=value, must="be a name alone")
+        return flag()
+    if kind == "category":
+        keys = [k.strip() for k in value.split(",")] if value.strip() else None
+        return category(_whole(keys) if keys else None)
+    low, _, high = value.partition(":")
+    try:
+        if kind == "date":
+            return day(low.strip(), high.strip())
+        return integer(int(low), int(high)) if kind == "integer" else number(float(low), float(high))
+    except (ValueError, TacitError) as problem:
+        example = "2020-01-01:2020-12-31" if kind == "date" else "0:120"
+        if isinstance(problem, InvalidParameter) and problem.parameter == "bounds":
+            raise
+        raise InvalidParameter(
+            parameter=where, value=value, must=f"have bounds, as in {example}",
+            hint="they come from what the column means, never from its values",
+        ) from None  # fmt: skip
+
+
+def _whole(keys: list[str]) -> Any:
+    """Keys that are all whole numbers are meant as such."""
+    return [int(k) for k in keys] if all(k.lstrip("-").isdecimal() and k.isascii() for k in keys) else keys
+
+
+# --- questions -----------------------------------------------------------------------------------------------
+def _asked(found: Sequence[Heading], answers: dict[str, Any]) -> None:
+    """Ask for what no flag answered; an empty answer leaves the question to the file."""
+    print(
+        "Answer what you know; an empty answer stays a comment in the plan. Nothing here comes from the rows."
+    )
+    if answers["protect"] is None and answers["person"] is None:
+        answers["protect"] = _choice("Who is protected: people or rows?", ("people", "rows"))
+    if answers["protect"] == "people" or answers["person"] is not None:
+        if answers["person"] is None:
+            answers["person"] = _choice("Which column tells people apart?", [h.name for h in found])
+        if answers["at_most"] is None:
+            answers["at_most"] = _read("At most how many rows of one person are used?", _positive)
+    for one in found:
+        if one.name in answers["schema"] or one.name in answers["skip"] or one.name == answers["person"]:
+            continue
+        if one.kind == "flag":
+            continue
+        name = visible(one.name)
+        kind = one.kind or _choice(f"{name}: {', '.join(KINDS)}?", KINDS)
+        if kind is None:
+            continue
+        asked = {
+            "category": f"{name}: its public list of keys, with commas between them?",
+            "date": f"{name}: first and last day, as 2020-01-01:2020-12-31?",
+        }.get(kind, f"{name}: lowest and highest value, as 0:120, from what it means?")
+        column = column_of("flag", "", name) if kind == "flag" else _read(asked, _maker(kind, name))
+        if column is not None:
+            answers["schema"][one.name] = column
+    if all(answers[word] is None for word in ("epsilon", "rho", "mu")):
+        answers["epsilon"] = _read("The budget for the life of this table: epsilon?", _price("epsilon"))
+        if answers["epsilon"] is not None and answers["delta"] is None:
+            answers["delta"] = _read("Its delta, if it has one?", _price("delta"))
+
+
+def _maker(kind: str, name: str) -> Callable[[str], Any]:
+    return lambda text: column_of(kind, text, name)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def _price(word: str) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        from tacit.curator.prices import decimal
+
+        decimal(word, float(text))
+        return float(text)
+
+    return read
+
+
+def _choice(question: str, known: Iterable[str]) -> str | None:
+    words = list(known)
+
+    def pick(text: str) -> str:
+        if text not in words:
+            raise ValueError
+        return text
+
+    found: str | None = _read(question, pick)
+    return found
+
+
+def _read(question: str, read: Callable[[str], Any]) -> Any:
+    """An answer that can be used, or None for an empty one; asked again until it is one of both."""
+    while True:
+        text = str(typer.prompt(question, default="", show_default=False)).strip()
+        if not text:
+            return None
+        try:
+            return read(text)
+        except TacitError as problem:
+            print(f"  {problem}")
+        except ValueError:
+            print("  that is no answer to this question")

@@ -1,0 +1,223 @@
+"""What the custodian sees of their own rows, against what was declared. PRIVATE: exact numbers, for nobody else.
+
+Nothing on the road of a release calls this. The mark that somebody looked is written before (`tacit.ledger.looks`);
+what is found here goes to the caller and nowhere else. Each column is one pass of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from tacit.guarantees import People
+from tacit.sources.axes import Axis, Listed, Open
+from tacit.sources.compiling import Reader
+from tacit.sources.query import Aggregation
+from tacit.sources.schema import Category, Column, Date, Flag, Measured
+from tacit.sources.tables import Table, people_of
+
+__all__ = ["CellsSeen", "ColumnSeen", "PeopleSeen", "cells_seen", "column_seen", "people_seen", "texts_seen"]
+
+STRANGERS = 8
+LARGEST = 1e300
+ORDINARY = 5
+"""How many of the smallest cells are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSeen:
+    """One declared column: how many rows are missing, outside, or out of reach of the declaration.
+
+    `missing` are rows without a value as it is read. `strangers` are the commonest words outside of the declared keys.
+    """
+
+    name: str
+    rows: int
+    missing: int = 0
+    below: int = 0
+    above: int = 0
+    outside: int = 0
+    mean: float | None = None
+    clamped_mean: float | None = None
+    unused: int = 0
+    strangers: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeopleSeen:
+    """Rows a person, against the declared limit."""
+
+    rows: int
+    people: int
+    nobody: int
+    most: int
+    beyond: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellsSeen:
+    """The cells of one question: how many hold somebody, and the smallest of those, by rows and by people.
+
+    `sizes` are the sizes of all occupied cells, in the unit's own terms, rising.
+    """
+
+    occupied: int
+    sizes: tuple[int, ...]
+    smallest: tuple[tuple[str, int], ...]
+    of: str
+
+
+def column_seen(table: Table, name: str) -> ColumnSeen:
+    """One column against its declaration."""
+    column = table.schema[name]
+    return _keys(table, name, column) if isinstance(column, Category) else _numbers(table, name, column)
+
+
+def _numbers(table: Table, name: str, column: Column) -> ColumnSeen:
+    import ibis
+
+    relation, reader = _read(table)
+    x = reader.stored(name)
+    if x.type().is_floating():
+        x = ibis.ifelse(x.isnan(), ibis.null(x.type()), x)
+    wanted: dict[str, Any] = {"rows": relation.count(), "read": x.count()}
+    if isinstance(column, Measured) and column.bounded and not isinstance(column, Flag):
+        low, high = column.low, column.high  # type: ignore[attr-defined]
+        ends = (ibis.literal(low), ibis.literal(high)) if isinstance(column, Date) else (low, high)
+        wanted |= {"below": (x < ends[0]).sum(), "above": (x > ends[1]).sum()}
+        y = reader.clean(name)
+        if isinstance(column, Date):
+            x, y = table.dialect.days(x), table.dialect.days(y)
+        x, y = x.cast("float64"), y.cast("float64")
+        wanted |= {"mean": x.mean(where=x.abs() < LARGEST), "clamped": y.mean()}
+    found = _one(table, relation.aggregate(**wanted))
+    return ColumnSeen(
+        name=name,
+        rows=found["rows"],
+        missing=found["rows"] - found["read"],
+        below=found.get("below") or 0,
+        above=found.get("above") or 0,
+        mean=found.get("mean"),
+        clamped_mean=found.get("clamped"),
+    )
+
+
+def _keys(table: Table, name: str, column: Category) -> ColumnSeen:
+    import ibis
+
+    relation, reader = _read(table)
+    x = reader.stored(name)
+    if column.values is None:
+        found = _one(table, relation.aggregate(rows=relation.count(), read=x.count()))
+        return ColumnSeen(name=name, rows=found["rows"], missing=found["rows"] - found["read"])
+    listed = ibis.ifelse(x.isin(column.values), x, ibis.null(x.type()))
+    grouped = relation.group_by(k=listed, missing=x.isnull()).aggregate(n=relation.count())
+    counts = list(_all(table, grouped))
+    rows = sum(c["n"] for c in counts)
+    missing = sum(c["n"] for c in counts if c["missing"])
+    inside = [c["n"] for c in counts if c["k"] is not None]
+    outside = rows - missing - sum(inside)
+    strangers: tuple[tuple[str, int], ...] = ()
+    if outside:
+        others = relation.filter(x.notnull() & ~x.isin(column.values)).group_by(
+            k=Reader(relation, table.schema, engine=table.dialect).stored(name)
+        )
+        counted = others.aggregate(n=ibis._.count())
+        top = counted.order_by(ibis.desc("n"), "k").limit(STRANGERS)
+        strangers = tuple((str(c["k"]), c["n"]) for c in _all(table, top))
+    return ColumnSeen(
+        name=name, rows=rows, missing=missing, outside=outside, unused=len(column.values) - len(inside),
+        strangers=strangers,
+    )  # fmt: skip
+
+
+def people_seen(table: Table) -> PeopleSeen | None:
+    """Rows a person; None where rows are protected."""
+    unit = people_of(table.unit)
+    if unit is None:
+        return None
+    import ibis
+
+    relation = table.relation
+    person = relation[unit.column]
+    each = relation.group_by(person=person).aggregate(n=relation.count())
+    known = each.person.notnull()
+    found = _one(
+        table,
+        each.aggregate(
+            rows=each.n.sum(),
+            people=each.count(where=known),
+            nobody=each.n.sum(where=~known),
+            most=each.n.max(where=known),
+            beyond=each.count(where=known & (each.n > unit.at_most)),
+            dropped=ibis.greatest(each.n - unit.at_most, 0).sum(where=known),
+        ),
+    )
+    return PeopleSeen(**{name: int(value or 0) for name, value in found.items()})
+
+
+def cells_seen(table: Table, request: Aggregation) -> CellsSeen | None:
+    """The cells of a question by rows or people; None where it has no cells of declared keys, or far too many."""
+    axes = request.axes
+    if not axes or request.sparse:
+        return None
+    relation, reader = _read(table)
+    mask = reader.mask(request.aggregates[0])
+    if mask is not None:
+        relation = relation.filter(mask)
+        reader = Reader(relation, table.schema, person=table.person, engine=table.dialect)
+    keys = {f"k{i}": reader.key(axis) for i, axis in enumerate(axes)}
+    size = relation.count() if table.person is None else relation[table.person].nunique()
+    grouped = relation.group_by(**keys).aggregate(n=size)
+    for name in keys:
+        grouped = grouped.filter(grouped[name].notnull())
+    sizes: list[tuple[int, tuple[Any, ...]]] = []
+    for cell in _all(table, grouped):
+        sizes.append((int(cell["n"]), tuple(cell[name] for name in keys)))
+    sizes.sort(key=lambda pair: (pair[0], str(pair[1])))
+    words = tuple((_label(axes, key), n) for n, key in sizes[:ORDINARY])
+    of = "people" if isinstance(people_of(table.unit), People) else "rows"
+    return CellsSeen(occupied=len(sizes), sizes=tuple(n for n, _ in sizes), smallest=words, of=of)
+
+
+def _label(axes: Sequence[Axis], key: Sequence[Any]) -> str:
+    """A cell's name for people: keys of lists as they are, others by their label."""
+    told = []
+    for axis, value in zip(axes, key, strict=True):
+        plain = isinstance(axis, Listed | Open) or axis.size is None
+        told.append(str(value if plain else axis.labels[int(value)]))
+    return " x ".join(told)
+
+
+def texts_seen(table: Table, names: Sequence[str], tests: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """Of a table of bare text: for each column how many texts there are, and how many match each pattern."""
+    relation, engine = table.relation, table.dialect
+    out: dict[str, dict[str, int]] = {}
+    for name in names:
+        text = engine.trimmed(relation[name])
+        there = text.notnull() & (text != "")
+        counts = {"rows": relation.count(), "texts": there.sum()}
+        counts |= {
+            key: (there & (engine.matched(text, pattern) == text)).sum() for key, pattern in tests.items()
+        }
+        out[name] = {key: int(value or 0) for key, value in _one(table, relation.aggregate(**counts)).items()}
+    return out
+
+
+def _read(table: Table) -> tuple[Any, Reader]:
+    return table.relation, Reader(table.relation, table.schema, person=table.person, engine=table.dialect)
+
+
+def _one(table: Table, query: Any) -> dict[str, Any]:
+    return next(_all(table, query))
+
+
+def _all(table: Table, query: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a small result; read behind the door, as all rows are."""
+    start: Callable[[], Iterator[Any]] = table.dialect.batches(query)
+    for row in table.read(lambda: [r for batch in start() for r in batch.to_pylist()]):
+        # DuckDB's sums of integers are 128 bits wide, and Arrow gives them as decimals.
+        yield {name: int(value) if isinstance(value, Decimal) else value for name, value in row.items()}
