@@ -64,7 +64,14 @@ def test_a_mask_key_of_low_order_is_found_before_the_charge() -> None:
     waiting = {i: h.start() for i, h in holders.items()}
     seal = read(waiting[3], session=at.session.id, keys=list(at.session.keys)).said["seal"]
     waiting[3] = write(
-        "keys", session=at.session.id, sender=3, key=at.keys[3], seal=seal, mask=bytes(32).hex()
+        "keys",
+        session=at.session.id,
+        sender=3,
+        key=at.keys[3],
+        seal=seal,
+        mask=bytes(32).hex(),
+        table="",
+        rehearsal=False,
     )
     for raw in waiting.values():
         aggregator.handle(raw)

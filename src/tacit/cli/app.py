@@ -16,6 +16,7 @@ from tacit.cli.demo import demo
 from tacit.cli.explain import explain
 from tacit.cli.init import init
 from tacit.cli.inspect import inspect
+from tacit.cli.joint import joint
 from tacit.cli.ledger import ledger
 from tacit.cli.noiseless import noiseless
 from tacit.cli.optimal import optimal
@@ -62,6 +63,7 @@ app.command(name="explain")(explain)
 app.command(name="init")(init)
 app.command(name="inspect")(inspect)
 app.add_typer(key, name="key")
+app.add_typer(joint, name="joint")
 app.add_typer(ledger, name="ledger")
 app.add_typer(noiseless, name="noiseless")
 app.add_typer(optimal, name="optimal")

@@ -98,19 +98,13 @@ class Curator:
     def _guarantee(self, budget: Bound | Guarantee) -> Guarantee:
         if isinstance(budget, Guarantee):
             if budget.unit != self.unit:
-                raise InvalidParameter(
-                    parameter="budget",
-                    value=str(budget.unit),
-                    must=f"be for the unit that is protected, {self.unit}",
-                )
+                must = f"be for the unit that is protected, {self.unit}"
+                raise InvalidParameter(parameter="budget", value=str(budget.unit), must=must)
             return budget
         if not isinstance(budget, Bound):
             raise InvalidParameter(
-                parameter="budget",
-                value=budget,
-                must="be a bound",
-                hint="tacit.Approximate(epsilon=1.0, delta=1e-6)",
-            )
+                parameter="budget", value=budget, must="be a bound", hint="tacit.Approximate(epsilon=1.0, delta=1e-6)"
+            )  # fmt: skip
         return Guarantee(bound=budget, unit=self.unit)
 
     # --- the ledger -------------------------------------------------------------------------------------
@@ -277,6 +271,11 @@ class Curator:
     def publishable(self) -> bool:
         """Does its noise come from the cipher, and not from a seed for tests?"""
         return self._source is None or self._source.publishable is True
+
+    @property
+    def made_up(self) -> bool:
+        """Are its rows those of a twin, and of nobody?"""
+        return is_made_up(self._data)
 
     def contribute(self, plan: Plan, *, key: str) -> list[Noisy]:
         """This table's part in a joint plan, charged first, with its share of the noise; `key` names the session."""

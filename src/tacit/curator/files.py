@@ -31,7 +31,7 @@ from tacit.sources.opening.files import Files, files, reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import ENGINES
 
-__all__ = ["KINDS", "PlanFile", "read_plan"]
+__all__ = ["KINDS", "PlanFile", "asks_in", "price_in", "read_plan", "unit_in"]
 
 KINDS: dict[str, Callable[..., Any]] = {
     "clamping_bounds": statistics.clamping_bounds,
@@ -127,8 +127,8 @@ class PlanFile:
         )  # fmt: skip
 
 
-def read_plan(path: str | Path) -> PlanFile:
-    """The plan in a TOML file."""
+def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:
+    """The plan in a TOML file; a holder's part in a joint one needs no releases of its own."""
     path = Path(path)
     text = read_text(path, parameter="plan")
     data = parse_toml(text, parameter="plan", name=str(path))
@@ -136,14 +136,11 @@ def read_plan(path: str | Path) -> PlanFile:
     for name in ("data", "protect", "schema", "budget"):
         if not isinstance(data.get(name), Mapping):
             raise InvalidParameter(parameter=f"[{name}]", value=None, must="be in the plan")
-    unit, schema = _unit(data["protect"]), schema_from_tables(data["schema"])
-    budget = _price("[budget]", data["budget"], more=("analyst", "gamma"))
+    unit, schema = unit_in(data["protect"]), schema_from_tables(data["schema"])
+    budget = price_in("[budget]", data["budget"], more=("analyst", "gamma"))
     bound = budget.bound()
-    releases = data.get("release", [])
-    if not isinstance(releases, list) or not releases:
-        raise EmptyComposition(what="the list of releases", hint='add a [[release]] with kind = "count"')
-    asks = tuple(_ask(i, table) for i, table in enumerate(releases, 1))
-    spend = _price("[spend]", data["spend"]) if "spend" in data else budget
+    asks = asks_in(data.get("release")) if releases or "release" in data else ()
+    spend = price_in("[spend]", data["spend"]) if "spend" in data else budget
     source = _table("[data]", data["data"], DATA)
     if "path" not in source:
         raise InvalidParameter(parameter="[data] path", value=None, must="be given")
@@ -171,6 +168,13 @@ def read_plan(path: str | Path) -> PlanFile:
     )
 
 
+def asks_in(releases: Any) -> tuple[Ask, ...]:
+    """What the [[release]] tables ask for."""
+    if not isinstance(releases, list) or not releases:
+        raise EmptyComposition(what="the list of releases", hint='add a [[release]] with kind = "count"')
+    return tuple(_ask(i, table) for i, table in enumerate(releases, 1))
+
+
 def _table(where: str, given: Any, words: tuple[str, ...]) -> dict[str, Any]:
     known(f"word in {where}", given, words)
     return typed(where, given)
@@ -195,7 +199,8 @@ def _ledger(plan: Path, name: str | list[str] | None) -> str | None:
     return name if name is None or "://" in name else _beside(plan, name)
 
 
-def _unit(table: Mapping[str, Any]) -> Unit:
+def unit_in(table: Mapping[str, Any]) -> Unit:
+    """The unit of a [protect] table."""
     given = _table("[protect]", table, ("at_most", "column", "groups", "neighbours", "unit"))
     kind = given.pop("unit", None)
     if kind == "rows":
@@ -209,7 +214,8 @@ def _unit(table: Mapping[str, Any]) -> Unit:
     raise UnknownName(what="unit in [protect]", name=str(kind), known=("people", "rows"))
 
 
-def _price(where: str, table: Any, *, more: tuple[str, ...] = ()) -> Price:
+def price_in(where: str, table: Any, *, more: tuple[str, ...] = ()) -> Price:
+    """The price of a [budget] or [spend] table."""
     given = _table(where, table, ("delta", "epsilon", "mu", "rho", *more))
     return price(**{k: v for k, v in given.items() if k not in more})
 

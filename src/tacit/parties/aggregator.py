@@ -7,7 +7,7 @@ self seed or the mask key. It verifies every secret that it opens against what w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,17 @@ CHARGED = "holders that sent a masked vector have charged for it, and keep that 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecureSum:
-    """The sum of the vectors of those who remain, as signed integers, and the digest of what led to it."""
+    """The sum of the vectors of those who remain, as signed integers, and the digest of what led to it.
+
+    `commitments` are those that the holders that remain signed in their first messages, and it is a `rehearsal` if one
+    of them signed that its noise comes from a seed or its rows are made up.
+    """
 
     values: npt.NDArray[np.int64]
     remaining: tuple[int, ...]
     transcript: bytes
+    commitments: dict[int, str] = field(default_factory=dict)
+    rehearsal: bool = False
 
 
 class Aggregator:
@@ -82,7 +88,8 @@ class Aggregator:
                 what=f"a message of the kind {kind}", reason=f"holder {sender} is not in this stage"
             )
         if kind == "keys":
-            message.bytes_of("seal"), message.bytes_of("mask")
+            message.bytes_of("seal"), message.bytes_of("mask"), message.text("table")
+            message.flag("rehearsal")
         elif kind == "shares":
             to = [j for j in self.keepers(sender) if j in set(self._roster) and j != sender]
             if message.numbers("to") != to or len(message.body) != SEALED * len(to):
@@ -129,10 +136,17 @@ class Aggregator:
         self.stage = "shares"
         return dict.fromkeys(senders, self._write("roster", body=body, lengths=lengths))
 
-    def _to_sealed(self, senders: list[int]) -> dict[int, bytes]:
+    def settle_members(self, senders: list[int]) -> None:
+        """Close the stage of shares with these members; whoever recomputes a sum has a list and no sealed shares."""
         self._need(senders, self.session.least, "shared their secrets", charged="nobody was charged")
+        if self.stage != "shares" or senders != sorted(set(senders)) or not set(senders) <= set(self._roster):
+            raise BadMessage(what="the list of members", reason="it is not a part of the roster, in order")
         self._members = senders
         self._view = commitment("view", self._view, list_digest("members", senders))
+        self.stage = "masked"
+
+    def _to_sealed(self, senders: list[int]) -> dict[int, bytes]:
+        self.settle_members(senders)
         cut: dict[int, dict[int, bytes]] = {}
         for i in senders:
             message = self._got["shares"][i]
@@ -145,7 +159,6 @@ class Aggregator:
             body = b"".join(cut[i][j] for i in of)
             out[j] = self._write("sealed", body=body, members=senders, of=of)
         self._got["shares"].clear()
-        self.stage = "masked"
         return out
 
     def _to_survivors(self, senders: list[int]) -> dict[int, bytes]:
@@ -190,6 +203,8 @@ class Aggregator:
             values=total.view(np.int64),
             remaining=tuple(self._survivors),
             transcript=commitment("transcript", self._view, *vectors, *confirmed),
+            commitments={i: t for i in self._survivors if (t := self._got["keys"][i].text("table"))},
+            rehearsal=any(self._got["keys"][i].flag("rehearsal") for i in self._survivors),
         )
         self.stage = "done"
         return {}

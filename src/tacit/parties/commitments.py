@@ -34,7 +34,7 @@ class Opening:
 
     @property
     def commitment(self) -> str:
-        """What is published, in hexadecimal; `Joint.releases(commitments=...)` names it in certificates."""
+        """What is published, in hexadecimal; as `table` of `Joint.holder` it is signed and certificates name it."""
         return commitment("table", self.secret, self.digest.encode(), self.version.encode()).hex()
 
     def opens(self, published: str) -> bool:

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit.errors import BadMessage, InvalidParameter, JointRefused
+from tacit.exact.checks import flag, text
 from tacit.noise.source import Source, default_source
 from tacit.parties.masks import (
     Words,
@@ -62,6 +63,8 @@ class Holder:
         key: Ed25519PrivateKey,
         contribute: Callable[[], Words],
         source: Source | None = None,
+        table: str = "",
+        rehearsal: bool = False,
     ) -> None:
         if (
             not 0 <= index < session.sizes.holders
@@ -71,6 +74,7 @@ class Holder:
                 parameter="index", value=index, must="be the place of this holder's key in the session"
             )
         self.session, self.index, self._key = session, index, key
+        self._table, self._rehearsal = text("table", table), flag("rehearsal", rehearsal)
         self._contribute = contribute
         self._source = source if source is not None else default_source()
         self._private: dict[str, bytes] = {}
@@ -80,19 +84,21 @@ class Holder:
         self._members: list[int] = []
         self._survivors: list[int] = []
         self._view = b""
+        self._first = b""
         self.state = "new"
         self.asked, self.charged = False, False
 
     # --- going on -----------------------------------------------------------------------------------------
     def start(self) -> bytes:
-        """The first message; the keys in it are used in this session only."""
+        """The first message; the keys in it are used in this session only. It names the holder's commitment."""
         if self.state != "new":
             raise BadMessage(what="a second start", reason="keys are made once a session")
         self._private = {name: random_bytes(self._source) for name in ("seal", "mask", "self")}
         self.state = "keyed"
-        return self._write(
-            "keys", seal=public_of(self._private["seal"]).hex(), mask=public_of(self._private["mask"]).hex()
-        )
+        publics: dict[str, Any] = {name: public_of(self._private[name]).hex() for name in ("seal", "mask")}
+        raw = self._write("keys", **publics, table=self._table, rehearsal=self._rehearsal)
+        self._first = commitment("message", raw)
+        return raw
 
     def handle(self, raw: bytes) -> bytes:
         """The answer to a message of the aggregator."""
@@ -128,7 +134,7 @@ class Holder:
         if self.index not in senders or len(senders) < self.session.least:
             raise self._refused(f"{len(senders)} holders joined, and {self.session.least} are needed")
         self._publics = {m.sender: (m.bytes_of("seal"), m.bytes_of("mask")) for m in found}
-        if self._publics[self.index][0] != public_of(self._private["seal"]):
+        if next(m for m in found if m.sender == self.index).digest != self._first:
             self.state = "ended"
             raise self._refused("the roster has other keys for this holder than it sent")
         self._view = commitment("roster", *(m.digest for m in found))

@@ -2,14 +2,13 @@
 
 All holders declare one schema, one unit and the same asks; the digest of that is part of every message. Each reads its
 own table through its own curator, which bounds, clamps, rounds and charges its own ledger first; adds its share of the
-noise; and sends it masked. The result is a `Release` whose intervals know the noise of all that remained.
+noise; and sends it masked. What is made of the sum: `releases.py`.
 """
 
 from __future__ import annotations
 
-import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -18,32 +17,27 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.curator.asks import Ask, ask
-from tacit.curator.certificate import CIPHER, SEEDED, versions
 from tacit.curator.charges import charge
 from tacit.curator.curator import Curator
 from tacit.curator.expected_error import expected
-from tacit.curator.made import read_release
 from tacit.curator.plan import Plan, Planned, describe_plan, make_plan
 from tacit.curator.prices import Number, Price, stated
-from tacit.curator.release import Releases
 from tacit.curator.treatments import Applied, Noisy, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import whole
-from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Pure, Unit
+from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Unit
 from tacit.ledger.canonical import canonical, sha256
 from tacit.noise.source import Source, default_source
-from tacit.parties.aggregator import SecureSum
 from tacit.parties.holder import Holder
 from tacit.parties.masks import Words, random_bytes
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
-from tacit.parties.process import Wire, run_in_process
 from tacit.parties.session import Session
 from tacit.parties.sizes import COMPLETE, Sizes
 from tacit.sources.schema import Schema
 from tacit.statistics import Statistic
 from tacit.statistics.base import Question
 
-__all__ = ["ASSUMPTION", "Joint", "joint_release"]
+__all__ = ["ASSUMPTION", "Joint"]
 
 ASSUMPTION = "nobody breaks X25519, HKDF-SHA-256, AES-256 or Ed25519"
 ADVANTAGE = 2.0**-100
@@ -277,121 +271,30 @@ class Joint:
         index: int,
         key: Ed25519PrivateKey,
         source: Source | None = None,
+        table: str = "",
     ) -> Holder:
         """A curator's part in a session: it charges and reads when the masks are agreed, and not before."""
-        plan, version = self.check(curator), curator.version
+        return Holder(
+            session=session, index=index, key=key, contribute=self.contribution(curator, session), source=source,
+            table=table, rehearsal=curator.made_up or not curator.publishable,
+        )  # fmt: skip
+
+    def contribution(self, curator: Curator, session: Session) -> Callable[[], Words]:
+        """What makes a curator's vector, once, of the version that it has now: charged first."""
+        plan, joined = self.check(curator), curator.version
+        if session.about != self.about:
+            raise InvalidParameter(
+                parameter="session", value="another agreement", must="be of this agreement"
+            )
 
         def contribute() -> Words:
-            if curator.version != version:
+            if curator.version != joined:
                 raise InvalidParameter(
                     parameter="version", value=curator.version, must="be the one with which the holder joined"
                 )
             return self.vector(curator.contribute(plan, key=session.id.hex()))
 
-        if session.about != self.about:
-            raise InvalidParameter(
-                parameter="session", value="another agreement", must="be of this agreement"
-            )
-        return Holder(session=session, index=index, key=key, contribute=contribute, source=source)
-
-    # --- the result ---------------------------------------------------------------------------------------
-    def releases(
-        self,
-        found: SecureSum,
-        *,
-        session: Session,
-        commitments: Mapping[int, str] | None = None,
-        cipher: bool = True,
-    ) -> Releases:
-        """The releases of a sum: values, intervals of the noise that is in it, certificates."""
-        plan = self.plan(self.price.bound(), remaining=len(found.remaining))
-        made = self._made(found, session, commitments or {}, cipher)
-        at, answers = 0, []
-        for r in plan.releases:
-            parts = {}
-            for p in r.question.parts:
-                shape = tuple(a.size or 0 for a in p.axes)
-                parts[p.name] = found.values[at : at + (p.cells or 0)].reshape(shape)
-                at += p.cells or 0
-            answers.append(Noisy(parts=parts))
-        entry = {
-            "id": "joint", "sequence": 0, "time": made["time"], "digest": found.transcript.hex(),
-            "answer": sha256(found.values.astype("<i8").tobytes()),
-        }  # fmt: skip
-        return Releases(
-            read_release(
-                plan, planned, noisy, made, ledger=entry, spent=plan.charge,
-                remaining=Guarantee(bound=Pure(epsilon=0.0), unit=self.unit),
-                replayed=False,
-            )
-            for planned, noisy in zip(plan.releases, answers, strict=True)
-        )  # fmt: skip
-
-    def _made(
-        self, found: SecureSum, session: Session, commitments: Mapping[int, str], cipher: bool
-    ) -> dict[str, Any]:
-        joint = {
-            "session": session.id.hex(),
-            "transcript": found.transcript.hex(),
-            "sizes": self.sizes.describe(),
-            "remaining": list(found.remaining),
-            "holders": [k.hex() for k in session.keys],
-            "commitments": {str(i): c for i, c in sorted(commitments.items())},
-        }
-        return {
-            "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "sequence": 0,
-            "entry": found.transcript.hex(),
-            "noise": CIPHER if cipher else SEEDED,
-            "data": {
-                "engine": "joint",
-                "bounded": True,
-                "conditions": list(self.declared),
-                "table": "",
-                "version": "",
-                "made_up": False,
-                "joint": joint,
-            },
-            "versions": versions(),
-        }
+        return contribute
 
     def __str__(self) -> str:
         return f"{self.sizes}\n\n{self._plan}"
-
-
-def joint_release(
-    curators: Sequence[Curator],
-    asked: Statistic | Ask | Sequence[Statistic | Ask],
-    *,
-    fewest: int,
-    colluding: int,
-    appearances: int = 0,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    mu: Number | None = None,
-    wire: Wire | None = None,
-) -> Releases:
-    """All holders in one process, each with its own curator and ledger: for rehearsals and tests."""
-    if not curators:
-        raise InvalidParameter(parameter="curators", value=0, must="be at least two")
-    sizes = Sizes(holders=len(curators), fewest=fewest, colluding=colluding, appearances=appearances)
-    first = curators[0]
-    joint = Joint.of(
-        asked,
-        schema=first.schema,
-        protect=first.unit,
-        sizes=sizes,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        mu=mu,
-    )
-    keys = [Ed25519PrivateKey.from_private_bytes(random_bytes(default_source())) for _ in curators]
-    session = joint.session([k.public_key().public_bytes_raw() for k in keys])
-    holders = {
-        i: joint.holder(c, session=session, index=i, key=k)
-        for i, (c, k) in enumerate(zip(curators, keys, strict=True))
-    }
-    found = run_in_process(session, holders, wire)
-    return joint.releases(found, session=session, cipher=all(c.publishable for c in curators))

@@ -42,6 +42,13 @@ class Message:
             raise self._broken(name)
         return value
 
+    def flag(self, name: str) -> bool:
+        """A field that is true or false."""
+        value = self.said.get(name)
+        if not isinstance(value, bool):
+            raise self._broken(name)
+        return value
+
     def numbers(self, name: str) -> list[int]:
         """A field that is a list of different whole numbers."""
         value = self.said.get(name)

@@ -1,0 +1,333 @@
+"""`tacit joint`: a joint release of several holders, by files that are carried by hand."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tacit.cli.joint_files import compare, deliver, listed, message_place, private_folder, write_joint
+from tacit.cli.output import print_json
+from tacit.errors import BudgetExceeded, InvalidParameter, JointRefused, TacitError, visible
+
+if TYPE_CHECKING:
+    from tacit.curator import Curator
+    from tacit.parties.agreement import Agreement
+    from tacit.parties.commitments import Opening
+    from tacit.parties.kept import KeptHolder
+    from tacit.parties.session import Session
+
+__all__ = ["joint"]
+
+joint = typer.Typer(rich_markup_mode=None, add_completion=False)
+SESSION = typer.Argument(..., metavar="SESSION", help="The session's folder, of tacit joint init.")
+PLAN = typer.Option(..., "--plan", help="This holder's own plan: its table, unit, schema, budget and ledger.")
+KEY = typer.Option(..., "--key", help="This holder's private key, of tacit key make.")
+STATE = typer.Option(..., "--state", help="A folder that this side keeps to itself between messages.")
+OUT = typer.Option(..., "--out", help="The folder for what is to be sent.")
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
+
+
+@joint.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Publish joint statistics of tables that nobody pools, by files carried by hand."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@joint.command(name="init")
+def init(
+    path: Path = typer.Argument(..., metavar="AGREEMENT", help="The agreement, a TOML file."),
+    out: Path = typer.Option(..., "--out", help="The session's folder to write; it must not exist yet."),
+    json: bool = JSON,
+) -> None:
+    """Begin a session of an agreement; reads no data.
+
+    Prints the price and how much larger than one curator's the noise will be. Send the folder to every holder.
+    """
+    from tacit.parties.byhand import begin
+
+    agreed, session = begin(path, out)
+    _tell(agreed, session, json, {"session": str(out)})
+
+
+@joint.command(name="join")
+def join(
+    folder: Path = SESSION,
+    plan: Path = PLAN,
+    key: Path = KEY,
+    trusted: Path = typer.Option(
+        ..., "--trusted", help="A folder of the other holders' public keys (*.pub), each from its holder."
+    ),
+    state: Path = STATE,
+    out: Path = OUT,
+    commit: bool = typer.Option(
+        False, "--commit", help="Name a hiding commitment to the data file in the release."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Join a session as a holder; charges nothing.
+
+    Checks that the schema is the agreed one, that the budget has room, and that every key is one that is trusted.
+    """
+    from tacit.curator.files import read_plan
+    from tacit.parties.byhand import open_session, trusted_keys
+    from tacit.parties.kept import locked
+
+    agreed, session = open_session(folder)
+    with read_plan(plan, releases=False).curator() as curator:
+        signing = _key(key)
+        index = agreed.place(signing.public_key().public_bytes_raw())
+        known = trusted_keys(trusted) | {agreed.keys[index]}
+        strange = [visible(n) for n, k in zip(agreed.names, agreed.keys, strict=True) if k not in known]
+        if strange:
+            raise InvalidParameter(
+                parameter="--trusted", value=strange, must="have the key of every holder of the session",
+                hint="a holder whose key nobody vouches for could be the aggregator itself: ask them for their key",
+            )  # fmt: skip
+        _affordable(agreed, curator)
+        private_folder(state)
+        with locked(state):
+            opening = _committed(plan, curator, state) if commit else None
+            kept = _kept(agreed, session, curator, signing, index, state, plan, opening=opening)
+            raw = kept.start()
+        place = message_place(out, f"keys-{index}.msg", raw)
+        deliver(place, raw)
+    _tell(agreed, session, json, {
+        "holder": agreed.names[index], "index": index, "message": str(place), "charged": False,
+        "commitment": opening.commitment if opening else "",
+    })  # fmt: skip
+
+
+@joint.command(name="contribute")
+def contribute(
+    folder: Path = SESSION,
+    message: Path = typer.Argument(
+        ..., metavar="MESSAGE", help="What the aggregator sent, of tacit joint combine."
+    ),
+    plan: Path = PLAN,
+    key: Path = KEY,
+    state: Path = STATE,
+    out: Path = OUT,
+    json: bool = JSON,
+) -> None:
+    """Answer a message of the aggregator; the one with sealed shares charges the budget.
+
+    The same message again gets the same answer; another one of its kind ends the session for this holder.
+    """
+    from tacit.curator.files import read_plan
+    from tacit.parties.byhand import open_session, read_message
+    from tacit.parties.kept import locked
+    from tacit.parties.messages import read
+
+    agreed, session = open_session(folder)
+    raw = read_message(message)
+    signing = _key(key)
+    index = agreed.place(signing.public_key().public_bytes_raw())
+    if not state.is_dir():
+        raise JointRefused(reason="this holder has not joined this session", charged="it was charged nothing")
+    with read_plan(plan, releases=False).curator() as curator, locked(state):
+        kept = _kept(agreed, session, curator, signing, index, state, plan)
+        answer = kept.handle(raw)
+        kind = read(answer, session=session.id, keys=list(session.keys)).kind
+        place = message_place(out, f"{kind}-{index}.msg", answer)
+        deliver(place, answer)
+        spent = str(curator.spent)
+        told = {"holder": agreed.names[index], "index": index, "kind": kind, "message": str(place),
+                "charged": kept.holder.charged, "spent": spent}  # fmt: skip
+    if json:
+        print_json(told)
+        return
+    print(f"{visible(agreed.names[index])} answers with {kind}: {visible(str(place))}")
+    print(f"spent so far of this holder's budget: {spent}")
+
+
+@joint.command(name="combine")
+def combine(
+    folder: Path = SESSION,
+    messages: list[Path] = typer.Argument(
+        None, metavar="MESSAGES...", help="What holders sent; any order, doubles do no harm."
+    ),
+    state: Path = STATE,
+    out: Path = OUT,
+    go_on: bool = typer.Option(
+        False, "--go-on", help="Close this stage without those who have not answered."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Collect messages of the holders; when all are there, write what to send, or the release.
+
+    Needs no key and holds no secret of a holder. What is refused is said, and nothing is done with it.
+    """
+    from tacit.parties.byhand import collect, open_session, read_message
+
+    agreed, session = open_session(folder)
+    raws = [read_message(m) for m in messages or ()]
+    private_folder(state)
+    found = collect(session, state, raws, go_on=go_on)
+    files: list[str] = []
+    for i, raw in found.sent.items():
+        place = message_place(out, f"to-{i}-{found.sent_after}.msg", raw)
+        deliver(place, raw)
+        files.append(str(place))
+    if found.result is not None:
+        files = write_joint(agreed, session, found, out)
+    missing = [agreed.names[i] for i in found.missing]
+    if json:
+        print_json({"stage": found.stage, "closed": found.closed, "taken": found.taken, "missing": missing,
+                    "refused": found.refused, "files": files,
+                    "remaining": list(found.result.remaining) if found.result else None})  # fmt: skip
+        return
+    for problem in found.refused:
+        print(f"refused: {problem}")
+    waiting = ", ".join(map(visible, missing))
+    if not found.closed and found.result is None:
+        print(f"{found.stage}: {len(found.taken)} are there; missing: {waiting} (--go-on leaves them out)")
+        return
+    print(
+        f"{found.stage}: closed with {len(found.taken)} holders" + (f", without {waiting}" if missing else "")
+    )
+    print("written: " + ", ".join(visible(f) for f in files))
+
+
+@joint.command(name="verify")
+def verify(
+    folder: Path = SESSION,
+    release: Path = typer.Argument(..., metavar="RELEASE", help="The folder of the release."),
+    json: bool = JSON,
+) -> None:
+    """Compute the sum again from the signed messages, and compare values and certificates.
+
+    Anybody can who has the release; exit 1 if anything differs.
+    """
+    from tacit.parties.byhand import open_session, recomputed
+
+    agreed, session = open_session(folder)
+    findings: list[dict[str, Any]] = []
+
+    def finds(what: str, holds: bool, why: str = "") -> None:
+        findings.append({"what": what, "holds": holds, "why": why})
+
+    try:
+        said = json_module.loads((release / "transcript" / "members.json").read_text(encoding="utf-8"))
+        kinds = ("keys", "masked", "confirm", "reveal")
+        parts = {k: [p.read_bytes() for p in listed(release / "transcript" / k)] for k in kinds}
+        total = recomputed(session, parts, said)
+    except (TacitError, OSError, ValueError, TypeError) as problem:
+        why = str(problem) if isinstance(problem, TacitError) else "the transcript cannot be read"
+        finds("the signed messages give a sum", False, visible(why))
+    else:
+        finds("the signed messages give a sum", True, f"of {len(total.remaining)} holders")
+        compare(agreed, session, total, release, finds)
+    ok = all(f["holds"] for f in findings)
+    if json:
+        print_json({"ok": ok, "findings": findings})
+    else:
+        for f in findings:
+            why = f": {f['why']}" if f["why"] else ""
+            print(f"{'holds' if f['holds'] else 'FAILS'}  {visible(f['what'])}{why}")
+        print("everything that could be checked holds" if ok else "this release is not what was made")
+    if not ok:
+        raise typer.Exit(1)
+
+
+# --- the parts ----------------------------------------------------------------------------------------------
+def _tell(agreed: Agreement, session: Session, json: bool, more: dict[str, Any]) -> None:
+    plan = agreed.joint.plan(agreed.joint.price.bound())
+    sizes = agreed.joint.sizes
+    if json:
+        print_json({
+            **more, "id": session.id.hex(), "sizes": sizes.describe(), "charge": plan.charge.record,
+            "variance_ratio": sizes.holders / sizes.honest, "excess": sizes.excess(sizes.holders),
+            "numbers": agreed.joint.length, "holders": list(agreed.names),
+        })  # fmt: skip
+        return
+    print(agreed.joint)
+    print(f"\nsession: {session.id.hex()} (compare it with the other holders)")
+    for name, value in more.items():
+        if isinstance(value, str) and value:
+            print(f"{name}: {visible(value)}")
+
+
+def _key(path: Path) -> Any:
+    from tacit.curator.signing import SigningKey
+
+    return SigningKey.read(path).key
+
+
+def _kept(
+    agreed: Agreement, session: Session, curator: Curator, signing: Any, index: int, state: Path, plan: Path, *,
+    opening: Opening | None = None,
+) -> KeptHolder:  # fmt: skip
+    """The holder whose state lies in this folder; before it is charged its version and its file are compared."""
+    from tacit.parties.kept import KeptHolder
+
+    make = agreed.joint.contribution(curator, session)
+
+    def checked() -> Any:
+        if curator.version != kept.note["version"]:
+            raise InvalidParameter(
+                parameter="version", value=curator.version, must="be the one with which the holder joined",
+                hint="it was not charged",
+            )  # fmt: skip
+        if kept.note["digest"] and _digest(plan) != kept.note["digest"]:
+            raise InvalidParameter(
+                parameter="--plan", value=str(plan), must="name the data that were committed to",
+                hint="they have changed since this holder joined; it was not charged",
+            )  # fmt: skip
+        return make()
+
+    kept = KeptHolder(
+        state / f"{session.id.hex()[:16]}.state", session=session, index=index, key=signing, contribute=checked,
+        table=opening.commitment if opening else "", rehearsal=curator.made_up or not curator.publishable,
+        note={"version": curator.version, "digest": opening.digest if opening else ""},
+    )  # fmt: skip
+    return kept
+
+
+def _affordable(agreed: Agreement, curator: Curator) -> None:
+    """The schema is the agreed one, and the budget has room now; the charge itself is made later."""
+    asked, left = agreed.joint.check(curator).charge.bound, curator.remaining
+    short = asked.kind == left.kind and any(
+        float(v) * (1 - 1e-9) > float(left.parameters[k]) for k, v in asked.parameters.items()
+    )
+    if short:
+        raise BudgetExceeded(spent=curator.spent, asked=asked, left=left)
+
+
+def _digest(plan: Path) -> str:
+    """Of the one data file of a plan."""
+    import hashlib
+
+    from tacit.curator.files import read_plan
+
+    data = read_plan(plan, releases=False).data
+    if not isinstance(data, str) or not Path(data).is_file():
+        raise InvalidParameter(
+            parameter="--commit", value="other data", must="be used with one data file", hint="commit_to(...) takes any"
+        )  # fmt: skip
+    with Path(data).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _committed(plan: Path, curator: Curator, state: Path) -> Opening:
+    """A fresh commitment, or the one that lies here from an earlier try; the file stays with the holder."""
+    from tacit.parties import Opening, commit_to
+    from tacit.parties.kept import write_private
+
+    place = state / "opening.json"
+    try:
+        said = json_module.loads(place.read_text(encoding="utf-8"))
+        return Opening(digest=said["digest"], version=said["version"], secret=bytes.fromhex(said["secret"]))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InvalidParameter(
+            parameter="--state", value=str(place), must="be the opening that tacit joint join wrote"
+        ) from None
+    opening = commit_to(digest=_digest(plan), version=curator.version)
+    told = {"digest": opening.digest, "version": opening.version, "secret": opening.secret.hex()}
+    write_private(place, json_module.dumps(told).encode())
+    return opening
