@@ -15,6 +15,7 @@ from tacit.ledger import Ledger
 from tacit.parties import Joint, Sizes, joint_release, smoothed_delta
 from tacit.parties.aggregator import Aggregator
 from tacit.parties.holder import Holder
+from tacit.parties.masks import commitment
 from tacit.parties.messages import read, write
 from tacit.parties.shamir import SHARE_BYTES
 
@@ -73,6 +74,7 @@ def test_a_mask_key_of_low_order_is_found_before_the_charge() -> None:
         table="",
         rehearsal=False,
     )
+    holders[3]._first = commitment("message", waiting[3])  # the liar believes itself
     for raw in waiting.values():
         aggregator.handle(raw)
     for i, raw in aggregator.advance().items():
