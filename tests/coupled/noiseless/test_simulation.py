@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tacit.coupled.noiseless import row_law
+from tacit.coupled.noiseless.quantised import exact_quantised
 from tacit.coupled.noiseless.simulation import changes, drawn_counts
-from tacit.coupled.noiseless.stable import exact_map, exact_quantised, exact_test
+from tacit.coupled.noiseless.stable import exact_map, exact_test
 from tacit.errors import InvalidParameter
 from tacit.noise.source import SeededSource
 

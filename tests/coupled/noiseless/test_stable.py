@@ -17,7 +17,6 @@ from tacit.coupled.noiseless.reading import row_law
 from tacit.coupled.noiseless.stable import (
     exact_map,
     exact_mode,
-    exact_quantised,
     exact_test,
     stable_epsilon,
     thesis_map,
@@ -220,6 +219,7 @@ def test_modes_by_enumeration() -> None:
 
 def test_quantised_sums_tell_no_more_than_sums() -> None:
     from tacit.coupled.noiseless import exact_sum
+    from tacit.coupled.noiseless.quantised import exact_quantised
 
     whole = exact_sum("uniform(0, 1)", n=400, delta=1e-5, grid="0.1").epsilon
     rough = exact_quantised("uniform(0, 1)", n=400, delta=1e-5, steps=400, grid="0.1").epsilon

@@ -119,11 +119,15 @@ def shown(number: float, digits: int = 3) -> str:
     return f"{math.ceil(number / place * (1 - 1e-13)) * place:.{digits}g}"
 
 
-def delta_out_of_reach(statistic: str, delta: float, smallest: float, *, hint: str = "") -> NoLaw:
+UNREACHED = "no epsilon reaches it under this assumption and with this simulator"
+
+
+def delta_out_of_reach(
+    statistic: str, delta: float, smallest: float, *, reason: str = UNREACHED, hint: str = ""
+) -> NoLaw:
     """The refusal of a delta that no epsilon reaches, with the smallest one that some epsilon does."""
     return NoLaw(
         operation=f"an exact {statistic} with delta = {delta:g}",
-        reason=f"no epsilon reaches it under this assumption and with this simulator: the smallest delta possible is "
-        f"{shown(smallest)}",
+        reason=f"{reason}: the smallest delta possible is {shown(smallest)}",
         hint=hint or "allow a larger delta, assume more unknown rows, or add noise",
     )

@@ -25,7 +25,16 @@ from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import up
 from tacit.pld.arrays import FloatArray
 
-__all__ = ["RESOLUTION", "Tails", "factor_of_answers", "flip_bound", "log_scores", "pushed", "same_places"]
+__all__ = [
+    "RESOLUTION",
+    "Tails",
+    "factor_of_answers",
+    "flip_bound",
+    "floor_of_answers",
+    "log_scores",
+    "pushed",
+    "same_places",
+]
 
 RESOLUTION = 64
 """Scores are rounded to so many parts of a natural logarithm."""
@@ -83,6 +92,16 @@ def factor_of_answers(
     first, last = thresholds - max(score, instead), thresholds - min(score, instead)
     apart = float(np.max(tails.window(first, last))) if score != instead else 0.0
     return (1.0 if apart <= delta else worst), apart
+
+
+def floor_of_answers(tails: Tails, thresholds: np.ndarray, score: int, instead: int) -> float:
+    """The delta that every factor leaves: the probability of an answer that the other world never gives."""
+    real, ideal = tails.at(thresholds - score), tails.at(thresholds - instead)
+    worst = 0.0
+    for here, there in ((real, ideal), (ideal, real)):
+        for high, low in ((here[0], there[1]), (here[2], there[3])):
+            worst = max(worst, float(np.max(np.where(low <= 0, high, 0.0))))
+    return worst
 
 
 def same_places(laws: Sequence[RowLaw]) -> None:

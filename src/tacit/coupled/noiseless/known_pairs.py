@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit.coupled.noiseless.designs import Density, Design
 from tacit.coupled.noiseless.laws import RowLaw, laplace, normal, uniform
 from tacit.coupled.noiseless.plane import MOST_POINTS, PairLaw, plane_epsilon
 from tacit.exact.rounding import up
 
-__all__ = ["known_part", "pair_law"]
+__all__ = ["known_means", "known_part", "pair_law", "places", "recorded"]
 
 _FINE = 60
 _SPAN = 16.0
@@ -32,27 +36,61 @@ def recorded(law: Density) -> RowLaw:
     return make(0, Fraction(repr(law.scale)), clamp=(-half, half), grid=step)
 
 
+@lru_cache(maxsize=16)
+def places(design: Design, part: int, slope: float, coarse: tuple[int, int]) -> NDArray[np.int64]:
+    """[i, j] -> the recorded pair of products of the i-th value of the regressor and the j-th value of the error.
+
+    In exact arithmetic; what is published is added up from this table, so that its law is the one that is claimed.
+    """
+    g, e = recorded(design.regressors[0]), recorded(design.error)
+    b = Fraction(repr(slope))
+    lows, widths = _ranges(part, g.high, e.high + abs(b) * g.high)
+    out = np.zeros((len(g.weights), len(e.weights), 2), dtype=np.int64)
+    for i in range(len(g.weights)):
+        x = g.low + i * g.step
+        for j in range(len(e.weights)):
+            y = b * x + e.low + j * e.step
+            pair = (x, y) if part == 0 else (x * x, x * y)
+            for axis in (0, 1):
+                out[i, j, axis] = _rounded((pair[axis] - lows[axis]) / widths[axis] * coarse[axis])
+    out.flags.writeable = False
+    return out
+
+
 def pair_law(design: Design, part: int, slope: float, coarse: tuple[int, int]) -> tuple[PairLaw, Fraction]:
     """(The law of the recorded pair on so many steps a coordinate; how far it may be from the named one, a row)."""
     g, e = recorded(design.regressors[0]), recorded(design.error)
-    b = Fraction(repr(slope))
-    limit = e.high + abs(b) * g.high
+    where = places(design, part, slope, coarse)
     out: dict[tuple[int, int], Fraction] = {}
-    lows, widths = _ranges(part, g.high, limit)
     for i, p in enumerate(g.weights):
-        x = g.low + i * g.step
         row: dict[tuple[int, int], Fraction] = {}
         for j, q in enumerate(e.weights):
-            y = b * x + e.low + j * e.step
-            pair = (x, y) if part == 0 else (x * x, x * y)
-            place = (
-                _rounded((pair[0] - lows[0]) / widths[0] * coarse[0]),
-                _rounded((pair[1] - lows[1]) / widths[1] * coarse[1]),
-            )
+            place = (int(where[i, j, 0]), int(where[i, j, 1]))
             row[place] = row.get(place, Fraction(0)) + q
         for place, q in row.items():
             out[place] = out.get(place, Fraction(0)) + p * q
     return PairLaw(weights=out, half_ranges=(coarse[0] // 2, coarse[1] // 2)), g.rounding + e.rounding
+
+
+def known_means(
+    design: Design, part: int, slope: float, coarse: tuple[int, int], columns: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(Means of the recorded products of centred columns (g, h), the steps they are recorded in).
+
+    The regressor and the error around the known line are put on the grids of `recorded` first.
+    """
+    g, e = recorded(design.regressors[0]), recorded(design.error)
+    i = _nearest(columns[:, 0], g)
+    j = _nearest(columns[:, 1] - slope * (float(g.low) + i * float(g.step)), e)
+    total = places(design, part, slope, coarse)[i, j].sum(axis=0, dtype=np.int64)
+    lows, widths = _ranges(part, g.high, e.high + abs(Fraction(repr(slope))) * g.high)
+    steps = np.array([float(w) / c for w, c in zip(widths, coarse, strict=True)])
+    return np.array([float(x) for x in lows]) + steps * (total / len(columns)), steps
+
+
+def _nearest(values: NDArray[np.float64], law: RowLaw) -> NDArray[np.int64]:
+    found = np.rint((values - float(law.low)) / float(law.step))
+    return np.clip(found, 0, len(law.weights) - 1).astype(np.int64)
 
 
 def _ranges(

@@ -162,9 +162,21 @@ def _grid(low: Fraction, high: Fraction, grid: object) -> tuple[Fraction, int]:
     return step, int(steps)
 
 
+def _end(parameter: str, value: object) -> Fraction:
+    """One end of a range; an infinite one is refused with the reason."""
+    word = value.strip().lower().lstrip("+-") if isinstance(value, str) else plain(value)
+    if word in ("inf", "infinity") or (isinstance(word, float) and math.isinf(word)):
+        raise NoLaw(
+            operation="an exact answer from unbounded rows",
+            reason=UNBOUNDED,
+            hint="declare two finite ends, and clamp what is recorded to them",
+        )
+    return as_typed(parameter, value)
+
+
 def uniform(low: object, high: object, *, grid: object = None) -> RowLaw:
     """Every value of the grid from low to high, both included, equally likely."""
-    a, b = as_typed("low", low), as_typed("high", high)
+    a, b = _end("low", low), _end("high", high)
     step, steps = _grid(a, b, grid)
     return RowLaw(
         name=f"uniform({_short(a)}, {_short(b)})",
@@ -215,7 +227,7 @@ def _clamped(
         )
     if not isinstance(clamp, tuple | list) or len(clamp) != 2:
         raise InvalidParameter(parameter="clamp", value=type(clamp).__name__, must="be (low, high)")
-    a, b = as_typed("clamp", clamp[0]), as_typed("clamp", clamp[1])
+    a, b = _end("clamp", clamp[0]), _end("clamp", clamp[1])
     step, steps = _grid(a, b, grid)
     edges = [(a + (2 * k + 1) * step / 2 - middle) / scale for k in range(steps)]
     unit = 1 << DIGITS

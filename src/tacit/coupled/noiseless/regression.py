@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
+from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown
 from tacit.coupled.noiseless.designs import Box, Design, density
-from tacit.coupled.noiseless.known_pairs import known_part
+from tacit.coupled.noiseless.known_pairs import known_means, known_part, recorded
 from tacit.coupled.noiseless.prisms import Prism, pair_epsilon, prism_epsilon
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.checks import flag, probability, whole
@@ -47,6 +47,24 @@ class ExactRegression:
     sizes: tuple[int, ...]
     constant: bool
     answer: ExactAnswer
+    slope: float = 0.0
+
+    @property
+    def known(self) -> bool:
+        """Is the law assumed to be known? Then products are recorded on the grids that the claim is about."""
+        return bool(self.answer.details["assume"] == "known")
+
+    def steps(self, part: int) -> NDArray[np.float64]:
+        """The grids on which the products of a part are recorded."""
+        if not self.known:
+            return np.array(self.design.steps(part))
+        coarse = np.array(self.coarse(part), dtype=np.float64)
+        return 2 * np.array(self.design.halves(part)) / coarse
+
+    def coarse(self, part: int) -> tuple[int, int]:
+        """With a known law: in how many steps each of the two products is recorded."""
+        first, second = self.answer.details["parts"][self.parts.index(part)]["steps"]
+        return int(first), int(second)
 
     @property
     def parts(self) -> tuple[int, ...]:
@@ -75,11 +93,14 @@ class ExactRegression:
         for part, size in zip(self.parts, self.sizes, strict=True):
             rows = slice(start, start + size)
             columns = np.column_stack([g[rows], h[rows]])
+            start += size
+            if self.known:
+                out.append(known_means(self.design, part, self.slope, self.coarse(part), columns)[0])
+                continue
             products = columns if part == 0 else columns * g[rows, part - 1 : part]
             steps, lows = np.array(self.design.steps(part)), np.array(self.design.lows(part))
             recorded = np.clip(np.rint((products - lows) / steps), 0, self.design.points).astype(np.int64)
             out.append(lows + steps * (recorded.sum(axis=0, dtype=np.int64) / size))
-            start += size
         return out
 
     def fit(self, regressors: ArrayLike, response: ArrayLike) -> Fitted:
@@ -142,8 +163,11 @@ class ExactRegression:
         return out
 
     def _rounding(self, part: int, slopes: Any, n: int) -> float:
-        steps = np.array(self.design.steps(part))
-        return float((np.append(slopes, 1.0) * steps) @ (np.append(slopes, 1.0) * steps)) / 12 / n
+        moved = np.abs(np.append(slopes, 1.0)) * self.steps(part)
+        if self.known:
+            # So few steps that rounding may lean one way in every row: half a step each, not averaged out.
+            return float(np.sum(moved) / 2) ** 2
+        return float(moved @ moved) / 12 / n
 
 
 def exact_regression(
@@ -233,7 +257,8 @@ def exact_regression(
         worst = max(worst, epsilon)
         told.append({"part": part, "rows": size, "epsilon": epsilon, **details})
     answer = _answer(design, told, assume, (worst, pair), target, sum(shared), known, bounds)
-    return ExactRegression(design=design, sizes=shared, constant=constant, answer=answer)
+    slope = float(bounds[0]) if assume == "known" else 0.0
+    return ExactRegression(design=design, sizes=shared, constant=constant, answer=answer, slope=slope)
 
 
 def _within_reach(prism: Prism, hidden: int, delta: float) -> float:
@@ -281,11 +306,16 @@ def _answer(
     bounds = ", ".join(f"{float(b):g}" for b in slopes)
     model = f"{names}, independent, and response = slopes times centred regressors + error, error ~ {design.error.name}"
     if assume == "known":
-        first = f"the rows are independent draws of a law that is known: {model}, with slope {bounds}"
+        grids = [f"{name} {recorded(law).describe()}" for name, law in
+                 (("regressor", design.regressors[0]), ("error", design.error))]  # fmt: skip
+        first = (
+            f"the rows are independent draws of a law that is known: {model}, with slope {bounds}; centred, "
+            f"{' and '.join(grids)}, and the products of part {_steps_told(told)}"
+        )
     else:
         first = (
-            f"the rows are independent draws of one law whose recorded products lie above the prisms named, as they do "
-            f"if {model}, with slopes of at most {bounds} in size"
+            f"the rows are independent draws of one law whose recorded products lie above prisms, {_prisms_told(told)}"
+            f", as they do if {model}, with slopes of at most {bounds} in size"
         )
     knows = (
         f"an adversary knows none of the {rows} rows"
@@ -309,4 +339,17 @@ def _answer(
         unknown_rows=rows - known,
         family=f"independent rows, {'known law' if assume == 'known' else 'prisms'}: {model}; slopes {bounds}",
         details={"assume": assume, "parts": told, "points": design.points},
+    )
+
+
+def _steps_told(told: list[dict[str, Any]]) -> str:
+    return ", of part ".join(f"{t['part']} in {t['steps'][0]} and {t['steps'][1]} steps" for t in told)
+
+
+def _prisms_told(told: list[dict[str, Any]]) -> str:
+    """Which box of which mass, part after part."""
+    return ", ".join(
+        f"in part {t['part']} of mass {shown(t['mass'], 4)} over "
+        + " x ".join(f"[{a:.4g}, {b:.4g}]" for a, b in t["prism"])
+        for t in told
     )

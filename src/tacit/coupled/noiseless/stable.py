@@ -1,4 +1,4 @@
-"""Stable functions (Groce 2014, 6.1): maximum a posteriori, tests at a level, modes, and quantised sums, exactly.
+"""Stable functions (Groce 2014, 6.1): maximum a posteriori, tests at a level and modes, exactly.
 
 Removing one row seldom changes such an answer, and delta = Pr[F(X) != F(X without the row) | the row] is enough for
 (0, delta) (Thm 6.1). Here that probability is computed, not bounded by Chernoff; for two answers the whole curve is.
@@ -17,32 +17,32 @@ from tacit.coupled.noiseless.decisions import (
     RESOLUTION,
     factor_of_answers,
     flip_bound,
+    floor_of_answers,
     log_scores,
     log_up_factor,
     same_places,
     score_tails,
 )
-from tacit.coupled.noiseless.lattice import sum_law
 from tacit.coupled.noiseless.laws import RowLaw, table
 from tacit.coupled.noiseless.reading import row_law
-from tacit.coupled.noiseless.shifts import Found, factor_for
 from tacit.coupled.noiseless.simulation import changes
 from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import probability, whole
-from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 
 __all__ = [
     "exact_map",
     "exact_mode",
-    "exact_quantised",
     "exact_test",
     "stable_epsilon",
     "thesis_map",
     "thesis_map_epsilon",
 ]
+
+
+AT_ZERO = "for more than two answers the theorem is about epsilon = 0, and there it is not reached"
 
 
 def _laws(hypotheses: Sequence[str | RowLaw], grid: object) -> list[RowLaw]:
@@ -125,7 +125,7 @@ def exact_map(
     scores = [log_scores(law, laws[0]) for law in laws]
     offsets = [round(RESOLUTION * math.log(w / prior[0])) for w in prior]
     hidden = unknown - 1
-    factor, stability, pair = 1.0, 0.0, 1.0
+    factor, stability, pair, floor = 1.0, 0.0, 1.0, 0.0
     for j, law in enumerate(laws):
         if len(laws) == 2:
             gap = {p: scores[0][p] - scores[1][p] for p in law.support}
@@ -134,6 +134,7 @@ def exact_map(
             for score in set(gap.values()):
                 needed, apart = factor_of_answers(tails, places, score, 0, target)
                 factor, stability = max(factor, needed), max(stability, apart)
+                floor = max(floor, floor_of_answers(tails, places, score, 0))
             # Both probabilities are monotone in the score: two values are furthest apart at the ends.
             pair = max(
                 pair, factor_of_answers(tails, places, max(gap.values()), min(gap.values()), target)[0]
@@ -149,10 +150,11 @@ def exact_map(
         if unknown < size:
             raise InvalidParameter(parameter="draws", value=draws, must="be left out if some rows are known")
         details["simulated"] = changes(laws, scores, offsets, hidden, whole("draws", draws, least=1000))
-    if (len(laws) > 2 and stability > target) or math.isinf(factor):
-        raise delta_out_of_reach(
-            "most likely law", target, stability, hint="more rows, or laws that lie further apart"
-        )
+    hint = "more rows, or laws that lie further apart"
+    if math.isinf(factor):
+        raise delta_out_of_reach("most likely law", target, min(floor, stability), hint=hint)
+    if len(laws) > 2 and stability > target:
+        raise delta_out_of_reach("most likely law", target, stability, reason=AT_ZERO, hint=hint)
     if len(laws) > 2 and 2 * stability > target:
         pair = math.inf
     names = ", ".join(law.describe() for law in laws)
@@ -247,7 +249,7 @@ def exact_test(
     threshold = int(places[inside[0]])
     power = float(score_tails(laws[1], scores, size, target).at(np.array([threshold]))[1][0])
     middle = (min(scores.values()) + max(scores.values())) // 2
-    factor, stability, pair = 1.0, 0.0, 1.0
+    factor, stability, pair, floor = 1.0, 0.0, 1.0, 0.0
     for law in laws:
         tails = score_tails(law, scores, unknown - 1, target)
         reach = max(abs(s) for s in scores.values())
@@ -255,11 +257,12 @@ def exact_test(
         for score in set(scores.values()):
             needed, apart = factor_of_answers(tails, where, score, middle, target)
             factor, stability = max(factor, needed), max(stability, apart)
+            floor = max(floor, floor_of_answers(tails, where, score, middle))
         pair = max(
             pair, factor_of_answers(tails, where, max(scores.values()), min(scores.values()), target)[0]
         )
     if math.isinf(factor):
-        raise delta_out_of_reach("decision of a test", target, stability)
+        raise delta_out_of_reach("decision of a test", target, min(floor, stability))
     names = f"{laws[0].describe()} (null) or {laws[1].describe()} (alternative)"
     return ExactAnswer(
         statistic=f"decision of a test at level {limit:g}",
@@ -302,7 +305,9 @@ def exact_mode(categories: Mapping[Any, Any], *, n: int, delta: float) -> ExactA
             total += float(tails.window(at, at + 1)[0])
         worst = max(worst, total)
     if worst > target:
-        raise delta_out_of_reach("mode", target, min(worst, 1.0), hint="more rows, or a clearer leader")
+        raise delta_out_of_reach(
+            "mode", target, min(worst, 1.0), reason=AT_ZERO, hint="more rows, or a clearer leader"
+        )
     return ExactAnswer(
         statistic="most frequent category",
         epsilon=0.0,
@@ -320,53 +325,3 @@ def exact_mode(categories: Mapping[Any, Any], *, n: int, delta: float) -> ExactA
         family=f"independent rows of {law.describe()}",
         details={"stability": worst},
     )
-
-
-def exact_quantised(
-    rows: str | RowLaw, *, n: int, delta: float, steps: int, grid: object = None
-) -> ExactAnswer:
-    """The exact sum rounded down to a multiple of `steps` steps of its grid: the epsilon at this delta."""
-    size, _ = rows_and_unknown(n, None)
-    target = wanted_delta(delta)
-    law = row_law(rows, grid=grid).reduced()
-    width = whole("steps", steps)
-    total = sum_law(law.weights, size - 1, delta=target)
-    top = len(law.weights) - 1
-    # Each world is off by what was left out and by the rounding of the law: (1 + e^epsilon) times, e^epsilon <= 6.
-    spare = 8 * (total.outside + up(law.rounding * (size - 1)))
-
-    def binned(x: int, upper: bool) -> np.ndarray:
-        first = (total.start // width) * width
-        points = -(-(total.start + len(total.low) + top - first) // width) * width
-        values = total.at(first - x, points, upper=upper)
-        return np.asarray(values.reshape(-1, width).sum(axis=1)) * (_UP if upper else _DOWN)
-
-    found = Found(factor=1.0, floor=0.0)
-    ideal = binned(top // 2, False), binned(top // 2, True)
-    for x in law.support:
-        for above, below in ((binned(x, True), ideal[0]), (ideal[1], binned(x, False))):
-            found = found.or_worse(
-                factor_for(above, below, target - spare, found.factor if math.isfinite(found.factor) else 1.0)
-            )
-    if math.isinf(found.factor) or found.factor > 6:
-        raise delta_out_of_reach("quantised sum", target, max(found.floor, target))
-    return ExactAnswer(
-        statistic=f"sum, rounded down to multiples of {float(width * law.step):g}",
-        epsilon=found.epsilon,
-        epsilon_pair=None,
-        delta=target,
-        assumptions=(
-            f"the rows are independent draws from {law.describe()}",
-            known_rows_clause(size, size),
-            ALONE,
-        ),
-        theorem="shifted-sums",
-        simulator="the other rows, with a middling value in place of the protected one, rounded alike",
-        rows=size,
-        unknown_rows=size,
-        family=f"independent rows, {law.describe()}",
-        details={"width": float(width * law.step)},
-    )
-
-
-_UP, _DOWN = 1 + 1e-12, 1 - 1e-12
