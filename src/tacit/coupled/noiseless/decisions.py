@@ -97,11 +97,13 @@ def factor_of_answers(
 def floor_of_answers(tails: Tails, thresholds: np.ndarray, score: int, instead: int) -> float:
     """The delta that every factor leaves: the probability of an answer that the other world never gives."""
     real, ideal = tails.at(thresholds - score), tails.at(thresholds - instead)
-    worst = 0.0
-    for here, there in ((real, ideal), (ideal, real)):
-        for high, low in ((here[0], there[1]), (here[2], there[3])):
-            worst = max(worst, float(np.max(np.where(low <= 0, high, 0.0))))
-    return worst
+    # Places 0 and 2 are upper ends of the two answers, 1 and 3 lower ones.
+    left = [
+        np.where(other[answer + 1] <= 0, one[answer], 0.0)
+        for answer in (0, 2)
+        for one, other in [(real, ideal), (ideal, real)]
+    ]
+    return float(np.max(left))
 
 
 def same_places(laws: Sequence[RowLaw]) -> None:
