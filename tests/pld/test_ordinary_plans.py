@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
@@ -103,3 +104,36 @@ def test_a_direction_that_is_clearly_better_is_looked_at_coarsely_only() -> None
         assert (found.low, found.high) == (removal.low, removal.high)
         # What is not below it is found as before.
         assert curve.directions[0].epsilon(1e-6, known=addition.low) == removal
+
+
+def _laplace_and_sampled(epsilon: float, a: float, noise: float, rate: float, *, removed: bool) -> float:
+    """delta of one Laplace release and one Poisson-sampled Gaussian: the Laplace curve, averaged over the other loss.
+
+    Removal: P is (1 - q) N(0, s^2) + q N(1, s^2) and Q is N(0, s^2); addition: the other way round.
+    """
+    x = np.linspace(-14 * noise, 1 + 14 * noise, 400_001)
+    base, moved = (np.exp(-((x - m) ** 2) / (2 * noise**2)) for m in (0.0, 1.0))
+    p, q = (1 - rate) * base + rate * moved, base
+    loss = np.log1p(rate * np.expm1((2 * x - 1) / (2 * noise**2)))
+    p, loss = (p, loss) if removed else (q, -loss)
+    left = epsilon - loss
+    middle = -np.expm1((np.clip(left, -a, a) - a) / 2)
+    curve = np.where(left > a, 0.0, np.where(left < -a, -np.expm1(np.minimum(left, 0.0)), middle))
+    return float(np.sum(p * curve) * (x[1] - x[0]) / (noise * math.sqrt(2 * math.pi)))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 3e-4, 1e-6, 1e-9])
+@pytest.mark.parametrize(("noise", "rate"), [(0.8, 1e-5), (1.0, 1e-3), (0.8, 1e-2)])
+def test_an_atom_beside_a_release_that_is_rarely_sampled(noise: float, rate: float, delta: float) -> None:
+    """Most of the loss lies on the atom and the rest spreads little, or far and rarely: both ends are still near."""
+    sampled = e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=noise), sampling_rate=rate)
+    found = account([e.LaplaceEvent(epsilon=0.707), sampled], delta=delta, neighbours="add-or-remove").epsilon
+    assert found.width <= 1e-3
+    low, high = (
+        max(_laplace_and_sampled(x, 0.707, noise, rate, removed=r) for r in (True, False))
+        for x in (found.low, found.high)
+    )
+    assert low >= delta * (1 - 1e-5)
+    assert high <= delta * (1 + 1e-5)
+    few = [e.LaplaceEvent(epsilon=x) for x in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    assert account([*few, sampled], delta=delta, neighbours="add-or-remove").epsilon.width <= 1e-3

@@ -29,7 +29,10 @@ from tacit.noise.source import Source
 from tacit.sources.aggregates import CountRows
 from tacit.sources.query import Aggregation, Cells
 from tacit.statistics.base import Question
+from tacit.statistics.counts import Count
 from tacit.statistics.forms import Average, Linear
+from tacit.statistics.moments import Mean
+from tacit.statistics.sums import Sum
 
 __all__ = ["ExactTreatment", "asks_exactly", "priors_of", "treat_exactly"]
 
@@ -199,31 +202,31 @@ def treat_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[
 
 def _answer(question: Question, given: ExactGiven, delta: Fraction) -> ExactAnswer:
     """The (epsilon, delta) of this statistic's exact value: one sum, mean or count over all rows."""
-    kind, statistic = question.statistic.kind, question.statistic
+    statistic = question.statistic
     at = float(delta)
     # Rounded down: the claim is for no larger delta than was paid for.
     at = at if Fraction(at) <= delta else math.nextafter(at, 0.0)
     alone = question.cells == 1 and not question.axes
-    if kind == "count" and alone and isinstance(question.form, Linear) and statistic.where is not None:
-        if given.probability is None or getattr(statistic, "of", "rows") != "rows":
+    if isinstance(statistic, Count) and alone and statistic.where is not None:
+        if given.probability is None or statistic.of != "rows":
             raise InvalidParameter(
                 parameter="probability", value=None, must="be in given, for a count of rows that pass a test",
                 hint="given = { unknown_rows = 900, probability = [0.1, 0.9] }",
             )  # fmt: skip
         return exact_count(given.probability, n=given.unknown_rows, delta=at)
-    column_name = getattr(statistic, "column", None)
-    whole = kind == "sum" and isinstance(question.form, Linear) and statistic.where is None
-    if not alone or not (whole or (kind == "mean" and isinstance(question.form, Average))):
+    whole = isinstance(statistic, Sum) and isinstance(question.form, Linear) and statistic.where is None
+    average = isinstance(statistic, Mean) and isinstance(question.form, Average)
+    if not alone or not isinstance(statistic, Sum | Mean) or not (whole or average):
         raise NoLaw(
-            operation=f"an exact {kind} of this form",
+            operation=f"an exact {statistic.kind} of this form",
             reason="there is a theorem for one sum or mean over all rows of a column where nothing is missing, and for "
             "one count of rows that pass a test",
             hint="leave out by= and where=, declare missing= for the column; or leave given= out for noise",
         )
-    column = question.schema.measured(str(column_name))
+    column = question.schema.measured(statistic.column)
     if column.fill is None:
         raise InvalidParameter(
-            parameter="missing", value=None, must=f"be declared for {column_name}",
+            parameter="missing", value=None, must=f"be declared for {statistic.column}",
             hint="a missing value must count as a value of the grid: number(0, 1, missing=0)",
         )  # fmt: skip
     if given.rows_law is None:
@@ -231,7 +234,7 @@ def _answer(question: Question, given: ExactGiven, delta: Fraction) -> ExactAnsw
             parameter="rows", value=None, must="name the law of a row in given",
             hint='given = { unknown_rows = 900, rows = "uniform(0, 1)" }',
         )  # fmt: skip
-    made = (exact_sum if kind == "sum" else exact_mean)(
+    made = (exact_sum if whole else exact_mean)(
         given.law(column.spacing),
         n=given.unknown_rows,
         delta=at,

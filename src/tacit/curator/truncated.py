@@ -27,6 +27,7 @@ from tacit.guarantees import Neighbours, Rows
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
+from tacit.statistics.counts import Count
 from tacit.statistics.forms import Linear
 
 __all__ = ["TruncatedTreatment", "treat_truncated"]
@@ -104,10 +105,10 @@ def treat_truncated(question: Question, price: Price, given: SampledGiven) -> tu
             parameter="price", value=price.kind, must="be an epsilon with a delta",
             hint="a truncated histogram is never private with delta = 0",
         )  # fmt: skip
-    rows_counted = getattr(question.statistic, "of", "rows") == "rows"
-    if question.statistic.kind != "count" or not isinstance(question.form, Linear) or not rows_counted:
+    statistic = question.statistic
+    if not isinstance(statistic, Count) or not isinstance(question.form, Linear) or statistic.of != "rows":
         raise NoLaw(
-            operation=f"a truncated {question.statistic.kind}",
+            operation=f"a truncated {statistic.kind}",
             reason="there is a theorem for counts of rows in cells that were fixed in advance",
             hint="ask for count(by=...), or leave given= out for noise",
         )

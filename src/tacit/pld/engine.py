@@ -74,14 +74,20 @@ class Engine:
         return k - tilt * mean + math.log(2)
 
     def _tilt_for_delta(self, delta: float) -> tuple[float, float]:
-        """(tilt, epsilon) with K(tilt) - tilt K'(tilt) = ln delta, about."""
+        """(tilt, epsilon) with K(tilt) - tilt K'(tilt) = ln delta, about.
+
+        delta is about e^(K - tilt K') / (tilt + 1) or less: below an atom the exponent hardly falls, and what is
+        far below the atom's mass lies near it by this factor alone.
+        """
         rough = self._moments(1e-300)
-        target = max(min(math.log(delta) + 2.0, -1e-3), self._floor())
+        wanted = min(math.log(delta) + 2.0, -1e-3)
+        target = max(wanted, self._floor())
 
         def gap(log_tilt: float) -> float:
             tilt = math.exp(log_tilt)
             k, mean, _ = rough.moments(tilt)
-            return k - tilt * mean - target
+            exponent = k - tilt * mean
+            return min(exponent - target, exponent - max(0.0, math.log1p(tilt) - 2.0) - wanted)
 
         _, mean, variance = rough.moments(0.0)
         scale = -math.log(max(math.sqrt(variance), 1e-300))
@@ -181,7 +187,7 @@ class Engine:
         tolerance = max(tolerance, 1e-2 * guess) if self.gathered else tolerance
         best: Interval | None = None
         step = self._first_step(tilt, tolerance)
-        last = math.inf
+        last, shrunk = math.inf, 1.0
         for _ in range(4):
             solved = self._try(step, tilt, guess, delta)
             if solved is None:
@@ -199,7 +205,12 @@ class Engine:
             if not self.exact and near:
                 break
             last = best.high
-            step *= min(0.5, max(0.02, math.sqrt(0.7 * tolerance / best.width))) if self.exact else 0.5
+            # Second order in the step, but for deltas at the mass of an atom.
+            slow = math.isfinite(before) and best.width > shrunk * before
+            order = 1.0 if slow else 0.5
+            least = 0.1 if slow else 0.02
+            shrunk = min(0.5, max(least, (0.7 * tolerance / best.width) ** order)) if self.exact else 0.5
+            step *= shrunk
         missed = best is None or best.width > 4 * tolerance
         if self._characteristic is not None and self.exact and missed and self.total < MOST_ON_GRID:
             self._characteristic = None  # the grid of losses may do better; both hold

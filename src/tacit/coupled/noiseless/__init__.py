@@ -6,8 +6,8 @@ other rows; another definition of that name, which is not about probabilities, i
 
 from tacit.coupled.noiseless.answer import ExactAnswer
 from tacit.coupled.noiseless.counts import exact_count
-from tacit.coupled.noiseless.laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.coupled.noiseless.sums import exact_mean, exact_sum
 from tacit.coupled.noiseless.vectors import exact_vector_sum
 

@@ -17,7 +17,7 @@ from typing import Any
 from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown
 from tacit.coupled.noiseless.floors import least_epsilon
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law, sum_laws
-from tacit.coupled.noiseless.laws import as_typed, bernoulli
+from tacit.coupled.noiseless.row_laws import as_typed, bernoulli
 from tacit.coupled.noiseless.shifts import Found, Shifted, worst
 from tacit.coupled.noiseless.simulators import chosen
 from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta

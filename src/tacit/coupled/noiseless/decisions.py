@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law
-from tacit.coupled.noiseless.laws import RowLaw
+from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import up

@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
 from tacit.coupled.noiseless.discarding import FixedSize
-from tacit.coupled.noiseless.laws import as_typed
+from tacit.coupled.noiseless.row_laws import as_typed
 from tacit.coupled.noiseless.search import cell_delta, sampled_delta, smallest_epsilon, smallest_threshold
 from tacit.coupled.noiseless.sums import ALONE
 from tacit.coupled.noiseless.thresholds import Binomial, Poisson

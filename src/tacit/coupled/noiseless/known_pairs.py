@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.coupled.noiseless.designs import Density, Design
-from tacit.coupled.noiseless.laws import RowLaw, laplace, normal, uniform
 from tacit.coupled.noiseless.plane import MOST_POINTS, PairLaw, plane_epsilon
+from tacit.coupled.noiseless.row_laws import RowLaw, laplace, normal, uniform
 from tacit.exact.rounding import up
 
 __all__ = ["known_means", "known_part", "pair_law", "places", "recorded"]

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law, sum_laws
-from tacit.coupled.noiseless.laws import RowLaw, as_typed
+from tacit.coupled.noiseless.row_laws import RowLaw, as_typed
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.rounding import up
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.coupled.noiseless.decisions import RESOLUTION, log_scores, same_places
-from tacit.coupled.noiseless.laws import RowLaw
 from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.exact.checks import positive
 from tacit.guarantees.arguments import listed
 from tacit.mechanisms import PermuteAndFlip, Score

@@ -15,8 +15,8 @@ import numpy as np
 
 from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law
-from tacit.coupled.noiseless.laws import RowLaw
 from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.coupled.noiseless.shifts import Found, factor_for
 from tacit.coupled.noiseless.sums import ALONE, exact_sum, known_rows_clause, rows_and_unknown, wanted_delta
 from tacit.exact.checks import whole

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tacit.coupled.noiseless.laws import RowLaw, bernoulli, laplace, normal, table, uniform
+from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.errors import InvalidParameter, UnknownName
 
 __all__ = ["row_law"]

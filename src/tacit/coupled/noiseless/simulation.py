@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.coupled.noiseless.laws import RowLaw
+from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.errors import InvalidParameter
 from tacit.exact.rounding import up
 from tacit.noise.source import Source, default_source

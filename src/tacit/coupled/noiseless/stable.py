@@ -23,8 +23,8 @@ from tacit.coupled.noiseless.decisions import (
     same_places,
     score_tails,
 )
-from tacit.coupled.noiseless.laws import RowLaw, table
 from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.row_laws import RowLaw, table
 from tacit.coupled.noiseless.simulation import changes
 from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta
 from tacit.errors import InvalidParameter

@@ -15,9 +15,9 @@ from typing import Any
 
 from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown
 from tacit.coupled.noiseless.lattice import sum_law
-from tacit.coupled.noiseless.laws import RowLaw
 from tacit.coupled.noiseless.minorants import Minorant, minorants_of, rectangle, undisclosed
 from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.coupled.noiseless.shifts import Found, Shifted, worst
 from tacit.coupled.noiseless.simulators import chosen, middle
 from tacit.errors import InvalidParameter, UnknownName

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown
-from tacit.coupled.noiseless.laws import RowLaw
 from tacit.coupled.noiseless.minorants import minorants_of
 from tacit.coupled.noiseless.prisms import Prism, pair_epsilon, prism_epsilon
 from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta
 from tacit.errors import InvalidParameter
 from tacit.guarantees.arguments import listed
