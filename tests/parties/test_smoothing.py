@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.parties import smoothed, smoothed_delta, smoothed_delta_printed
+from tacit.parties import black_box_delta, smoothed, smoothed_delta, smoothed_delta_printed
 
 ETA = 2.0**-128
 
@@ -110,3 +111,34 @@ def test_bad_numbers(bad: dict[str, float]) -> None:
         smoothed_delta(**{"epsilon": 1, "advantage": 1e-9, "dimension": 1, "error": 1} | bad)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="added noise"):
         smoothed_delta_printed(epsilon=1, advantage=0.5, dimension=3, error=0.1)
+
+
+def best_inversion(bits: int, queries: int) -> float:
+    """All functions on so few bits, all challenges: ask the first places, answer by a hit or by the next place."""
+    size = 1 << bits
+    right = 0
+    for table in itertools.product(range(size), repeat=size):
+        for u in range(size):
+            right += table[u] in table[: queries + 1]
+    return right / (size ** (size + 1))
+
+
+@pytest.mark.parametrize(("bits", "queries"), [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2)])
+def test_random_functions_are_inverted_as_often_as_stated(bits: int, queries: int) -> None:
+    """By enumeration; (q + 1)/2^n, without the 2, would be too little."""
+    found = best_inversion(bits, queries)
+    assert found <= 2 * (queries + 1) / (2**bits - queries)
+    assert queries >= 2**bits - 1 or found > (queries + 1) / 2**bits
+    if 2 * (queries + 1) / (2**bits - queries) < 1:
+        stated = black_box_delta(advantage=0.0, queries=queries, bits=bits, inverted=1.0)
+        assert stated >= found
+
+
+def test_an_oracle_replaced_by_a_random_function_costs_nothing() -> None:
+    found = black_box_delta(advantage=2**-100, queries=2**64, bits=256, inverted=2**-64, delta=1e-9)
+    assert found == pytest.approx(1e-9, rel=1e-9)
+    assert found > 1e-9
+    assert black_box_delta(advantage=0, queries=5, bits=3, inverted=0.5) == 1.0
+    for bad in ({"queries": 8, "bits": 3}, {"inverted": 0.0}, {"bits": 0}, {"queries": -1}, {"advantage": 2}):
+        with pytest.raises(InvalidParameter):
+            black_box_delta(**{"advantage": 0.1, "queries": 1, "bits": 3, "inverted": 0.5} | bad)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from tacit.parties.process import Wire, run_in_process
 from tacit.parties.releases import joint_release, releases_of
 from tacit.parties.session import Session
 from tacit.parties.sizes import Sizes
-from tacit.parties.smoothing import smoothed, smoothed_delta, smoothed_delta_printed
+from tacit.parties.smoothing import black_box_delta, smoothed, smoothed_delta, smoothed_delta_printed
 
 __all__ = [
     "Aggregator",
@@ -25,6 +25,7 @@ __all__ = [
     "Session",
     "Sizes",
     "Wire",
+    "black_box_delta",
     "commit_to",
     "joint_release",
     "releases_of",

@@ -18,10 +18,11 @@ from typing import Any
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, positive, probability, whole
+from tacit.exact.rounding import up
 from tacit.guarantees import Always, Approximate, BoundedAdversary, Guarantee
 from tacit.guarantees.conditions import Indistinguishability
 
-__all__ = ["smoothed", "smoothed_delta", "smoothed_delta_printed"]
+__all__ = ["black_box_delta", "smoothed", "smoothed_delta", "smoothed_delta_printed"]
 
 STEPS = 200
 
@@ -105,6 +106,26 @@ def smoothed_delta_printed(
         return (ball(e).exp() + 1) * inner + ball(e).exp() * ball(eta) + ball(start)
 
     return min(1.0, upper(formula))
+
+
+def black_box_delta(
+    *, delta: float = 0.0, advantage: float, queries: int, bits: int, inverted: float
+) -> float:
+    """The delta of a mechanism whose one-way function is replaced by a random one, rounded up.
+
+    delta + a + 2 (q + 1) / ((2^n - q) p), for a reduction that inverts with q queries and a probability above p
+    = `inverted` whoever breaks the privacy by more than `advantage` (theorem `black-box-oracle`; Groce 2014, Thm 4.1).
+    """
+    start, a = probability("delta", delta), probability("advantage", advantage)
+    q, n, p = whole("queries", queries, least=0), whole("bits", bits), probability("inverted", inverted)
+    if p <= 0 or n > 1 << 16 or q >= 1 << n:
+        raise InvalidParameter(
+            parameter="queries",
+            value=queries,
+            must="be fewer than 2^bits, with inverted above 0 and bits up to 65536",
+        )
+    broken = Fraction(2 * (q + 1), (1 << n) - q) / Fraction(p)
+    return up(min(Fraction(1), Fraction(start) + Fraction(a) + broken))
 
 
 def smoothed(

@@ -35,6 +35,7 @@ REPRODUCTIONS: dict[str, str] = {
     "random-2": "tacit.reproduce.random_2",
     "random-referee": "tacit.reproduce.random_referee",
     "risk-utility": "tacit.reproduce.risk_utility",
+    "two-party-gap": "tacit.reproduce.two_party_gap",
 }
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         sampling_error,
     )
     from tacit.risk.releases import ReleasePrice, quick_count, release_price
+    from tacit.risk.two_party import two_party_floor
 
 _HOME: dict[str, str] = {
     "Certificate": "certificate",
@@ -49,6 +50,7 @@ _HOME: dict[str, str] = {
     "release_price": "releases",
     "risk_body": "body",
     "sampling_error": "prices",
+    "two_party_floor": "two_party",
     "uniform_count": "minimax",
 }
 
@@ -75,6 +77,7 @@ __all__ = [
     "release_price",
     "risk_body",
     "sampling_error",
+    "two_party_floor",
     "uniform_count",
 ]
 

@@ -71,3 +71,11 @@ register(
     "SIM gives SIM with a stand-in for each pair of neighbours, which gives IND; whether IND gives SIM is open.",
     "Mironov, Pandey, Reingold, Vadhan 2009; Groce 2014, Def. 4.4",
 )
+register(
+    "two-party-gap",
+    "Two parties with n bits each, whose messages are epsilon-private against everybody, answer their inner product "
+    "with a mean squared error of at least n / cosh(epsilon/2)^4 on uniform bits.",
+    "McGregor, Mironov, Pitassi, Reingold, Talwar, Vadhan 2010",
+    "statistical privacy of the transcript for each bit; answers from the transcript and one party's bits",
+    standing=Standing.SHARPER,
+)
