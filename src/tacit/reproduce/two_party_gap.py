@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.noise import DiscreteLaplace
+from tacit.noise import DiscreteLaplace, SeededSource
 from tacit.report.look import ACCENT, INK, MUTED, SHADE, label
 from tacit.reproduce.base import Made, Reproduction
 from tacit.risk.two_party import curator_squared_error, response_squared_error, two_party_floor
@@ -27,12 +27,15 @@ Row = tuple[float | str, ...]
 
 def simulated_response(rows: int, epsilon: float, runs: int, seed: int) -> float:
     """Root mean squared error of the inner product when both publish their bits by randomised response."""
-    rng = np.random.default_rng(seed)
+    source = SeededSource(seed=seed)
     keep, tilt = math.exp(epsilon) / (1 + math.exp(epsilon)), math.tanh(epsilon / 2)
     total = 0.0
     for _ in range(runs):
-        x, y = (rng.integers(0, 2, rows) * 2 - 1 for _ in range(2))
-        told = [b * np.where(rng.random(rows) < keep, 1, -1) for b in (x, y)]
+        words = source.words(2 * rows).reshape(2, rows)
+        # One bit of a word is the party's own, 53 others say whether it is published as it is.
+        x, y = (words & np.uint64(1)).astype(np.int64) * 2 - 1
+        kept = np.where((words >> np.uint64(11)) * 2.0**-53 < keep, 1, -1)
+        told = [x * kept[0], y * kept[1]]
         total += (tilt**2 * float(told[0] @ told[1]) - float(x @ y)) ** 2
     return math.sqrt(total / runs)
 
