@@ -124,9 +124,11 @@ def _notes(curator: Curator, table: Table, plan: Plan | None) -> Iterator[Note]:
         if typed:
             with as_text(data, typed, unit=curator.unit, **options) as bare:
                 texts = texts_of(bare, typed)
+    rows = 0
     for at, name in enumerate(names, 1):
         tell(f"looking at {name}", at, steps)
         seen = column_seen(table, name)
+        rows = seen.rows
         if at == 1:
             yield Note(
                 about="the table", what="rows", sentence=f"{seen.rows:,} rows", numbers={"rows": seen.rows}
@@ -139,6 +141,6 @@ def _notes(curator: Curator, table: Table, plan: Plan | None) -> Iterator[Note]:
     tell("looking at cells", steps, steps)
     for planned in plan.releases if plan is not None else ():
         requests = [r for r in planned.question.requests if isinstance(r, Aggregation)]
-        cells = cells_seen(table, requests[0]) if requests else None
+        cells = cells_seen(table, requests[0], rows=rows) if requests else None
         if cells is not None:
             yield from cells_notes(planned, cells)

@@ -22,6 +22,8 @@ __all__ = ["CellsSeen", "ColumnSeen", "PeopleSeen", "cells_seen", "column_seen",
 
 STRANGERS = 8
 LARGEST = 1e300
+EXACTLY = 2_000_000
+"""Up to so many rows people are counted exactly in all cells."""
 ORDINARY = 5
 """How many of the smallest cells are named."""
 
@@ -113,24 +115,24 @@ def _keys(table: Table, name: str, column: Category) -> ColumnSeen:
     if column.values is None:
         found = _one(table, relation.aggregate(rows=relation.count(), read=x.count()))
         return ColumnSeen(name=name, rows=found["rows"], missing=found["rows"] - found["read"])
-    listed = ibis.ifelse(x.isin(column.values), x, ibis.null(x.type()))
-    grouped = relation.group_by(k=listed, missing=x.isnull()).aggregate(n=relation.count())
-    counts = list(_all(table, grouped))
-    rows = sum(c["n"] for c in counts)
-    missing = sum(c["n"] for c in counts if c["missing"])
-    inside = [c["n"] for c in counts if c["k"] is not None]
-    outside = rows - missing - sum(inside)
+    # Values are counted first and compared with the list afterwards: each once, and not in every row.
+    counts = relation.group_by(k=x).aggregate(n=relation.count())
+    listed = counts.k.isin(column.values)
+    wanted = {
+        "rows": counts.n.sum(),
+        "missing": counts.n.sum(where=counts.k.isnull()),
+        "inside": counts.n.sum(where=listed),
+        "used": counts.count(where=listed),
+    }
+    found = {key: int(value or 0) for key, value in _one(table, counts.aggregate(**wanted)).items()}
+    outside = found["rows"] - found["missing"] - found["inside"]
     strangers: tuple[tuple[str, int], ...] = ()
     if outside:
-        others = relation.filter(x.notnull() & ~x.isin(column.values)).group_by(
-            k=Reader(relation, table.schema, engine=table.dialect).stored(name)
-        )
-        counted = others.aggregate(n=ibis._.count())
-        top = counted.order_by(ibis.desc("n"), "k").limit(STRANGERS)
+        top = counts.filter(counts.k.notnull() & ~listed).order_by(ibis.desc("n"), "k").limit(STRANGERS)
         strangers = tuple((str(c["k"]), c["n"]) for c in _all(table, top))
     return ColumnSeen(
-        name=name, rows=rows, missing=missing, outside=outside, unused=len(column.values) - len(inside),
-        strangers=strangers,
+        name=name, rows=found["rows"], missing=found["missing"], outside=outside,
+        unused=len(column.values) - found["used"], strangers=strangers,
     )  # fmt: skip
 
 
@@ -159,8 +161,8 @@ def people_seen(table: Table) -> PeopleSeen | None:
     return PeopleSeen(**{name: int(value or 0) for name, value in found.items()})
 
 
-def cells_seen(table: Table, request: Aggregation) -> CellsSeen | None:
-    """The cells of a question by rows or people; None where it has no cells of declared keys, or far too many."""
+def cells_seen(table: Table, request: Aggregation, *, rows: int) -> CellsSeen | None:
+    """The cells of a question by rows or people; None where it has none. `rows` says how long the table is."""
     axes = request.axes
     if not axes or request.sparse:
         return None
@@ -169,18 +171,56 @@ def cells_seen(table: Table, request: Aggregation) -> CellsSeen | None:
     if mask is not None:
         relation = relation.filter(mask)
         reader = Reader(relation, table.schema, person=table.person, engine=table.dialect)
-    keys = {f"k{i}": reader.key(axis) for i, axis in enumerate(axes)}
-    size = relation.count() if table.person is None else relation[table.person].nunique()
-    grouped = relation.group_by(**keys).aggregate(n=size)
-    for name in keys:
-        grouped = grouped.filter(grouped[name].notnull())
-    sizes: list[tuple[int, tuple[Any, ...]]] = []
-    for cell in _all(table, grouped):
-        sizes.append((int(cell["n"]), tuple(cell[name] for name in keys)))
-    sizes.sort(key=lambda pair: (pair[0], str(pair[1])))
+    keys = _keys_of(reader, axes)
+    sizes = _sizes(table, relation, keys, axes, exactly=rows <= EXACTLY)
+    if rows > EXACTLY and table.person is not None and sizes:
+        # Of a long table people are counted approximately, and those of the smallest cells once more.
+        few = sizes[:ORDINARY]
+        kept = relation.filter(_any_of(keys, [key for _, key in few]))
+        again = Reader(kept, table.schema, person=table.person, engine=table.dialect)
+        counted = _sizes(table, kept, _keys_of(again, axes), axes, exactly=True)
+        sizes = sorted([*counted, *sizes[ORDINARY:]], key=_rising)
     words = tuple((_label(axes, key), n) for n, key in sizes[:ORDINARY])
     of = "people" if isinstance(people_of(table.unit), People) else "rows"
     return CellsSeen(occupied=len(sizes), sizes=tuple(n for n, _ in sizes), smallest=words, of=of)
+
+
+Sizes = list[tuple[int, tuple[Any, ...]]]
+
+
+def _keys_of(reader: Reader, axes: Sequence[Axis]) -> dict[str, Any]:
+    """The keys of a row; those outside of lists are left out of the groups, and not of every row."""
+    return {f"k{i}": reader.key(axis, declared=False) for i, axis in enumerate(axes)}
+
+
+def _sizes(
+    table: Table, relation: Any, keys: Mapping[str, Any], axes: Sequence[Axis], *, exactly: bool
+) -> Sizes:
+    size = relation.count()
+    if table.person is not None:
+        who = relation[table.person]
+        size = who.nunique() if exactly else who.approx_nunique()
+    grouped = relation.group_by(**keys).aggregate(n=size)
+    for name, axis in zip(keys, axes, strict=True):
+        listed = isinstance(axis, Listed)
+        grouped = grouped.filter(grouped[name].isin(axis.values) if listed else grouped[name].notnull())
+    found = [(int(cell["n"]), tuple(cell[name] for name in keys)) for cell in _all(table, grouped)]
+    return sorted(found, key=_rising)
+
+
+def _rising(cell: tuple[int, tuple[Any, ...]]) -> tuple[int, str]:
+    return cell[0], str(cell[1])
+
+
+def _any_of(keys: Mapping[str, Any], wanted: Sequence[tuple[Any, ...]]) -> Any:
+    """Is a row's key one of these?"""
+    out = None
+    for key in wanted:
+        same = None
+        for expression, value in zip(keys.values(), key, strict=True):
+            same = expression == value if same is None else same & (expression == value)
+        out = same if out is None else out | same
+    return out
 
 
 def _label(axes: Sequence[Axis], key: Sequence[Any]) -> str:

@@ -56,6 +56,9 @@ class Duck:
             enable_external_file_cache=False,
         )
         self.run = self.backend.con.execute
+        # How far a query is can be asked for (`Table.progress`); DuckDB's own bar would go to standard output.
+        self.run("SET enable_progress_bar = true")
+        self.run("SET enable_progress_bar_print = false")
         self.kind = ""
         """What stands behind the name of the rows: a view, a table, or nothing yet."""
 
