@@ -123,6 +123,25 @@ def test_a_value_steers_no_terminal_and_begins_no_line(plan: Path, say: Say) -> 
     assert all(line.startswith("NOT FOR PUBLICATION |") for line in out.splitlines())
 
 
+@pytest.mark.parametrize("rows", ["", "1,,\n", "1,Bremen,inf\n,Hessen,-1e308\n", "x\n\n", "1,Bremen,nan,4\n"])
+def test_odd_tables_are_looked_at_without_an_error(plan: Path, say: Say, rows: str) -> None:
+    (plan.parent / "t.csv").write_text("id,state,income\n" + rows)
+    code, out, error = say("inspect", plan)
+    assert (code, error) == (0, "")
+    assert all(line.startswith("NOT FOR PUBLICATION |") for line in out.splitlines())
+
+
+def test_long_tables_are_counted_approximately_but_for_their_smallest_cells(
+    plan: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = json.loads(say("inspect", plan, "--json")[1])
+    monkeypatch.setattr("tacit.sources.looking.EXACTLY", 10)
+    quick = json.loads(say("inspect", plan, "--json")[1])
+    assert [n for n in quick["notes"] if n["what"] == "cells"] == [
+        n for n in exact["notes"] if n["what"] == "cells"
+    ]
+
+
 def test_sizes_of_cells_stand_beside_the_error_of_the_plan(plan: Path, say: Say) -> None:
     plan.write_text(PLAN.replace("epsilon = 0.5", "epsilon = 0.02"))
     told = say("inspect", plan)[1]

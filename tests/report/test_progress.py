@@ -77,3 +77,35 @@ def test_an_error_passes_through() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
+
+
+WATCHED = """
+import tacit
+from tacit.report.progress import watched
+from tacit.sources.watching import tell
+with watched("Looking") as step:
+    tell("looking at [/bold]\\x1b[2J", 3, 4)
+    tell("rows read", 12345)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_rows_are_told_to_a_terminal_and_to_nothing_else(terminal: bool) -> None:
+    told, other = pty.openpty() if terminal else os.pipe()
+    environment = {**os.environ, "TERM": "xterm", "CI": "", "COLUMNS": "120"}
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED], stdout=subprocess.PIPE, stderr=other, env=environment, timeout=60
+    )
+    os.close(other)
+    seen = b""
+    try:
+        while part := os.read(told, 65536):
+            seen += part
+    except OSError:
+        pass
+    os.close(told)
+    assert done.stdout == b"done\n"
+    assert (b"rows read, 12,345" in seen) is terminal
+    assert (rb"[/bold]\u{1b}[2J" in seen) is terminal
+    assert terminal or not seen

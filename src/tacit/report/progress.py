@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
+from tacit.errors import visible
 from tacit.sources.watching import Step as Told
 from tacit.sources.watching import watch
 
@@ -91,7 +92,7 @@ def watched(title: str, *, total: int | None = None, quiet: bool = False) -> Ite
                 return
             last = (told.what, now)
             of = f" of {told.of:,}" if told.of is not None else ""
-            step.say(f"{told.what}, {told.done:,}{of}")
+            step.say(f"{visible(told.what)}, {told.done:,}{of}")
 
         with watch(tell):
             yield step
@@ -113,7 +114,12 @@ def _steps(title: str, *, total: int | None, quiet: bool) -> Iterator[_Steps]:
         TimeElapsedColumn,
     )
 
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    columns = [
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+    ]
     if total is not None:
         columns.insert(3, MofNCompleteColumn())
     _Steps.bars += 1
