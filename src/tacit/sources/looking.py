@@ -202,8 +202,8 @@ def _sizes(
         size = who.nunique() if exactly else who.approx_nunique()
     grouped = relation.group_by(**keys).aggregate(n=size)
     for name, axis in zip(keys, axes, strict=True):
-        listed = isinstance(axis, Listed)
-        grouped = grouped.filter(grouped[name].isin(axis.values) if listed else grouped[name].notnull())
+        key = grouped[name]
+        grouped = grouped.filter(key.isin(axis.values) if isinstance(axis, Listed) else key.notnull())
     found = [(int(cell["n"]), tuple(cell[name] for name in keys)) for cell in _all(table, grouped)]
     return sorted(found, key=_rising)
 
