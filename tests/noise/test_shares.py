@@ -161,7 +161,7 @@ def test_goodness_of_fit_of_poisson(mean: float, p_of) -> None:
 
 @pytest.mark.parametrize("variance", [0.5, 30, 9000])
 def test_sums_of_skellam_shares_are_skellam(variance: float, p_of) -> None:
-    draws, holders = 100_000, 4
+    draws, holders = 1_000_000, 4
     law = Skellam(noise_variance=Fraction(variance) / holders)
     x = law.sample(size=(holders, draws), source=SeededSource(seed=9)).sum(axis=0)
     reach = int(6 * variance**0.5) + 6

@@ -357,3 +357,31 @@ def test_junk_is_one_clear_error(junk: object) -> None:
         holder.handle(junk)  # type: ignore[arg-type]
     with pytest.raises(BadMessage):
         Aggregator(session=at.session).handle(junk)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_thirty_of_a_hundred_leave_at_any_stage(seed: int) -> None:
+    """30 of 100 drop out, each at a stage and on a way that a seed draws: the sum of those whose vectors arrived."""
+    source = SeededSource(seed=seed)
+    at = Room(Sizes(holders=100, fewest=70, colluding=10), nonce=seed.to_bytes(32, "little"))
+    stages = ["keys", "shares", "masked", "confirm", "reveal"]
+    ways = [*stages, *(f"to {s}" for s in stages[:-1])]
+    words = source.words(130)
+    gone = {
+        int(i): ways[int(w) % len(ways)]
+        for i, w in zip(np.argsort(words[:100])[:30], words[100:], strict=True)
+    }
+    left: set[int] = set()
+
+    def carry(stage: str, i: int, raw: bytes) -> list[bytes]:
+        if i in left or gone.get(i) == stage:
+            left.add(i)
+            return []
+        return [raw, raw]
+
+    found = run_in_process(at.session, at.holders(), Wire(carry=carry))
+    early = {i for i, way in gone.items() if way in ("keys", "to keys", "shares", "to shares", "masked")}
+    assert set(found.remaining) == set(range(100)) - early
+    assert (found.values == at.truth(found.remaining)).all()
+    assert set(at.charges.values()) == {1}
