@@ -142,6 +142,12 @@ def test_long_tables_are_counted_approximately_but_for_their_smallest_cells(
     ]
 
 
+def test_long_lists_of_keys_show_the_same(plan: Path, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = json.loads(say("inspect", plan, "--json")[1])["notes"]
+    monkeypatch.setattr("tacit.sources.looking.MANY", 1)
+    assert json.loads(say("inspect", plan, "--json")[1])["notes"] == short
+
+
 def test_sizes_of_cells_stand_beside_the_error_of_the_plan(plan: Path, say: Say) -> None:
     plan.write_text(PLAN.replace("epsilon = 0.5", "epsilon = 0.02"))
     told = say("inspect", plan)[1]

@@ -6,6 +6,7 @@ what is found here goes to the caller and nowhere else. Each column is one pass 
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,6 +23,8 @@ __all__ = ["CellsSeen", "ColumnSeen", "PeopleSeen", "cells_seen", "column_seen",
 
 STRANGERS = 8
 LARGEST = 1e300
+MANY = 2_000
+"""Longer lists of keys are not written into a query."""
 EXACTLY = 2_000_000
 """Up to so many rows people are counted exactly in all cells."""
 ORDINARY = 5
@@ -117,6 +120,8 @@ def _keys(table: Table, name: str, column: Category) -> ColumnSeen:
         return ColumnSeen(name=name, rows=found["rows"], missing=found["rows"] - found["read"])
     # Values are counted first and compared with the list afterwards: each once, and not in every row.
     counts = relation.group_by(k=x).aggregate(n=relation.count())
+    if len(column.values) > MANY:
+        return _many_keys(table, name, column.values, counts)
     listed = counts.k.isin(column.values)
     wanted = {
         "rows": counts.n.sum(),
@@ -133,6 +138,26 @@ def _keys(table: Table, name: str, column: Category) -> ColumnSeen:
     return ColumnSeen(
         name=name, rows=found["rows"], missing=found["missing"], outside=outside,
         unused=len(column.values) - found["used"], strangers=strangers,
+    )  # fmt: skip
+
+
+def _many_keys(table: Table, name: str, values: Sequence[Any], counts: Any) -> ColumnSeen:
+    """The same for a list that is too long to be written into a query: values are compared as they come."""
+    known, used, inside, missing, rows = set(values), 0, 0, 0, 0
+    others: list[tuple[int, str]] = []
+    for cell in _all(table, counts):
+        n, key = int(cell["n"]), cell["k"]
+        rows += n
+        if key is None:
+            missing += n
+        elif key in known:
+            used, inside = used + 1, inside + n
+        else:
+            others.append((-n, str(key)))
+    strangers = tuple((word, -n) for n, word in heapq.nsmallest(STRANGERS, others))
+    return ColumnSeen(
+        name=name, rows=rows, missing=missing, outside=rows - missing - inside, unused=len(known) - used,
+        strangers=strangers,
     )  # fmt: skip
 
 
@@ -203,8 +228,13 @@ def _sizes(
     grouped = relation.group_by(**keys).aggregate(n=size)
     for name, axis in zip(keys, axes, strict=True):
         key = grouped[name]
-        grouped = grouped.filter(key.isin(axis.values) if isinstance(axis, Listed) else key.notnull())
+        short = isinstance(axis, Listed) and len(axis.values) <= MANY
+        grouped = grouped.filter(key.isin(axis.values) if short else key.notnull())  # type: ignore[attr-defined]
     found = [(int(cell["n"]), tuple(cell[name] for name in keys)) for cell in _all(table, grouped)]
+    for at, axis in enumerate(axes):
+        if isinstance(axis, Listed) and len(axis.values) > MANY:
+            known = set(axis.values)
+            found = [cell for cell in found if cell[1][at] in known]
     return sorted(found, key=_rising)
 
 
