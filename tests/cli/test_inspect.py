@@ -15,6 +15,7 @@ import tacit
 from tacit.cli import main
 from tacit.curator import looking
 from tacit.curator.files import read_plan
+from tacit.curator.notes import Note
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.guarantees.declarations import SEEN, SEEN_ANOTHER
 from tacit.ledger import Ledger, looked, overview
@@ -140,6 +141,12 @@ def test_long_tables_are_counted_approximately_but_for_their_smallest_cells(
     assert [n for n in quick["notes"] if n["what"] == "cells"] == [
         n for n in exact["notes"] if n["what"] == "cells"
     ]
+
+
+def test_no_part_of_a_note_begins_a_line_or_steers_a_terminal() -> None:
+    shown = str(Note(about="a\x1b[2Jb", what="cells", sentence="c\nd\u202ee"))
+    assert shown.isprintable()
+    assert shown.startswith("NOT FOR PUBLICATION |")
 
 
 def test_long_lists_of_keys_show_the_same(plan: Path, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from tacit.errors import InvalidParameter, NoLaw
 from tacit.guarantees.arguments import instance
 from tacit.ledger import looked
 from tacit.sources.looking import cells_seen, column_seen, people_seen
-from tacit.sources.proposing import TextSeen, as_text, encoding_proposed, is_text, texts_of
+from tacit.sources.proposing import TextSeen, as_text, encoding_proposed, is_text, stored_names, texts_of
 from tacit.sources.query import Aggregation
 from tacit.sources.schema import Category
 from tacit.sources.tables import Table
@@ -115,7 +115,8 @@ def _notes(curator: Curator, table: Table, plan: Plan | None) -> Iterator[Note]:
     texts: dict[str, TextSeen] = {}
     data, options = curator._data, curator._options
     if is_text(data):
-        typed = [n for n in names if not isinstance(table.schema[n], Category)]
+        there = stored_names(data)
+        typed = [n for n in names if n in there and not isinstance(table.schema[n], Category)]
         tell("looking at the file's text", 0, steps)
         for one in encoding_proposed(data):
             yield Note(

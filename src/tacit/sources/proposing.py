@@ -23,7 +23,16 @@ from tacit.sources.opening.words import SEPARATORS
 from tacit.sources.schema import Column, Date, Flag, Measured, category
 from tacit.sources.tables import Table, open_table
 
-__all__ = ["Proposal", "TextSeen", "as_text", "encoding_proposed", "is_text", "proposed", "texts_of"]
+__all__ = [
+    "Proposal",
+    "TextSeen",
+    "as_text",
+    "encoding_proposed",
+    "is_text",
+    "proposed",
+    "stored_names",
+    "texts_of",
+]
 
 BLOCK = 8 << 20
 LITTLE = 0.5
@@ -60,6 +69,11 @@ class TextSeen:
 def is_text(data: Any) -> bool:
     """Is it a text file, by its name?"""
     return isinstance(data, str | os.PathLike) and os.fspath(data).lower().endswith(TEXT)
+
+
+def stored_names(data: str | os.PathLike[str]) -> set[str]:
+    """The names in the header: a declared column may be made of others."""
+    return set(names_in(data if isinstance(data, Files) else Files(path=os.fspath(data)))[1])
 
 
 def as_text(data: Any, columns: Sequence[str], *, unit: Any, **options: Any) -> Table:
