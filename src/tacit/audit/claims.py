@@ -1,0 +1,298 @@
+"""What a certificate states, and what this program finds: the bound of one release, and the charge of a plan.
+
+A bound is confirmed where this program's own upper end is at most TOLERANCE above what is stated: its grid only rounds
+upwards, so that the truth lies below both. Sums (epsilons; epsilons and deltas; rhos; squares of mu) are added as
+exact fractions; only an epsilon that is smaller than the sum needs the composed curve.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.audit.composition import BITS, TooLong, composed, epsilon_at, on_grid
+from tacit.audit.curves import Unconfirmed, both_orders, exact
+from tacit.exact.balls import precision
+from tacit.exact.rounding import up
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["TOLERANCE", "Opinion", "opinion_on_certificate", "opinion_on_charge", "opinion_on_noise"]
+
+TOLERANCE = Fraction(2, 100)
+HAIR = Fraction(1, 10**9)
+"""What stated floats may lack of the exact sum of stated floats."""
+
+PRECISION = 512
+COARSEST, FINEST = 200, 1 << 14
+"""Points of the first and of the last grid within the stated epsilon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """Is the stated bound confirmed? None where this program has no formula; `found` is its own number."""
+
+    stated: str
+    confirmed: bool | None
+    found: float | None = None
+    why: str = ""
+
+
+def opinion_on_certificate(certificate: Mapping[str, Any]) -> Opinion:
+    """The bound of one release against the events that its certificate names."""
+    return _opinion(certificate["guarantee"], certificate["event"], certificate["neighbours"])
+
+
+def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
+    """The events against the noise that the mechanism names with its sensitivity; None where it names no such noise.
+
+    Laplace noise of scale b on numbers that move by s steps in all has epsilon s / b; Gaussian noise of this standard
+    deviation on numbers that move by the root of q steps has the multiplier noise_std / sqrt(q).
+    """
+    noises, records = certificate["mechanism"].get("noise", []), certificate["event"]
+    if len(noises) != len(records) or not all("sensitivity" in one for one in noises):
+        return None
+    for noise, record in zip(noises, records, strict=True):
+        moved, event = noise["sensitivity"], record["event"]
+        if moved["norm"] == "L1" and "epsilon" in event:
+            holds = Fraction(moved["steps"]) / Fraction(noise["noise_scale"]) <= Fraction(
+                event["epsilon"]
+            ) * (1 + HAIR)
+        elif moved["norm"] == "L2" and "noise_multiplier" in event:
+            squared = Fraction(noise["noise_std"]) ** 2 / moved["steps_squared"]
+            holds = squared * (1 + HAIR) >= Fraction(event["noise_multiplier"]) ** 2
+        else:
+            return None
+        if not holds:
+            return Opinion(
+                stated=f"event of kind {event['kind']}", confirmed=False, why="its noise gives less"
+            )
+    return Opinion(stated="events", confirmed=True)
+
+
+def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
+    """The charge of a plan against the events of all of its releases."""
+    events = [record for one in certificates for record in one["event"]]
+    return _opinion(certificates[0]["plan"]["charge"], events, certificates[0]["neighbours"])
+
+
+def _opinion(guarantee: Mapping[str, Any], records: Sequence[Mapping[str, Any]], neighbours: str) -> Opinion:
+    bound = guarantee["bound"]
+    if guarantee["condition"]["kind"] == "priors":
+        why = "an exact answer is hidden by other rows; `tacit noiseless` computes by how much"
+        return Opinion(stated=_words(bound), confirmed=None, why=why)
+    stated = _words(bound)
+    try:
+        with precision(PRECISION):
+            events = _flat([record["event"] for record in records])
+            found = _FOUND[bound["kind"]](bound, events, neighbours)
+    except (Unconfirmed, KeyError, TypeError, ValueError) as problem:
+        why = str(problem) if isinstance(problem, Unconfirmed) else "it is not of a form that is known here"
+        return Opinion(stated=stated, confirmed=None, why=why)
+    limit = Fraction(bound[_MAIN[bound["kind"]]]) if bound["kind"] in _MAIN else Fraction(1)
+    if found is None:
+        return Opinion(stated=stated, confirmed=False, why="no finite number holds at this delta")
+    room = TOLERANCE if bound["kind"] in ("approximate", "renyi") else HAIR
+    confirmed = found <= limit * (1 + room)
+    return Opinion(stated=stated, confirmed=confirmed, found=up(found))
+
+
+def _words(bound: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in bound.items() if name != "kind")
+
+
+def _flat(events: Sequence[Mapping[str, Any]], times: int = 1) -> Counter[str]:
+    """Simple events, as text that tells them apart, with how often each was run."""
+    counts: Counter[str] = Counter()
+    for event in events:
+        if event["kind"] == "repeated":
+            counts += _flat([event["event"]], times * int(event["times"]))
+        elif event["kind"] == "composed":
+            counts += _flat(event["events"], times)
+        else:
+            counts[json.dumps(event, sort_keys=True)] += times
+    return counts
+
+
+def _pure(event: Mapping[str, Any]) -> Fraction | None:
+    """The epsilon that an event has with delta = 0."""
+    if event["kind"] == "approximate":
+        return Fraction(event["epsilon"]) if event["delta"] == 0 else None
+    if event["kind"] in ("poisson_sampled", "without_replacement"):
+        inner = _pure(event["event"])
+        if inner is None:
+            return None
+        q, e = exact(event["sampling_rate"]), exact(inner).exp()
+        return _fraction((1 + q * (e - 1)).log())
+    return Fraction(event["epsilon"]) if "epsilon" in event else None
+
+
+def _rho(event: Mapping[str, Any]) -> Fraction | None:
+    """1 / (2 noise_multiplier^2) for Gaussian noise, epsilon tanh(epsilon/2) for pure epsilon."""
+    if event["kind"] in ("gaussian", "discrete_gaussian"):
+        return 1 / (2 * Fraction(event["noise_multiplier"]) ** 2)
+    if event["kind"] == "concentrated":
+        return Fraction(event["rho"])
+    epsilon = _pure(event)
+    return None if epsilon is None else _fraction(exact(epsilon) * (exact(epsilon) / 2).tanh())
+
+
+def _mu_squared(event: Mapping[str, Any]) -> Fraction | None:
+    """1 / noise_multiplier^2 for Gaussian noise; Phi(mu/2) = e^epsilon / (1 + e^epsilon) for pure epsilon."""
+    if event["kind"] == "gaussian":
+        return 1 / Fraction(event["noise_multiplier"]) ** 2
+    epsilon = _pure(event)
+    if epsilon is None:
+        return None
+    wrong = 1 / (1 + exact(epsilon).exp())  # Phi(-mu/2)
+    low, high = Fraction(0), Fraction(200)
+    while high - low > HAIR * low:
+        middle = (low + high) / 2
+        below = (exact(middle) / 2 / exact(2).sqrt()).erfc() / 2 < wrong
+        low, high = (low, middle) if below else (middle, high)
+    return high * high
+
+
+def _fraction(value: arb) -> Fraction:
+    """An upper bound of a ball, as a fraction."""
+    return Fraction(int((value * (1 << 128)).upper().ceil().unique_fmpz()), 1 << 128)
+
+
+def _sum(counts: Counter[str], each: Callable[[Mapping[str, Any]], Fraction | None]) -> Fraction:
+    total = Fraction(0)
+    for text, times in counts.items():
+        event = json.loads(text)
+        own = each(event)
+        if own is None:
+            raise Unconfirmed(f"an event of kind {event['kind']!r} has no number of this kind")
+        total += own * times
+    return total
+
+
+def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) -> Fraction | None:
+    """The epsilon at the stated delta: by adding epsilons and deltas, or by the composed curve."""
+    delta = Fraction(bound["delta"])
+    found: list[Fraction] = []
+    approximate = all(_stated_delta(json.loads(text)) is not None for text in counts)
+    if approximate and _sum(counts, _stated_delta) <= delta * (1 + HAIR):
+        found.append(_sum(counts, _stated_epsilon))
+    limit = Fraction(bound["epsilon"])
+    if any(f <= limit * (1 + HAIR) for f in found) or not delta or not limit:
+        return min(found, default=None)
+    points, last = COARSEST, None
+    while points <= FINEST and not any(f <= limit * (1 + TOLERANCE / 4) for f in found):
+        try:
+            by_curve = _by_curve(counts, neighbours, limit / points, float(delta))
+        except TooLong:
+            break
+        if by_curve is not None:
+            found.append(by_curve)
+            # A finer grid gains less each time: there is no way left to what is stated.
+            if last is not None and last - by_curve < (by_curve - limit * (1 + TOLERANCE)) / 4:
+                break
+        last, points = by_curve, points * 2
+    if not found and points == COARSEST:
+        raise Unconfirmed("its losses range too far for the grid of this program")
+    return min(found, default=None)
+
+
+def _stated_epsilon(event: Mapping[str, Any]) -> Fraction | None:
+    return Fraction(event["epsilon"]) if event["kind"] == "approximate" else _pure(event)
+
+
+def _stated_delta(event: Mapping[str, Any]) -> Fraction | None:
+    if event["kind"] == "approximate":
+        return Fraction(event["delta"])
+    return None if _pure(event) is None else Fraction(0)
+
+
+def _by_curve(counts: Counter[str], neighbours: str, width: Fraction, delta: float) -> Fraction | None:
+    """The larger epsilon of both orders of neighbours, all events together on one grid of losses."""
+    step, runs = exact(width), _merged(counts)
+    negligible = delta * 1e-6 / (1 + sum(runs.values()))
+    curves = [(both_orders(json.loads(text), neighbours), times) for text, times in runs.items()]
+    largest = Fraction(0)
+    for order in (0, 1):
+        parts = [(on_grid(pair[order], step, negligible=negligible), times) for pair, times in curves if pair]
+        found = epsilon_at(composed(parts, negligible=delta * 1e-6), step, delta)
+        if found is None:
+            return None
+        largest = max(largest, _fraction(found))
+        if all(pair is None or pair[0] is pair[1] for pair, _ in curves):
+            break
+    return largest
+
+
+def _merged(counts: Counter[str]) -> Counter[str]:
+    """Gaussian noises together are one, since mu^2 adds up (a rotation of normal noise); and so do rhos."""
+    squared, rho, rest = Fraction(0), Fraction(0), Counter[str]()
+    for text, times in counts.items():
+        event = json.loads(text)
+        if event["kind"] == "gaussian":
+            squared += times / Fraction(event["noise_multiplier"]) ** 2
+        elif event["kind"] == "concentrated":
+            rho += times * Fraction(event["rho"])
+        else:
+            rest[text] += times
+    if squared:
+        multiplier = 1 / _fraction(exact(squared).sqrt())
+        rest[json.dumps({"kind": "gaussian", "noise_multiplier": str(multiplier)})] = 1
+    if rho:
+        rest[json.dumps({"kind": "concentrated", "rho": str(rho)})] = 1
+    return rest
+
+
+def _divergence(text: str, order: float, neighbours: str) -> Fraction:
+    """Order times rho for Gaussian noise; else, where losses are bounded, ln E_P[e^{(order - 1) loss}] / (order - 1).
+
+    A pair whose curve lies above has the larger divergence: a divergence is a mean of such curves over all ratios.
+    """
+    event = json.loads(text)
+    if event["kind"] in ("gaussian", "discrete_gaussian", "concentrated"):
+        return Fraction(order) * (_rho(event) or 0)
+    widest = _pure(event)
+    if widest is None:
+        raise Unconfirmed(f"no divergence of an event of kind {event['kind']!r}")
+    if math.isinf(order):
+        return widest
+    step, above = exact(widest / FINEST), exact(order) - 1
+    largest = Fraction(0)
+    for h in both_orders(event, neighbours) or ():
+        losses = on_grid(h, step, negligible=2.0**-BITS)
+        moment = sum(
+            ((above * (losses.lowest + i) * step).exp() * m for i, m in enumerate(losses.masses) if m),
+            exact(0),
+        )
+        if losses.infinite:
+            raise Unconfirmed("some of its losses are infinite")
+        largest = max(largest, _fraction((moment / (1 << BITS)).log() / above))
+    return largest
+
+
+def _orders(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) -> Fraction:
+    """The largest ratio of a sum of divergences to what is stated at its order."""
+    ratios = [Fraction(0)]
+    for order, stated in zip(bound["orders"], bound["epsilons"], strict=True):
+        found = sum(
+            (_divergence(text, order, neighbours) * times for text, times in counts.items()), Fraction(0)
+        )
+        if found and not stated:
+            raise Unconfirmed("a divergence of 0 is stated for noise that has one")
+        ratios.append(found / Fraction(stated) if found else Fraction(0))
+    return max(ratios)
+
+
+_FOUND: dict[str, Callable[[Mapping[str, Any], Counter[str], str], Fraction | None]] = {
+    "pure": lambda bound, counts, _: _sum(counts, _pure),
+    "approximate": _epsilon,
+    "concentrated": lambda bound, counts, _: _sum(counts, _rho),
+    "gaussian": lambda bound, counts, _: _fraction(exact(_sum(counts, _mu_squared)).sqrt()),
+    "renyi": _orders,
+}
+_MAIN = {"pure": "epsilon", "approximate": "epsilon", "concentrated": "rho", "gaussian": "mu"}
