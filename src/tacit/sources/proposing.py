@@ -67,8 +67,8 @@ class TextSeen:
 
 
 def is_text(data: Any) -> bool:
-    """Is it a text file, by its name?"""
-    return isinstance(data, str | os.PathLike) and os.fspath(data).lower().endswith(TEXT)
+    """Is it a text file and nothing else, by its name?"""
+    return isinstance(data, str | Path | Files) and os.fspath(data).lower().endswith(TEXT)
 
 
 def stored_names(data: str | os.PathLike[str]) -> set[str]:
