@@ -224,7 +224,7 @@ class Curator:
         # In a joint plan each holder has files of its own, written as they are there.
         read = plan.reading == self.reading or joint
         if plan.unit != self.unit or plan.schema != self.schema or not read:
-            must = "be made for this schema, this unit and this way to read the data"
+            must = "be made for this schema and unit, and for data that are read as these"
             raise InvalidParameter(
                 parameter="plan", value=plan.digest[:12], must=must, hint="preview it here"
             )
