@@ -315,5 +315,5 @@ def test_what_is_declared_is_part_of_the_plan_and_of_its_certificates(tmp_path):
             budget=file.budget,
             ledger=curator.ledger,
         )
-        with pytest.raises(InvalidParameter, match="way to read the data"):
+        with pytest.raises(InvalidParameter, match="read as these"):
             other.release(file.plan())

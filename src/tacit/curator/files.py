@@ -56,7 +56,18 @@ KINDS: dict[str, Callable[..., Any]] = {
     "variance": statistics.variance,
 }
 TABLES = ("budget", "data", "given", "ledger", "protect", "release", "schema", "spend")
-READING = ("dates", "decimal", "encoding", "missing", "multiline", "partitions", "pattern", "separator")
+READING = (
+    "dates",
+    "decimal",
+    "encoding",
+    "missing",
+    "multiline",
+    "partitions",
+    "pattern",
+    "separator",
+    "sheet",
+    "view",
+)
 DATA = ("engine", "memory", "path", "table", "version", *READING)
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from tacit.errors import LedgerError
 from tacit.ledger import Ledger
+from tacit.sources.opening import words
 
 try:
     import fcntl
@@ -32,7 +33,7 @@ except ImportError:  # pragma: no cover - not a Unix
 
 __all__ = ["BESIDE", "Beside", "Home", "home_of"]
 
-ENDINGS = (".gz", ".parquet", ".parq", ".pq", ".csv", ".tsv")
+ENDINGS = (".gz", *(ending for kind in words.ENDINGS.values() for ending in kind))
 ENDING = ".ledger"
 MOST_FILES = 200
 

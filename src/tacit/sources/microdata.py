@@ -19,7 +19,7 @@ from tacit.sources import door, spark
 from tacit.sources.engines import engine_of
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.textfiles import names_in
+from tacit.sources.opening.heads import names_of
 from tacit.sources.schema import Schema
 from tacit.sources.selection import bytewise, check_columns
 from tacit.sources.tables import ENGINES, MEMORY, opened_data
@@ -164,25 +164,7 @@ def _names(data: Any) -> tuple[str, ...]:
     if isinstance(data, str | os.PathLike) and not isinstance(data, Files):
         data = Files(path=os.fspath(data))
     if isinstance(data, Files):
-        paths = data.found()
-        if data.is_parquet:
-            import pyarrow.parquet as pq
-
-            def names() -> list[str]:
-                with pq.ParquetFile(paths[0]) as file:
-                    return list(file.schema_arrow.names)
-
-            problem, hint = "is not a readable Parquet file", "is it another kind of file, or was it cut off?"
-        else:
-            text = data
-
-            def names() -> list[str]:
-                return [name for name in names_in(text)[1] if name]
-
-            problem = "is not a readable CSV file: it has no header"
-            hint = "the first line names the columns, each once, in UTF-8"
-        found = door.metadata(names, source=data.path, problem=problem, hint=hint)
-        return tuple(dict.fromkeys([*found, *data.partitions]))
+        return tuple(dict.fromkeys([*names_of(data), *data.partitions]))
     kind = type(data).__module__.partition(".")[0]
     if kind == "polars" and hasattr(data, "collect_schema"):
         return tuple(door.metadata(data.collect_schema, source="the polars table", problem="cannot be read"))

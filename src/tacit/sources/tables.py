@@ -20,10 +20,13 @@ from tacit.guarantees import GroupOf, People, Unit
 from tacit.sources import digests, door, spark
 from tacit.sources.engines import engine_of
 from tacit.sources.opening import Opened, Wish
+from tacit.sources.opening.databases import VIEW, open_database
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.frames import open_frame
 from tacit.sources.opening.parquet import open_parquet
+from tacit.sources.opening.statfiles import open_statistics
 from tacit.sources.opening.textfiles import open_text
+from tacit.sources.opening.workbooks import open_workbook
 from tacit.sources.places import Lists
 from tacit.sources.schema import Schema
 from tacit.sources.selection import selected
@@ -32,7 +35,10 @@ __all__ = ["Table", "open_table"]
 
 MEMORY = "1GB"
 ENGINES = ("duckdb", "spark")
-VIEW = "the view or query behind the table gives a value or null for every row, and fails for none"
+WAYS = {
+    "Parquet": open_parquet, "Stata": open_statistics, "SPSS": open_statistics, "SAS": open_statistics,
+    "Excel": open_workbook, "DuckDB": open_database, "SQLite": open_database,
+}  # fmt: skip
 ENGINES_WITH_WINDOWS = ("duckdb", "pyspark")
 T = TypeVar("T")
 Stamp = tuple[tuple[int, ...], ...]
@@ -226,7 +232,7 @@ def opened_data(data: Any, wish: Wish, engine: str | None) -> Opened:
     if isinstance(data, str | os.PathLike) and not isinstance(data, Files):
         data = Files(path=os.fspath(data))
     if isinstance(data, Files):
-        return (open_parquet if data.is_parquet else open_text)(data, wish)
+        return WAYS.get(data.kind, open_text)(data, wish)
     kind = type(data).__module__.partition(".")[0]
     if kind in ("ibis", "pyspark"):
         return _open_there(data, kind, engine)

@@ -26,7 +26,9 @@ __all__ = ["PARQUET", "TEXT", "Files", "files", "reading_of"]
 
 PARQUET, TEXT = words.ENDINGS["Parquet"], words.ENDINGS["text"]
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-KNOWN = "name it .parquet, .csv or .tsv, and all of them alike"
+KNOWN = "name it by what it is, and all of them alike: " + ", ".join(
+    ending for endings in words.ENDINGS.values() for ending in endings
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Files:
     encoding: str | None = None
     dates: str | None = None
     missing: tuple[str, ...] = ()
+    sheet: str | None = None
+    view: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("pattern", "multiline"):
@@ -59,6 +63,10 @@ class Files:
         for name, known in (("decimal", words.DECIMALS), ("dates", words.DATES)):
             if getattr(self, name) not in (None, *known):
                 raise UnknownName(what=name, name=str(getattr(self, name)), known=known)
+        for name in ("sheet", "view"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, str) or not value):
+                raise InvalidParameter(parameter=name, value=value, must="be a name")
         if self.more and self.pattern:
             raise InvalidParameter(
                 parameter="pattern", value=True, must="be left out where files are listed",
@@ -105,6 +113,7 @@ class Files:
             "partitions": list(self.partitions), "multiline": self.multiline,
             "separator": words.SEPARATORS.get(self.separator or "", ""), "decimal": self.decimal,
             "encoding": self.encoding, "dates": self.dates, "missing": list(self.missing),
+            "sheet": self.sheet, "view": self.view,
         }  # fmt: skip
         return {word: value for word, value in found.items() if value}
 
@@ -154,6 +163,8 @@ def files(
     encoding: str | None = None,
     dates: str | None = None,
     missing: Sequence[str] = (),
+    sheet: str | None = None,
+    view: str | None = None,
 ) -> Files:
     """A file or files as a table, with what is not assumed of a plain path.
 
@@ -165,7 +176,8 @@ def files(
 
     Of text files: separator (",", ";", "tab" or "|"; found from the header where it is not said), decimal ("." or
     ","), encoding ("utf-8", "latin-1", "cp1252", "utf-16" and others), dates ("day-first" or "month-first", beside
-    2024-01-31, which is always read), missing (words that stand for no value, such as "NA").
+    2024-01-31, which is always read), missing (words that stand for no value, such as "NA"). sheet: of a workbook that
+    has several. view: the table or view of a database file (DuckDB, SQLite).
     """
     if isinstance(partitions, str) or not all(isinstance(p, str) and p for p in partitions):
         raise InvalidParameter(parameter="partitions", value=partitions, must="be a list of columns")
@@ -177,6 +189,7 @@ def files(
         path=names[0], more=tuple(names[1:]), pattern=pattern, partitions=tuple(partitions), multiline=multiline,
         separator=separator, decimal=decimal, encoding=encoding, dates=dates, missing=tuple(missing)
         if not isinstance(missing, str) else missing,  # type: ignore[arg-type]
+        sheet=sheet, view=view,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful, plain_type
 from tacit.sources.opening.duck import ROWS, started
 
-__all__ = ["open_frame"]
+__all__ = ["open_frame", "text_of_object"]
 
 PROBLEM = "has a column of a type that cannot be read"
 HINT = "give every declared column a type of numbers, text, dates or truth values"
@@ -177,10 +177,10 @@ def _texts(values: list[Any]) -> Any:
             return pa.array(values, type=pa.large_string())
         except (UnicodeEncodeError, pa.ArrowInvalid):
             pass
-    return pa.array([_text(v) for v in values], type=pa.large_string())
+    return pa.array([text_of_object(v) for v in values], type=pa.large_string())
 
 
-def _text(value: Any) -> str | None:
+def text_of_object(value: Any) -> str | None:
     """The text of one object; None where it has none. Nothing that an object does can stop it."""
     try:
         return _plain_text(value)

@@ -1,4 +1,7 @@
-"""Rows that come as text (of a CSV file, a sheet, a database without types), given their declared types by DuckDB.
+"""Rows that come in batches, brought into the engine at the first question.
+
+Text (of a CSV file, a sheet, a database without types) is given its declared types by DuckDB; batches that have types
+(of a statistics file) are taken as they are.
 
 The rules for text are the same on both engines because there is one that reads it: Spark is handed what DuckDB made.
 """
@@ -14,7 +17,7 @@ from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.duck import INCOMING, ROWS, started
 from tacit.sources.watching import counted
 
-__all__ = ["open_texts"]
+__all__ = ["open_texts", "open_typed"]
 
 
 def open_texts(
@@ -76,3 +79,45 @@ def open_texts(
         place.close()
 
     return Opened(relation=shown, source=source, close=close, load=handed, conditions=conditions)
+
+
+def open_typed(batches: Callable[[], Iterator[Any]], schema: Any, wish: Wish, *, source: str) -> Opened:
+    """A table that is filled at the first question with Arrow batches of this schema."""
+    if wish.spark:
+        place = spark.Place(spark.local_session(wish.memory))
+        shown = door.metadata(
+            lambda: place.fill([], schema),
+            source=source,
+            problem="cannot be shown to Spark",
+            hint="check its columns",
+        )
+        return Opened(
+            relation=shown,
+            source=source,
+            close=place.close,
+            load=lambda: _none(place.fill(batches(), schema)),
+        )
+    duck = started(wish.memory, source)
+
+    def load() -> None:
+        import pyarrow as pa
+
+        duck.offer(pa.RecordBatchReader.from_batches(schema, batches()))
+        duck.fill(f"SELECT * FROM {INCOMING}")
+        duck.backend.con.unregister(INCOMING)
+
+    try:
+        relation = door.metadata(
+            lambda: duck.copy(schema.empty_table()),
+            source=source,
+            problem="cannot be read",
+            hint="check its columns",
+        )
+    except BaseException:
+        duck.close()
+        raise
+    return Opened(relation=relation, source=source, close=duck.close, load=load)
+
+
+def _none(_: Any) -> None:
+    """Nothing."""

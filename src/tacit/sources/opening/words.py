@@ -35,10 +35,22 @@ __all__ = [
 ENDINGS: dict[str, tuple[str, ...]] = {
     "Parquet": (".parquet", ".pq", ".parq"),
     "text": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    "Stata": (".dta",),
+    "SPSS": (".sav", ".zsav"),
+    "SAS": (".sas7bdat", ".xpt"),
+    "Excel": (".xlsx", ".xlsm"),
+    "DuckDB": (".duckdb", ".ddb"),
+    "SQLite": (".sqlite", ".sqlite3", ".db"),
 }
 TAKES: dict[str, tuple[str, ...]] = {
     "Parquet": ("partitions",),
     "text": ("separator", "decimal", "encoding", "dates", "missing", "multiline"),
+    "Stata": ("encoding",),
+    "SPSS": ("encoding",),
+    "SAS": ("encoding",),
+    "Excel": ("sheet", "decimal", "dates", "missing"),
+    "DuckDB": ("view",),
+    "SQLite": ("view", "decimal", "dates", "missing"),
 }
 SEPARATORS = {",": ",", ";": ";", "\t": "tab", "|": "|"}
 """By the character; the word beside it is how plans and certificates write it."""

@@ -1,0 +1,235 @@
+"""Files of Stata, SPSS and SAS, read with pyreadstat (extra `formats`).
+
+When a file is opened its metadata are read: names, types, formats, labels. Rows come after the charge, in pieces. Two
+habits of the reader are avoided, since one value would decide for all: it stops at text that is not in the file's
+encoding, and at days that Python's calendar does not have. Text is therefore read byte by byte and decoded here, each
+value by itself; days come as the numbers that are stored. What cannot be read is missing, alone.
+
+A number with labels is its label where the column was declared as a category of words, else the number.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadData
+from tacit.sources import door
+from tacit.sources.columns import Category
+from tacit.sources.opening import Opened, Wish
+from tacit.sources.opening.files import Files
+from tacit.sources.opening.texts import open_typed
+
+__all__ = ["names_of", "open_statistics"]
+
+CHUNK = 200_000
+FIRST, LAST = -719_162, 2_932_896
+"""The days of years 1 to 9999, counted from 1970-01-01."""
+YEAR_1960, YEAR_1582 = -3653, -141_428
+SECONDS = 86_400.0
+SPSS_DAYS = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "DATETIME", "YMDHMS")
+SAS_DAYS = (
+    "DATE", "DAY", "DDMMYY", "DDMMYYB", "DDMMYYC", "DDMMYYD", "DDMMYYN", "DDMMYYP", "DDMMYYS", "MMDDYY", "MMDDYYB",
+    "MMDDYYC", "MMDDYYD", "MMDDYYN", "MMDDYYP", "MMDDYYS", "YYMMDD", "YYMMDDB", "YYMMDDC", "YYMMDDD", "YYMMDDN",
+    "YYMMDDP", "YYMMDDS", "E8601DA", "B8601DA", "IS8601DA", "WEEKDATE", "WEEKDATX", "WORDDATE", "WORDDATX", "MONYY",
+)  # fmt: skip
+SAS_MOMENTS = ("DATETIME", "E8601DT", "B8601DT", "IS8601DT", "DATEAMPM", "DTDATE")
+Read = Callable[..., tuple[Any, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A column as the file has it."""
+
+    raw: str
+    text: bool
+    whole: bool
+    days: tuple[float, int] | None
+    labels: dict[float, str]
+
+    def type_for(self, column: Any) -> Any:
+        """Its Arrow type, by its type and format in the file and its declaration alone."""
+        import pyarrow as pa
+
+        if self.text or self.labelled(column):
+            return pa.large_string()
+        return pa.date32() if self.days else pa.int64() if self.whole else pa.float64()
+
+    def labelled(self, column: Any) -> bool:
+        """Are its labels meant?"""
+        return bool(self.labels) and not self.text and isinstance(column, Category) and column.of_words
+
+
+def open_statistics(asked: Files, wish: Wish) -> Opened:
+    """The files as one table, which is filled at the first question."""
+    import pyarrow as pa
+
+    paths = asked.found()
+    heads = [_head(asked, path) for path in paths]
+    declared = dict(wish.schema.items())
+    for columns, _ in heads:
+        wish.check(columns, asked.path)
+    kinds = [{n: c[n].type_for(declared.get(n)) for n in wish.columns} for c, _ in heads]
+    if odd := [n for n in wish.columns if any(k[n] != kinds[0][n] for k in kinds)]:
+        raise BadData(
+            source=asked.path, problem=f"is several files that store column {odd[0]!r} in different types",
+            hint="write them again with one type, or give one file",
+        )  # fmt: skip
+    schema = pa.schema(list(kinds[0].items()))
+
+    def batches() -> Iterator[Any]:
+        for path, (columns, encoding) in zip(paths, heads, strict=True):
+            for chunk in _chunks(path, [columns[n].raw for n in wish.columns]):
+                made = {
+                    n: _column(
+                        columns[n], declared.get(n), chunk[columns[n].raw], encoding, schema.field(n).type
+                    )
+                    for n in wish.columns
+                }
+                yield pa.record_batch(made, schema=schema)
+
+    return open_typed(batches, schema, wish, source=asked.path)
+
+
+def names_of(asked: Files) -> list[str]:
+    """All columns, from the metadata."""
+    return list(_head(asked, asked.found()[0])[0])
+
+
+def _reader(path: Path) -> Read:
+    try:
+        import pyreadstat
+    except ImportError:
+        raise BadData(
+            source=str(path), problem="needs pyreadstat to be read", hint="pip install 'tacit[formats]'"
+        ) from None
+    ending = path.suffix.lower()
+    name = {".dta": "read_dta", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport"}.get(ending, "read_sav")
+    read: Read = getattr(pyreadstat, name)
+    return read
+
+
+def _head(asked: Files, path: Path) -> tuple[dict[str, Stored], str]:
+    """The columns by name, and the encoding of text."""
+    read = _reader(path)
+
+    def known() -> tuple[dict[str, Stored], str]:
+        _, meta = read(str(path), metadataonly=True, encoding="LATIN1")
+        encoding = asked.encoding or _encoding(asked, path, read)
+        columns: dict[str, Stored] = {}
+        for raw in meta.column_names:
+            kind, form = str(meta.readstat_variable_types[raw]), str(meta.original_variable_types[raw] or "")
+            labels = {
+                float(value): text
+                for value, label in meta.variable_value_labels.get(raw, {}).items()
+                if isinstance(value, int | float) and (text := _decoded(str(label), encoding)) is not None
+            }
+            name = _decoded(raw, encoding) or raw
+            if name in columns:
+                raise BadData(
+                    source=asked.path, problem="has two columns of one name", hint="rename one of them"
+                )
+            columns[name] = Stored(
+                raw=raw, text=kind == "string", whole=kind.startswith("int"), labels=labels,
+                days=None if kind == "string" else _days(asked.kind, form),
+            )  # fmt: skip
+        return columns, encoding
+
+    return door.metadata(
+        known, source=asked.path, problem=f"is not a readable {asked.kind} file",
+        hint="is it another kind of file, or was it cut off?",
+    )  # fmt: skip
+
+
+def _encoding(asked: Files, path: Path, read: Read) -> str:
+    """What the file says of its text; Stata's by its version."""
+    said = ""
+    # Names that are not in the file's own encoding stop the reader: they are then taken for UTF-8.
+    with contextlib.suppress(Exception):
+        said = str(read(str(path), metadataonly=True)[1].file_encoding or "")
+    if asked.kind == "Stata":
+        with path.open("rb") as file:
+            found = re.match(rb"<stata_dta><header><release>(\d+)", file.read(64))
+        said = "utf-8" if found and int(found[1]) >= 118 else "cp1252"
+    try:
+        return codecs.lookup(said or "utf-8").name
+    except LookupError:
+        raise BadData(
+            source=asked.path,
+            problem="has text in an encoding that is not known here",
+            hint='encoding = "cp1252"',
+        ) from None
+
+
+def _days(kind: str, form: str) -> tuple[float, int] | None:
+    """How a number of this format tells a day: the length of a day, and the day of its zero; None for others."""
+    form = form.upper()
+    if kind == "Stata":
+        form = form.replace("-", "")
+        if form.startswith(("%TC",)):
+            return SECONDS * 1000, YEAR_1960
+        return (1.0, YEAR_1960) if form.startswith(("%TD", "%D")) else None
+    base = re.sub(r"[0-9.]*$", "", form)
+    if kind == "SPSS":
+        return (SECONDS, YEAR_1582) if base in SPSS_DAYS else None
+    if base in SAS_MOMENTS:
+        return SECONDS, YEAR_1960
+    return (1.0, YEAR_1960) if base in SAS_DAYS else None
+
+
+def _chunks(path: Path, raw: list[str]) -> Iterator[dict[str, list[Any]]]:
+    read, at = _reader(path), 0
+    wanted = partial(
+        read,
+        str(path),
+        usecols=raw,
+        encoding="LATIN1",
+        disable_datetime_conversion=True,
+        output_format="dict",
+    )
+    while True:
+        chunk, _ = wanted(row_offset=at, row_limit=CHUNK)
+        rows = len(chunk[raw[0]]) if raw and raw[0] in chunk else 0
+        if rows:
+            yield chunk
+        at += rows
+        if rows < CHUNK:
+            return
+
+
+def _column(stored: Stored, declared: Any, values: list[Any], encoding: str, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if stored.text:
+        made: list[Any] = [_decoded(v, encoding) if isinstance(v, str) and v else None for v in values]
+    elif stored.labelled(declared):
+        made = [stored.labels.get(v) if isinstance(v, int | float) else None for v in values]
+    elif stored.days:
+        made = [_day(v, *stored.days) for v in values]
+    elif stored.whole:
+        made = [int(v) if isinstance(v, int | float) and v == v else None for v in values]
+    else:
+        made = [float(v) if isinstance(v, int | float) else None for v in values]
+    return pa.array(made, kind)
+
+
+def _day(value: Any, length: float, zero: int) -> int | None:
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    day = math.floor(value / length) + zero
+    return day if FIRST <= day <= LAST else None
+
+
+def _decoded(text: str, encoding: str) -> str | None:
+    """Bytes that were read as if each were a character, as what they are; None where they are none."""
+    try:
+        return text.encode("latin-1").decode(encoding)
+    except UnicodeError:
+        return None
