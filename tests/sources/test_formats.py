@@ -148,7 +148,7 @@ def test_text_that_is_none_is_missing_alone(tmp_path, name):
     assert "Zürich".encode() in content
     path.write_bytes(content.replace("Zürich".encode(), b"Z\xff\xfe\xfdric"[:7]))
     if name != "t.xpt":
-        with pytest.raises(Exception, match="encoding|codec"):
+        with pytest.raises(Exception, match=r"encoding|codec"):
             (pyreadstat.read_dta if name == "t.dta" else pyreadstat.read_sav)(str(path))
     assert everything(path, {"town": category(["Zürich", "Bern"])}) == [[0, 2]]
     assert everything(path, {"age": integer(0, 120)})[0] == [120]

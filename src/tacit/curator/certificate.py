@@ -64,6 +64,7 @@ def certify(
     of its certificate, and so is what was exact under random differential privacy (`told`).
     """
     question, treatment = planned.question, planned.treatment
+    columns = plan.schema.behind(_columns(planned))
     theorems = dict.fromkeys([*treatment.theorems, *plan.theorems, "post-processing"])
     if made["data"]["bounded"]:
         theorems["contribution-bounding"] = None
@@ -99,7 +100,7 @@ def certify(
         "asked": {k: v for k, v in planned.ask.describe().items() if k not in ("name", "statistic")},
         "consistent": planned.ask.consistent,
         "public_totals": None if planned.ask.public is None else planned.ask.public.record,
-        "schema": {n: d for n, d in _plain(plan.schema.describe()).items() if n in _columns(planned)},
+        "schema": {n: d for n, d in _plain(plan.schema.describe()).items() if n in columns},
         "theorems": list(theorems),
         "plan": {
             "digest": plan.digest,

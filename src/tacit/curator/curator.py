@@ -33,7 +33,7 @@ from tacit.ledger import Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import text
 from tacit.noise.source import Source
 from tacit.sources.made_up import is_made_up
-from tacit.sources.opening.files import reading_of
+from tacit.sources.opening.joining import reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
 from tacit.sources.watching import each

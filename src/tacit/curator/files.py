@@ -27,7 +27,8 @@ from tacit.ledger import record_plan
 from tacit.ledger.places import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.declared import schema_from_tables
-from tacit.sources.opening.files import Files, files, reading_of
+from tacit.sources.opening.files import Files, files
+from tacit.sources.opening.joining import Joined, join, reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import ENGINES
 
@@ -55,7 +56,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "sum": statistics.sum,
     "variance": statistics.variance,
 }
-TABLES = ("budget", "data", "given", "ledger", "protect", "release", "schema", "spend")
+TABLES = ("budget", "data", "given", "join", "ledger", "protect", "release", "schema", "spend")
 READING = (
     "dates",
     "decimal",
@@ -79,7 +80,7 @@ class PlanFile:
     """What a plan file says; paths are relative to the file."""
 
     path: Path
-    data: str | Files
+    data: str | Files | Joined
     engine: str | None
     memory: str | None
     unit: Unit
@@ -160,7 +161,7 @@ def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:
     kept = _table("[ledger]", data.get("ledger", {}), LEDGER)
     return PlanFile(
         path=path,
-        data=_source(path, source),
+        data=_joined(path, _source(path, source), data.get("join", [])),
         engine=source.get("engine"),
         memory=source.get("memory"),
         unit=unit,
@@ -198,6 +199,21 @@ def _source(plan: Path, given: Mapping[str, Any]) -> str | Files:
         return files([_beside(plan, name) for name in given["path"]], **wishes)
     name = _beside(plan, given["path"])
     return files(name, **wishes) if wishes else name
+
+
+def _joined(plan: Path, table: str | Files, joins: Any) -> str | Files | Joined:
+    """The table with the columns of others, one [[join]] after the other."""
+    made: str | Files | Joined = table
+    if not isinstance(joins, list):
+        raise InvalidParameter(parameter="[[join]]", value=type(joins).__name__, must="be a list of tables")
+    for i, one in enumerate(joins, 1):
+        where = f"[[join]] {i}:"
+        given = _table(where, one, ("on", "path", "public", *READING))
+        for word in ("path", "on"):
+            if word not in given:
+                raise InvalidParameter(parameter=f"{where} {word}", value=None, must="be given")
+        made = join(made, _source(plan, given), on=given["on"], public=given.get("public", False))
+    return made
 
 
 def _beside(plan: Path, name: str) -> str:

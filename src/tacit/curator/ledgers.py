@@ -158,6 +158,10 @@ def home_of(data: Any, table: str) -> Home | None:
     Several files that are one table are at home beside each of them; those of a pattern (`tacit.files(...,
     pattern=True)`) in the folder before it, too.
     """
+    if hasattr(data, "private"):
+        # One budget for all tables that tell of the same people: the first one's, remembered beside the others.
+        homes = [home for one in data.private if (home := home_of(one, table)) is not None]
+        return Home(places=tuple(dict.fromkeys(p for h in homes for p in h.places))) if homes else None
     if not isinstance(data, str | os.PathLike):
         return None
     path = _real(Path(os.fspath(data)).expanduser())

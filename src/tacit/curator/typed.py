@@ -78,7 +78,7 @@ def names(where: str, value: Any) -> list[str]:
 
 
 def paths(where: str, value: Any) -> str | list[str]:
-    """The name of a file, or a list of them."""
+    """A name, or a list of them: files, or columns of a join."""
     return [text(where, v) for v in value] if isinstance(value, list) else text(where, value)
 
 
@@ -175,6 +175,7 @@ WORDS: dict[str, Reader] = {
     "neighbours": text,
     "numerator": text,
     "of": text,
+    "on": paths,
     "order": whole,
     "outcome": text,
     "pairs": whole,
@@ -184,6 +185,7 @@ WORDS: dict[str, Reader] = {
     "pattern": flag,
     "penalty": amount,
     "points": whole,
+    "public": flag,
     "resolution": whole,
     "rho": amount,
     "rows": whole,

@@ -6,6 +6,7 @@ from tacit.sources.aggregates import Aggregate
 from tacit.sources.axes import MAX_CELLS, Axis, bins
 from tacit.sources.expressions import Expression
 from tacit.sources.opening.files import Files, files
+from tacit.sources.opening.joining import Joined, join
 from tacit.sources.parsing import parse
 from tacit.sources.query import Aggregation, Cells, run
 from tacit.sources.schema import (
@@ -19,6 +20,7 @@ from tacit.sources.schema import (
     Schema,
     category,
     date,
+    derived,
     flag,
     integer,
     number,
@@ -38,6 +40,7 @@ __all__ = [
     "Files",
     "Flag",
     "Integer",
+    "Joined",
     "Measured",
     "Number",
     "Schema",
@@ -45,9 +48,11 @@ __all__ = [
     "bins",
     "category",
     "date",
+    "derived",
     "files",
     "flag",
     "integer",
+    "join",
     "number",
     "open_table",
     "parse",

@@ -175,7 +175,12 @@ def _code(table: Table, name: str) -> str:
     assert isinstance(column, Category)
     assert column.values is not None
     values = ", ".join("'" + str(v).replace("'", "''") + "'" for v in column.values)
-    stored = _name(name) if table.relation[name].type().is_string() else f"CAST({_name(name)} AS VARCHAR)"
+    kind, stored = table.relation[name].type(), _name(name)
+    if kind.is_floating() or kind.is_decimal():
+        # As where nobody is bounded: a double that is a whole number is its key.
+        whole = f"CAST({stored} AS DOUBLE)"
+        stored = f"CASE WHEN abs({whole}) < {1 << 53} AND {whole} = floor({whole}) THEN CAST({whole} AS BIGINT) END"
+    stored = stored if kind.is_string() else f"CAST({stored} AS VARCHAR)"
     code = f"enum_code(TRY_CAST({stored} AS ENUM({values})))"
     return (
         code if column.missing is None else f"coalesce({code}, {list(column.values).index(column.missing)})"

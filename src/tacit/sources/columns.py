@@ -40,6 +40,9 @@ class Column:
 
     kind: ClassVar[str] = "a column"
 
+    derived: str = ""
+    """From what it is computed, where it is not stored: an expression in its canonical text."""
+
     @property
     def may_be_missing(self) -> bool:
         """Can a row be without a value here? If not, every row counts in every statistic of the column."""

@@ -33,15 +33,14 @@ def _stored_as(column: Column, dtype: Any) -> bool:
     if isinstance(column, Date):
         return bool(dtype.is_date() or dtype.is_timestamp() or dtype.is_string())
     if isinstance(column, Category):
-        whole = dtype.is_integer()
-        return bool(dtype.is_string() or whole or (numeric and not column.of_words))
+        return bool(dtype.is_string() or numeric)
     return bool(numeric or dtype.is_string())
 
 
 def check_types(table: Any, schema: Schema) -> None:
     """Every declared column is stored in a type that can hold it. Looks at types only, never at values."""
-    for name, column in schema.items():
-        dtype = table[name].type()
+    for name in schema.stored:
+        column, dtype = schema[name], table[name].type()
         if not (_stored_as(column, dtype) or dtype.is_null()):
             raise WrongType(
                 column=name, found=f"stored as {dtype}", wanted=column.kind,
@@ -80,7 +79,10 @@ class Reader:
             dtype = x.type()
         if isinstance(column, Category):
             if column.of_words:
-                return x if dtype.is_string() else x.cast("string")
+                if dtype.is_string():
+                    return x
+                # A double that is a whole number is its key; another one has none.
+                return (x if dtype.is_integer() else self._whole(x)).cast("string")
             return self._whole(x)
         if isinstance(column, Flag):
             return self._flag(x)

@@ -6,8 +6,9 @@
     high = 120
 
 A table takes what the Python constructor of its kind takes: `low`, `high`, `spacing`, `missing` and `outside` for
-numbers, `keys` for the declared values of a category. A word that is not known is answered with the nearest one,
-and every error names the column. `schema_from_tables(schema_to_tables(s)) == s` for every schema.
+numbers, `keys` for the declared values of a category, and of any kind `from = "weight * income"` for a column that is
+computed. A word that is not known is answered with the nearest one, and every error names the column.
+`schema_from_tables(schema_to_tables(s)) == s` for every schema.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.errors import BadExpression, EmptyComposition, InvalidParameter, UnknownName
 from tacit.sources.checks import grid_spacing_of
 from tacit.sources.columns import Category, Column, Date, Flag, Integer, Measured, Number
-from tacit.sources.schema import Schema, category, date, flag, integer, number
+from tacit.sources.schema import Schema, category, date, derived, flag, integer, number
 
 __all__ = ["schema_from_tables", "schema_to_tables"]
 
@@ -30,6 +31,8 @@ TAKES: dict[str, tuple[str, ...]] = {
     "flag": ("missing",),
     "date": ("low", "high", "missing", "outside"),
 }
+FROM = "from"
+"""Beside any kind: the column is computed from others."""
 MAKERS: dict[str, Callable[..., Column]] = {
     "number": number,
     "integer": integer,
@@ -84,14 +87,25 @@ def _column(name: str, table: Any) -> Column:
         hint = f"did you mean {meant!r}?" if meant else ""
         raise UnknownName(what=f"kind in {where}", name=str(kind), known=TAKES, hint=hint)
     takes = TAKES[kind]
-    given = {str(word): value for word, value in table.items() if word != "kind"}
+    given = {str(word): value for word, value in table.items() if word not in ("kind", FROM)}
     for word in given:
         if word not in takes:
             meant = WORD_MEANT.get(word.lower())
             hint = f"did you mean {meant!r}?" if meant in takes else ""
             what = f"word in {where}, which is a {kind}:"
-            raise UnknownName(what=what, name=word, known=(*takes, "kind"), hint=hint)
-    return _made(name, kind, given)
+            raise UnknownName(what=what, name=word, known=(*takes, "kind", FROM), hint=hint)
+    return _from(name, table[FROM], _made(name, kind, given)) if FROM in table else _made(name, kind, given)
+
+
+def _from(name: str, text: Any, column: Column) -> Column:
+    """The column, computed from others; errors are told with its name in front."""
+    if not isinstance(text, str) or not text.strip():
+        _refuse(f"schema.{name}.{FROM}", text, "be a text", 'for example from = "weight * income"')
+    try:
+        return derived(text, column)
+    except BadExpression as problem:
+        problem.args = (f"schema.{name}.{FROM}: {problem}",)
+        raise
 
 
 def _made(name: str, kind: str, given: dict[str, Any]) -> Column:
@@ -170,7 +184,7 @@ def _table(column: Column) -> dict[str, Any]:
             )
     if isinstance(column, Measured) and not isinstance(column, Flag) and column.outside != "clamp":
         table["outside"] = column.outside
-    return table
+    return table | ({FROM: column.derived} if column.derived else {})
 
 
 def _bounds(low: float | None, high: float | None) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class _Undeclared(Schema):
 
     def __init__(self) -> None:
         self._columns = {}
+        self._derived = {}
         self._text = ""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +24,7 @@ from tacit.sources.columns import (
     Number,
     Outside,
 )
+from tacit.sources.deriving import Node, check_derived, parse
 
 __all__ = [
     "Category",
@@ -36,6 +38,7 @@ __all__ = [
     "category",
     "check_names",
     "date",
+    "derived",
     "flag",
     "integer",
     "number",
@@ -93,6 +96,19 @@ def date(
     return Date(low=low, high=high, missing=missing, outside=outside)  # type: ignore[arg-type]
 
 
+def derived(expression: str, column: Column) -> Column:
+    """A column that is computed from others of its row: `derived("weight * income", number(0, 1e6))`.
+
+    The expression is in a small closed language (`tacit.sources.deriving.language`) and works on declared values.
+    Bounds are the column's own, as for a stored one.
+    """
+    if not isinstance(column, Column):
+        refuse("column", type(column).__name__, "be a declaration", 'derived("a + b", number(0, 10))')
+    if not str(expression).strip():
+        refuse("from", expression, "be an expression", 'for example "weight * income"')
+    return replace(column, derived=str(parse(expression)))
+
+
 OURS = "__tacit"
 
 
@@ -113,7 +129,7 @@ def check_names(names: Iterable[str]) -> None:
 class Schema(Mapping[str, Column]):
     """The declared columns by name; asking for another one is an error that names the nearest."""
 
-    __slots__ = ("_columns", "_text")
+    __slots__ = ("_columns", "_derived", "_text")
 
     def __init__(self, columns: Mapping[str, Column]) -> None:
         if not isinstance(columns, Mapping):
@@ -138,6 +154,8 @@ class Schema(Mapping[str, Column]):
                 )  # fmt: skip
         check_names(columns)
         self._columns = dict(columns)
+        trees = {name: parse(column.derived) for name, column in columns.items() if column.derived}
+        self._derived = {name: trees[name] for name in check_derived(trees, self._columns)}
         self._text = ""
 
     def __getitem__(self, name: str) -> Column:
@@ -178,7 +196,27 @@ class Schema(Mapping[str, Column]):
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """All declarations as plain values."""
-        return {name: column.describe() for name, column in self._columns.items()}
+        return {
+            name: column.describe() | ({"from": column.derived} if column.derived else {})
+            for name, column in self._columns.items()
+        }
+
+    @property
+    def derived(self) -> Mapping[str, Node]:
+        """The columns that are computed, each behind those that it is computed from."""
+        return self._derived
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns that the table itself has."""
+        return tuple(name for name in self._columns if name not in self._derived)
+
+    def behind(self, names: Iterable[str]) -> set[str]:
+        """These columns, and those that they are computed from."""
+        found = set(names)
+        for name in reversed(self._derived):
+            found |= self._derived[name].columns() if name in found else set()
+        return found
 
     @property
     def text(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tacit.errors import BadData, UnknownColumn, WrongType
 from tacit.sources.compiling import check_types
+from tacit.sources.deriving.compiling import with_derived
 from tacit.sources.engines import Engine
 from tacit.sources.schema import Schema, check_names
 
@@ -43,14 +44,14 @@ def selected(
     engine: Engine,
     source: str,
 ) -> Any:
-    """The wanted columns of an engine's table, their types checked, their text compared by bytes."""
+    """The wanted columns of an engine's table, their types checked, their text compared by bytes; and derived ones."""
     check_columns(columns, relation.columns, source=source)
     engine.prepare(relation)
     narrow = bytewise(relation.select(*columns), engine)
     check_types(narrow, schema)
     if person is not None:
         _check_person(person, narrow[person].type())
-    return narrow
+    return with_derived(narrow, schema, engine) if schema.derived else narrow
 
 
 def bytewise(relation: Any, engine: Engine) -> Any:

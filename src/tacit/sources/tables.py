@@ -23,6 +23,7 @@ from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.databases import VIEW, open_database
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.frames import open_frame
+from tacit.sources.opening.joining import Joined, open_joined
 from tacit.sources.opening.parquet import open_parquet
 from tacit.sources.opening.statfiles import open_statistics
 from tacit.sources.opening.textfiles import open_text
@@ -69,6 +70,7 @@ class Table:
         whose = people_of(unit)
         self.person = whose.column if whose else None
         self.columns = tuple(dict.fromkeys([*schema, *([self.person] if self.person else [])]))
+        stored = tuple(name for name in self.columns if name not in schema.derived)
         self._opened = opened
         self._lock = _lock_of(relation)
         self._loaded = opened.load is None
@@ -81,7 +83,7 @@ class Table:
         self.prepared: dict[Any, Any] = {}
         self.lists: Lists = {}
         self.relation = selected(
-            relation, self.columns, schema=schema, person=self.person, engine=self.dialect, source=self.source
+            relation, stored, schema=schema, person=self.person, engine=self.dialect, source=self.source
         )
         if self.person is not None and self.engine not in ENGINES_WITH_WINDOWS:
             door.metadata(
@@ -212,10 +214,16 @@ def open_table(
     if engine is not None and (not isinstance(engine, str) or engine not in ENGINES):
         raise UnknownName(what="engine", name=str(engine), known=ENGINES)
     whose = people_of(unit)
-    columns = tuple(dict.fromkeys([*schema, *([whose.column] if whose else [])]))
+    if whose is not None and whose.column in schema.derived:
+        raise InvalidParameter(
+            parameter="protect",
+            value=whose.column,
+            must="name a column that the table has, not a derived one",
+        )
+    columns = tuple(dict.fromkeys([*schema.stored, *([whose.column] if whose else [])]))
     spark.memory_in_mib(memory)  # a size, or an error that says so
     wish = Wish(columns=columns, memory=memory, spark=engine == "spark", schema=schema)
-    opened = opened_data(data, wish, engine)
+    opened = opened_data(data, wish, engine, person=whose.column if whose else None)
     try:
         return door.metadata(
             lambda: Table(opened, schema=schema, unit=unit, portable=portable),
@@ -227,8 +235,14 @@ def open_table(
         raise
 
 
-def opened_data(data: Any, wish: Wish, engine: str | None) -> Opened:
-    """The table behind whatever was handed over; no row is read."""
+def opened_data(data: Any, wish: Wish, engine: str | None, person: str | None = None) -> Opened:
+    """The table behind whatever was handed over; no row is read, but those of a joined table that is public."""
+    if isinstance(data, Joined):
+
+        def opener(one: Any, wanted: Wish, where: str | None) -> Opened:
+            return opened_data(one, wanted, where, person)
+
+        return open_joined(data, wish, engine, person=person, opener=opener)
     if isinstance(data, str | os.PathLike) and not isinstance(data, Files):
         data = Files(path=os.fspath(data))
     if isinstance(data, Files):

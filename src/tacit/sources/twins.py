@@ -43,6 +43,9 @@ def marked(table: pyarrow.Table) -> pyarrow.Table:
 
 def is_twin(data: Any) -> bool:
     """Were these rows made up by `tacit twin`? What cannot be looked at is no twin; opening it will say why."""
+    if hasattr(data, "private"):
+        # Of joined tables all that tell of people must be made up.
+        return all(map(is_twin, data.private))
     try:
         return metadata(lambda: MARK in _names(data), source="the table", problem="cannot be read")
     except BadData:

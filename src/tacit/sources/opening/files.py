@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from tacit.errors import BadData, InvalidParameter, UnknownName
 from tacit.sources.opening import words
 
-__all__ = ["PARQUET", "TEXT", "Files", "files", "reading_of"]
+__all__ = ["PARQUET", "TEXT", "Files", "files"]
 
 PARQUET, TEXT = words.ENDINGS["Parquet"], words.ENDINGS["text"]
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -191,8 +191,3 @@ def files(
         if not isinstance(missing, str) else missing,  # type: ignore[arg-type]
         sheet=sheet, view=view,
     )  # fmt: skip
-
-
-def reading_of(data: Any) -> dict[str, Any]:
-    """How the data are to be read, as declared: part of a plan's digest and of its certificates."""
-    return data.describe() if isinstance(data, Files) else {}

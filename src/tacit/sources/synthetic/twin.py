@@ -65,7 +65,8 @@ def twin(
         if not isinstance(person_column, str) or not person_column:
             _refuse("person_column", person_column, "be a name", 'for example "person_id"')
         columns[person_column] = pyarrow.array(_people(draw, rows, people))
-    for name, column in declared.items():
+    for name in declared.stored:
+        column = declared[name]
         absent = draw.random(rows) < missing_share
         astray = draw.random(rows) < outside_share
         columns[name] = _values(draw, column, rows, absent, astray)

@@ -1,0 +1,273 @@
+"""A table joined to others: each of its rows gets the columns of the row, or rows, that have its key.
+
+Two kinds of join keep what one unit can do within bounds; any other is refused.
+
+- **public**: the other table tells of nobody (prices of towns, names of codes), and has each key at most once, which is
+  checked, on it alone, before anything is charged. Each row stays one row, and gets values that depend on its own key.
+- **same person**: the keys contain the person's column, and people are protected. A row meets rows of its own person
+  only, however many; what is kept of a person is bounded after the join.
+
+Rows without a match keep their place, with missing values. Keys are compared as text: 3, 3.0 and "3" are one key.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadData, InvalidParameter
+from tacit.sources import door, spark
+from tacit.sources.engines import engine_of
+from tacit.sources.opening import Opened, Wish
+from tacit.sources.opening.duck import name_of
+from tacit.sources.opening.files import Files
+from tacit.sources.opening.heads import names_of
+from tacit.sources.selection import bytewise
+
+__all__ = ["Joined", "join", "open_joined", "reading_of"]
+
+WHY = "one row of it could be joined to many people, and a person's change would then be theirs"
+Opener = Callable[[Any, Wish, str | None], Opened]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A table, and another one whose columns it gets."""
+
+    table: Any
+    other: Any
+    on: tuple[str, ...]
+    public: bool = False
+
+    def __post_init__(self) -> None:
+        good = isinstance(self.on, tuple) and self.on and all(isinstance(n, str) and n for n in self.on)
+        if not good or len(set(self.on)) != len(self.on):
+            raise InvalidParameter(
+                parameter="on", value=self.on, must="name the columns that both tables have", hint='on="town"'
+            )
+        if not isinstance(self.public, bool):
+            raise InvalidParameter(parameter="public", value=self.public, must="be true or false")
+        if isinstance(self.other, Joined):
+            raise InvalidParameter(
+                parameter="other",
+                value="a joined table",
+                must="be a table by itself",
+                hint="join one after the other",
+            )
+
+    @property
+    def private(self) -> tuple[Any, ...]:
+        """The tables in it that tell of people, the first one first."""
+        own = self.table.private if isinstance(self.table, Joined) else (self.table,)
+        return own if self.public else (*own, self.other)
+
+    def describe(self) -> dict[str, Any]:
+        """What was declared about it, as plain values, for plans and certificates."""
+        own, other = (d.describe() if isinstance(d, Files | Joined) else {} for d in (self.table, self.other))
+        step = {"table": _name(self.other), "on": list(self.on), "public": self.public}
+        return {**own, "joins": [*own.get("joins", []), {**step, **({"reading": other} if other else {})}]}
+
+
+def join(table: Any, other: Any, *, on: str | Sequence[str], public: bool = False) -> Joined:
+    """A table with the columns of another one: `join("visits.csv", "towns.csv", on="town", public=True)`.
+
+    public: the other table tells of nobody, and has each key once. Otherwise the keys must contain the column of the
+    person who is protected. See `tacit.sources.opening.joining` for why nothing else can be joined.
+    """
+    return Joined(table=table, other=other, on=(on,) if isinstance(on, str) else tuple(on), public=public)
+
+
+def reading_of(data: Any) -> dict[str, Any]:
+    """How the data are to be read, as declared: part of a plan's digest and of its certificates."""
+    return data.describe() if isinstance(data, Files | Joined) else {}
+
+
+def _name(data: Any) -> str:
+    """The file's name without its folder, or what kind of table it is."""
+    if isinstance(data, str | os.PathLike):
+        return ", ".join(Path(p).name for p in getattr(data, "paths", (os.fspath(data),)))
+    return f"the {type(data).__module__.partition('.')[0]} table"
+
+
+def _columns(data: Any) -> set[str]:
+    """All columns of a table, from its metadata."""
+    if isinstance(data, Joined):
+        return _columns(data.table) | _columns(data.other)
+    if isinstance(data, str | os.PathLike):
+        asked = data if isinstance(data, Files) else Files(path=os.fspath(data))
+        return {*names_of(asked), *asked.partitions}
+    if hasattr(data, "collect_schema"):
+        return set(data.collect_schema().names())
+    return set(data.column_names if hasattr(data, "column_names") else data.columns)
+
+
+def _known(data: Any) -> set[str]:
+    return door.metadata(
+        lambda: _columns(data), source=_name(data), problem="cannot be read", hint="check its columns"
+    )
+
+
+def open_joined(
+    data: Joined, wish: Wish, engine: str | None, *, person: str | None, opener: Opener
+) -> Opened:
+    """Both tables in one engine, the other one copied there."""
+    source = _name(data.other)
+    if not data.public and (person is None or person not in data.on):
+        raise BadData(
+            source=source, problem=f"is neither public nor joined by the person who is protected: {WHY}",
+            hint='say public = true if it tells of nobody; else protect people, and join "on" their column too',
+        )  # fmt: skip
+    have, theirs = _known(data.table), _known(data.other)
+    if clash := sorted((set(wish.columns) & have & theirs) - set(data.on)):
+        raise BadData(
+            source=source, problem=f"has the column {clash[0]!r}, and so has the table that it is joined to",
+            hint="rename it in one of them",
+        )  # fmt: skip
+    from_other = tuple(n for n in wish.columns if n in theirs and n not in data.on)
+    mine = tuple(dict.fromkeys([*(n for n in wish.columns if n not in from_other), *data.on]))
+    left = opener(data.table, replace(wish, columns=mine), engine)
+    right: Opened | None = None
+    try:
+        here = engine_of(left.relation).name
+        if here not in ("duckdb", "pyspark"):
+            raise BadData(
+                source=left.source,
+                problem=f"lives in {here}, where nothing is joined",
+                hint="use DuckDB or Spark",
+            )
+        right = opener(data.other, replace(wish, columns=(*data.on, *from_other), spark=False), None)
+        return door.metadata(
+            lambda: _put_together(data, left, right, from_other, wish),
+            source=source, problem="cannot be joined", hint="check the columns that both tables are joined on",
+        )  # fmt: skip
+    except BaseException:
+        for one in (left, right):
+            if one is not None and one.close:
+                one.close()
+        raise
+
+
+def _put_together(data: Joined, left: Opened, right: Opened, more: tuple[str, ...], wish: Wish) -> Opened:
+    other = _Other(left.relation, right, data.on, more)
+    if data.public:
+        # It tells of nobody: it is read before the charge, and what is wrong with it is said.
+        other.bring()
+        if other.repeats():
+            raise BadData(
+                source=_name(data.other), hint="give each key one row",
+                problem=f"has several rows with one key ({', '.join(data.on)}): a join with it would multiply rows",
+            )  # fmt: skip
+        told = (
+            f"the joined table {_name(data.other)} is public: it tells of nobody whom the other one is about"
+        )
+    keys = {f"__tacit_j{i}": _key(left.relation, name) for i, name in enumerate(data.on)}
+    mine = left.relation.mutate(**keys)
+    theirs = other.relation
+    joined = mine.left_join(theirs, [mine[k] == theirs[f"{k}r"] for k in keys])
+    columns = {n: joined[n] for n in left.relation.columns if n in wish.columns or n in data.on}
+    relation = joined.select(**columns, **{n: joined[f"__tacit_r_{i}"] for i, n in enumerate(more)})
+
+    def load() -> None:
+        if left.load is not None:
+            left.load()
+        if not data.public:
+            other.bring()
+
+    def refresh() -> None:
+        if left.refresh is not None:
+            left.refresh()
+        other.bring()
+
+    def close() -> None:
+        for end in (other.close, right.close, left.close):
+            if end is not None:
+                end()
+
+    return replace(
+        left, relation=relation, close=close, load=load, refresh=refresh if left.refresh else None,
+        conditions=(*left.conditions, *right.conditions, *((told,) if data.public else ())),
+    )  # fmt: skip
+
+
+def _key(relation: Any, name: str) -> Any:
+    """A key as text: a whole number without a point, a day as it is written; missing where it is neither."""
+    engine = engine_of(relation)
+    x = relation[name]
+    kind = x.type()
+    if kind.is_string():
+        return engine.sound(engine.bytewise(x))
+    if not (kind.is_numeric() or kind.is_boolean() or kind.is_date()):
+        raise BadData(
+            source="the join", problem=f"is on the column {name!r}, which is stored as {kind}",
+            hint="join on texts, whole numbers or days",
+        )  # fmt: skip
+    if kind.is_floating() or kind.is_decimal():
+        return engine.rounded_whole(x.cast("float64")).cast("string")
+    return x.cast("string")
+
+
+class _Other:
+    """The other table, copied into the engine of the first: keys as text, and the wanted columns."""
+
+    def __init__(self, relation: Any, opened: Opened, on: tuple[str, ...], more: tuple[str, ...]) -> None:
+        self._backend, self._opened = relation.get_backend(), opened
+        self._spark = self._backend.name != "duckdb"
+        for one in (relation, opened.relation):
+            engine_of(one).prepare(one)
+        keys = {f"__tacit_j{i}r": _key(opened.relation, name) for i, name in enumerate(on)}
+        values = {f"__tacit_r_{i}": opened.relation[name] for i, name in enumerate(more)}
+        self._chosen = opened.relation.select(**keys, **values)
+        self._keys = tuple(keys)
+        self._name = f"__tacit_other_{secrets.token_hex(6)}"
+        self._place = spark.Place(self._backend._session) if self._spark else None
+        self._loaded = opened.load is None
+        self._schema = self._chosen.limit(0).to_pyarrow().schema
+        self.relation = self._shown(self._schema.empty_table())
+
+    def _shown(self, rows: Any) -> Any:
+        if self._place is not None:
+            return self._place.fill(rows.to_batches(), self._schema)
+        incoming = f"{self._name}_in"
+        self._backend.con.register(incoming, rows)
+        self._backend.con.execute(
+            f"CREATE OR REPLACE TEMP TABLE {self._name} AS SELECT * FROM {name_of(incoming)}"
+        )
+        self._backend.con.unregister(incoming)
+        # Compared by bytes, whatever collation the session has: it could make two keys one.
+        return bytewise(self._backend.table(self._name), engine_of(self._opened.relation))
+
+    def bring(self) -> None:
+        """Its rows, as they are now."""
+        if not self._loaded and self._opened.load is not None:
+            self._opened.load()
+            self._loaded = True
+        elif self._opened.refresh is not None:
+            self._opened.refresh()
+        try:
+            rows = self._chosen.to_pyarrow()
+        except Exception:
+            if self._opened.rescue is None:
+                raise
+            self._opened.rescue()
+            rows = self._chosen.to_pyarrow()
+        self._shown(rows.cast(self._schema))
+
+    def repeats(self) -> bool:
+        """Has it two rows with one key? Rows without a whole key match nothing."""
+        found = self.relation.drop_null(list(self._keys))
+        counted = found.group_by(list(self._keys)).aggregate(n=found.count())
+        return bool(counted.filter(counted.n > 1).count().to_pyarrow().as_py())
+
+    def close(self) -> None:
+        """Takes the copy away."""
+        if self._place is not None:
+            self._place.close()
+        else:
+            door.rows(
+                lambda: self._backend.con.execute(f"DROP TABLE IF EXISTS {self._name}"),
+                source="the joined table",
+            )
