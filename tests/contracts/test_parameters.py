@@ -45,8 +45,8 @@ MADE_BY_TACIT: dict[str, str] = {
     "tacit.statistics": """CountTable GlobalSensitivity NoisyTable Part PublicTotals Question SparseQuestion Tree
         consistent_margins consistent_tree fit_table integer_margins is_valid_histogram nearest_histogram read
         read_cells synthetic_rows tables_of valid_counts whole_cells whole_table""",
-    "tacit.sources": """Aggregate Aggregation Axis Cells Column Expression Files Measured Schema Table
-        files open_table parse run""",
+    "tacit.sources": """Aggregate Aggregation Axis Cells Column Expression Files Joined Measured Schema Table
+        derived files join open_table parse run""",
     "tacit.curator": "Curator Plan Planned Price Release Releases make_plan",
 }
 """Results, base classes, enumerations, and functions of data: no constructors of a promise."""

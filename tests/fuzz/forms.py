@@ -24,7 +24,8 @@ from fuzz.worlds import Column, World
 How = dict[str, Any]
 FORMS = (
     *("arrow",) * 3, "pandas", "pandas objects", "polars", "parquet", "parquet", "parquet pattern", "parquet path",
-    "parquet name", "csv", "csv", "csv.gz", "csv.tsv", "ibis table", "ibis table", "ibis collation", "ibis collation",
+    "parquet name", "csv", "csv", "csv.gz", "csv.tsv", "csv list", "csv written", "csv written", "xlsx", "sqlite",
+    "duckdb file", "stata", "joined", "ibis table", "ibis table", "ibis collation", "ibis collation",
     "ibis view", "ibis view",
 )  # fmt: skip
 SPARK = ("parquet", "arrow", "csv", "spark frame", "spark frame", "spark collation", "spark view")
@@ -57,6 +58,18 @@ def draw_how(rng: random.Random, form: str, world: World) -> How:
             one = world.person if world.person and rng.random() < 0.5 else rng.choice(columns)
             value = rng.choice(["3", "a", "CA", "p1", "__HIVE_DEFAULT_PARTITION__", "2020-01-02"])
             return {"folder": f"{one.name.replace('/', '')}={value}"}
+        case "csv written":
+            separator = rng.choice([";", "|", "tab"])
+            encoding = rng.choice(["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-8"])
+            return {
+                "separator": separator, "encoding": encoding, "decimal": rng.choice([".", ","]),
+                "dates": rng.choice([None, "day-first", "month-first"]), "missing": rng.choice([[], ["NA", "3"]]),
+                "said": rng.random() < 0.5,
+            }  # fmt: skip
+        case "csv list":
+            return {"files": rng.choice([2, 3])}
+        case "joined":
+            return {"public": rng.random() < 0.5, "parquet": rng.random() < 0.5}
         case "parquet name":
             return {"name": rng.choice(NAMES)}
         case "pandas objects":
@@ -77,7 +90,11 @@ def make(form: str, how: How, world: World, rows: list[Row], folder: Path) -> tu
     """The table to hand over, and a call that takes it away."""
     folder.mkdir(parents=True, exist_ok=True)
     if form.startswith("csv"):
-        return _csv(form, world, rows, folder), _nothing
+        return _csv(form, how, world, rows, folder), _nothing
+    if form in ("xlsx", "sqlite", "duckdb file", "stata", "joined"):
+        from fuzz.holders import held
+
+        return held(form, how, world, rows, folder), _nothing
     if form == "pandas objects":
         return _objects(how, world, rows), _nothing
     table = arrow_table(world, rows)
@@ -156,8 +173,15 @@ def _as_text(column: Column, part: pa.Table) -> pa.Table:
 
 
 # --- text ----------------------------------------------------------------------------------------------------
-def _csv(form: str, world: World, rows: list[Row], folder: Path) -> str:
-    mark = b"\t" if form == "csv.tsv" else b","
+def _csv(form: str, how: How, world: World, rows: list[Row], folder: Path) -> Any:
+    if form == "csv list":
+        cuts = [round(i * len(rows) / how["files"]) for i in range(how["files"] + 1)]
+        parts = []
+        for i in range(how["files"]):
+            (folder / str(i)).mkdir(exist_ok=True)
+            parts.append(_csv("csv", {}, world, rows[cuts[i] : cuts[i + 1]], folder / str(i)))
+        return tacit.files(parts)
+    mark = b"\t" if form == "csv.tsv" or how.get("separator") == "tab" else how.get("separator", ",").encode()
     names = [_quoted(c.name.encode(), mark) for c in world.columns]
     lines = [mark.join(names)]
     for row in rows:
@@ -168,11 +192,25 @@ def _csv(form: str, world: World, rows: list[Row], folder: Path) -> str:
         else:
             lines.append(mark.join(_quoted(f, mark) for f in plain))
     content = b"\n".join(lines) + b"\n"
+    if form == "csv written":
+        return _written(how, content, folder)
     path = folder / {"csv": "rows.csv", "csv.gz": "rows.csv.gz", "csv.tsv": "rows.tsv"}[form]
     if form == "csv.gz":
         content = gzip.compress(content, 1)
     path.write_bytes(content)
     return str(path)
+
+
+def _written(how: How, content: bytes, folder: Path) -> Any:
+    """The same bytes, line by line, as characters of another encoding; single bytes stay what they are."""
+    words = {w: how[w] for w in ("encoding", "decimal", "dates", "missing") if how[w]}
+    if how["encoding"].startswith("utf-16"):
+        wide = "utf-16-be" if how["encoding"].endswith("be") else "utf-16-le"
+        content = content.decode("utf-8", "surrogateescape").encode(wide, "surrogatepass")
+        content = (b"\xff\xfe" if how["encoding"] == "utf-16" else b"") + content
+    path = folder / "rows.csv"
+    path.write_bytes(content)
+    return tacit.files(path, **words, separator=how["separator"] if how["said"] else None)
 
 
 def _quoted(text: bytes, mark: bytes) -> bytes:

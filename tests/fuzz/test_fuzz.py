@@ -21,6 +21,9 @@ FAMILIES = {
     "frames": "arrow,pandas,pandas objects,polars",
     "files": "parquet,parquet pattern,parquet path,parquet name",
     "text": "csv,csv.gz,csv.tsv",
+    "written": "csv written,csv list",
+    "holders": "xlsx,sqlite,duckdb file,stata",
+    "joins": "joined",
     "engine": "ibis table,ibis collation,ibis view",
 }
 

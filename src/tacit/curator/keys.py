@@ -7,6 +7,7 @@ other statistics get independent noise from the rest of the price, so that selec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -111,15 +112,24 @@ class Selected(Treatment):
         return None, float(self.selection.error_quantile(confidence)), about
 
 
-def _in_order(keys: Sequence[Any], named: Any, axes: Sequence[Axis]) -> list[int]:
-    """The places of the named keys, in the order of their text.
+NUMBER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 
-    Unknown keys alone come in an order that differs by engine; beside declared ones they are sorted already.
+
+def _in_order(keys: Sequence[Any], named: Any, axes: Sequence[Axis]) -> list[int]:
+    """The places of the named keys, in the order of their text, or of the whole numbers that it stands for.
+
+    Unknown keys alone come in an order that differs by engine; beside declared ones they are sorted by text already.
     """
     chosen: list[int] = np.flatnonzero(named).tolist()
     if all(isinstance(a, Open) for a in axes):
-        chosen.sort(key=lambda i: tuple(k[i] for k in keys))
+        chosen.sort(key=lambda i: tuple(_rank(k[i]) for k in keys))
     return chosen
+
+
+def _rank(key: Any) -> tuple[int, int, str]:
+    """Whole numbers first, 2 before 10: each key by itself, whatever others there are."""
+    text = str(key)
+    return (0, int(text), text) if NUMBER.fullmatch(text) else (1, 0, text)
 
 
 def not_loud(price: Price) -> None:

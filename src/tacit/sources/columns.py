@@ -26,6 +26,8 @@ Outside = Literal["clamp", "missing"]
 EXACT = 1 << 52
 """Steps stay below this, so that doubles hold them exactly."""
 LONG = 1 << 63
+LONGEST = 20_000
+"""Characters of an expression."""
 EPOCH = datetime.date(1970, 1, 1)
 
 
@@ -42,6 +44,10 @@ class Column:
 
     derived: str = ""
     """From what it is computed, where it is not stored: an expression in its canonical text."""
+
+    def __post_init__(self) -> None:
+        if type(self.derived) is not str or len(self.derived) > LONGEST:
+            refuse("derived", self.derived, "be an expression, or nothing", 'derived("a * b", number(0, 9))')
 
     @property
     def may_be_missing(self) -> bool:
@@ -60,6 +66,7 @@ class Measured(Column):
     outside: Outside = "clamp"
 
     def __post_init__(self) -> None:
+        Column.__post_init__(self)
         if not isinstance(self.outside, str) or self.outside not in ("clamp", "missing"):
             raise UnknownName(
                 what="policy for values outside", name=str(self.outside), known=("clamp", "missing")
@@ -294,6 +301,7 @@ class Flag(Measured):
     missing: bool | None = None
 
     def __post_init__(self) -> None:
+        Column.__post_init__(self)
         if self.missing is not None and not isinstance(self.missing, bool):
             refuse("missing", self.missing, "be True, False or None", "flag() leaves missing values out")
 
@@ -332,6 +340,7 @@ class Category(Column):
     missing: str | int | None = None
 
     def __post_init__(self) -> None:
+        Column.__post_init__(self)
         if self.values is None:
             if self.missing is not None and not isinstance(self.missing, str):
                 refuse("missing", self.missing, "be a word", "an undeclared category holds words")

@@ -8,6 +8,7 @@ It is read with Python's own module; no extension of an engine is loaded, and no
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,8 @@ def _problem(asked: Files) -> str:
 def _attached(asked: Files, path: Path, duck: Duck) -> str:
     """Where the view is, in a connection of our own; the file is opened for reading alone."""
 
+    base = f"{BASE}_{secrets.token_hex(6)}"
+
     def found() -> list[tuple[str, str]]:
         duck.run(f"ATTACH {text_of(str(path))} AS {BASE} (READ_ONLY)")
         names = (
@@ -92,7 +95,7 @@ def _attached(asked: Files, path: Path, duck: Duck) -> str:
         raise BadData(
             source=asked.path, problem=f"has {asked.view!r} in several schemas", hint="rename one of them"
         )
-    return ".".join(map(name_of, (BASE, *places[0])))
+    return ".".join(map(name_of, (base, *places[0])))
 
 
 def _duckdb(asked: Files, path: Path, wish: Wish) -> Opened:
