@@ -12,6 +12,7 @@ import pytest
 
 import tacit
 import tacit.statistics as ask
+from support.spark import needs_spark
 from tacit.errors import BadData, InvalidParameter, UnknownColumn
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, files, integer, join, number, open_table
@@ -196,3 +197,20 @@ def test_a_plan_with_a_join_and_a_derived_column(tmp_path):
     with open_table(file.data, schema=file.schema, unit=file.unit) as table:
         found = table.read(lambda: table.relation.to_pyarrow())["cost"].to_pylist()
     assert sorted(found, key=str) == [26.25, 80.0, None]
+
+
+@needs_spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["visits.csv", "visits.parquet"])
+def test_spark_joins_the_same(tmp_path, name):
+    visits = write(tmp_path, name, VISITS)
+    towns = files(write(tmp_path, "towns.csv", TOWNS), decimal=",")
+    cost = tacit.derived("x * rent / 2", number(0, 500, spacing=0.25))
+    schema = Schema({**PUBLIC, "cost": cost})
+    asked = [*ASKED, ask.sum("cost", by="region")]
+    data = join(visits, towns, on="town", public=True)
+    assert integers(data, asked, schema, engine="spark") == integers(data, asked, schema)
+    persons = write(tmp_path, "persons.csv", "who,y\na,1\nb,2\nb,3\n")
+    data, unit, schema = join(visits, persons, on="who"), people("who", at_most=9), {"y": integer(0, 9)}
+    asked = [ask.count(), ask.sum("y")]
+    assert integers(data, asked, schema, unit, engine="spark") == integers(data, asked, schema, unit)

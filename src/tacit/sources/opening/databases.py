@@ -77,10 +77,10 @@ def _attached(asked: Files, path: Path, duck: Duck) -> str:
     base = f"{BASE}_{secrets.token_hex(6)}"
 
     def found() -> list[tuple[str, str]]:
-        duck.run(f"ATTACH {text_of(str(path))} AS {BASE} (READ_ONLY)")
+        duck.run(f"ATTACH {text_of(str(path))} AS {base} (READ_ONLY)")
         names = (
             "SELECT schema_name, {0}_name FROM duckdb_{0}s() WHERE database_name = '"
-            + BASE
+            + base
             + "' AND NOT internal"
         )
         return [
