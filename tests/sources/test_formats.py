@@ -129,6 +129,17 @@ def test_labels_are_meant_where_words_are_declared(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", WAYS)
+def test_headings_are_the_columns_of_the_metadata(tmp_path, name):
+    from tacit.sources.headings import headings
+
+    found = {h.name: h for h in headings(WAYS[name](tmp_path / name))}
+    assert set(found) == set(FRAME.columns)
+    if name in ("t.dta", "t.sav"):
+        assert found["sex"].keys == ("man", "woman")
+        assert found["seen"].kind == "date"
+
+
+@pytest.mark.parametrize("name", WAYS)
 def test_what_the_metadata_show_is_refused_and_names_no_row(tmp_path, name):
     data = WAYS[name](tmp_path / name)
     with pytest.raises(UnknownColumn):

@@ -13,6 +13,8 @@ from typing import Any
 
 from tacit.sources import door
 from tacit.sources.opening.files import Files
+from tacit.sources.opening.heads import names_of
+from tacit.sources.opening.statfiles import Stored, columns_of
 from tacit.sources.opening.textfiles import names_in
 
 __all__ = ["Heading", "headings", "looks_like_a_row"]
@@ -42,7 +44,21 @@ def headings(data: str | os.PathLike[str]) -> tuple[Heading, ...]:
         return door.metadata(
             lambda: _parquet(str(paths[0])), source=files.path, problem="is not a readable Parquet file"
         )
+    if files.kind in ("Stata", "SPSS", "SAS"):
+        return tuple(_stored(name, one) for name, one in columns_of(files).items())
+    if files.kind != "text":
+        return tuple(Heading(name=name, stored="text") for name in names_of(files))
     return tuple(Heading(name=name, stored="text") for name in names_in(files)[1])
+
+
+def _stored(name: str, column: Stored) -> Heading:
+    """A column of a statistics file: by its type, its format and its labels."""
+    if column.labels and not column.text:
+        return Heading(
+            name=name, stored="labelled number", kind="category", keys=tuple(column.labels.values())
+        )
+    kind = "category" if column.text else "date" if column.days else "integer" if column.whole else "number"
+    return Heading(name=name, stored="text of the file" if column.text else "number", kind=kind)
 
 
 def _parquet(path: str) -> tuple[Heading, ...]:

@@ -27,7 +27,7 @@ from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.texts import open_typed
 
-__all__ = ["names_of", "open_statistics"]
+__all__ = ["Stored", "columns_of", "names_of", "open_statistics"]
 
 CHUNK = 200_000
 FIRST, LAST = -719_162, 2_932_896
@@ -98,9 +98,14 @@ def open_statistics(asked: Files, wish: Wish) -> Opened:
     return open_typed(batches, schema, wish, source=asked.path)
 
 
+def columns_of(asked: Files) -> dict[str, Stored]:
+    """All columns of the first file, from its metadata."""
+    return _head(asked, asked.found()[0])[0]
+
+
 def names_of(asked: Files) -> list[str]:
-    """All columns, from the metadata."""
-    return list(_head(asked, asked.found()[0])[0])
+    """Their names."""
+    return list(columns_of(asked))
 
 
 def _reader(path: Path) -> Read:
