@@ -182,7 +182,7 @@ def test_a_release_from_agreement_to_verification(place: Path, tacit) -> None:
         (agreement(fewest="1.5"), "whole number"),
         (agreement(colluding="2"), "fewest"),
         (agreement(epsilon="-1"), "epsilon"),
-        (agreement().replace('kind = "mean"', 'kind = "median"'), "median"),
+        (agreement().replace('kind = "mean"', 'kind = "median"'), "quantiles"),
         (agreement().replace("[joint]", "[joined]"), "joint"),
         (agreement().replace("fewest", "at_least"), "fewest"),
         (agreement().replace("[[holder]]", "[[owner]]"), "holder"),
