@@ -359,6 +359,15 @@ def test_private_shares_are_about_what_is_declared(tmp_path: Path) -> None:
     assert found == pytest.approx(expected, abs=0.005)
 
 
+def test_derived_columns_are_looked_at_and_left_out_of_private_shares(plan: Path, say: Say) -> None:
+    derived = '[schema.twice]\nkind = "number"\nlow = 0\nhigh = 1500\nfrom = "income * 2"\n[budget]'
+    plan.write_text(PLAN.replace("[budget]", derived))
+    assert "twice: 100.0% of the rows are outside of the declared bounds" in say("inspect", plan)[1]
+    code, out, _ = say("inspect", plan, "--private", "--epsilon", 1, "--json")
+    assert code == 0
+    assert not any("twice" in share["name"] for share in json.loads(out)["shares"])
+
+
 @pytest.mark.parametrize(
     "more",
     [

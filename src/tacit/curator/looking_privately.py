@@ -55,13 +55,15 @@ def inspect_privately(
             parameter="epsilon", value=None, must="be given: there is no default price",
             hint="or rho, or mu; `inspect` without --private shows exact numbers and leaves its mark",
         )  # fmt: skip
-    asks = [a for name, column in curator.schema.items() for a in _asks(name, column, rows)]
+    # What is made of other columns would be made of columns without their declarations: it is left out.
+    stored = {name: column for name, column in curator.schema.items() if not column.derived}
+    asks = [a for name, column in stored.items() for a in _asks(name, column, rows)]
     if not asks:
         raise EmptyComposition(
             what="the list of declarations that can lose a row", hint="declare bounds or keys"
         )
     plain = Curator(
-        curator._data, protect=curator.unit, schema=Schema({n: _bare(c) for n, c in curator.schema.items()}),
+        curator._data, protect=curator.unit, schema=Schema({n: _bare(c) for n, c in stored.items()}),
         budget=curator.budget, ledger=curator._keeper.for_charging(), table=curator._keeper.table,
         version=curator.version, analyst=curator.analyst, source=curator._source, **curator._options,
     )  # fmt: skip
