@@ -317,3 +317,32 @@ def test_what_is_declared_is_part_of_the_plan_and_of_its_certificates(tmp_path):
         )
         with pytest.raises(InvalidParameter, match="read as these"):
             other.release(file.plan())
+
+
+WRITTEN_BY_R = """
+data = { path = "r.csv", decimal = ",", encoding = "latin-1", missing = ["NA"] }
+protect = { unit = "rows" }
+budget = { epsilon = 4 }
+release = [{ kind = "mean", column = "income", by = "town" }]
+[schema]
+income = { kind = "number", low = 0, high = 1000 }
+town = { kind = "category", keys = ["Zürich", "Genève", "Bern"] }
+"""
+
+
+def test_what_r_writes_is_released_in_ten_lines_and_a_wrong_separator_costs_nothing(tmp_path):
+    """`write.csv2` with row names, semicolons, decimal commas, NA and latin-1."""
+    assert len(WRITTEN_BY_R.strip().splitlines()) <= 10
+    write(tmp_path / "r.csv", WRITE_CSV2)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(WRITTEN_BY_R.replace("missing =", 'separator = "|", missing ='), encoding="utf-8")
+    file = tacit.read_plan(plan)
+    with file.curator() as curator, pytest.raises(BadData, match="separated by ';', not by"):
+        curator.release(file.plan())
+    assert not (tmp_path / "r.ledger").exists()
+    plan.write_text(WRITTEN_BY_R, encoding="utf-8")
+    file = tacit.read_plan(plan)
+    with file.curator() as curator:
+        (release,) = curator.release(file.plan())
+    assert list(release.columns["town"]) == ["Zürich", "Genève", "Bern"]
+    assert everything(file.data)[0] is not None
