@@ -3,7 +3,11 @@
 import os
 import sys
 
-from hypothesis import HealthCheck, settings
+# As many processes run as there are cores: threads of the linear algebra would only wait for each other.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 settings.register_profile(
     "tacit",
