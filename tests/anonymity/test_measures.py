@@ -129,6 +129,25 @@ def fixed_rows(n: int = 60) -> list[plain.Row]:
     ]  # fmt: skip
 
 
+@given(rows=ROWS)
+@settings(max_examples=15, deadline=None)
+def test_plain_statements_and_ibis_agree_with_the_definitions(rows: list[plain.Row]) -> None:
+    """DuckDB is asked k, l and t in its own SQL: the columns may have the names that stand in it."""
+    names = {"age": "q1", "town": 'n"', "illness": "s", "score": "rows"}
+    renamed = table(rows).rename_columns([names[c] for c in table(rows).column_names])
+    quasi = [names[c] for c in QUASI]
+    with open_microdata(renamed) as micro:
+        stated, asked = (anon.Classes(micro, quasi, "s") for _ in range(2))
+        vars(asked)["cells_name"] = None  # as on an engine that does not take the statements
+        found = [(c.least, anon.closeness(c)) for c in (stated, asked)]
+    t = plain.closeness_of(rows, QUASI, "illness", lambda a, b: float(a != b))
+    assert stated.cells_name is not None
+    for least, distance in found:
+        many = min(len(p) for p in plain.per_class(rows, QUASI, "illness"))
+        assert least == {"size": plain.k_of(rows, QUASI), "rows": len(rows), "values": many}
+        assert distance == pytest.approx(t, abs=1e-12)
+
+
 @needs_spark
 @pytest.mark.slow
 def test_measures_are_their_definitions_on_spark() -> None:

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from tacit.anonymity import statements
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn, WrongType
 from tacit.sources.microdata import Microdata
 
 __all__ = ["COUNT", "VALUE", "Classes", "check_roles"]
 
-COUNT = "n"
-VALUE = "s"
+COUNT, VALUE = statements.COUNT, statements.VALUE
 
 
 def check_roles(
@@ -81,9 +81,19 @@ class Classes:
         return self
 
     @cached_property
+    def cells_name(self) -> str | None:
+        """The name of the table of cells in DuckDB, made without Ibis; None in other engines."""
+        self.need_sensitive()
+        return self.micro.keep_statement(
+            lambda table: statements.cells(table, self.quasi, self.sensitive or "")
+        )
+
+    @cached_property
     def cells(self) -> Any:
         """One row for each class and value of the sensitive column in it."""
-        self.need_sensitive()
+        name = self.cells_name
+        if name is not None:
+            return self.micro.held(name)
         relation = self.micro.relation
         return self.micro.keep(self.grouped(relation, {VALUE: relation[self.sensitive]}))
 
@@ -116,10 +126,15 @@ class Classes:
     @cached_property
     def least(self) -> dict[str, int]:
         """The number of rows, the size of the smallest class and, with a sensitive column, the fewest values in one."""
+        if self.sensitive is not None and (name := self.cells_name) is not None:
+            row = self.micro.state(statements.least(name, self.keys))
+            return self._checked(dict(zip(("size", "rows", "values"), row, strict=True)))
         sizes = self.sizes if self.sensitive is None else self._sizes()
         asked = {"size": sizes[COUNT].min(), "rows": sizes[COUNT].sum().cast("int64")}
         asked |= {"values": sizes["values"].min()} if self.sensitive else {}
-        found = self.micro.one(sizes.aggregate(**asked))
+        return self._checked(self.micro.one(sizes.aggregate(**asked)))
+
+    def _checked(self, found: dict[str, Any]) -> dict[str, int]:
         if found["size"] is None:
             raise BadData(source=self.micro.source, problem="has no rows", hint="there is nothing to measure")
         return {name: int(number) for name, number in found.items()}

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tacit.anonymity import statements
 from tacit.anonymity.classes import COUNT, VALUE, Classes
 from tacit.anonymity.hierarchies import Hierarchy
 from tacit.errors import InvalidParameter, UnknownName, WrongType
@@ -42,6 +43,11 @@ def closeness(
     if not isinstance(distance, str) or distance not in DISTANCES:
         raise UnknownName(what="distance", name=str(distance), known=DISTANCES)
     if distance == "equal":
+        if classes.cells_name is not None:
+            (worst,) = classes.micro.state(
+                statements.equal_distance(classes.cells_name, classes.keys, classes.rows)
+            )
+            return max(0.0, float(worst))
         found = _equal(classes, classes.shares_once())
         return _largest(classes, found, found["distance"])
     if distance == "ordered":

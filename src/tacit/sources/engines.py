@@ -231,9 +231,14 @@ class DuckDB(Engine):
     def hold(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
         backend = relation.get_backend()
         backend._run_pre_execute_hooks(relation)
+        name, drop = self.hold_text(backend, backend.compile(relation))
+        return backend.table(name), drop
+
+    def hold_text(self, backend: Any, text: str) -> tuple[str, Callable[[], None]]:
+        """The name of a table that holds what a statement gives, and a call that drops it."""
         name = f"__tacit_{secrets.token_hex(8)}"
-        backend.con.execute(f"CREATE TEMP TABLE {name} AS {backend.compile(relation)}")
-        return backend.table(name), lambda: backend.con.execute(f"DROP TABLE IF EXISTS {name}")
+        backend.con.execute(f"CREATE TEMP TABLE {name} AS {text}")
+        return name, lambda: backend.con.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 class Spark(Engine):

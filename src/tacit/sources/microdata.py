@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from tacit.errors import BadData, ReadFailed, UnknownName
 from tacit.sources import door, spark
-from tacit.sources.engines import engine_of
+from tacit.sources.engines import DuckDB, engine_of
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.heads import names_of
@@ -54,6 +54,7 @@ class Microdata:
         self.columns: tuple[str, ...] = tuple(self.relation.columns)
         backend = opened.relation.get_backend()
         self._lock = vars(backend).setdefault("_tacit_lock", threading.RLock())
+        self._text: str | None = None
         self._loaded = opened.load is None
         self._rescued = False
         self._stack = contextlib.ExitStack()
@@ -97,6 +98,35 @@ class Microdata:
         if drop is not None:
             self._stack.callback(drop)
         return kept
+
+    def keep_statement(self, write: Callable[[str], str]) -> str | None:
+        """`keep` for a statement that is written with the text of `relation` in it: the name of the table.
+
+        None where the engine does not take DuckDB's SQL; then the question must be asked through Ibis.
+        """
+        dialect = self.dialect
+        if not isinstance(dialect, DuckDB):
+            return None
+        backend = self.relation.get_backend()
+
+        def run() -> tuple[str, Callable[[], None]]:
+            backend._run_pre_execute_hooks(self.relation)
+            if self._text is None:
+                self._text = backend.compile(self.relation)
+            return dialect.hold_text(backend, write(self._text))
+
+        name, drop = self.read(run)
+        self._stack.callback(drop)
+        return name
+
+    def held(self, name: str) -> Any:
+        """The table that `keep_statement` named, as an Ibis table."""
+        return self.read(lambda: self.relation.get_backend().table(name))
+
+    def state(self, text: str) -> tuple[Any, ...]:
+        """The only row that a statement about tables from `keep_statement` gives."""
+        row: tuple[Any, ...] = self.read(lambda: self.relation.get_backend().con.execute(text).fetchone())
+        return row
 
     def show(self, table: Any) -> Any:
         """An Arrow table (a hierarchy, a list of values) as a table of the same engine."""
