@@ -34,6 +34,15 @@ class Curve(Protocol):
         """Whether (Q, P) has the same curve."""
         ...
 
+    def swapped(self) -> Curve:
+        """The curve of (Q, P)."""
+        ...
+
+    def rises_to(self, other: Any) -> bool:
+        """Whether the other is made of the same kinds of parts, as many or more, none with a smaller parameter: then
+        it lies above at every real epsilon."""
+        ...
+
     def delta(self, epsilon: float, *, tolerance: float = ...) -> Interval:
         """Enclosure of the curve at epsilon."""
         ...
@@ -105,6 +114,10 @@ class Composer(Protocol):
 
     def sampled_without_replacement(self, curves: Directions, rate: float) -> Directions:
         """A uniform part of fixed size."""
+        ...
+
+    def thinned(self, curves: Directions, rate: float) -> Directions:
+        """With probability 1 - rate both neighbours give one and the same output."""
         ...
 
     def gaussian_squared(self, curves: Directions) -> Fraction | None:

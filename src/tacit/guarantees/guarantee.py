@@ -21,7 +21,7 @@ from tacit.guarantees.conditions import (
 from tacit.guarantees.declarations import SECRET_SAMPLE
 from tacit.guarantees.explain import explain
 from tacit.guarantees.implication import Implication, bound_implies
-from tacit.guarantees.laws.amplify import Sampling, amplify_bound
+from tacit.guarantees.laws.amplify import Sampling, amplify_for
 from tacit.guarantees.laws.conditions import group_bounded, replace_on_random_data, sim_to_ind, single_rows
 from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.meaning import Incentive
@@ -188,13 +188,7 @@ class Guarantee:
             raise NoLaw(
                 operation="subsampling under a condition", reason="the theorems are about every data set"
             )
-        if isinstance(self.unit, GroupOf) or self.unit.neighbours is not how.neighbours:
-            raise NoLaw(
-                operation=f"{how.value} subsampling for {self.unit}",
-                reason=f"the theorem for {how.value} sampling is about one unit under {how.neighbours.value}",
-                hint=f"state the guarantee for {how.neighbours.value} neighbours",
-            )
-        bound, _ = amplify_bound(self.bound, rate=rate, scheme=how)
+        bound, _ = amplify_for(self.bound, self.unit, rate=rate, scheme=how)
         return replace(self, bound=bound, declared=(*self.declared, SECRET_SAMPLE))
 
     def post_processed(self) -> Guarantee:

@@ -19,6 +19,7 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
+from tacit.guarantees.curve_order import Order, compare
 from tacit.guarantees.laws.convert import convert
 from tacit.guarantees.theorems import Theorem, theorem
 
@@ -132,7 +133,7 @@ def _renyi(known: Bound, wanted: Renyi) -> Implication:
 
 
 def _profile(known: Bound, wanted: Profile) -> Implication:
-    """Below the wanted curve everywhere: checked at its kinks, where it has finitely many.
+    """Below the wanted curve everywhere: checked at its kinks, where it has finitely many, else by `curve_order`.
 
     Both curves are convex in e^epsilon, and the wanted one is linear between its kinks: being below at the
     kinks is being below everywhere. Below 0 both are mirror images: H_{-e} = 1 - e^{-e} + e^{-e} H_e.
@@ -144,10 +145,12 @@ def _profile(known: Bound, wanted: Profile) -> Implication:
         if level is not None:
             inner: Bound = GaussianDP(mu=own) if own is not None else known
             return bound_implies(inner, GaussianDP(mu=level))
-        return Implication(
-            holds=False,
-            reason="the other curve is not linear between finitely many points; compare at a delta",
-        )
+        verdict, at = compare(Profile.of(known), wanted)
+        if verdict is Order.BELOW:
+            return Implication(holds=True, chain=(*_curve_theorem(known), "curve-order"))
+        if at is not None:
+            return Implication(holds=False, reason=f"its delta at epsilon = {at:g} is larger")
+        return Implication(holds=False, reason=f"{verdict.value}; compare at a delta")
     for product, points in kinks:
         for epsilon in points:
             if not known._delta(epsilon) <= product.delta(epsilon).low:

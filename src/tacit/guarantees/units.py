@@ -201,8 +201,9 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
     replace-one is one removal and one addition (two steps of add-or-remove). A person with at most m
     rows is m added or removed rows. There is no way back from replace-one to add-or-remove: a mechanism
     that prints the number of rows is perfectly private under the first and not at all under the second.
-    People whose rows lie in fewer groups are among those whose rows lie in more; there is no way back
-    either: how many people are in two groups is a constant for the first only.
+    People with fewer rows are among those with more, and people whose rows lie in fewer groups among those
+    whose rows lie in more; there is no way back either: how many people have seven rows, or are in two groups,
+    is a constant where nobody may.
     """
     if known == wanted:
         return 1, ()
@@ -234,13 +235,19 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
     elif type(base_known) is not type(base_wanted) or _identity(base_known) != _identity(base_wanted):
         raise UnitMismatch(left=str(known), right=str(wanted))
     elif isinstance(base_known, People) and isinstance(base_wanted, People):
+        if base_wanted.at_most > base_known.at_most:
+            raise UnitMismatch(
+                left=str(known),
+                right=str(wanted),
+                hint="a bound for people with few rows says nothing of people with more of them",
+            )
         if base_wanted.reach > base_known.reach:
             raise UnitMismatch(
                 left=str(known),
                 right=str(wanted),
                 hint="a bound for people in few groups says nothing of people in more of them",
             )
-        if base_wanted.groups != base_known.groups:
+        if (base_wanted.groups, base_wanted.at_most) != (base_known.groups, base_known.at_most):
             theorems.append("fewer-neighbours")
     if size_known > 1 and count < size_known:
         theorems.append("fewer-neighbours")
@@ -248,4 +255,4 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
 
 
 def _identity(unit: Unit) -> tuple[object, ...]:
-    return (unit.column, unit.at_most) if isinstance(unit, People) else ()
+    return (unit.column,) if isinstance(unit, People) else ()

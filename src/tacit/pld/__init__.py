@@ -26,6 +26,7 @@ from tacit.pld.pairs.renyi_orders import RenyiPair
 from tacit.pld.pairs.skellam import SkellamPair
 from tacit.pld.pairs.staircase import StaircasePair
 from tacit.pld.pairs.tabulated import FinitePair
+from tacit.pld.pairs.thinned import ThinnedPair
 from tacit.pld.pairs.without_replacement import WithoutReplacementPair
 from tacit.pld.product import Product
 
@@ -51,6 +52,7 @@ __all__ = [
     "SkellamPair",
     "StaircasePair",
     "SwappedPair",
+    "ThinnedPair",
     "WithoutReplacementPair",
 ]
 

@@ -18,6 +18,7 @@ from tacit.pld.pairs.maximum import MaximumPair
 from tacit.pld.pairs.poisson import PoissonSampledPair
 from tacit.pld.pairs.renyi_orders import RenyiPair
 from tacit.pld.pairs.tabulated import FinitePair
+from tacit.pld.pairs.thinned import ThinnedPair
 from tacit.pld.pairs.without_replacement import WithoutReplacementPair
 from tacit.pld.product import Product
 
@@ -78,6 +79,9 @@ class PairComposer(Composer):
 
     def sampled_without_replacement(self, curves: Directions, rate: float) -> Directions:
         return self.of_pair(WithoutReplacementPair(products=_products(curves), rate=rate))
+
+    def thinned(self, curves: Directions, rate: float) -> Directions:
+        return self.of_pair(ThinnedPair(products=_products(curves), rate=rate))
 
     def gaussian_squared(self, curves: Directions) -> Fraction | None:
         pair = _single(curves)

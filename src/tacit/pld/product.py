@@ -95,6 +95,23 @@ class Product:
         """All pairs in the other direction."""
         return Product(pairs=[(pair.swapped(), n) for pair, n in self.pairs])
 
+    def rises_to(self, other: Product) -> bool:
+        """Whether each part has a part of its own in the other, of the same kind and with no smaller parameter."""
+        left = [[pair.family(), pair, n] for pair, n in other.pairs]
+        for pair, count in self.pairs:
+            own = pair.family()
+            for member in left:
+                kind, partner, n = member
+                same = partner == pair
+                if own is not None and kind is not None and kind[0] == own[0]:
+                    same = same or all(a <= b for a, b in zip(own[1], kind[1], strict=True))
+                if same and n:
+                    taken = min(n, count)
+                    member[2], count = n - taken, count - taken
+            if count:
+                return False
+        return True
+
     @property
     def size(self) -> int:
         """How many pairs, with counts."""

@@ -230,6 +230,13 @@ class Profile(Bound):
             return Profile.of(Pure(epsilon=0.0))
         return Profile._made(composer().sampled_without_replacement(self.directions, rate))
 
+    def thinned(self, rate: float) -> Profile:
+        """rate * delta(e): with probability 1 - rate the unit that is exchanged takes no part."""
+        rate = probability("rate", rate)
+        if rate == 0:
+            return Profile.of(Pure(epsilon=0.0))
+        return self if rate == 1 else Profile._made(composer().thinned(self.directions, rate))
+
     # --- looking inside ------------------------------------------------------------------------------
     def gaussian_mu(self) -> float | None:
         """mu (rounded up), where the profile is that of Gaussian noise; else None."""

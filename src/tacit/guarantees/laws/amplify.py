@@ -1,9 +1,11 @@
 """Amplification: a mechanism that sees a secret random part of the units reveals less about each.
 
 Two schemes, each tied to its neighbour relation: Poisson sampling (each unit kept with probability q, by
-itself) under add-or-remove, and a uniform subset of fixed size under replace-one. The other two pairings
-have no law here. Zero-concentrated privacy has none at all: the sampled mechanism's divergence grows
-faster than any multiple of the order.
+itself) under add-or-remove, and a uniform subset of fixed size under replace-one. Under replace-one Poisson sampling
+multiplies delta alone, because the size of the sample may be told. A subset of fixed size has no law under
+add-or-remove. Groups of k units count as one that takes part with the probability that any of them does.
+Zero-concentrated privacy has no law at all: the sampled mechanism's divergence grows faster than any multiple of the
+order.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from tacit.guarantees.bounds import (
     Renyi,
 )
 from tacit.guarantees.laws.registry import LAWS, law
-from tacit.guarantees.units import Neighbours
+from tacit.guarantees.units import Coupled, GroupOf, Neighbours, Unit
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Sampling", "amplify_bound"]
+__all__ = ["Sampling", "amplify_bound", "amplify_for"]
 
 
 class Sampling(StrEnum):
@@ -140,6 +142,50 @@ def without_replacement_renyi(bound: Renyi, rate: float) -> Renyi:
     return _integer_orders(bound, rate, moment)
 
 
+@law("poisson-replace-one-pure", operation="amplify", rests_on="poisson-replace-one")
+def thinned_pure(bound: Pure, rate: float) -> Pure:
+    """epsilon itself: a mechanism may tell whether the unit took part, and then nothing is hidden."""
+    return Pure(epsilon=0.0) if rate == 0 else bound
+
+
+@law("poisson-replace-one-approximate", operation="amplify", rests_on="poisson-replace-one")
+def thinned_approximate(bound: Approximate, rate: float) -> Approximate:
+    """(epsilon, q delta)."""
+    return Approximate(
+        epsilon=0.0 if rate == 0 else float(bound.epsilon),
+        delta=upper(lambda: ball(rate) * ball(float(bound.delta))),
+    )
+
+
+@law("poisson-replace-one-profile", operation="amplify", rests_on="poisson-replace-one")
+def thinned_profile(bound: Profile, rate: float) -> Profile:
+    """q delta(e) at every e >= 0."""
+    return bound.thinned(rate)
+
+
+@law("poisson-replace-one-renyi", operation="amplify", rests_on="poisson-replace-one")
+def thinned_renyi(bound: Renyi, rate: float) -> Renyi:
+    """ln(1 - q + q e^{(a-1) D_a})/(a-1) at each order."""
+
+    def mixed(order: float, divergence: float) -> float:
+        if rate == 0:
+            return 0.0
+        if math.isinf(order) or math.isinf(divergence) or rate == 1:
+            return divergence
+
+        def value() -> arb:
+            grown = (ball(order) - 1) * ball(divergence)
+            rest = ball(rate) + (1 - ball(rate)) * (-grown).exp()
+            return (grown + rest.log()) / (ball(order) - 1)
+
+        return min(divergence, max(0.0, upper(value)))
+
+    return Renyi(
+        orders=bound.orders,
+        epsilons=tuple(mixed(a, e) for a, e in zip(bound.orders, bound.epsilons, strict=True)),
+    )
+
+
 _MOST_TERMS = 1024
 
 
@@ -180,7 +226,41 @@ def _integer_orders(
 
 def amplify_bound(bound: Bound, *, rate: float, scheme: str | Sampling) -> tuple[Bound, str]:
     """The bound of the mechanism that sees a secret random part, and the law that gave it."""
-    q, how = sampling_rate("rate", rate), Sampling.parse(scheme)
+    return _applied(bound, sampling_rate("rate", rate), Sampling.parse(scheme).value)
+
+
+def amplify_for(bound: Bound, unit: Unit, *, rate: float, scheme: Sampling) -> tuple[Bound, str]:
+    """The same for a unit: with its neighbours, and for groups of units.
+
+    Of k units at least one takes part with probability w = 1 - (1 - q)^k (Poisson), at most k q (fixed size), and
+    the three laws with, without and with other units in their place are then pairwise k steps apart (`group-sampling`).
+    """
+    q, size = sampling_rate("rate", rate), unit.size if isinstance(unit, GroupOf) else 1
+    if unit.neighbours is scheme.neighbours and size == 1:
+        return _applied(bound, q, scheme.value)
+    if isinstance(unit, Coupled):
+        raise NoLaw(
+            operation=f"{scheme.value} subsampling for {unit}",
+            reason="the theorems are about units that are drawn",
+        )
+    if scheme is Sampling.WITHOUT_REPLACEMENT and unit.neighbours is not scheme.neighbours:
+        raise NoLaw(
+            operation=f"{scheme.value} subsampling for {unit}",
+            reason="a share of the units is another number of them when one is added, so that the size of the sample "
+            "tells, and the theorem is about a size that is public: replace-one",
+            counterexample="print the size of the sample, half of the units",
+            hint=f"state the guarantee for {scheme.neighbours.value} neighbours, or sample by poisson",
+        )
+    if scheme is Sampling.POISSON:
+        taken = q if size == 1 else min(1.0, upper(lambda: 1 - (1 - ball(q)) ** size))
+        replaced = unit.neighbours is Neighbours.REPLACE_ONE
+        return _applied(
+            bound, taken, "poisson-replace-one" if replaced else Sampling.WITHOUT_REPLACEMENT.value
+        )
+    return _applied(bound, min(1.0, upper(lambda: size * ball(q))), scheme.value)
+
+
+def _applied(bound: Bound, q: float, laws: str) -> tuple[Bound, str]:
     if isinstance(bound, Concentrated):
         raise NoLaw(
             operation="subsampling a concentrated bound",
@@ -195,5 +275,5 @@ def amplify_bound(bound: Bound, *, rate: float, scheme: str | Sampling) -> tuple
     if isinstance(bound, Pointwise):
         bound = Approximate(epsilon=float(bound.epsilon), delta=float(bound.delta))
     kind = {Pure: "pure", Approximate: "approximate", Renyi: "renyi", Profile: "profile"}[type(bound)]
-    chosen = f"{how.value}-{kind}"
+    chosen = f"{laws}-{kind}"
     return LAWS[chosen].apply(bound, q), chosen

@@ -4,13 +4,14 @@ Pure ──> Pointwise ──> Approximate ──┐
  │ └────────────> GaussianDP         ├──> Profile        every bound has a curve, hence a profile;
  └──> Concentrated <──┘              │                  and a profile its divergences, where finite
            └──> Renyi ───────────────┘
+A curve that is 0 from a finite epsilon on is pure, whatever its kind: (epsilon, 0), Laplace noise (`hidden_pure`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
@@ -29,11 +30,9 @@ from tacit.guarantees.bounds import (
 )
 from tacit.guarantees.bounds.base import no_renyi
 from tacit.guarantees.bounds.gaussian import normal_cdf
+from tacit.guarantees.laws import hidden_pure
 from tacit.guarantees.laws.registry import LAWS, Law, find
 from tacit.guarantees.laws.registry import law as registered
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["convert", "open_probability", "path"]
 
@@ -245,6 +244,12 @@ _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
         (kind, Pointwise): "profile-to-pointwise"
         for kind in (Approximate, GaussianDP, Concentrated, Renyi, Profile)
     },
+    **{
+        (kind, Pure): hidden_pure.PURE
+        for kind in (Approximate, Pointwise, GaussianDP, Concentrated, Renyi, Profile)
+    },
+    **{(kind, Concentrated): hidden_pure.CONCENTRATED for kind in (Approximate, Pointwise, Renyi, Profile)},
+    **{(kind, GaussianDP): hidden_pure.GAUSSIAN for kind in (Approximate, Pointwise, Renyi, Profile)},
 }
 
 
@@ -263,10 +268,7 @@ def path(source: type[Bound], target: type[Bound]) -> Law | None:
 
 
 _WHY_NOT: dict[type[Bound], str] = {
-    Pure: "a bound that allows a failure of any probability gives no pure epsilon",
-    Concentrated: "no divergence at every order follows from it",
     GaussianDP: "its trade-off curve is not above that of any pair of normal distributions",
-    Renyi: "no divergence above order 1 follows from it",
 }
 
 

@@ -22,6 +22,12 @@ register(
     "the bounds are fixed in advance; the mechanisms may be chosen adaptively within them",
 )
 register(
+    "curve-order",
+    "A bound whose curve lies below another at all real epsilon implies it; delta(e_(i-1)) <= delta'(e_i) at points "
+    "0 = e_0 < ... < e_m and delta(e_m) <= delta'(infinity), in both orders, is enough.",
+    "Zhu, Dong, Wang 2022 (domination); the finite check is proved on the page",
+)
+register(
     "gaussian-profile",
     "Gaussian noise: delta(e) = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu) with mu = l2_sensitivity/noise_std.",
     "Balle, Wang 2018, Thm 8; Hall 2012, Prop. 1.3.3 has the cruder constant",
@@ -56,7 +62,8 @@ register(
 # --- conversions -------------------------------------------------------------------------------------
 register(
     "pure-to-approximate",
-    "epsilon-privacy is (epsilon, 0)-privacy, pointwise as well.",
+    "epsilon-privacy is (epsilon, 0)-privacy, pointwise as well; and a mechanism whose curve is 0 at epsilon is "
+    "epsilon-private.",
     "Groce 2014, Def. 3.3",
 )
 register(
@@ -252,6 +259,21 @@ register(
     "Wang, Balle, Kasiviswanathan 2019, Thm 9; lecture 7, Thm 7.8 prints 4(r(2)-1)",
     "replace-one neighbours; integer orders",
     _CORRECTED,
+)
+register(
+    "poisson-replace-one",
+    "Each unit kept with probability q, one exchanged: H_e = q H_e(P, Q) for e >= 0, so that epsilon stays and delta "
+    "becomes q delta; reached where the size of the sample is told.",
+    "joint convexity; the example is on the page",
+    "replace-one neighbours; the choice of units stays secret",
+)
+register(
+    "group-sampling",
+    "A bound for any k units holds for the sampled mechanism as one for a subset of share w = 1 - (1-q)^k (each unit "
+    "kept with probability q, add-or-remove) or w = min(1, k q) (a uniform subset of a share q, replace-one).",
+    "Balle, Barthe, Gaboardi 2018, Thm 2 (one unit); groups are proved on the page",
+    "the choice of units stays secret",
+    _SHARPER,
 )
 # --- meaning -----------------------------------------------------------------------------------------
 register(
