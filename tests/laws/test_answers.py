@@ -309,6 +309,12 @@ def test_the_order_of_neighbours_matters() -> None:
     assert compare(mine, turned)[0] is Order.ABOVE
     assert compare(turned, mine)[0] is Order.ABOVE
     assert compare(mine, tacit.Profile.of(tacit.Pure(epsilon=3)))[0] is Order.BELOW
+    # one curve for both orders: lower from 0 on, higher below 0
+    low, high = (tacit.Profile(directions=(forward[i],)) for i in (1, 0))
+    verdict, at = compare(low, high)
+    assert verdict is Order.ABOVE
+    assert at is not None
+    assert at < 0
 
 
 # --- people with more and with fewer rows -------------------------------------------------------------
