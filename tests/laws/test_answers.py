@@ -310,7 +310,8 @@ def test_the_order_of_neighbours_matters() -> None:
     assert compare(turned, mine)[0] is Order.ABOVE
     assert compare(mine, tacit.Profile.of(tacit.Pure(epsilon=3)))[0] is Order.BELOW
     # one curve for both orders: lower from 0 on, higher below 0
-    low, high = (tacit.Profile(directions=(forward[i],)) for i in (1, 0))
+    more = tacit.Profile.of_pair(PoissonSampledPair(pair=RandomizedResponsePair(epsilon=2.0), rate=0.25))
+    low, high = tacit.Profile(directions=forward[1:]), tacit.Profile(directions=more.directions[:1])
     verdict, at = compare(low, high)
     assert verdict is Order.ABOVE
     assert at is not None
