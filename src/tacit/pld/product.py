@@ -97,17 +97,17 @@ class Product:
 
     def rises_to(self, other: Product) -> bool:
         """Whether each part has a part of its own in the other, of the same kind and with no smaller parameter."""
-        left = [[pair.family(), pair, n] for pair, n in other.pairs]
+        left = [n for _, n in other.pairs]
         for pair, count in self.pairs:
             own = pair.family()
-            for member in left:
-                kind, partner, n = member
-                same = partner == pair
+            for place, (partner, _) in enumerate(other.pairs):
+                kind = partner.family()
+                above = partner == pair
                 if own is not None and kind is not None and kind[0] == own[0]:
-                    same = same or all(a <= b for a, b in zip(own[1], kind[1], strict=True))
-                if same and n:
-                    taken = min(n, count)
-                    member[2], count = n - taken, count - taken
+                    above = above or all(a <= b for a, b in zip(own[1], kind[1], strict=True))
+                if above:
+                    taken = min(left[place], count)
+                    left[place], count = left[place] - taken, count - taken
             if count:
                 return False
         return True
