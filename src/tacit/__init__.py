@@ -70,6 +70,7 @@ _HOME: dict[str, str] = {
     "date": "tacit.sources",
     "density": "tacit.curator.functions",
     "derived": "tacit.sources",
+    "dp_sgd": "tacit.accounting",
     "events": "tacit.accounting",
     "files": "tacit.sources",
     "flag": "tacit.sources",
@@ -89,6 +90,7 @@ _HOME: dict[str, str] = {
     "parallel": "tacit.guarantees",
     "people": "tacit.guarantees",
     "post_process": "tacit.guarantees",
+    "privacy_curve": "tacit.accounting",
     "proportion": "tacit.statistics",
     "public_bandwidth": "tacit.functions.densities",
     "public_totals": "tacit.statistics",
@@ -173,6 +175,7 @@ __all__ = [
     "date",
     "density",
     "derived",
+    "dp_sgd",
     "events",
     "files",
     "flag",
@@ -192,6 +195,7 @@ __all__ = [
     "parallel",
     "people",
     "post_process",
+    "privacy_curve",
     "proportion",
     "public_bandwidth",
     "public_totals",
@@ -219,7 +223,9 @@ if TYPE_CHECKING:
     from tacit.accounting import (
         account,
         calibrate,
+        dp_sgd,
         events,
+        privacy_curve,
     )
     from tacit.curator import (
         Ask,

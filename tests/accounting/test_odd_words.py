@@ -37,6 +37,8 @@ NAMES = [
     "times",
 ]
 
+COUNTS = ("batch_size", "categories", "records", "sensitivity", "times")
+
 
 def test_words_of_any_shape() -> None:
     """Ten thousand lines from a fixed seed: words, half words, names and numbers in any order."""
@@ -47,11 +49,7 @@ def test_words_of_any_shape() -> None:
     for _ in range(10_000):
         word = draw.choice(words)
         entry = WORDS.get(word.removeprefix("subsampled_"))
-        names = (
-            NAMES
-            if entry is None or draw.random() < 0.3
-            else [entry.noise, *entry.other, *entry.whole, "times"]
-        )
+        names = NAMES if entry is None or draw.random() < 0.3 else [*entry.values, "times"]
         parts = [word]
         for name in draw.sample(names, draw.randrange(len(names) + 1)):
             equals = "=" if draw.random() < 0.9 else draw.choice(["", "==", " = "])
@@ -66,8 +64,8 @@ def test_words_of_any_shape() -> None:
 
 def test_tables_of_any_values() -> None:
     for word, entry in WORDS.items():
-        names = [entry.noise, *entry.other, *entry.whole, "times"]
-        good: dict[str, Any] = {n: 2 if n in (*entry.whole, "times") else 0.5 for n in names}
+        names = [n for n in (*entry.values, "times") if n != "steps"]
+        good: dict[str, Any] = {n: 2 if n in COUNTS else 0.5 for n in names}
         assert isinstance(describe(word, good).make(None), events.Event)
         for name in names:
             for value in VALUES:

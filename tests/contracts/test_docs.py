@@ -135,6 +135,7 @@ RUN = [
     ("README.md", True, 1),
     ("docs/tutorial.md", True, 35),
     ("docs/guarantees.md", False, 30),
+    ("docs/accounting.md", True, 10),
     ("docs/anonymity.md", False, 9),
     ("docs/attacks.md", True, 5),
     ("docs/coupled.md", False, 9),

@@ -173,6 +173,9 @@ ACCOUNTING: dict[str, dict[str, Any]] = {
     "GaussianFilter": {"budget": GaussianDP(mu=1)},
     "PureFilter": {"budget": Pure(epsilon=1)},
     "RenyiFilter": {"order": 2, "epsilon": 1},
+    "TrainingRun": {"records": 100, "batch_size": 10, "steps": 5, "noise_multiplier": 2, "sampling": "poisson"},
+    "dp_sgd": {"records": 100, "batch_size": 10, "epochs": 2, "noise_multiplier": 2},
+    "privacy_curve": {"events": events.PureEvent(epsilon=1), "epsilons": [0.5], "points": 3},
     "account": {"events": events.PureEvent(epsilon=1), "delta": 1e-6},
     "bound_of": {"events": events.PureEvent(epsilon=1), "accountant": "pure"},
     "calibrate": {

@@ -3,6 +3,7 @@
 from tacit.accounting import events
 from tacit.accounting.accountants import ACCOUNTANTS, Account, account, bound_of, profile_of
 from tacit.accounting.calibrate import Calibration, calibrate
+from tacit.accounting.curves import PrivacyCurve, privacy_curve
 from tacit.accounting.events import Event
 from tacit.accounting.filters import (
     AdvancedFilter,
@@ -14,6 +15,7 @@ from tacit.accounting.filters import (
     RenyiFilter,
     filter_for,
 )
+from tacit.accounting.training import TrainingRun, dp_sgd
 
 __all__ = [
     "ACCOUNTANTS",
@@ -25,12 +27,16 @@ __all__ = [
     "Event",
     "Filter",
     "GaussianFilter",
+    "PrivacyCurve",
     "PureFilter",
     "RenyiFilter",
+    "TrainingRun",
     "account",
     "bound_of",
     "calibrate",
+    "dp_sgd",
     "events",
     "filter_for",
+    "privacy_curve",
     "profile_of",
 ]

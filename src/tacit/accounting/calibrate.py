@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from tacit.accounting.accountants import TOLERANCE, Account, account
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.exact.checks import flag, non_negative, probability
+from tacit.exact.checks import flag, non_negative, positive, probability
+from tacit.guarantees.arguments import LARGEST, how_many
 from tacit.guarantees.units import Neighbours
 
 __all__ = ["Calibration", "calibrate"]
@@ -39,13 +40,18 @@ def calibrate(
     delta: float,
     more_noise: bool = True,
     neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
+    whole: bool = False,
+    least: int = 1,
+    most: float | None = None,
 ) -> Calibration:
     """The value of the plan's one free parameter that just meets (epsilon, delta): to a part in a million, or as
     closely as the account itself is known (within a tenth of the width of its enclosure).
 
     `more_noise=True` says that a larger value means more noise (a noise multiplier), and the smallest such
     value is sought; False that it means less (an epsilon, a rho), and the largest is. The returned value is
-    one at which the certified upper end was computed and found within the target.
+    one at which the certified upper end was computed and found within the target. `whole=True` seeks a whole number
+    of at least `least` (a number of steps), and gives the plan integers; `most` is the largest value that makes sense
+    (1 for a sampling rate).
     """
     target, level = non_negative("epsilon", epsilon), probability("delta", delta, below_one=True)
     relation = Neighbours.parse(neighbours)
@@ -58,8 +64,16 @@ def calibrate(
             hint="for instance lambda value: tacit.events.GaussianEvent(noise_multiplier=value)",
         )
 
-    search = _Search(lambda value: account(plan(value), delta=level, neighbours=relation), target, more_noise)
-    found = search.run()
+    top = math.inf if most is None else positive("most", most)
+    first = how_many("least", least)
+
+    def cost(value: float) -> Account:
+        return account(plan(value), delta=level, neighbours=relation)
+
+    if flag("whole", whole):
+        found = _whole(cost, target, more_noise, first, top)
+    else:
+        found = _Search(cost, target, more_noise, top).run()
     if found is None:
         raise _out_of_reach(target, level)
     return found
@@ -74,8 +88,11 @@ class _Search:
     bracket is halved.
     """
 
-    def __init__(self, cost: Callable[[float], Account], target: float, more_noise: bool) -> None:
+    def __init__(
+        self, cost: Callable[[float], Account], target: float, more_noise: bool, most: float = math.inf
+    ) -> None:
         self.cost, self.target, self.sign = cost, target, 1.0 if more_noise else -1.0
+        self.most = most
         self.best: Calibration | None = None
         self.good: float | None = None
         self.bad: float | None = None
@@ -84,7 +101,7 @@ class _Search:
 
     def try_at(self, x: float) -> float:
         """ln(epsilon/target) there, and the bracket made narrower by it."""
-        value = math.exp(self.sign * x)
+        value = min(math.exp(self.sign * x), self.most)
         found = self.cost(value)
         high = found.epsilon.high
         if high <= self.target:
@@ -101,13 +118,20 @@ class _Search:
 
     def run(self) -> Calibration | None:
         """Tries until the answer is near enough; None where no noise in reach is enough."""
-        self.try_at(0.0)
-        while not self._near_enough():
+        start = 0.0 if self.most >= 1 else self.sign * math.log(self.most)
+        self.try_at(start)
+        while not self._near_enough() and not self._at_most():
             x = self._next()
             if abs(x) > _FURTHEST:
                 return self.best
             self.try_at(x)
         return self.best
+
+    def _at_most(self) -> bool:
+        """Whether the largest value that makes sense is the answer, or no answer."""
+        if not self.tried or math.exp(self.sign * self.tried[-1][0]) < self.most * (1 - 1e-15):
+            return False
+        return self.good == self.tried[-1][0] if self.sign < 0 else self.good is None
 
     def _near_enough(self) -> bool:
         """To a part in a million, or a tenth of the width to which the account is known."""
@@ -162,6 +186,50 @@ class _Search:
                     share *= v / (v - u)
             root += x * share
         return root
+
+
+def _whole(
+    cost: Callable[[float], Account], target: float, more_noise: bool, least: int, most: float
+) -> Calibration | None:
+    """The largest whole number that meets the target, or the smallest where larger ones mean more noise.
+
+    Doubled until it is on the other side, then narrowed: every other step where a power of the number would put the
+    root, every other one in the middle.
+    """
+    top = LARGEST if math.isinf(most) else int(most)
+    kept: dict[int, Account] = {}
+
+    def height(value: int) -> float:
+        kept[value] = cost(value)
+        high = kept[value].epsilon.high
+        if high <= 0 or target <= 0:
+            return -_STEEP if high <= target else _STEEP
+        return min(max(math.log(high / target) if math.isfinite(high) else _STEEP, -_STEEP), _STEEP)
+
+    low, at_low = least, height(least)
+    if (at_low > 0) != more_noise:
+        return Calibration(value=low, account=kept[low]) if more_noise else None
+    high, at_high = low, at_low
+    while (at_high > 0) == more_noise:
+        if high == top:
+            return None if more_noise else Calibration(value=high, account=kept[high])
+        low, at_low = high, at_high
+        high = min(2 * high, top)
+        at_high = height(high)
+    bisect = False
+    while high - low > 1:
+        middle = math.isqrt(low * high) if high > 2 * low else (low + high) // 2
+        if not bisect and at_low != at_high:
+            share = at_low / (at_low - at_high)
+            middle = round(low * (high / low) ** share)
+        middle, bisect = min(max(middle, low + 1), high - 1), not bisect
+        value = height(middle)
+        if (value > 0) == more_noise:
+            low, at_low = middle, value
+        else:
+            high, at_high = middle, value
+    found = high if more_noise else low
+    return Calibration(value=found, account=kept[found])
 
 
 def _out_of_reach(epsilon: float, delta: float) -> NoLaw:

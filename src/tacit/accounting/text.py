@@ -1,7 +1,8 @@
 """Events in words: `gaussian noise_multiplier=30 times=1000`, for the command line and for files.
 
 A word, then named values. `subsampled_` before a word is Poisson sampling, `without_replacement_` a uniform
-sample of a fixed share; both take `sampling_rate`. `times` repeats. One value may be left out for calibration.
+sample of a fixed share; both take `sampling_rate`. `times` repeats. For calibration the noise may be left out, or any
+value be written as `?`: `dp_sgd records=60000 batch_size=256 noise_multiplier=1.1 epochs=?`.
 """
 
 from __future__ import annotations
@@ -13,46 +14,117 @@ from typing import Any
 
 from tacit.accounting import events as e
 from tacit.accounting.events import Event, RepeatedEvent, SimpleEvent
+from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact import checks
 
-__all__ = ["WORDS", "Described", "describe", "parse"]
+__all__ = ["WORDS", "Described", "describe", "parse", "vocabulary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Word:
-    make: Callable[..., SimpleEvent]
+    """An event's values: its noise, what it needs besides, and what may be left out."""
+
+    make: Callable[..., Event]
     noise: str
-    more_noise: bool
     other: tuple[str, ...] = ()
-    whole: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    meaning: str = ""
+    note: Callable[..., str] | None = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return (self.noise, *self.other, *self.optional)
+
+
+def _training(**values: Any) -> TrainingRun:
+    return dp_sgd(**values)
+
+
+def _training_event(**values: Any) -> Event:
+    return _training(**values).event
+
+
+def _training_note(**values: Any) -> str:
+    return _training(**values).describe()
 
 
 WORDS: dict[str, _Word] = {
-    "approximate": _Word(make=e.ApproximateEvent, noise="epsilon", more_noise=False, other=("delta",)),
-    "concentrated": _Word(make=e.ConcentratedEvent, noise="rho", more_noise=False),
+    "approximate": _Word(
+        make=e.ApproximateEvent,
+        noise="epsilon",
+        other=("delta",),
+        meaning="anything with this (epsilon, delta)",
+    ),
+    "concentrated": _Word(make=e.ConcentratedEvent, noise="rho", meaning="anything with this rho (zCDP)"),
     "discrete_gaussian": _Word(
-        make=e.DiscreteGaussianEvent, noise="noise_multiplier", more_noise=True, whole=("sensitivity",)
+        make=e.DiscreteGaussianEvent,
+        noise="noise_multiplier",
+        optional=("sensitivity",),
+        meaning="Gaussian noise on integers",
     ),
     "discrete_laplace": _Word(
-        make=e.DiscreteLaplaceEvent, noise="epsilon", more_noise=False, whole=("sensitivity",)
+        make=e.DiscreteLaplaceEvent,
+        noise="epsilon",
+        optional=("sensitivity",),
+        meaning="Laplace noise on integers (geometric)",
     ),
-    "exponential": _Word(make=e.ExponentialEvent, noise="epsilon", more_noise=False),
-    "gaussian": _Word(make=e.GaussianEvent, noise="noise_multiplier", more_noise=True),
-    "laplace": _Word(make=e.LaplaceEvent, noise="epsilon", more_noise=False),
-    "permute_and_flip": _Word(make=e.PermuteAndFlipEvent, noise="epsilon", more_noise=False),
-    "pure": _Word(make=e.PureEvent, noise="epsilon", more_noise=False),
+    "dp_sgd": _Word(
+        make=_training_event,
+        noise="noise_multiplier",
+        other=("records", "batch_size"),
+        optional=("epochs", "steps"),
+        meaning="a training run with Poisson-sampled batches; epochs or steps",
+        note=_training_note,
+    ),
+    "exponential": _Word(make=e.ExponentialEvent, noise="epsilon", meaning="the exponential mechanism"),
+    "gaussian": _Word(make=e.GaussianEvent, noise="noise_multiplier", meaning="Gaussian noise"),
+    "laplace": _Word(make=e.LaplaceEvent, noise="epsilon", meaning="Laplace noise"),
+    "permute_and_flip": _Word(make=e.PermuteAndFlipEvent, noise="epsilon", meaning="permute-and-flip"),
+    "pure": _Word(make=e.PureEvent, noise="epsilon", meaning="anything with this epsilon"),
     "randomized_response": _Word(
-        make=e.RandomizedResponseEvent, noise="epsilon", more_noise=False, whole=("categories",)
+        make=e.RandomizedResponseEvent,
+        noise="epsilon",
+        optional=("categories",),
+        meaning="one of several answers",
     ),
-    "skellam": _Word(make=e.SkellamEvent, noise="noise_variance", more_noise=True, whole=("sensitivity",)),
-    "staircase": _Word(make=e.StaircaseEvent, noise="epsilon", more_noise=False, other=("gamma",)),
+    "skellam": _Word(
+        make=e.SkellamEvent,
+        noise="noise_variance",
+        optional=("sensitivity",),
+        meaning="Skellam noise on integers",
+    ),
+    "staircase": _Word(make=e.StaircaseEvent, noise="epsilon", other=("gamma",), meaning="staircase noise"),
 }
 _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
     "subsampled_": e.PoissonSampledEvent,
     "without_replacement_": e.SampledWithoutReplacementEvent,
 }
-_OPTIONAL = {"sensitivity", "categories"}
+_UNSAMPLED = ("dp_sgd",)
+"""Words that say themselves how they sample."""
+_WHOLE = ("batch_size", "categories", "records", "sensitivity", "steps", "times")
+_MORE_NOISE = {"noise_multiplier": True, "noise_variance": True, "records": True} | dict.fromkeys(
+    ("batch_size", "delta", "epochs", "epsilon", "rho", "sampling_rate", "steps", "times"), False
+)
+"""Values that can be calibrated, and whether a larger one means more noise."""
+_MOST = {"delta": 1 - 2.0**-53, "sampling_rate": 1.0}
+
+
+def vocabulary() -> list[str]:
+    """The words of events with their values, one a line: what help pages print."""
+    width = max(len(word) for word in WORDS)
+    lines = []
+    for word, entry in WORDS.items():
+        values = " ".join(
+            [f"{n}=" for n in (entry.noise, *entry.other)] + [f"[{n}=]" for n in entry.optional]
+        )
+        lines.append(f"{word:<{width}}  {values}: {entry.meaning}")
+    lines.append("subsampled_WORD            sampling_rate=: Poisson sampling before it (add-or-remove)")
+    lines.append("without_replacement_WORD   sampling_rate=: a uniform sample of this share (replace-one)")
+    lines.append(
+        "any of them                [times=]: repeated; a value written as ? is what calibrate finds"
+    )
+    return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +135,10 @@ class Described:
     free: str | None
     more_noise: bool
     make: Callable[[float | None], Event]
+    whole: bool = False
+    least: int = 1
+    most: float | None = None
+    note: Callable[[float | None], str] = lambda value: ""
 
 
 def parse(text: str) -> Described:
@@ -95,50 +171,81 @@ def describe(word: str, values: Mapping[str, Any]) -> Described:
         )
     sampler = next((s for s in _SAMPLERS if word.startswith(s)), None)
     base = word.removeprefix(sampler) if sampler else word
-    if base not in WORDS:
-        known = [*WORDS, *(s + w for s in _SAMPLERS for w in WORDS)]
+    if base not in WORDS or (sampler and base in _UNSAMPLED):
+        known = [*WORDS, *(s + w for s in _SAMPLERS for w in WORDS if w not in _UNSAMPLED)]
         raise UnknownName(what="event", name=word, known=known)
     entry = WORDS[base]
-    wanted = [entry.noise, *entry.other, *entry.whole, *(["sampling_rate"] if sampler else [])]
+    wanted = [*entry.values, *(["sampling_rate"] if sampler else [])]
     for name in map(partial(checks.text, "name of a value"), values):
         if name not in (*wanted, "times"):
             raise UnknownName(what=f"value of {word}", name=name, known=[*wanted, "times"])
-    given = {n: _number(n, values[n], whole=n in entry.whole) for n in wanted if n in values}
-    missing = [n for n in wanted if n not in given and n not in _OPTIONAL]
-    times = _number("times", values["times"], whole=True) if "times" in values else 1
+    asked = [n for n in (*wanted, "times") if values.get(n) == "?"]
+    given = {n: _number(n, values[n]) for n in (*wanted, "times") if n in values and n not in asked}
+    missing = [n for n in wanted if n not in values and n not in entry.optional]
     if missing not in ([], [entry.noise]):
         raise InvalidParameter(
             parameter=missing[-1], value=None, must="be given", hint=f"{word} needs {', '.join(wanted)}"
         )
+    open_ = asked + missing
+    if len(open_) > 1:
+        raise InvalidParameter(
+            parameter=open_[-1], value=None, must="be given", hint="calibrate finds one value at a time"
+        )
+    free = open_[0] if open_ else None
+    if free is not None and free not in _MORE_NOISE:
+        raise InvalidParameter(
+            parameter=free,
+            value="?",
+            must="be given",
+            hint="the cost does not rise or fall with it throughout, so that it cannot be sought",
+        )
 
-    def make(value: float | None) -> Event:
-        arguments = {**given, entry.noise: value} if missing else dict(given)
-        if missing and value is None:
+    def filled(value: float | None) -> dict[str, Any]:
+        if free is not None and value is None:
             raise InvalidParameter(
-                parameter=entry.noise,
+                parameter=free,
                 value=None,
                 must="be given",
                 hint=f"{word} needs {', '.join(wanted)}; calibrate finds the one that is left out",
             )
-        rate = arguments.pop("sampling_rate", None)
-        event: Event = entry.make(**arguments)
+        return {**given, free: value} if free is not None else dict(given)
+
+    def make(value: float | None) -> Event:
+        arguments = filled(value)
+        rate, times = arguments.pop("sampling_rate", None), arguments.pop("times", 1)
+        event = entry.make(**arguments)
         if sampler:
             event = _SAMPLERS[sampler](event=event, sampling_rate=rate)
         return event if times == 1 else RepeatedEvent(event=event, times=int(times))
 
-    if not missing:
+    def note(value: float | None) -> str:
+        arguments = {n: v for n, v in filled(value).items() if n not in ("sampling_rate", "times")}
+        return entry.note(**arguments) if entry.note is not None else ""
+
+    if free is None:
         make(None)  # a bad value is found where it stands
-    return Described(word=word, free=entry.noise if missing else None, more_noise=entry.more_noise, make=make)
+    sought = free or entry.noise
+    batch = given.get("batch_size", 1)
+    return Described(
+        word=word,
+        free=free,
+        more_noise=_MORE_NOISE.get(sought, True),
+        make=make,
+        whole=sought in _WHOLE or sought == "epochs",
+        least=int(batch) if sought == "records" else 1,
+        most=float(given["records"]) if sought == "batch_size" else _MOST.get(sought),
+        note=note,
+    )
 
 
-def _number(name: str, value: Any, *, whole: bool) -> float | int:
+def _number(name: str, value: Any) -> float | int:
     try:
         if isinstance(value, bool):
             raise ValueError(value)
         number = float(value)
     except (OverflowError, TypeError, ValueError):
         raise InvalidParameter(parameter=name, value=value, must="be a number") from None
-    if not whole:
+    if name not in _WHOLE:
         return number
     if number != number or number in (float("inf"), float("-inf")) or number != int(number):
         raise InvalidParameter(parameter=name, value=value, must="be a whole number")

@@ -8,15 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
-from tacit.cli.output import print_json, write_picture
-from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.cli.output import print_json, write_picture, write_whole
+from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 
 if TYPE_CHECKING:
     from tacit.accounting.events import Event
     from tacit.accounting.text import Described
 
-__all__ = ["account", "calibrate"]
+__all__ = ["EventCommand", "account", "calibrate"]
+
+
+class EventCommand(TyperCommand):
+    """A command that takes events: its help ends with their words, as the code has them."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The vocabulary, one word a line."""
+        from tacit.accounting.text import vocabulary
+
+        formatter.write("\nWords of events:\n")
+        for line in vocabulary():
+            formatter.write(f"  {line}\n")
+
 
 EVENT = typer.Option(
     [],
@@ -42,7 +56,15 @@ def account(
         help="pld (privacy-loss distributions), gdp (Gaussian DP), zcdp, renyi or pure, instead of the best.",
     ),
     plot: Path | None = typer.Option(
-        None, "--plot", help="Draw the composed privacy profile, delta over epsilon, to this file."
+        None, "--plot", help="Draw the privacy profile, the trade-off curve and the best guess to this file."
+    ),
+    curve: Path | None = typer.Option(
+        None, "--curve", help="Write the curve to this CSV or JSON file: epsilon, delta_low, delta."
+    ),
+    trade_off: Path | None = typer.Option(
+        None,
+        "--trade-off",
+        help="Write the trade-off curve to this CSV or JSON file: size and power of tests.",
     ),
     json: bool = JSON,
 ) -> None:
@@ -53,12 +75,13 @@ def account(
     """
     from tacit.accounting import account as fold
 
-    plan = [d.make(None) for d in _described(event, events)]
+    described = _described(event, events)
+    plan = [d.make(None) for d in described]
     found = fold(plan, delta=delta, epsilon=epsilon, neighbours=neighbours, accountant=accountant)
-    if plot is not None:
-        _draw(plan, neighbours, plot)
+    written = _files(plan, neighbours, plot=plot, curve=curve, trade_off=trade_off)
     known, value = ("delta", "epsilon") if delta is not None else ("epsilon", "delta")
     enclosure = getattr(found, value)
+    notes = [note for note in (d.note(None) for d in described) if note]
     if json:
         print_json(
             {
@@ -66,18 +89,26 @@ def account(
                 known: delta if delta is not None else epsilon,
                 "accountant": found.accountant,
                 "neighbours": found.neighbours.value,
-                **({"plot": str(plot)} if plot else {}),
+                **({"notes": notes} if notes else {}),
+                **written,
             }
         )
         return
     level = delta if delta is not None else epsilon
+    for note in notes:
+        print(note)
     print(f"{value} = {_up(enclosure.high)} at {known} = {level:g}, for {found.neighbours.value} neighbours")
     print(
         f"certified between {enclosure.low:.6g} and {enclosure.high:.6g} by the {found.accountant} accountant"
     )
     print("for a plan whose parameters were fixed in advance")
-    if plot is not None:
-        print(f"the curve is drawn in {plot}")
+    if "best_guess" in written:
+        print(
+            f"membership at even odds is guessed rightly with probability at most {_up(written['best_guess'])}"
+        )
+    for name in ("plot", "curve", "trade_off"):
+        if name in written:
+            print(f"the {_NAMED[name]} is in {written[name]}")
 
 
 def calibrate(
@@ -88,9 +119,10 @@ def calibrate(
     neighbours: str = NEIGHBOURS,
     json: bool = JSON,
 ) -> None:
-    """Find the least noise for a target (epsilon, delta).
+    """Find the least noise for a target (epsilon, delta), or any other value of a plan.
 
-    Leave out the noise of exactly one event; it is found, and the composed guarantee is certified.
+    Leave out the noise of exactly one event, or write one value of one event as ?; it is found, and the composed
+    guarantee is certified.
     """
     from tacit.accounting import calibrate as solve
 
@@ -100,8 +132,8 @@ def calibrate(
         raise InvalidParameter(
             parameter="event",
             value=[d.word for d in free],
-            must="leave out the noise of exactly one event",
-            hint="for instance --event 'gaussian times=100'",
+            must="leave out the noise of exactly one event, or one value as ?",
+            hint="for instance --event 'gaussian times=100', or --event 'gaussian noise_multiplier=40 times=?'",
         )
     found = solve(
         lambda value: [d.make(value if d is free[0] else None) for d in plan],
@@ -109,21 +141,31 @@ def calibrate(
         delta=delta,
         more_noise=free[0].more_noise,
         neighbours=neighbours,
+        whole=free[0].whole,
+        least=free[0].least,
+        most=free[0].most,
     )
+    notes = [note for note in (d.note(found.value if d is free[0] else None) for d in plan) if note]
     reached = found.account.epsilon
     if json:
         print_json(
             {
-                str(free[0].free): found.value,
+                **({} if free[0].free in ("epsilon", "delta") else {str(free[0].free): found.value}),
+                "parameter": free[0].free,
+                "value": found.value,
                 "event": free[0].word,
                 "epsilon": {"low": reached.low, "high": reached.high},
                 "delta": delta,
                 "accountant": found.account.accountant,
                 "neighbours": found.account.neighbours.value,
+                **({"notes": notes} if notes else {}),
             }
         )
         return
-    print(f"{free[0].word}: {free[0].free} = {found.value:.8g}")
+    shown = f"{found.value:,}" if free[0].whole else f"{found.value:.8g}"
+    print(f"{free[0].word}: {free[0].free} = {shown}")
+    for note in notes:
+        print(note)
     print(
         f"meets epsilon = {epsilon:g} at delta = {delta:g}: certified between {reached.low:.6g} and {reached.high:.6g}"
     )
@@ -181,12 +223,42 @@ def _from_file(path: Path) -> list[Described]:
     return found
 
 
-def _draw(plan: list[Event], neighbours: str, path: Path) -> None:
-    from tacit.accounting import profile_of
-    from tacit.report.figures import draw_curve
+_NAMED = {"plot": "picture", "curve": "curve", "trade_off": "trade-off curve"}
 
-    curve = profile_of(plan, neighbours=neighbours)
-    write_picture(path, lambda partial: draw_curve(curve, partial))
+
+def _files(
+    plan: list[Event], neighbours: str, *, plot: Path | None, curve: Path | None, trade_off: Path | None
+) -> dict[str, Any]:
+    """The picture and the tables that were asked for, and the best guess that they show."""
+    if plot is None and curve is None and trade_off is None:
+        return {}
+    from tacit.accounting import privacy_curve
+    from tacit.report.plan_figures import draw_plan
+
+    for table in (curve, trade_off):
+        if table is not None and table.suffix.lower() not in (".csv", ".json"):
+            raise UnknownName(what="kind of table", name=table.suffix or table.name, known=(".csv", ".json"))
+    found = privacy_curve(plan, neighbours=neighbours)
+    if plot is not None:
+        write_picture(plot, lambda partial: draw_plan(found, partial))
+    for path, which in ((curve, False), (trade_off, True)):
+        if path is not None:
+            as_csv = path.suffix.lower() == ".csv"
+            text = found.to_csv(trade_off=which) if as_csv else found.to_json(trade_off=which) + "\n"
+            _write(path, text)
+    given = {"plot": plot, "curve": curve, "trade_off": trade_off}
+    return {
+        "advantage": found.advantage,
+        "best_guess": found.best_guess,
+        **{name: str(path) for name, path in given.items() if path is not None},
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    def write(partial: Path) -> None:
+        partial.write_text(text, encoding="utf-8")
+
+    write_whole(path, write)
 
 
 def _up(value: float) -> str:

@@ -8,7 +8,7 @@ import tacit
 import tacit.cli.noiseless_decisions
 import tacit.cli.noiseless_histogram
 import tacit.cli.noiseless_regression
-from tacit.cli.account import account, calibrate
+from tacit.cli.account import EventCommand, account, calibrate
 from tacit.cli.attack import attack
 from tacit.cli.check import check
 from tacit.cli.coupled import coupled
@@ -53,9 +53,9 @@ def root(
         print(context.get_help())
 
 
-app.command(name="account")(account)
+app.command(name="account", cls=EventCommand)(account)
 app.add_typer(attack, name="attack")
-app.command(name="calibrate")(calibrate)
+app.command(name="calibrate", cls=EventCommand)(calibrate)
 app.command(name="check")(check)
 app.add_typer(coupled, name="coupled")
 app.command(name="demo")(demo)

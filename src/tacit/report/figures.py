@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.errors import NoLaw, NotCertified
+from tacit.errors import NoLaw
 from tacit.guarantees import Always, Pointwise, convert
 from tacit.report.look import ACCENT, INK, MUTED, SHADE, label, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tacit.guarantees import Guarantee, Profile
+    from tacit.guarantees import Guarantee
 
-__all__ = ["draw_curve", "draw_guarantee", "draw_meaning"]
+__all__ = ["draw_guarantee", "draw_meaning"]
 
 CURVE_POINTS = 161
 
@@ -47,42 +47,6 @@ def draw_meaning(guarantee: Guarantee, path: Path) -> None:
         draw_power(axes[0], guarantee)
         draw_posterior(axes[1], guarantee)
         figure.savefig(path, dpi=150, facecolor="white")
-
-
-def draw_curve(curve: Profile, path: Path) -> None:
-    """A composed curve with its certified lower end, on a logarithmic scale."""
-    with style():
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-        axes = figure.subplots()
-        far = _reach(curve)
-        at = np.linspace(0.0, far, 41)
-        ends = [curve.delta_between(float(e)) for e in at]
-        high = np.array([i.high for i in ends])
-        low = np.array([i.low for i in ends])
-        floor = max(1e-12, float(high[high > 0].min(initial=1.0)) / 10)
-        axes.fill_between(at, np.maximum(high, floor), 1.0, color=SHADE)
-        axes.plot(at, np.maximum(high, floor), color=ACCENT, linewidth=2, label="promised (upper end)")
-        if low.max() > 0:
-            axes.plot(at, np.maximum(low, floor), color=INK, linewidth=1, linestyle=":", label="lower end")
-        axes.set_yscale("log")
-        axes.set_ylim(floor, 1.0)
-        axes.set_xlim(0.0, far)
-        axes.legend(loc="upper right", frameon=False, fontsize=9)
-        label(axes, "What the plan reveals: every point above holds", "epsilon", "delta")
-        figure.savefig(path, dpi=150, facecolor="white")
-
-
-def _reach(curve: Profile) -> float:
-    for level in (1e-10, 1e-6, 1e-3):
-        try:
-            far = curve.epsilon(max(level, curve.delta(math.inf)))
-        except NotCertified:
-            continue
-        if 0 < far < math.inf:
-            return far * 1.05
-    return 1.0
 
 
 def draw_profile(axes: Axes, guarantee: Guarantee) -> None:
