@@ -10,13 +10,14 @@ SEED   ?= 1
 ENGINE ?= duckdb
 REPORT ?=
 
-.PHONY: help demo test lint check mutants fuzz bench lock clean
+.PHONY: help demo test lint check docs mutants fuzz bench lock clean
 
 help:
 	@echo "make demo     set up, then run the main job once and name what it wrote"
 	@echo "make test     set up, then run every test"
 	@echo "make lint     ruff, mypy --strict"
 	@echo "make check    the same, and the contract tests"
+	@echo "make docs     the documents as a site, into site/"
 	@echo "make mutants  one-line breaches of the code, each of which a test must notice"
 	@echo "make fuzz     neighbours that must behave alike, for as long as SECONDS says (SEED, ENGINE, REPORT)"
 	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
@@ -53,6 +54,10 @@ lint: $(STAMP)
 check: lint
 	$(BIN)/python -m pytest tests/contracts
 
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "tacit: open site/index.html"
+
 mutants: $(STAMP) $(SPARK)
 	$(BIN)/python tests/mutants/run.py -j $(JOBS)
 
@@ -71,4 +76,4 @@ lock: $(STAMP)
 	    | grep -vxFf requirements.lock > requirements-spark.lock
 
 clean:
-	rm -rf $(VENV) out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) out build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -24,6 +24,7 @@ from tacit.cli.plain import PlainGroup
 from tacit.cli.plans import plan, release
 from tacit.cli.random import random
 from tacit.cli.reproduce import reproduce
+from tacit.cli.theorem import theorem
 from tacit.cli.treat import treat
 from tacit.cli.twin import twin
 from tacit.cli.verify import key, verify
@@ -71,6 +72,7 @@ app.command(name="plan")(plan)
 app.add_typer(random, name="random")
 app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)
+app.command(name="theorem")(theorem)
 app.command(name="treat")(treat)
 app.command(name="twin")(twin)
 app.command(name="verify")(verify)

@@ -24,6 +24,8 @@ def explain(
     ),
     epsilon: float | None = typer.Option(None, "--epsilon", help="Without a certificate: the epsilon."),
     delta: float = typer.Option(0.0, "--delta", help="Without a certificate: the delta; 0 for pure epsilon."),
+    rho: float | None = typer.Option(None, "--rho", help="Instead of epsilon: the rho of zCDP."),
+    mu: float | None = typer.Option(None, "--mu", help="Instead of epsilon: the mu of Gaussian DP."),
     plot: Path | None = typer.Option(
         None, "--plot", help="Draw test power and posterior shift to this file."
     ),
@@ -36,14 +38,19 @@ def explain(
     from tacit.curator.reading import read_certificate
     from tacit.guarantees.record import from_record
 
-    if (certificate is None) == (epsilon is None):
+    stated = {"epsilon": epsilon, "rho": rho, "mu": mu}
+    given = {name: value for name, value in stated.items() if value is not None}
+    if len(given) + (certificate is not None) != 1:
         raise InvalidParameter(
             parameter="certificate", value=str(certificate) if certificate else None,
-            must="be given, or --epsilon instead of it", hint="tacit explain --epsilon 1 --delta 1e-6",
+            must="be given, or one of --epsilon, --rho and --mu instead of it",
+            hint="tacit explain --epsilon 1 --delta 1e-6",
         )  # fmt: skip
+    if delta != 0 and certificate is None and epsilon is None:
+        raise InvalidParameter(parameter="delta", value=delta, must="be said with --epsilon only")
     said = None if certificate is None else read_certificate(certificate)
     doubts = _doubts(certificate, said) if certificate is not None and said is not None else []
-    guarantee = from_record(said["guarantee"]) if said else _plain(float(epsilon or 0.0), delta)
+    guarantee = from_record(said["guarantee"]) if said else _plain(given, delta)
     drawn = None
     if plot is not None:
         from tacit.report.figures import draw_meaning
@@ -80,10 +87,15 @@ def _or_none(reading: Callable[[], float]) -> float | None:
         return None
 
 
-def _plain(epsilon: float, delta: float) -> Guarantee:
-    from tacit.guarantees import Approximate, Guarantee, Pure, rows
+def _plain(given: dict[str, float], delta: float) -> Guarantee:
+    from tacit.guarantees import Approximate, Concentrated, GaussianDP, Guarantee, Pure, rows
 
-    bound = Approximate(epsilon=epsilon, delta=delta) if delta != 0 else Pure(epsilon=epsilon)
+    ((name, value),) = given.items()
+    if name == "rho":
+        return Guarantee(bound=Concentrated(rho=value), unit=rows())
+    if name == "mu":
+        return Guarantee(bound=GaussianDP(mu=value), unit=rows())
+    bound = Approximate(epsilon=value, delta=delta) if delta != 0 else Pure(epsilon=value)
     return Guarantee(bound=bound, unit=rows())
 
 

@@ -32,7 +32,7 @@ JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 @joint.callback(invoke_without_command=True)
 def root(context: typer.Context) -> None:
-    """Publish joint statistics of tables that nobody pools, by files carried by hand."""
+    """Publish joint statistics of tables that nobody pools, by files."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 

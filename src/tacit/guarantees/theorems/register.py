@@ -24,13 +24,18 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theorem:
-    """A statement with its source and its assumptions; the proof is in docs/theory/<id>.md."""
+    """A statement with its source and its assumptions; the proof is on its `page`, docs/theory/<id>.md."""
 
     id: str
     statement: str
     source: str
     assumptions: str = "none beyond the definitions"
     standing: Standing = Standing.AS_PRINTED
+
+    @property
+    def page(self) -> str:
+        """Where the proof stands, as a path in the repository; on the site the same name ends in .html."""
+        return f"docs/theory/{self.id}.md"
 
 
 THEOREMS: dict[str, Theorem] = {}

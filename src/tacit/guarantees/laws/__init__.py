@@ -1,0 +1,1 @@
+"""Laws between guarantees: composition, conversion, groups, sampling, budgets; each names its theorem."""
