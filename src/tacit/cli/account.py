@@ -119,7 +119,7 @@ def calibrate(
     neighbours: str = NEIGHBOURS,
     json: bool = JSON,
 ) -> None:
-    """Find the least noise for a target (epsilon, delta), or any other value of a plan.
+    """Find the least noise, or another value, for a target.
 
     Leave out the noise of exactly one event, or write one value of one event as ?; it is found, and the composed
     guarantee is certified.

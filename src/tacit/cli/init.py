@@ -59,7 +59,7 @@ def init(
     ask: bool = typer.Option(True, "--ask/--no-ask", help="Ask at a terminal for what no flag answers."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object; nothing is asked."),
 ) -> None:
-    """Write a commented plan from a file's header or types, and read no row.
+    """Write a commented plan from the header or types of a file.
 
     What cannot be known from them is asked at a terminal, or answered by flags; the rest stays a comment.
     """

@@ -27,7 +27,7 @@ def inspect(
     mu: float | None = typer.Option(None, "--mu", help="With --private: the price in Gaussian DP."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Show the custodian, and nobody else, what a plan's declarations lose.
+    """Show what a plan's declarations lose: for the custodian only.
 
     From then on certificates of plans that are not older say that somebody had seen the data.
     """
