@@ -15,8 +15,9 @@ import tacit
 import tacit.statistics as ask
 from tacit.curator.cells import keys_at, raw_keys
 from tacit.curator.intervals import Estimate
+from tacit.curator.quality import rule_of
 from tacit.noise.source import SeededSource
-from tacit.report.building import _cell, _rule, report_of, view_of
+from tacit.report.building import _cell, report_of, view_of
 from tacit.report.pictures.choose import MOST_CELLS, draw, largest
 from tacit.sources import Schema, bins, category, integer, number
 
@@ -76,7 +77,7 @@ def test_what_is_told_of_all_cells_is_what_each_of_them_says(statistic: Any, odd
     columns = raw_keys(release.planned.question, release.noisy)
     values = [np.ravel(getattr(release.estimate, n)).tolist() for n in ("value", "low", "high")]
     every = [
-        _cell(keys, *ends, rule=_rule(release), truth=None)
+        _cell(keys, *ends, rule=rule_of(release), truth=None)
         for keys, *ends in zip(zip(*columns.values(), strict=True), *values, strict=True)
     ]
     assert view.rest is not None

@@ -15,10 +15,10 @@ import pytest
 
 from support.pages import Node, parsed
 from support.views import cell, release, releases, report
+from tacit.curator.quality import NOISY, QualityFlag, QualityRule
 from tacit.errors import InvalidInput, InvalidParameter, UnknownName
 from tacit.report.page import report_html, write_report
 from tacit.report.pictures.choose import draw, fitting
-from tacit.report.quality import NOISY, QualityFlag, QualityRule
 from tacit.report.style import DARK, LIGHT, READ_ON, SEEN_ON, style_sheet
 from tacit.report.view import BudgetView, Cell, ReleaseView, ReportView
 
@@ -156,17 +156,42 @@ def test_every_release_links_its_certificate_and_names_it_in_its_caption(nodes: 
         assert captions.count(view.certificate) >= 2
 
 
-def test_every_flag_that_occurs_is_explained_where_it_occurs(nodes: list[Node]) -> None:
+def test_every_flag_that_occurs_is_told_where_it_occurs_and_explained_once(nodes: list[Node]) -> None:
     flagged = 0
+    reading = next(n for n in nodes if n.attributes.get("aria-labelledby") == "reading").words()
     for view, n in zip(releases(), [n for n in nodes if n.tag == "article"], strict=True):
         words = n.words()
+        links = [m.attributes["href"] for m in n.walk() if m.tag == "a"]
         for id, count in view.flag_counts.items():
             flag = next(f for f in view.flags if f.id == id)
-            assert f"{flag.label} {count:,} of {len(view.cells):,}: {flag.explanation}" in words
+            assert f"{flag.label} {count:,} of {len(view.cells):,}" in words
+            assert reading.count(f"{flag.label}: {flag.explanation}.") == 1
+            assert "#reading" in links
             flagged += 1
         if not view.flag_counts:
-            assert "No cell is flagged" in words
+            assert "Quality: all" in words or "Quality: good." in words
     assert flagged > 8
+
+
+def test_what_it_means_is_said_once_and_before_what_is_folded(page: str, nodes: list[Node]) -> None:
+    words = parsed(page).words()
+    for sentence in report().about_you:
+        # Once for everybody, once in the officer's account of the budget.
+        assert words.count(sentence) == 2
+    order = [n.attributes["id"] for n in nodes if n.tag == "h2" and "id" in n.attributes]
+    assert [i for i in order if not i.startswith("release-")] == [
+        "reading",
+        "about-you",
+        "officer",
+        "mechanisms",
+    ]
+    assert order.index("reading") == len(releases())
+    folds = [n for n in nodes if n.tag == "details" and "fold" in n.attributes.get("class", "")]
+    assert len(folds) == 2
+    assert not any("open" in n.attributes for n in folds)
+    for n in nodes:
+        if "price" in n.attributes.get("class", "").split() or n.words() == "Mechanism":
+            assert any(a in folds for a in n.ancestors()) or n in folds or n.tag not in ("td", "dt")
 
 
 def test_a_flag_without_an_explanation_cannot_exist() -> None:
@@ -231,10 +256,20 @@ def test_no_text_becomes_markup() -> None:
     nasty = "<script>alert(1)</script> & \"quotes\" 'and' ]]> -->"
     view = release(
         "x", nasty, nasty, [cell((nasty, nasty), 5, 1)], columns=(nasty, nasty), measure=nasty,
-        question=nasty, price=nasty, meaning=(nasty,), assumptions=(nasty,), mechanism=nasty, ratio=None,
+        question=nasty, price=nasty, condition=nasty, mechanism=nasty, ratio=None,
         ratio_reason=nasty,
     )  # fmt: skip
-    text = report_html(only(view, title=nasty, unit_sentence=nasty, notes=(nasty,)))
+    text = report_html(
+        only(
+            view,
+            title=nasty,
+            unit_sentence=nasty,
+            about_you=(nasty,),
+            warnings=(nasty,),
+            publisher=nasty,
+            contact=nasty,
+        )
+    )
     assert "<script" not in text
     assert parsed(text).words().count(nasty) > 10
 
@@ -303,7 +338,7 @@ def test_what_cannot_be_shown_rightly_is_refused(make: Any, word: str) -> None:
 # --- the right picture ----------------------------------------------------------------------------------
 def test_each_release_gets_the_picture_that_fits_its_kind() -> None:
     assert {r.name: fitting(r) for r in releases()} == {
-        "visits": "number", "by-region": "bars", "income": "bars", "age-quantiles": "curve", "age": "histogram",
+        "visits": "number", "by-region": "bars", "income": "bars", "age-quantiles": "points", "age": "histogram",
         "weeks": "curve", "region-age": "heatmap", "three": "multiples", "margins": "multiples",
         "codes": "bars", "stay": "bars",
     }  # fmt: skip

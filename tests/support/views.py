@@ -6,7 +6,7 @@ import datetime
 import math
 from typing import Any
 
-from tacit.report.quality import QualityRule
+from tacit.curator.quality import QualityRule
 from tacit.report.view import BudgetPart, BudgetView, Cell, Key, ReleaseView, ReportView
 
 RULE = QualityRule()
@@ -47,7 +47,7 @@ def release(name: str, kind: str, title: str, cells: list[Cell], **more: Any) ->
     """A release with the usual facts."""
     facts: dict[str, Any] = {
         "question": f"How it stands with {title.lower()}, over all visits of the last three years.",
-        "price": "ε = 0.1", "meaning": MEANING, "assumptions": ASSUMPTIONS,
+        "price": "ε = 0.1", "condition": "",
         "mechanism": "discrete Laplace noise of scale 120 on each cell",
         "theorems": ("discrete-laplace", "post-processing"),
         "expected_error": 120.0, "lower_bound": 118.4, "ratio": 1.0135,
@@ -140,7 +140,7 @@ def report(*, synthetic: bool = True) -> ReportView:
         ),
         releases=made,
         methods=("gaussian-profile",),
-        notes=("Randomness comes from one cryptographic source; the noise is exact on a grid.",),
+        about_you=MEANING,
         synthetic=synthetic,
         files=(("plan.toml", "the plan"), ("survey.ledger", "what was spent")),
     )  # fmt: skip

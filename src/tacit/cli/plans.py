@@ -165,6 +165,7 @@ def write_release(
     from tacit.curator.names import file_stem
     from tacit.ledger.canonical import sha256
     from tacit.report.building import report_of
+    from tacit.report.officer import Desk
 
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +181,14 @@ def write_release(
                 said = json_text(signed(one.certificate, key))
                 (folder / "certificates" / f"{stem}.json").write_text(said + "\n", encoding="utf-8")
             (folder / "plan.toml").write_text(file.published(), encoding="utf-8")
-            page = report_of(plan, releases, budget=budget, title=title or file.path.stem, truth=truth)
+            desk = Desk(
+                analyst=file.analyst, table=file.table, version=file.version, written=True,
+                signed_by="" if key is None else key.public.fingerprint,
+            )  # fmt: skip
+            page = report_of(
+                plan, releases, budget=budget, title=title or file.path.stem, truth=truth, words=file.words, desk=desk,
+                files=(("plan.toml", "the plan"),),
+            )  # fmt: skip
             (folder / "report.html").write_text(page, encoding="utf-8")
             written = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
             digests = {name: sha256(place.read_bytes()) for name, place in written.items()}

@@ -1,4 +1,4 @@
-"""Plans as TOML files: [data], [protect], [schema.*], [budget], [spend], [ledger], then [[release]] tables.
+"""Plans as TOML files: [data], [protect], [schema.*], [budget], [spend], [ledger], [report], then [[release]] tables.
 
 Every word is looked up in a closed list, and one that is not there is answered with the nearest one that is.
 """
@@ -19,6 +19,7 @@ from tacit.curator.given import ExactGiven, Given, given_of
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Price, price
+from tacit.curator.public_words import PublicWords, words_in
 from tacit.curator.toml import parse_toml, read_text, without_secrets
 from tacit.curator.typed import known, typed
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
@@ -56,7 +57,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "sum": statistics.sum,
     "variance": statistics.variance,
 }
-TABLES = ("budget", "data", "given", "join", "ledger", "protect", "release", "schema", "spend")
+TABLES = ("budget", "data", "given", "join", "ledger", "protect", "release", "report", "schema", "spend")
 READING = (
     "dates",
     "decimal",
@@ -95,6 +96,7 @@ class PlanFile:
     another_ledger: bool = False
     gamma: float | None = None
     given: Given | None = None
+    words: PublicWords = field(default_factory=PublicWords)
     text: str = field(default="", repr=False)
 
     @property
@@ -118,10 +120,12 @@ class PlanFile:
 
     def plan(self) -> Plan:
         """Prices and expected errors; reads no data."""
-        return make_plan(
+        plan = make_plan(
             self.asks, schema=self.schema, unit=self.unit, budget=self.budget, total=self.spend, given=self.given,
             reading=reading_of(self.data),
         )  # fmt: skip
+        self.words.check(self.schema, [r.name for r in plan.releases])
+        return plan
 
     def recorded(self, plan: Plan) -> int:
         """The ledger's entry that has the plan's digest, written now if there is none; reads no data."""
@@ -176,6 +180,7 @@ def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:
         asks=asks,
         gamma=_gamma(data["budget"]),
         given=given_of(typed("", {"given": data["given"]})["given"]) if "given" in data else None,
+        words=words_in(data.get("report", {})),
         text=text,
     )
 

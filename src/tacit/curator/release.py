@@ -14,6 +14,7 @@ from tacit.curator.functions.published import PublishedFunction
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan import Planned
+from tacit.curator.quality import WORDS, rule_of
 from tacit.curator.spreadsheet import csv_text
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, NoLaw
@@ -21,9 +22,6 @@ from tacit.guarantees import Bound, Guarantee
 from tacit.sources.schema import Date
 
 __all__ = ["Release", "Releases"]
-
-TOO_NOISY = 0.5
-"""A cell whose interval reaches further than this share of its value is flagged as too noisy to use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +108,9 @@ class Release:
 
     @property
     def quality(self) -> list[str]:
-        """For each cell "ok", or "too noisy" where the interval is wider than half of the value each way."""
-        value, low, high = (np.ravel(getattr(self.estimate, n)) for n in ("value", "low", "high"))
-        treatment = self.planned.treatment
-        # A function may well be 0: it is judged by a public size of what it could be.
-        scale = treatment.fit.scale if isinstance(treatment, FunctionTreatment) else None
-        size = np.abs(value) if scale is None else scale
-        with np.errstate(invalid="ignore"):
-            bad = ~(np.maximum(high - value, value - low) <= TOO_NOISY * size)
-        return ["too noisy" if b else "ok" for b in bad]
+        """For each cell "good", "use with care", "too noisy to use" or "no value" (`tacit.curator.quality`)."""
+        ends = [np.ravel(getattr(self.estimate, n)).astype(np.float64) for n in ("value", "low", "high")]
+        return [WORDS[flag] for flag in rule_of(self).judged(*ends)]
 
     @property
     def table(self) -> Any:

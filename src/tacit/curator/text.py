@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.curator.quality import GOOD, WORDS, rule_of
 from tacit.errors import visible
 from tacit.guarantees import Always, BoundedAdversary, Priors, RandomData
 from tacit.guarantees.conditions import told_gamma
@@ -23,6 +24,7 @@ __all__ = ["beyond_groups", "digits", "plan_html", "plan_text", "release_html", 
 
 SHOWN = 20
 LONGEST_KEY = 80
+GOOD_WORD = WORDS[GOOD]
 
 
 def digits(value: Any) -> str:
@@ -123,6 +125,9 @@ def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
         [digits(columns[n][i]) if n in ("value", "low", "high") else _key(columns[n][i]) for n in names]
         for i in range(min(count, SHOWN))
     ]
+    flagged = release.quality
+    if any(word != GOOD_WORD for word in flagged):
+        names, rows = [*names, "quality"], [[*r, word] for r, word in zip(rows, flagged, strict=False)]
     return names, rows
 
 
@@ -130,6 +135,15 @@ def _key(value: Any) -> str:
     """A key of any length, cut where a line would be all of it; the files have it whole."""
     text = str(value)
     return text if len(text) <= LONGEST_KEY else text[:LONGEST_KEY] + "..."
+
+
+def _quality(release: Release) -> list[str]:
+    """How many cells carry each word, and the rule; nothing where all are good."""
+    words = release.quality
+    told = [
+        f"{words.count(w):,} of {len(words):,} {w}" for w in WORDS.values() if w in words and w != GOOD_WORD
+    ]
+    return [f"quality: {'; '.join(told)}. {rule_of(release).sentence}"] if told else []
 
 
 def _foot(release: Release) -> list[str]:
@@ -152,7 +166,7 @@ def _foot(release: Release) -> list[str]:
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
         about += f"; they cover {release.planned.treatment.covers}"
     given = [*given, *(f"known to the ledger: {d}" for d in release.data.get("seen", ()))]
-    return [*more, *given, f"intervals: {level:.0%}, {about}", price, left]
+    return [*more, *_quality(release), *given, f"intervals: {level:.0%}, {about}", price, left]
 
 
 def release_text(release: Release) -> str:

@@ -19,13 +19,13 @@ def budget_section(view: ReportView) -> Markup:
     budget = view.budget
     return tag(
         "section",
-        tag("h2", "The budget", id="budget"),
+        tag("h3", "The budget", id="budget"),
         tag("p", f"In {budget.kind}.", class_="question"),
         budget_bar(view),
         _words(budget),
         _meaning(budget),
         _parts(view),
-        class_="card",
+        class_="budget-part",
         aria_labelledby="budget",
         data_certificate="the ledger",
     )
@@ -79,7 +79,7 @@ def _meaning(budget: BudgetView) -> Markup | None:
         return None
     return tag(
         "div",
-        tag("h3", "What all of it together means"),
+        tag("h4", "What all of it together means"),
         [tag("p", sentence) for sentence in budget.meaning],
         class_="words",
     )

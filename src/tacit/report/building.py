@@ -15,15 +15,17 @@ from tacit.curator import Plan, Release
 from tacit.curator.cells import keys_at
 from tacit.curator.charges import Shared, charge
 from tacit.curator.exact_answers import ExactTreatment
-from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.names import file_stem
+from tacit.curator.public_words import PublicWords
+from tacit.curator.quality import QualityRule, rule_of
 from tacit.curator.text import priced
 from tacit.errors import InvalidParameter, TacitError
-from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees import Always, Bound, Guarantee, Priors
+from tacit.report.about_you import about_you
 from tacit.report.numbers import three
+from tacit.report.officer import Desk, officer_of
 from tacit.report.page import report_html
 from tacit.report.pictures.choose import MOST_CELLS, MOST_POINTS
-from tacit.report.quality import QualityRule
 from tacit.report.view import BudgetPart, BudgetView, Cell, ReleaseView, ReportView, Rest
 from tacit.statistics.base import Question
 
@@ -31,49 +33,62 @@ __all__ = ["report_of", "view_of"]
 
 LEADS = {"approximate": "epsilon", "concentrated": "rho", "gaussian": "mu", "pure": "epsilon"}
 NOT_KNOWN = "no lower bound is known for this statistic"
+FOR_A_TEST = "The noise came from a seeded source, for a test: these numbers must not be published."
 SEEN_TRUTH = "Synthetic data: the truth is shown only because this survey is public and made up."
 
 
 def report_of(
-    plan: Plan,
-    releases: Sequence[Release],
-    *,
-    budget: Guarantee,
-    title: str,
-    truth: Mapping[str, Sequence[float]] | None = None,
-) -> str:
+    plan: Plan, releases: Sequence[Release], *, budget: Guarantee, title: str = "",
+    truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None, desk: Desk | None = None,
+    files: Sequence[tuple[str, str]] = (),
+) -> str:  # fmt: skip
     """The whole page as HTML. `truth` is for data that were made up, by release."""
-    return report_html(view_of(plan, releases, budget=budget, title=title, truth=truth))
+    return report_html(
+        view_of(plan, releases, budget=budget, title=title, truth=truth, words=words, desk=desk, files=files)
+    )
 
 
 def view_of(
-    plan: Plan,
-    releases: Sequence[Release],
-    *,
-    budget: Guarantee,
-    title: str,
-    truth: Mapping[str, Sequence[float]] | None = None,
-) -> ReportView:
-    """What the page shows, as plain values."""
+    plan: Plan, releases: Sequence[Release], *, budget: Guarantee, title: str = "",
+    truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None, desk: Desk | None = None,
+    files: Sequence[tuple[str, str]] = (),
+) -> ReportView:  # fmt: skip
+    """What the page shows, as plain values: `words` are its labels, `desk` is what is known beside the numbers."""
     if truth is not None and not all(r.made_up for r in releases):
         raise InvalidParameter(
             parameter="truth", value="the truth", must="be of a table that was made up by tacit",
             hint="tacit twin and tacit demo make some; of any other table the truth is not shown",
         )  # fmt: skip
-    views = tuple(_release(r, (truth or {}).get(r.name)) for r in releases)
+    words, desk = words or PublicWords(), desk or Desk()
+    views = tuple(_release(r, words, (truth or {}).get(r.name)) for r in releases)
     made = datetime.datetime.fromisoformat(releases[0].statement["made"])
     methods = tuple(dict.fromkeys(t for r in releases for t in r.statement["theorems"]))
+    notes = _notes(releases, truth is not None)
     return ReportView(
-        title=title,
+        title=words.title or title or "Released statistics",
         made_at=made,
         condition=_condition(plan),
         unit_sentence=_unit(plan),
         budget=_budget(plan, releases, budget),
         releases=views,
         methods=methods,
-        notes=tuple(_notes(releases, truth is not None)),
         synthetic=truth is not None,
+        files=tuple(files),
+        publisher=words.publisher,
+        period=words.period,
+        contact=words.contact,
+        about_you=about_you(releases[-1].standing[0]),
+        warnings=tuple(_warnings(plan, releases)),
+        officer=officer_of(plan, releases, desk=desk, words=words, notes=notes),
     )
+
+
+def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
+    """What must not be folded away: what the promise is conditional on, and what is known against it."""
+    found = [_unit(plan)] if plan.gamma else []
+    seen = dict.fromkeys(d for r in releases for d in r.data.get("seen", ()))
+    found += [f"Known, and not counted in this: {d}." for d in seen]
+    return found if releases[0].publishable else [*found, FOR_A_TEST]
 
 
 def _condition(plan: Plan) -> str:
@@ -98,7 +113,7 @@ def _notes(releases: Sequence[Release], synthetic: bool) -> list[str]:
     covered = "; ".join(dict.fromkeys(t for r in releases for t in r.statement["intervals"]["do_not_cover"]))
     notes = [f"The intervals do not cover {covered}.", first["computational"]]
     if not first["publishable"]:
-        notes.append("The noise came from a seeded source, for a test: these numbers must not be published.")
+        notes.append(FOR_A_TEST)
     return [*notes, SEEN_TRUTH] if synthetic else notes
 
 
@@ -144,14 +159,15 @@ def _sentences(text: str) -> list[str]:
     return [s.strip().rstrip(".") + "." for s in text.split(". ") if s.strip()]
 
 
-def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
+def _release(release: Release, words: PublicWords, truth: Sequence[float] | None) -> ReleaseView:
     planned, said = release.planned, release.statement
     statistic = said["statistic"]
-    rule = _rule(release)
+    rule = rule_of(release)
     ends = [np.ravel(getattr(release.estimate, n)) for n in ("value", "low", "high")]
     shown, rest = _shown(planned.question, ends, rule)
     columns = keys_at(planned.question, release.noisy, shown)
-    keys = list(zip(*columns.values(), strict=True)) if columns else [()] * len(shown)
+    named = [words.labelled(name, held) for name, held in columns.items()]
+    keys = list(zip(*named, strict=True)) if named else [()] * len(shown)
     cells = tuple(
         _cell(k, *(float(e[i]) for e in ends), rule=rule, truth=None if truth is None else float(truth[i]))
         for k, i in zip(keys, shown.tolist(), strict=True)
@@ -161,17 +177,16 @@ def _release(release: Release, truth: Sequence[float] | None) -> ReleaseView:
     return ReleaseView(
         name=stem,
         kind=statistic["kind"].replace("_", " "),
-        title=release.name,
-        question=question_words(statistic),
+        title=words.release(release.name),
+        question=question_words(_in_words(statistic, words)),
         cells=cells,
-        columns=tuple(columns),
+        columns=tuple(map(words.column, columns)),
         certificate=f"certificates/{stem}.json",
         values=f"values/{stem}.csv",
         price=priced(release.guarantee),
-        measure=_measure(statistic, said["schema"]),
+        measure=_measure(_in_words(statistic, words), said["schema"], statistic),
         confidence=float(planned.ask.confidence),
-        meaning=_meaning(release.guarantee),
-        assumptions=_assumptions(said),
+        condition=_given(release),
         mechanism=_mechanism(said),
         theorems=tuple(said["theorems"]),
         expected_error=error["expected_absolute_error"],
@@ -214,18 +229,6 @@ def _cell(
     return Cell(keys=keys, value=shown, low=ends[0], high=ends[1], flag=flag, truth=seen)
 
 
-def _rule(release: Release) -> QualityRule:
-    """Quantiles and means are judged against the declared range: zero has no meaning there. So are functions."""
-    statistic: Any = release.planned.ask.statistic
-    treatment = release.planned.treatment
-    if isinstance(treatment, FunctionTreatment):
-        return QualityRule(of=treatment.fit.scale) if treatment.fit.scale else QualityRule()
-    if statistic.in_column_units:
-        column = release.planned.question.schema.measured(statistic.column)
-        return QualityRule(care=0.05, noisy=0.2, of=float(column.width * column.spacing))
-    return QualityRule()
-
-
 def question_words(statistic: Mapping[str, Any]) -> str:
     """The question as a sentence."""
     kind = statistic["kind"]
@@ -247,7 +250,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
     return f"{what}{by}{where}."
 
 
-def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """What the values are values of."""
     kind = statistic["kind"]
     if statistic.get("kernel") == "linear":
@@ -256,7 +259,7 @@ def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         return str(statistic["outcome"])
     if kind == "classifier":
         label = statistic["label"]
-        classes = schema[label].get("values") or [False, True]
+        classes = schema[own["label"]].get("values") or [False, True]
         if len(classes) == 2:
             return f"above 0 where {label} is told to be {classes[1]}, below where {classes[0]}"
         return f"one function for each {label}: the largest one tells it"
@@ -268,24 +271,29 @@ def _listed(entries: Any) -> str:
     return " and ".join(map(str, names))
 
 
-def _assumptions(said: Mapping[str, Any]) -> tuple[str, ...]:
-    found = [f"It holds {said['condition']}."]
-    if "random_data" in said:
-        found.append(said["random_data"]["sentence"])
-    if said["data"]["bounded"]:
-        found.append("Rows of a person beyond the declared limit were not used, by a keyed choice.")
-    looked = said["data"].get("seen", [])
-    found += [f"Known to the ledger, and not counted in the bound: {d}." for d in looked]
-    declared = [d for d in said["guarantee"].get("declared", []) if d not in looked]
-    found += [f"Declared, and not checked: {d}." for d in declared]
-    found += [f"Declared, and not checked: {d}." for d in said["intervals"].get("declared", [])]
-    found += [f"Believed, and not checked: {c}." for c in said["data"]["conditions"]]
-    for name, column in said["schema"].items():
-        low, high = column.get("low"), column.get("high")
-        if low is not None and high is not None:
-            found.append(f"{name} is declared to lie between {_end(low)} and {_end(high)}; other values are "
-                         f"{'clamped' if column.get('outside') == 'clamp' else 'counted as missing'}.")  # fmt: skip
-    return tuple(found)
+def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any]:
+    """The statistic with the labels of its columns."""
+
+    def told(value: Any) -> Any:
+        if isinstance(value, str):
+            return words.column(value)
+        if isinstance(value, list | tuple):
+            return [told(v) for v in value]
+        return (
+            {**value, "column": words.column(value["column"])}
+            if isinstance(value, Mapping) and "column" in value
+            else value
+        )
+
+    named = ("column", "columns", "by", "numerator", "denominator", "label", "outcome")
+    return {name: told(value) if name in named else value for name, value in statistic.items()}
+
+
+def _given(release: Release) -> str:
+    """Given what alone a release holds: nothing for one that holds always."""
+    told = release.statement.get("random_data", {}).get("sentence", "")
+    condition = release.guarantee.condition
+    return "" if isinstance(condition, Always | Priors) else f"It holds {condition}. {told}".rstrip()
 
 
 def _mechanism(said: Mapping[str, Any]) -> str:
@@ -301,10 +309,6 @@ def _mechanism(said: Mapping[str, Any]) -> str:
         if laws
         else ""
     )
-
-
-def _end(value: Any) -> str:
-    return f"{value:,.10g}" if isinstance(value, int | float) else str(value)
 
 
 def _decimal(text: str) -> str:

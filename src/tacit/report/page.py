@@ -1,34 +1,28 @@
 """`report.html`: one file that needs no network and no script, for a screen, a phone, and paper.
 
-It is a function of the view alone: the same view gives the same bytes.
+Three readers, in this order: everybody (what was found, and what it says about them), the disclosure officer, and
+whoever checks the mechanisms; the parts of the latter two are folded. It is a function of the view alone: the same
+view gives the same bytes.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tacit.guarantees import theorem
-from tacit.guarantees.theorems import Standing
 from tacit.report.budget import budget_section
 from tacit.report.markup import Markup, file_link, join, tag
-from tacit.report.numbers import three
-from tacit.report.releases import (
-    TRUTH_WORDS,
-    anchor,
-    flag_pill,
-    heading_words,
-    release_section,
-)
+from tacit.report.mechanisms import mechanisms
+from tacit.report.numbers import percent
+from tacit.report.releases import TRUTH_WORDS, release_section
 from tacit.report.style import style_sheet
-from tacit.report.view import ReleaseView, ReportView
+from tacit.report.view import ReportView
 
 __all__ = ["report_html", "write_report"]
 
 
 def report_html(view: ReportView) -> str:
     """The whole page as text."""
-    count = len(view.releases)
-    sections = [release_section(r, k, count) for k, r in enumerate(view.releases, start=1)]
+    sections = [release_section(r) for r in view.releases]
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -38,19 +32,21 @@ def report_html(view: ReportView) -> str:
         tag("title", view.title),
         tag("style", Markup(style_sheet())),
     )
+    crowd = "few" if len(sections) <= 2 else "some" if len(sections) <= 6 else "many"
     body = tag(
         "body",
-        tag("a", "To the releases", href="#releases", class_="skip"),
+        tag("a", "To the findings", href="#releases", class_="skip"),
         _top(view),
         tag(
             "main",
-            budget_section(view),
-            _glance(view),
-            tag("section", sections, id="releases", aria_label="Releases"),
-            _methods(view),
-            _notes(view),
+            tag("section", sections, id="releases", class_=crowd, aria_label="Findings"),
+            _reading(view),
+            _about_you(view),
+            _officer(view),
+            mechanisms(view),
+            _files(view),
         ),
-        _footer(view),
+        _footer(),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
@@ -68,113 +64,84 @@ def _top(view: ReportView) -> Markup:
         words = TRUTH_WORDS.partition(": ")[2]
         banner = tag("p", tag("strong", "Synthetic. "), words[0].upper() + words[1:], ".", class_="banner")
     moment = tag("time", when + zone, datetime=view.made_at.isoformat())
+    named = [view.publisher, view.period, f"Contact: {view.contact}" if view.contact else ""]
+    told = " · ".join(words for words in named if words)
     return tag(
         "header",
         tag("h1", view.title),
         tag("p", view.condition, class_="condition") if view.condition else None,
-        tag("p", view.unit_sentence, class_="lead"),
+        tag("p", told, class_="lead") if told else None,
         tag("p", "Made on ", moment, class_="when"),
         banner,
         class_="top",
     )
 
 
-def _glance(view: ReportView) -> Markup | None:
+def _reading(view: ReportView) -> Markup | None:
+    """How to read the numbers: intervals and the words of quality, once for all of them."""
     if not view.releases:
         return None
-    heads = [tag("th", words, scope="col") for words in ("Release", "Price")]
-    heads += [tag("th", "Typical interval", scope="col", class_="n wide")]
-    heads += [tag("th", "Times the best possible", scope="col", class_="n wide")]
-    heads += [tag("th", "Quality", scope="col")]
-    rows = [_glance_row(r) for r in view.releases]
-    table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows), class_="glance")
-    note = "Numbers are rounded to three significant digits, or to as many as their interval needs; "
-    note += "ends of intervals are rounded outwards. The files beside this page carry everything."
+    levels = sorted({r.confidence for r in view.releases})
+    said = " or ".join(percent(level) for level in levels)
+    first = (
+        f"In brackets stands the interval ({said}) for the noise that was added: it does not contain sampling error, "
+        "or what clamping values to their declared bounds does, unless the certificate says so. Numbers are rounded "
+        "to three digits, or to as many as their interval needs, ends of intervals outwards; the files have all digits."
+    )
+    flags = {}
+    for release in view.releases:
+        for flag in release.flags:
+            if flag.id in release.flag_counts:
+                flags[flag.label, flag.explanation] = flag
+    entries = [tag("li", tag("b", f.label), f": {f.explanation}.") for f in flags.values()]
     return tag(
         "section",
-        tag("h2", "At a glance", id="glance"),
-        tag("div", table, class_="scroll", tabindex="0", role="region", aria_labelledby="glance"),
-        tag("p", note, class_="quiet-words"),
-        class_="card",
-        aria_labelledby="glance",
+        tag("h2", "How to read these numbers", id="reading"),
+        tag("p", first),
+        tag("ul", entries) if entries else None,
+        tag(
+            "p",
+            "Every number comes from the certificate of its release, in the folder of certificates beside this page.",
+        ),
+        class_="card words-card",
+        aria_labelledby="reading",
     )
 
 
-def _glance_row(view: ReleaseView) -> Markup:
-    width = view.typical_width
-    interval = "none" if width is None else f"±\u00a0{three(width)}"
-    ratio = three(view.ratio) if view.ratio is not None else "not known"
-    pills = [
-        tag("span", flag_pill(view, id), f" {n:,} of {view.total:,}", class_="flagged")
-        for id, n in view.flag_counts.items()
+def _about_you(view: ReportView) -> Markup:
+    return tag(
+        "section",
+        tag("h2", "What this says about you", id="about-you"),
+        [tag("p", sentence) for sentence in view.about_you],
+        [tag("p", words, class_="banner") for words in view.warnings],
+        class_="card words-card",
+        aria_labelledby="about-you",
+        data_certificate="the ledger",
+    )
+
+
+def _officer(view: ReportView) -> Markup:
+    parts = [
+        tag("div", tag("h3", p.heading), [tag("p", sentence) for sentence in p.sentences])
+        for p in view.officer
     ]
     return tag(
-        "tr",
-        tag("th", tag("a", heading_words(view.title), href=f"#{anchor(view.name)}"), scope="row"),
-        tag("td", view.price, class_="num price"),
-        tag("td", interval, class_="n num wide"),
-        tag("td", ratio, class_="n num wide"),
-        tag("td", pills or "all cells good"),
-        data_certificate=view.certificate,
+        "details",
+        tag("summary", tag("h2", "For the disclosure officer", id="officer")),
+        tag("p", view.unit_sentence),
+        budget_section(view),
+        tag("div", parts, class_="pair", data_certificate="the ledger") if parts else None,
+        class_="card fold",
     )
 
 
-def _methods(view: ReportView) -> Markup | None:
-    if not view.theorems:
+def _files(view: ReportView) -> Markup | None:
+    if not view.files:
         return None
-    parts = []
-    for id in view.theorems:
-        known = theorem(id)
-        standing = {
-            Standing.AS_PRINTED: "as in the source",
-            Standing.CORRECTED: "corrected: the source is wrong as printed",
-            Standing.SHARPER: "sharper than the source",
-        }[known.standing]
-        used = [r for r in view.releases if id in r.theorems]
-        links = [
-            join(
-                tag("a", heading_words(r.title), href=f"#{anchor(r.name)}"), "; " if r is not used[-1] else ""
-            )
-            for r in used
-        ]
-        parts.append(
-            tag(
-                "section",
-                tag("h3", id),
-                tag("p", known.statement),
-                tag("p", f"Assumes: {known.assumptions}.", class_="quiet-words"),
-                tag("p", f"Source: {known.source} ({standing}).", class_="quiet-words"),
-                tag("p", "Used by: ", links, class_="quiet-words") if links else None,
-                class_="theorem",
-                id=f"theorem-{id}",
-            )
-        )
-    intro = "Every guarantee on this page follows from the theorems below; their proofs are in docs/theory, by id."
-    return tag(
-        "section",
-        tag("h2", "Methods", id="methods"),
-        tag("p", intro, class_="question"),
-        parts,
-        class_="card",
-        aria_labelledby="methods",
-    )
+    listed = [tag("li", file_link(name), f": {words}") for name, words in view.files]
+    return tag("section", tag("h2", "Files"), tag("ul", listed), class_="card files")
 
 
-def _notes(view: ReportView) -> Markup | None:
-    if not view.notes and not view.files:
-        return None
-    parts: list[Markup] = []
-    if view.notes:
-        parts += [tag("h2", "Notes", id="notes"), tag("ul", [tag("li", n) for n in view.notes])]
-    if view.files:
-        listed = [tag("li", file_link(name), f" — {words}") for name, words in view.files]
-        parts += [tag("h2", "Files"), tag("ul", listed)]
-    return tag("section", parts, class_="card")
-
-
-def _footer(view: ReportView) -> Markup:
-    text = (
-        "Intervals tell what the added noise does; they do not contain sampling error, or what clamping values to "
-        "their declared bounds does, unless an assumption above says so."
-    )
-    return tag("footer", tag("p", text))
+def _footer() -> Markup:
+    text = "Made with tacit; tacit verify tells whether this page and the files beside it are as they were written."
+    return tag("footer", join(tag("p", text)))

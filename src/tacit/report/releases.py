@@ -1,14 +1,15 @@
-"""One release on the page: picture, facts, meaning, assumptions, quality, and the numbers as a table."""
+"""One release on the page: what it found, its picture, its quality, and the numbers as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tacit.curator.quality import ABSENT, CARE, GOOD, NOISY, WORDS
+from tacit.report.findings import finding
 from tacit.report.legend import legend
 from tacit.report.markup import Markup, file_link, ident, join, tag
-from tacit.report.numbers import figures, key_words, percent, three
+from tacit.report.numbers import figures, key_words, percent
 from tacit.report.pictures.choose import Drawn, draw
-from tacit.report.quality import ABSENT, CARE, NOISY
 from tacit.report.view import Cell, ReleaseView
 
 __all__ = ["anchor", "certificate_link", "flag_pill", "heading_words", "release_section"]
@@ -31,20 +32,21 @@ def certificate_link(view: ReleaseView) -> Markup:
     return file_link(view.certificate)
 
 
-def release_section(view: ReleaseView, number: int, count: int) -> Markup:
-    """The section of one release."""
+def release_section(view: ReleaseView) -> Markup:
+    """The section of one release: title, finding, picture, quality, and the numbers as a table."""
     drawn = draw(view)
     heading = f"{anchor(view.name)}-heading"
     return tag(
         "article",
         tag(
             "header",
-            tag("p", f"{number} of {count} · {view.kind}", class_="kicker"),
             tag("h2", heading_words(view.title), id=heading),
             tag("p", view.question, class_="question"),
+            tag("p", view.condition, class_="banner") if view.condition else None,
+            tag("p", finding(view), class_="finding"),
         ),
-        tag("div", tag("div", _figure(view, drawn), _quality(view)), _facts(view), class_="split"),
-        _words(view),
+        _figure(view, drawn),
+        _quality(view),
         _numbers(view, drawn),
         class_="card release",
         id=anchor(view.name),
@@ -77,7 +79,8 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
     more = _more(view, drawn)
     place = "; it stands in the table" if drawn.kind in ("heatmap", "map", "multiples") else ""
     truth = f"{TRUTH_WORDS[0].upper()}{TRUTH_WORDS[1:]}{place}." if view.shows_truth else None
-    caption = tag("figcaption", more, "Every number here comes from the certificate ", certificate_link(view))
+    files = join(" All values: ", file_link(view.values), ".") if view.values else None
+    caption = tag("figcaption", more, "From the certificate ", certificate_link(view), ".", files)
     tall = drawn.kind in ("bars", "multiples", "table") and len(drawn.cells) > 16
     note = tag("figcaption", truth) if truth else None
     return tag("figure", parts, caption, note, class_="tall" if tall else None)
@@ -91,59 +94,18 @@ def _more(view: ReleaseView, drawn: Drawn) -> str:
     return f"Shown: the largest {len(drawn.cells)} of {view.total:,} cells, and {left:,} more {where}. "
 
 
-def _facts(view: ReleaseView) -> Markup:
-    entries: list[tuple[str, Markup | str]] = [("Price", tag("span", view.price, class_="strong num"))]
-    width = view.typical_width
-    if width is not None:
-        words = f"±\u00a0{three(width)}" + (" (median over the cells)" if view.total > 1 else "")
-        entries.append((f"Interval at {percent(view.confidence)}", tag("span", words, class_="num")))
-    if view.expected_error is not None:
-        entries.append(("Expected error", tag("span", f"±\u00a0{three(view.expected_error)}", class_="num")))
-    if view.lower_bound is not None:
-        bound = tag("span", three(view.lower_bound), class_="num")
-        entries.append(("No private mechanism can go below", bound))
-    ratio: Markup | str = view.ratio_reason
-    if view.ratio is not None:
-        ratio = join(
-            tag("span", three(view.ratio), class_="num"), " times the smallest possible error, at most"
-        )
-    entries.append(("Price of privacy", ratio))
-    if view.mechanism:
-        entries.append(("Mechanism", view.mechanism))
-    if view.theorems:
-        links = [tag("a", tag("code", id), href=f"#theorem-{id}") for id in view.theorems]
-        entries.append(("Rests on", join(*_between(links))))
-    entries.append(("Certificate", certificate_link(view)))
-    if view.values:
-        entries.append(("All values", file_link(view.values)))
-    rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in entries]
-    return tag("dl", rows, class_="facts")
-
-
-def _words(view: ReleaseView) -> Markup:
-    parts: list[Markup] = []
-    if view.meaning:
-        parts.append(
-            tag("div", tag("h3", "What it means"), [tag("p", sentence) for sentence in view.meaning])
-        )
-    if view.assumptions:
-        listed = tag("ul", [tag("li", a) for a in view.assumptions])
-        parts.append(tag("div", tag("h3", "What it rests on"), listed))
-    return tag("div", parts, class_="pair")
-
-
 def _quality(view: ReleaseView) -> Markup:
-    counts = view.flag_counts
-    total = view.total
+    counts, total = view.flag_counts, view.total
     if not counts:
-        text = "No cell is flagged: each interval is narrow enough, by the rule, for its value to be used."
-        return join(tag("h3", "Quality"), tag("p", text))
-    flags = {f.id: f for f in view.flags}
-    entries = [
-        tag("li", flag_pill(view, id), f" {n:,} of {total:,}: {flags[id].explanation}.")
-        for id, n in counts.items()
-    ]
-    return join(tag("h3", "Quality"), tag("ul", entries, class_="flags"))
+        said = "Quality: good." if total == 1 else f"Quality: all {total:,} good."
+        return tag("p", said, class_="quality")
+    told: list[Markup | str] = []
+    for id, n in counts.items():
+        told += [
+            " " if told else "Quality: ",
+            tag("span", flag_pill(view, id), f" {n:,} of {total:,}", class_="flagged"),
+        ]
+    return tag("p", told, tag("a", "What these words mean", href="#reading"), class_="quality")
 
 
 def flag_pill(view: ReleaseView, id: str) -> Markup:
@@ -184,12 +146,5 @@ def _row(view: ReleaseView, cell: Cell, truth: bool, flagged: bool) -> list[Mark
         words = "" if cell.truth is None else figures(cell.truth, cell.low, cell.high).value
         parts.append(tag("td", words, class_="n num truth-cell"))
     if flagged:
-        parts.append(tag("td", flag_pill(view, cell.flag) if cell.flag else "good"))
+        parts.append(tag("td", flag_pill(view, cell.flag) if cell.flag else WORDS[GOOD]))
     return parts
-
-
-def _between(links: list[Markup]) -> list[Markup | str]:
-    out: list[Markup | str] = []
-    for link in links:
-        out += [", ", link] if out else [link]
-    return out

@@ -105,7 +105,7 @@ color:var(--muted)}
 .multiples{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:1rem 1.5rem}
 .theorem{padding:.8rem 0;border-top:1px solid var(--line)}
 .theorem:first-of-type{border-top:0}
-.theorem h3{margin:0;font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.9rem}
+.theorem h4{margin:0;font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.9rem}
 .theorem:target,.release:target{outline:2px solid var(--accent);outline-offset:4px}
 footer{color:var(--muted);font-size:.85rem;padding-bottom:3rem}
 .picture{display:block;overflow:visible;font-size:12.5px;margin-top:.4rem}
@@ -118,6 +118,14 @@ footer{color:var(--muted);font-size:.85rem;padding-bottom:3rem}
 .picture .halo{paint-order:stroke;stroke:var(--card);stroke-width:4px;stroke-linejoin:round}
 .picture .num{font-variant-numeric:tabular-nums}
 .picture .cell{font-size:11.5px}
+.picture .half{font-size:11px}
+.finding{font-size:1.05rem;max-width:50rem}
+.quality{font-size:.9rem}
+.fold>summary{font-size:1rem;list-style-position:outside}
+.fold>summary h2{display:inline;color:var(--accent)}
+.fold h4{font-size:.9rem;margin:1rem 0 .3rem}
+.budget-part{margin:1rem 0}
+.words-card p,.words-card li{max-width:50rem}
 .bar{fill:var(--bar)}
 .noisy{stroke:var(--noisy-ink);stroke-width:1.2}
 .hatch-line{stroke:var(--noisy-ink);stroke-width:1.1;fill:none;opacity:.6}
@@ -145,16 +153,20 @@ main,.top,footer{padding-left:.8rem;padding-right:.8rem}.glance .wide{display:no
 .flagged{white-space:normal;margin-right:0}}
 """
 _PRINT = """
-@page{margin:15mm 14mm}
-@media print{html{font-size:8.5pt}body{background:#fff;font-size:9pt;line-height:1.4}
-.card{border-color:var(--line);padding:.6rem 0;
-border-width:1px 0 0;border-radius:0;break-inside:auto}.release header,.kicker,.question,h2,h3{break-after:avoid}
-.release header{break-inside:avoid}
-figure,.picture,.facts,.theorem,tr,.flags li,.banner{break-inside:avoid}.tall{break-inside:auto}
-p,li{orphans:3;widows:3}.release .picture{zoom:.75}details,.skip,nav{display:none}
-main,.top,footer{max-width:none;padding:0}.top{padding-top:0}a{text-decoration:none}
-*{print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.split{grid-template-columns:minmax(0,1.7fr) minmax(0,1fr)}}
+@page{size:A4;margin:11mm 12mm}
+@media print{html{font-size:7.5pt}body{background:#fff;font-size:7.5pt;line-height:1.3}
+main,.top,footer{max-width:none;padding:0}.top{padding-top:0}h1{font-size:15pt;margin:0}.top p{margin:.1rem 0}
+details,.skip,.legend,.question,.files,footer,.quality a{display:none}
+.card{border-width:1px 0 0;border-radius:0;padding:.35rem 0;margin:.3rem 0;break-inside:avoid}
+#releases{display:grid;grid-template-columns:minmax(0,1fr);gap:0 1rem;align-items:start}
+#releases.some,#releases.many{grid-template-columns:repeat(2,minmax(0,1fr))}
+.release h2{font-size:9pt}.finding{font-size:7.5pt;margin:.1rem 0}.quality{font-size:7pt;margin:.1rem 0}
+figcaption{font-size:6pt;margin-top:.1rem}.picture{zoom:.7}.some .picture{zoom:.45}
+.some .tall,.many figure{display:none}
+.big{font-size:15pt;margin:0}h2{font-size:9.5pt}.pill{font-size:6.5pt;padding:0 .3rem}
+.banner{padding:.2rem .5rem;margin:.2rem 0}
+p,li{orphans:3;widows:3}a{text-decoration:none}
+*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 
 

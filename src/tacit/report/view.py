@@ -12,15 +12,18 @@ import statistics
 from dataclasses import dataclass
 from typing import Literal, NoReturn, get_args
 
+from tacit.curator.quality import QualityFlag, QualityRule
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import theorem
-from tacit.report.quality import QualityFlag, QualityRule
+from tacit.report.officer import Paragraph
 
 __all__ = ["BudgetPart", "BudgetView", "Cell", "Key", "Picture", "ReleaseView", "ReportView", "Rest"]
 
 Simple = str | int | float | bool | datetime.date | None
 Key = Simple | tuple[Simple, Simple]
-Picture = Literal["auto", "number", "bars", "histogram", "curve", "heatmap", "map", "multiples", "table"]
+Picture = Literal[
+    "auto", "number", "bars", "histogram", "curve", "points", "heatmap", "map", "multiples", "table"
+]
 DEFAULT_RULE = QualityRule()
 
 
@@ -63,7 +66,7 @@ class ReleaseView:
 
     `ratio` is the price of privacy, expected error over the smallest possible one; without it `ratio_reason` says
     why it is not known. `certificate` and `values` are file names beside the report. Where there is a `rest`, `cells`
-    are the largest, in that order.
+    are the largest, in that order. `condition` is given what alone it holds; nothing where it holds always.
     """
 
     name: str
@@ -77,8 +80,7 @@ class ReleaseView:
     picture: Picture = "auto"
     measure: str = ""
     confidence: float = 0.95
-    meaning: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
+    condition: str = ""
     mechanism: str = ""
     theorems: tuple[str, ...] = ()
     expected_error: float | None = None
@@ -190,11 +192,17 @@ class ReportView:
     budget: BudgetView
     releases: tuple[ReleaseView, ...]
     methods: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     synthetic: bool = False
     files: tuple[tuple[str, str], ...] = ()
     condition: str = ""
     """What an exact answer rests on: it is printed in the largest type of the page."""
+    publisher: str = ""
+    period: str = ""
+    contact: str = ""
+    about_you: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What must stand in the open, beside what the release says about people."""
+    officer: tuple[Paragraph, ...] = ()
 
     def __post_init__(self) -> None:
         names = [r.name for r in self.releases]

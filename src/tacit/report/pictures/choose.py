@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from tacit.curator.quality import ABSENT, NOISY
 from tacit.report.markup import Markup, ident, tag
 from tacit.report.numbers import figures, key_place, key_words, percent, three
 from tacit.report.pictures.bars import bars
 from tacit.report.pictures.curve import curve, histogram
 from tacit.report.pictures.field import field_map, fits_a_map, half_widths, holds_zero
-from tacit.report.pictures.heat import axes_of_table, heat_map
+from tacit.report.pictures.heat import axes_of_table, heat_map, says_numbers
 from tacit.report.pictures.scale import span_of, value_span
 from tacit.report.pictures.strip import strip
-from tacit.report.quality import ABSENT, NOISY
 from tacit.report.view import Cell, Picture, ReleaseView
 
 __all__ = ["MOST_CELLS", "MOST_POINTS", "Drawn", "draw", "fitting"]
@@ -51,14 +52,16 @@ def fitting(view: ReleaseView) -> Picture:
     if keys == 1:
         placed = all(key_place(c.keys[0]) is not None for c in cells)
         ranges = all(isinstance(c.keys[0], tuple) for c in cells)
-        wanted = view.picture if view.picture in ("bars", "histogram", "curve", "table") else "auto"
+        wanted = view.picture if view.picture in ("bars", "histogram", "curve", "points", "table") else "auto"
         some = sum(c.value is not None for c in cells) > 1
-        if wanted == "curve" and not (placed and some):
+        if wanted in ("curve", "points") and not (placed and some):
             wanted = "auto"
+        if wanted == "curve" and view.kind.startswith("quantile"):
+            wanted = "points"
         if wanted == "histogram" and len(cells) > MOST_POINTS:
             wanted = "auto"
-        if wanted == "auto" and view.kind.startswith("quantile") and placed and some and len(cells) > 2:
-            return "curve"
+        if wanted == "auto" and view.kind.startswith("quantile") and placed and some:
+            return "points"
         if wanted != "auto":
             return wanted
         if placed and ranges and 1 < len(cells) <= 80:
@@ -101,8 +104,10 @@ def draw(view: ReleaseView) -> Drawn:
         made = histogram(id, name, told, cells, view.columns[0])
     elif kind == "curve":
         made = curve(id, name, told, cells, view.columns[0])
+    elif kind == "points":
+        made = curve(id, name, told, cells, view.columns[0], joined=False)
     elif kind == "heatmap":
-        made = heat_map(id, name, told, cells, (view.columns[0], view.columns[1]))
+        made = _heat(view.confidence, id, name, told, cells, (view.columns[0], view.columns[1]))
     elif kind == "map":
         made = _map(id, name, told, view)
     elif kind == "multiples" and len(view.columns) == 2 and _function(view):
@@ -176,9 +181,38 @@ def _multiples(id: str, view: ReleaseView, cells: Sequence[Cell]) -> Markup:
         ]
         words = f"{view.columns[facet]}: {key_words(key)}"
         names = (view.columns[rest[0]], view.columns[rest[1]])
-        picture = heat_map(f"{id}-{n}", words, describe(view, part), turned, names, span=span, labels=SMALL)
+        picture = _heat(
+            view.confidence, f"{id}-{n}", words, describe(view, part), turned, names, span=span, labels=SMALL
+        )
         made.append(tag("div", tag("h3", words), picture))
     return tag("div", made, class_="multiples")
+
+
+def _heat(
+    confidence: float,
+    id: str,
+    title: str,
+    told: str,
+    cells: Sequence[Cell],
+    names: tuple[str, str],
+    **more: Any,
+) -> Markup:
+    """A heat map with its uncertainty: in the cells, in a sentence where it is alike, or as a second map."""
+    made = heat_map(id, title, told, cells, names, **more)
+    half = half_widths([c for c in cells if c.low is not None and c.value is not None])
+    if not half or says_numbers(cells):
+        return made
+    least, most = (end(h.value or 0.0 for h in half) for end in (min, max))
+    wide = f"half the width of the {percent(confidence)} interval"
+    if most - least <= ALIKE * most:
+        return tag("div", made, tag("p", f"In every cell {wide} is {three(most)}.", class_="quiet-words"))
+    low, high = more.get("span") or value_span(cells)
+    second = heat_map(
+        f"{id}-width", f"{title}: {wide}", f"From {three(least)} to {three(most)}.", half, names,
+        **{**more, "span": (0.0, high - low)},
+    )  # fmt: skip
+    words = f"Its uncertainty: {wide}, from {three(least)} to {three(most)}; a step of colour is as much as above."
+    return tag("div", made, tag("p", words, class_="quiet-words"), second)
 
 
 def _margins(view: ReleaseView) -> bool:
@@ -192,6 +226,9 @@ def _tables(id: str, view: ReleaseView) -> Markup:
     for cell in view.cells:
         used = tuple(k for k, key in enumerate(cell.keys) if key != ALL)
         groups.setdefault(used, []).append(cell)
+    # Colours and bars of one size are one number in all tables.
+    span = value_span([c for used, held in groups.items() if len(used) == 2 for c in held])
+    reach = span_of([c for used, held in groups.items() if len(used) == 1 for c in held])
     made = []
     for n, (used, cells) in enumerate(groups.items()):
         names = [view.columns[k] for k in used]
@@ -205,7 +242,18 @@ def _tables(id: str, view: ReleaseView) -> Markup:
         ]  # fmt: skip
         told = describe(view, cells)
         if len(used) == 2 and len(cells) <= MOST_HEAT:
-            picture = heat_map(f"{id}-{n}", title, told, turned, (names[0], names[1]), labels=SMALL)
+            picture = _heat(
+                view.confidence,
+                f"{id}-{n}",
+                title,
+                told,
+                turned,
+                (names[0], names[1]),
+                span=span,
+                labels=SMALL,
+            )
+        elif len(used) == 1:
+            picture = bars(f"{id}-{n}", title, told, largest(turned), span=reach)
         else:
             picture = bars(f"{id}-{n}", title, told, largest(turned))
         made.append(tag("div", tag("h3", title), picture))
@@ -242,13 +290,16 @@ def _map(id: str, name: str, told: str, view: ReleaseView) -> Markup:
             "p", f"The noise is alike everywhere: {wide} is {three(most)}{cut}.", class_="quiet-words"
         )
         return tag("div", released, alike)
+    low, high = value_span(view.cells)
+    # A step of colour is the same amount in both maps.
+    steps = (0.0, high - low)
     spread = f"{wide[:1].upper()}{wide[1:]}, from {three(least)} to {three(most)}."
     parts = [
         tag("div", tag("h3", "The released function"), released),
         tag(
             "div",
             tag("h3", f"Its uncertainty: {wide}"),
-            field_map(f"{id}-width", f"{view.title}: {wide}", spread, half, names, signs=False),
+            field_map(f"{id}-width", f"{view.title}: {wide}", spread, half, names, signs=False, span=steps),
         ),
     ]
     return tag("div", parts, class_="multiples")
@@ -271,6 +322,7 @@ def _kind_words(kind: Picture) -> str:
         "bars": "bars with intervals",
         "histogram": "a histogram with intervals",
         "curve": "a curve with a band",
+        "points": "points with intervals",
         "heatmap": "a heat map",
         "map": "a map",
     }.get(kind, "a table")
@@ -289,17 +341,18 @@ def _marks(kind: Picture, cells: Sequence[Cell], *, tables: bool = False) -> tup
     if kind == "table":
         return ()
     first = {
-        "number": "dot", "curve": "line", "heatmap": "heat", "map": "heat", "multiples": "bar" if tables else "heat",
+        "number": "dot", "points": "dot", "curve": "line", "heatmap": "heat", "map": "heat",
+        "multiples": "bar" if tables else "heat",
     }  # fmt: skip
     marks = [first.get(kind, "bar")]
-    lines = tables or kind in ("number", "bars", "histogram", "curve")
+    lines = tables or kind in ("number", "bars", "histogram", "curve", "points")
     if lines and any(c.low is not None for c in cells):
         marks.append("band" if kind == "curve" else "whisker")
-    if kind not in ("number", "curve") and any(c.flag == NOISY for c in cells):
+    if kind not in ("number", "curve", "points") and any(c.flag == NOISY for c in cells):
         marks.append("hatch")
     if kind in ("heatmap", "multiples") and any(c.flag == ABSENT for c in cells):
         marks.append("empty")
     if lines and any(c.truth is not None for c in cells):
-        few = kind == "curve" and len(cells) <= 40
+        few = kind == "points" or (kind == "curve" and len(cells) <= 40)
         marks.append("truth" if few else "truth-line" if kind in ("histogram", "curve") else "truth-below")
     return tuple(marks)

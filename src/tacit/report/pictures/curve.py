@@ -19,8 +19,13 @@ LEFT, SPAN = 9.0, 89.5
 """Where the keys begin, in percent, so that the names of levels have room, and how far they go."""
 
 
-def curve(id: str, title: str, description: str, cells: Sequence[Cell], x_name: str) -> Markup:
-    """Values joined by a line, intervals as a band, along keys that are numbers or days."""
+def curve(
+    id: str, title: str, description: str, cells: Sequence[Cell], x_name: str, *, joined: bool = True
+) -> Markup:
+    """Values joined by a line, intervals as a band, along keys that are numbers or days.
+
+    Not joined they are points with intervals: between two quantiles nothing was released, and no line is known.
+    """
     shown = sorted((c for c in cells if c.value is not None), key=lambda c: key_place(c.keys[0]) or 0.0)
     places = [key_place(c.keys[0]) or 0.0 for c in shown]
     low, high = span_of(shown, zero=_near_zero(shown))
@@ -29,14 +34,18 @@ def curve(id: str, title: str, description: str, cells: Sequence[Cell], x_name: 
     parts: list[Markup] = [hatching(f"{id}-hatch"), *_grid(low, high, up)]
     wide = Scale(low=0, high=100, length=WIDE)
     at = [wide(along(p)) for p in places]
-    if all(c.low is not None and c.high is not None for c in shown):
+    if joined and all(c.low is not None and c.high is not None for c in shown):
         rim = [(x, up(c.high or 0.0)) for x, c in zip(at, shown, strict=True)]
         rim += [(x, up(c.low or 0.0)) for x, c in reversed(list(zip(at, shown, strict=True)))]
         parts.append(_stretched(tag("polygon", points=_points(rim), class_="band")))
-    middle = _points([(x, up(c.value or 0.0)) for x, c in zip(at, shown, strict=True)])
-    parts.append(_stretched(tag("polyline", points=middle, class_="line")))
-    few = len(shown) <= 40
+    if joined:
+        middle = _points([(x, up(c.value or 0.0)) for x, c in zip(at, shown, strict=True)])
+        parts.append(_stretched(tag("polyline", points=middle, class_="line")))
+    few = len(shown) <= 40 or not joined
     for place, cell in zip(places, shown, strict=True):
+        if not joined and cell.low is not None and cell.high is not None:
+            x = along.percent(place)
+            parts.append(tag("line", x1=x, x2=x, y1=up(cell.low), y2=up(cell.high), class_="whisker"))
         if few and cell.truth is not None:
             parts.append(diamond(along.percent(place), up(cell.truth)))
         if few:

@@ -37,13 +37,14 @@ def half_widths(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def field_map(
-    id: str, title: str, description: str, cells: Sequence[Cell], columns: tuple[str, str], *, signs: bool
-) -> Markup:
+    id: str, title: str, description: str, cells: Sequence[Cell], columns: tuple[str, str], *, signs: bool,
+    span: tuple[float, float] | None = None,
+) -> Markup:  # fmt: skip
     """The first column runs to the right, the second one up; `signs` hatches cells whose interval holds 0."""
     across = sorted({c.keys[0] for c in cells}, key=lambda k: key_place(k) or 0.0)
     up = sorted({c.keys[1] for c in cells}, key=lambda k: key_place(k) or 0.0)
     column, row = {k: i for i, k in enumerate(across)}, {k: len(up) - 1 - i for i, k in enumerate(up)}
-    width, (low, high) = (100 - LABELS) / len(across), value_span(cells)
+    width, (low, high) = (100 - LABELS) / len(across), span or value_span(cells)
     parts: list[Markup] = [hatching(f"{id}-hatch")]
     parts.append(tag("text", f"{columns[1]} ↑", x=0, y=13, class_="axis-name"))
     for cell in cells:

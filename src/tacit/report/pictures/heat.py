@@ -1,19 +1,21 @@
-"""Heat maps of two-way tables: seven steps of colour with their numbers on them, hatched where too noisy."""
+"""Heat maps of two-way tables: seven steps of colour, on them value and uncertainty, hatched where too noisy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tacit.curator.quality import NOISY
 from tacit.report.markup import Markup, picture, tag
 from tacit.report.numbers import compact, key_words
 from tacit.report.pictures.scale import hatching, value_span
-from tacit.report.quality import NOISY
 from tacit.report.view import Cell, Key
 
-__all__ = ["STEPS", "axes_of_table", "heat_map"]
+__all__ = ["STEPS", "axes_of_table", "heat_map", "says_numbers"]
 
 STEPS = 7
-CELL, HEAD, FOOT = 28, 30, 44
+CELL, HEAD, FOOT = 36, 30, 44
+MOST_ACROSS = 7
+"""Up to this many columns a cell has room for its numbers."""
 LABELS = 28.0
 """The share of the width that the rows' names take."""
 
@@ -21,6 +23,11 @@ LABELS = 28.0
 def axes_of_table(cells: Sequence[Cell]) -> tuple[list[Key], list[Key]]:
     """The keys of both columns, in order of first appearance."""
     return list(dict.fromkeys(c.keys[0] for c in cells)), list(dict.fromkeys(c.keys[1] for c in cells))
+
+
+def says_numbers(cells: Sequence[Cell]) -> bool:
+    """Has each cell room for its value and half the width of its interval?"""
+    return min(map(len, axes_of_table(cells))) <= MOST_ACROSS
 
 
 def heat_map(
@@ -44,7 +51,7 @@ def heat_map(
     width = (100 - labels) / len(across)
     steep = any(len(key_words(k)) * len(across) > 34 for k in across)
     head = HEAD + 16 + (max(len(key_words(k)) for k in across) * 4 if steep else 0)
-    numbers = len(across) <= 7
+    numbers = says_numbers(cells)
     parts = [hatching(f"{id}-hatch")]
     parts.append(tag("text", f"{names[0]} ↓", x=0, y=head - 8, class_="axis-name"))
     parts.append(tag("text", f"{names[1]} →", x=f"{labels}%", y=13, class_="axis-name"))
@@ -77,9 +84,24 @@ def _cell(
     ]
     if numbers:
         ink = "halo" if noisy else f"heat-ink-{step}"
-        words = compact(cell.value)
-        at = {"x": f"{left + width / 2:.2f}%", "y": top + CELL / 2 + 4}
-        parts.append(tag("text", words, **at, text_anchor="middle", class_=f"{ink} cell num"))
+        x, words = f"{left + width / 2:.2f}%", compact(cell.value)
+        half = None if cell.low is None or cell.high is None else (cell.high - cell.low) / 2
+        lift = 0 if half is None else 7
+        parts.append(
+            tag(
+                "text",
+                words,
+                x=x,
+                y=top + CELL / 2 + 4 - lift,
+                text_anchor="middle",
+                class_=f"{ink} cell num",
+            )
+        )
+        if half is not None:
+            told = f"±\u00a0{compact(half)}"
+            parts.append(
+                tag("text", told, x=x, y=top + CELL / 2 + 12, text_anchor="middle", class_=f"{ink} half num")
+            )
     return tag("g", *parts)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.curator.quality import NOISY
 from tacit.report.markup import Markup, tag
-from tacit.report.quality import NOISY
 from tacit.report.view import Cell
 
 __all__ = ["Scale", "diamond", "fill_of", "hatching", "pointer", "span_of", "spread", "value_span"]
@@ -56,8 +56,10 @@ def span_of(cells: Iterable[Cell], *, zero: bool = True) -> tuple[float, float]:
 
 
 def value_span(cells: Iterable[Cell]) -> tuple[float, float]:
-    """The range of the values alone, from zero where it is near: for colours, which show no intervals."""
-    values = [c.value for c in cells if c.value is not None] or [0.0]
+    """The range of the values that can be used, from zero where it is near: what is too noisy stretches no scale."""
+    held = [c for c in cells if c.value is not None]
+    values = [c.value for c in held if c.flag != NOISY and c.value is not None]
+    values = values or [c.value for c in held if c.value is not None] or [0.0]
     low, high = min(values), max(values)
     if low > 0 and low < high / 2:
         low = 0.0

@@ -1,0 +1,137 @@
+"""Which released cells can be used: one rule, one list of words, for pages, files and terminals.
+
+With h the distance from a released value to the farther end of its interval:
+
+    good                h at most 25% of the value
+    use with care       h above 25% of the value
+    too noisy to use    h above 50% of the value, or no end is known
+    no value            the noisy parts give no number
+
+The rule reads what was released and nothing else, so it costs nothing and every reader can check it. Days have no zero:
+a day is judged against a year. A released function may well cross zero: its points are judged against the largest of
+its shown values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.curator.functions.treatment import FunctionTreatment
+from tacit.errors import InvalidParameter
+from tacit.sources.schema import Date
+
+if TYPE_CHECKING:
+    from tacit.curator.release import Release
+
+__all__ = ["ABSENT", "CARE", "GOOD", "NOISY", "WORDS", "QualityFlag", "QualityRule", "rule_of"]
+
+Reals = npt.NDArray[np.float64]
+GOOD, CARE, NOISY, ABSENT = "", "care", "noisy", "absent"
+WORDS = {GOOD: "good", CARE: "use with care", NOISY: "too noisy to use", ABSENT: "no value"}
+"""What people read, everywhere the same, by the id of a flag."""
+YEAR = 365.25
+_ORDER = (GOOD, CARE, NOISY, ABSENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityFlag:
+    """A mark on cells, with what it means: id in rows, label for people."""
+
+    id: str
+    label: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityRule:
+    """h / |value| above `care`: use with care; above `noisy`: too noisy to use.
+
+    With `of`, h is compared with that number instead, where zero has no meaning; `named` says what it is.
+    """
+
+    care: float = 0.25
+    noisy: float = 0.5
+    of: float | None = None
+    named: str = "the value"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.care <= self.noisy < math.inf:
+            raise InvalidParameter(
+                parameter="care", value=(self.care, self.noisy), must="be positive and at most `noisy`"
+            )
+        if self.of is not None and not 0 < self.of < math.inf:
+            raise InvalidParameter(parameter="of", value=self.of, must="be positive and finite")
+
+    def flag(self, value: float | None, low: float | None, high: float | None) -> str:
+        """The id of the flag of a cell, "" for none; a value that has no interval is not judged."""
+        if value is None:
+            return ABSENT
+        if low is None or high is None:
+            return GOOD
+        return self.judged(*(np.array([v], dtype=np.float64) for v in (value, low, high)))[0]
+
+    def codes(self, value: Reals, low: Reals, high: Reals) -> npt.NDArray[np.int8]:
+        """0 to 3 for good, care, noisy and absent: no number is no value, an end that is none is noise."""
+        there = np.isfinite(value)
+        with np.errstate(invalid="ignore", over="ignore"):
+            reach = np.maximum(high - value, value - low)
+            size = np.abs(value) if self.of is None else self.of
+            noisy = ~(reach <= self.noisy * size)
+            care = ~(reach <= self.care * size)
+        return np.where(there, np.where(noisy, 2, np.where(care, 1, 0)), 3).astype(np.int8)
+
+    def judged(self, value: Reals, low: Reals, high: Reals) -> list[str]:
+        """The id of the flag of every cell."""
+        return [_ORDER[code] for code in self.codes(value, low, high).tolist()]
+
+    def counts(self, value: Reals, low: Reals, high: Reals) -> dict[str, int]:
+        """How many cells carry each flag."""
+        found = np.bincount(self.codes(value, low, high), minlength=4).tolist()
+        return dict(zip(_ORDER[1:], found[1:], strict=True))
+
+    @property
+    def sentence(self) -> str:
+        """The whole rule in a sentence."""
+        return (
+            f"With h the distance from a value to the farther end of its interval: {WORDS[CARE]} where h is above "
+            f"{self.care:.0%} of {self.named}, {WORDS[NOISY]} where it is above {self.noisy:.0%}, "
+            f"otherwise {WORDS[GOOD]}"
+        )
+
+    @property
+    def flags(self) -> tuple[QualityFlag, ...]:
+        """The flags that this rule gives, with their explanations."""
+        reaches = "the interval reaches further from the value than"
+        return (
+            QualityFlag(
+                id=CARE, label=WORDS[CARE],
+                explanation=f"{reaches} {self.care:.0%} of {self.named}: read its size, not its digits",
+            ),
+            QualityFlag(
+                id=NOISY, label=WORDS[NOISY],
+                explanation=f"{reaches} {self.noisy:.0%} of {self.named}: the noise says more than the data; "
+                "group more coarsely or pay more to learn it",
+            ),
+            QualityFlag(
+                id=ABSENT, label=WORDS[ABSENT],
+                explanation="the noisy parts give no number here, as a mean of a group that may be empty",
+            ),
+        )  # fmt: skip
+
+
+def rule_of(release: Release) -> QualityRule:
+    """The rule for a release: against the value, but for days and for functions."""
+    statistic: Any = release.planned.ask.statistic
+    treatment = release.planned.treatment
+    if isinstance(treatment, FunctionTreatment) and treatment.fit.scale is not None:
+        values = np.abs(np.ravel(release.estimate.value))
+        largest = float(np.max(values, initial=0.0, where=np.isfinite(values)))
+        return QualityRule(of=largest, named="the largest value") if largest > 0 else QualityRule()
+    if statistic.in_column_units and isinstance(release.planned.question.schema[statistic.column], Date):
+        return QualityRule(of=YEAR, named="a year")
+    return QualityRule()
