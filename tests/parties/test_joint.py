@@ -195,8 +195,8 @@ def test_numbers_that_do_not_fit_the_field() -> None:
         Joint.of(tacit.count(), schema=SCHEMA, protect=tacit.rows(), sizes=sizes())
     with pytest.raises(InvalidParameter):
         joint_release([curator(0)], tacit.count(), fewest=1, colluding=0, epsilon=1)
-    with pytest.raises(NoLaw, match="200"):
+    with pytest.raises(InvalidParameter, match="graph_delta"):
         Joint.of(
             tacit.count(), schema=SCHEMA, protect=tacit.rows(), epsilon=1,
-            sizes=Sizes(holders=201, fewest=200, colluding=0),
+            sizes=Sizes(holders=201, fewest=200, colluding=60),
         )  # fmt: skip

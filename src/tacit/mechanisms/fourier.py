@@ -6,6 +6,7 @@ a delta is asked for: each with its own sensitivity, all exact on their grid.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -198,7 +199,7 @@ def _reason(best: str, energies: dict[str, float], m: int, d: int, only: str | N
         return f"{_WORDS[best]}, as asked"
     ordered: Sequence[str] = sorted(energies, key=energies.__getitem__)
     second = ordered[1]
-    ratio = energies[second] / energies[best]
+    ratio = energies[second] / energies[best] if energies[best] > 0 else math.inf
     words = f"{_WORDS[best]} has the least expected noise energy of {len(energies)} mechanisms: "
     words += (
         f"that of {_WORDS[second]} is {ratio:.3g} times as large"

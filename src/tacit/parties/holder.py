@@ -207,6 +207,12 @@ class Holder:
             raise self._refused(
                 f"{len(survivors)} holders are left, and the noise was sized for {self.session.sizes.fewest}"
             )
+        if self.session.ring.gaps(self.session.sizes, self._ring_seed(), survivors):
+            self.state = "ended"
+            raise self._refused(
+                "too many neighbours on the ring are gone",
+                hint="an aggregator that names stretches of the ring as gone is caught here; by chance it is rare",
+            )
         self._survivors = survivors
         self.state = "confirmed"
         return self._write("confirm", view=self._view.hex(), list=list_digest("survivors", survivors).hex())
@@ -244,8 +250,10 @@ class Holder:
         """Those who share masks with a holder and keep its shares, itself among them."""
         if self.session.ring.side == 0:
             return list(range(self.session.sizes.holders))
-        seed = commitment("ring", *(a + b for a, b in self._publics.values()))
-        return self.session.ring.keepers(self.session.sizes, seed)[index]
+        return self.session.ring.keepers(self.session.sizes, self._ring_seed())[index]
+
+    def _ring_seed(self) -> bytes:
+        return commitment("ring", *(a + b for a, b in self._publics.values()))
 
     def pair_seed(self, other: int) -> bytes:
         """The seed of the mask with another holder: the same at both ends."""

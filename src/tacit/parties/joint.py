@@ -20,22 +20,34 @@ from tacit.curator.asks import Ask, ask
 from tacit.curator.charges import charge
 from tacit.curator.curator import Curator
 from tacit.curator.expected_error import expected
+from tacit.curator.functions.density import PureDensity
 from tacit.curator.plan import Plan, Planned, describe_plan, make_plan
 from tacit.curator.prices import Number, Price, stated
 from tacit.curator.treatments import Applied, Noisy, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.exact.checks import whole
+from tacit.exact.checks import non_negative, whole
 from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Unit
 from tacit.ledger.canonical import canonical, sha256
 from tacit.noise.source import Source, default_source
+from tacit.parties.graph import TRIES, Ring, ring_for
 from tacit.parties.holder import Holder
 from tacit.parties.masks import Words, random_bytes
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
 from tacit.parties.session import Session
-from tacit.parties.sizes import COMPLETE, Sizes
+from tacit.parties.sizes import Sizes
+from tacit.parties.treating import (
+    MOST_CELLS,
+    JointSparse,
+    JointTreatment,
+    density_treatment,
+    layout,
+    less_ring,
+    with_ring,
+)
 from tacit.sources.schema import Schema
 from tacit.statistics import Statistic
 from tacit.statistics.base import Question
+from tacit.statistics.sparse import SparseQuestion
 
 __all__ = ["ASSUMPTION", "Joint"]
 
@@ -49,7 +61,8 @@ ROOM_BITS = 62
 class Joint:
     """What holders agree on before anything is read: statistics, schema, unit, price and sizes.
 
-    `most_rows` is a public bound on the rows of one holder, so that all sums fit modulo 2^64.
+    `most_rows` is a public bound on the rows of one holder, so that all sums fit modulo 2^64. `graph_delta` is what
+    the chance that sparse masks fail may be, beyond 200 holders; it is a part of the delta of every release.
     """
 
     asks: tuple[Ask, ...]
@@ -58,6 +71,7 @@ class Joint:
     sizes: Sizes
     price: Price
     most_rows: int = 1 << 30
+    graph_delta: float = 0.0
     _plan: Plan = field(init=False, repr=False, compare=False)
 
     @classmethod
@@ -73,6 +87,7 @@ class Joint:
         rho: Number | None = None,
         mu: Number | None = None,
         most_rows: int = 1 << 30,
+        graph_delta: float = 0.0,
     ) -> Joint:
         """The agreement about one statistic or several, at one price."""
         given = [asked] if isinstance(asked, Statistic | Ask) else list(asked)
@@ -90,16 +105,12 @@ class Joint:
             sizes=sizes,
             price=total,
             most_rows=most_rows,
+            graph_delta=graph_delta,
         )
 
     def __post_init__(self) -> None:
-        if self.sizes.holders > COMPLETE:
-            raise NoLaw(
-                operation=f"a joint release of {self.sizes.holders} holders",
-                reason=f"beyond {COMPLETE} holders masks are sparse, and no plan has their chance in its price yet",
-                hint="the secure sum itself takes them: tacit.parties.Session(graph_delta=...)",
-            )
         object.__setattr__(self, "most_rows", whole("most_rows", self.most_rows))
+        object.__setattr__(self, "graph_delta", non_negative("graph_delta", self.graph_delta))
         object.__setattr__(self, "_plan", self.plan(self.price.bound(), remaining=self.sizes.holders))
 
     # --- plans ------------------------------------------------------------------------------------------
@@ -110,7 +121,9 @@ class Joint:
         prices = self._prices([r.ask for r in base.releases])
         releases = []
         for r, price in zip(base.releases, prices, strict=True):
-            treatment = self._treat(r.ask, r.question, price, left)
+            treatment = with_ring(
+                self._treat(r.ask, r.question, less_ring(price, self.ring), left), self.ring
+            )
             guarantee = Guarantee(
                 bound=treatment.bound,
                 unit=self.unit,
@@ -130,10 +143,18 @@ class Joint:
         same = ""
         if self.unit.neighbours is Neighbours.REPLACE_ONE:
             same = ", and who replaces them is in the same ones: how many each holder has is known"
+        drawn = ""
+        if self.ring.side:
+            drawn = f", who were chosen before the order of the ring was drawn; it is drawn at most {TRIES:.2g} times"
         return (
-            f"at most {c} of the {n} holders collude with the aggregator",
+            f"at most {c} of the {n} holders collude with the aggregator{drawn}",
             f"one person is in at most {k} of the {n} holders{same}",
         )
+
+    @property
+    def ring(self) -> Ring:
+        """Who shares masks with whom, and the chance that this exposes somebody."""
+        return ring_for(self.sizes, self.graph_delta)
 
     def _prices(self, asks: Sequence[Ask]) -> list[Price]:
         """The price of each: its own, or its weight's share of the common one, which add up to it."""
@@ -150,19 +171,31 @@ class Joint:
         return out
 
     def _treat(self, a: Ask, question: Question, price: Price, left: int) -> Treatment:
-        if question.statistic.fits != "noise" or not question.known_keys:
-            raise NoLaw(
-                operation=f"a joint {question.statistic.kind}",
-                reason="only sums over rows with declared keys add up over holders",
-                hint="counts, sums, histograms, margins, means, variances and ratios do; declare the keys",
-            )
         if a.public is not None or a.sampling:
             raise NoLaw(
                 operation="public totals or declared sampling in a joint release", reason="not derived here"
             )
-        groups = groups_of(question)
-        share, k = Fraction(1, max(len(groups), 1)), self.sizes.appearances
+        share, k = Fraction(1), self.sizes.appearances
         size = {"honest": self.sizes.honest, "remaining": left}
+        if isinstance(question.statistic, PureDensity):
+            found = density_treatment(question, price, self._pure(price), appearances=k, size=size)
+            self._room(found.fit.largest, [found.fit.joint])
+            return found
+        sparse = isinstance(question, SparseQuestion)
+        if not sparse and (question.statistic.fits != "noise" or not question.known_keys):
+            raise NoLaw(
+                operation=f"a joint {question.statistic.kind}",
+                reason="only sums over rows with declared keys add up over holders",
+                hint="counts, sums, histograms, margins, moments, means, variances, ratios and pure densities do; "
+                "declare the keys",
+            )
+        if isinstance(question, SparseQuestion) and question.domain > MOST_CELLS:
+            raise InvalidParameter(
+                parameter="columns", value=f"{question.domain:,} cells", must=f"span at most {MOST_CELLS:,} cells",
+                hint="holders send every cell of the declared domain, empty ones too; name fewer or coarser columns",
+            )  # fmt: skip
+        groups = groups_of(question)
+        share = Fraction(1, max(len(groups), 1))
         options: dict[str, list[Applied]] = {}
         epsilon = pure_within(price, share)
         if epsilon is not None:
@@ -183,11 +216,11 @@ class Joint:
         errors = {name: sum(x.mechanism.mean_errors(1)[0] for x in some) for name, some in options.items()}
         name = min(errors, key=lambda n: errors[n])
         self._fits(question, options[name])
-        found = Treatment(
+        made = (JointSparse if sparse else JointTreatment)(
             noise=tuple(options[name]), price=price,
             reason=f"{name} noise of {self.sizes.honest} honest holders", candidates=errors,
         )  # fmt: skip
-        return found if found.pure() is not None else replace(found, delta=price.spent_delta)
+        return made if made.pure() is not None else replace(made, delta=price.spent_delta)
 
     def _skellam(
         self, question: Question, group: tuple[tuple[str, ...], int, int], epsilon: Fraction, delta: Fraction,
@@ -205,41 +238,60 @@ class Joint:
         """What one holder's number may be at most: so many of them, and the noise, stay within 2^63."""
         return (1 << ROOM_BITS) // self.sizes.holders
 
+    def _pure(self, price: Price) -> Fraction:
+        epsilon = pure_within(price)
+        if epsilon is None:
+            raise InvalidParameter(
+                parameter="price",
+                value=price.kind,
+                must="have room for a pure epsilon",
+                hint="pay with epsilon=",
+            )
+        return epsilon
+
     def _fits(self, question: Question, noise: Sequence[Applied]) -> None:
         """Numbers and noise fit the field, by public bounds alone."""
         for applied in noise:
             assert isinstance(applied.mechanism, JointNoise)
-            spread = 64 * math.sqrt(applied.mechanism.left(self.sizes.holders).variance)
-            largest = max(int(question.sensitivities[p].linf) for p in applied.parts) * self.most_rows
-            if largest > self.room or spread > float(1 << (ROOM_BITS - 1)):
-                raise InvalidParameter(
-                    parameter="most_rows", value=self.most_rows, must="leave room for the sums modulo 2^64",
-                    hint="declare fewer rows a holder, or a coarser grid",
-                )  # fmt: skip
+            self._room(max(int(question.sensitivities[p].linf) for p in applied.parts), [applied.mechanism])
+
+    def _room(self, a_row: int, noise: Sequence[JointNoise]) -> None:
+        """So many rows that add so much each, and the noise of all holders, leave room."""
+        spread = max(64 * math.sqrt(n.left(self.sizes.holders).variance) for n in noise)
+        if a_row * self.most_rows > self.room or spread > float(1 << (ROOM_BITS - 1)):
+            raise InvalidParameter(
+                parameter="most_rows", value=self.most_rows, must="leave room for the sums modulo 2^64",
+                hint="declare fewer rows a holder, or a coarser grid",
+            )  # fmt: skip
 
     # --- the vector ---------------------------------------------------------------------------------------
     @property
-    def parts(self) -> list[tuple[Planned, str, int]]:
-        """The parts of all releases in order, each with its number of cells."""
-        return [(r, p.name, p.cells or 0) for r in self._plan.releases for p in r.question.parts]
+    def parts(self) -> list[tuple[Planned, str, tuple[int, ...]]]:
+        """The parts of all releases in order, each with its shape."""
+        return [(r, *one) for r in self._plan.releases for one in layout(r.question, r.treatment)]
 
     @property
     def length(self) -> int:
         """How many numbers a holder sends."""
-        return sum(cells for _, _, cells in self.parts)
+        return sum(math.prod(shape) for _, _, shape in self.parts)
 
     @property
     def about(self) -> bytes:
         """The digest of all that is agreed."""
-        said = {"plan": self._plan.digest, "sizes": self.sizes.describe(), "rows": self.most_rows}
+        said: dict[str, Any] = {
+            "plan": self._plan.digest,
+            "sizes": self.sizes.describe(),
+            "rows": self.most_rows,
+        }
+        said |= {"ring": self.ring.record} if self.ring.side else {}
         return bytes.fromhex(sha256(canonical(said, what="agreement")))
 
     def vector(self, answers: Sequence[Noisy]) -> Words:
         """A holder's noisy parts modulo 2^64: the sum modulo 2^64 is a function of the sum, so no promise minds."""
         pieces = []
         for r, noisy in zip(self._plan.releases, answers, strict=True):
-            for p in r.question.parts:
-                values = np.ravel(np.asarray(noisy.parts[p.name]))
+            for name, _ in layout(r.question, r.treatment):
+                values = np.ravel(np.asarray(noisy.parts[name]))
                 if values.dtype == object:
                     pieces.append(np.array([int(v) % (1 << 64) for v in values], dtype=np.uint64))
                 else:
@@ -250,7 +302,10 @@ class Joint:
     def session(self, keys: Sequence[bytes], *, nonce: bytes | None = None) -> Session:
         """A run of this agreement by the holders of these public keys."""
         fresh = random_bytes(default_source()) if nonce is None else nonce
-        return Session(sizes=self.sizes, keys=tuple(keys), length=self.length, about=self.about, nonce=fresh)
+        return Session(
+            sizes=self.sizes, keys=tuple(keys), length=self.length, about=self.about, nonce=fresh,
+            graph_delta=self.graph_delta,
+        )  # fmt: skip
 
     def check(self, curator: Curator) -> Plan:
         """The plan in this curator's terms, if its schema and unit are those of the agreement."""
@@ -297,4 +352,9 @@ class Joint:
         return contribute
 
     def __str__(self) -> str:
-        return f"{self.sizes}\n\n{self._plan}"
+        ring = self.ring
+        masks = "" if not ring.side else (
+            f"\nmasks with {2 * ring.side} neighbours on a ring: a chance of {ring.delta:.2g} that they fail, in "
+            f"every delta, and of at most {ring.failing:.2g} that holders refuse a list though nobody lies"
+        )  # fmt: skip
+        return f"{self.sizes}{masks}\n\n{self._plan}"

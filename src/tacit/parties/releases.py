@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,6 @@ from tacit.curator.curator import Curator
 from tacit.curator.made import read_release
 from tacit.curator.prices import Number
 from tacit.curator.release import Releases
-from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Guarantee, Pure
 from tacit.ledger.canonical import sha256
@@ -25,6 +25,7 @@ from tacit.parties.masks import random_bytes
 from tacit.parties.process import Wire, run_in_process
 from tacit.parties.session import Session
 from tacit.parties.sizes import Sizes
+from tacit.parties.treating import layout, received
 from tacit.statistics import Statistic
 
 __all__ = ["joint_release", "releases_of"]
@@ -43,11 +44,11 @@ def releases_of(
     at, answers = 0, []
     for r in plan.releases:
         parts = {}
-        for p in r.question.parts:
-            shape = tuple(a.size or 0 for a in p.axes)
-            parts[p.name] = found.values[at : at + (p.cells or 0)].reshape(shape)
-            at += p.cells or 0
-        answers.append(Noisy(parts=parts))
+        for name, shape in layout(r.question, r.treatment):
+            size = math.prod(shape)
+            parts[name] = found.values[at : at + size].reshape(shape)
+            at += size
+        answers.append(received(r.question, r.treatment, parts))
     entry = {
         "id": "joint", "sequence": 0, "time": made["time"], "digest": found.transcript.hex(),
         "answer": sha256(found.values.astype("<i8").tobytes()),
@@ -67,6 +68,7 @@ def _made(joint: Joint, found: SecureSum, session: Session) -> dict[str, Any]:
         "session": session.id.hex(),
         "transcript": found.transcript.hex(),
         "sizes": joint.sizes.describe(),
+        **({"ring": joint.ring.record} if joint.ring.side else {}),
         "remaining": list(found.remaining),
         "holders": [k.hex() for k in session.keys],
         "commitments": {str(i): c for i, c in sorted(found.commitments.items())},
@@ -100,6 +102,7 @@ def joint_release(
     delta: Number | None = None,
     rho: Number | None = None,
     mu: Number | None = None,
+    graph_delta: float = 0.0,
     wire: Wire | None = None,
 ) -> Releases:
     """All holders in one process, each with its own curator and ledger: for rehearsals and tests."""
@@ -116,6 +119,7 @@ def joint_release(
         delta=delta,
         rho=rho,
         mu=mu,
+        graph_delta=graph_delta,
     )
     keys = [Ed25519PrivateKey.from_private_bytes(random_bytes(default_source())) for _ in curators]
     session = joint.session([k.public_key().public_bytes_raw() for k in keys])

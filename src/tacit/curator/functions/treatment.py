@@ -59,13 +59,17 @@ class FunctionTreatment(Treatment):
         """Fits, adds the noise, and lets go of the rows or their counts, however it ends."""
         (rows,) = cells
         try:
-            true = _fitted(lambda: self.fit.integers(rows))
+            true = self.fitted(rows)
         finally:
             rows.clear()
         noisy = self.fit.mechanism.release(true, source=source).values
         numbers = np.empty(noisy.size, dtype=object)
         numbers[:] = [int(v) for v in np.ravel(noisy)]
         return Noisy(parts={"numbers": numbers})
+
+    def fitted(self, rows: Any) -> Any:
+        """The true integers, or the one fixed sentence. PRIVATE: to be given to the mechanism only."""
+        return _fitted(lambda: self.fit.integers(rows))
 
     def numbers(self, noisy: Noisy) -> Floats:
         """The released numbers, as floats."""

@@ -22,6 +22,7 @@ __all__ = [
     "FourierSeriesNoise",
     "GaussianNoise",
     "LaplaceNoise",
+    "SharedLaplaceNoise",
     "noise_from_record",
     "public_normals",
     "public_uniforms",
@@ -219,8 +220,46 @@ class FourierSeriesNoise(CoefficientNoise):
         return self._inner().quantile(confidence) if self.mechanism == "gaussian" else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedLaplaceNoise(CoefficientNoise):
+    """Noise on the sums of cosines and sines in Pólya shares of several holders; the constant has none.
+
+    `shape` whole Laplace noises, not always a whole number: the difference of two Gamma(shape) variables.
+    """
+
+    kind: ClassVar[str] = "laplace in shares"
+    noise_scale: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        settle(
+            self, noise_scale=positive("noise_scale", self.noise_scale), shape=positive("shape", self.shape)
+        )
+
+    def stds(self, coefficients: int) -> Floats:
+        return np.concatenate(
+            [[0.0], np.full(coefficients - 1, math.sqrt(2 * self.shape) * self.noise_scale)]
+        )
+
+    def draws(self, count: int, coefficients: int, seed: int) -> Floats:
+        from scipy.special import gammaincinv
+
+        size = count * (coefficients - 1)
+        sides = [
+            gammaincinv(self.shape, public_uniforms(size, seed + (side << 40))) * self.noise_scale
+            for side in (0, 1)
+        ]
+        noise = (sides[0] - sides[1]).reshape(count, coefficients - 1)
+        return np.concatenate([np.zeros((count, 1)), noise], axis=1)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"noise_scale": self.noise_scale, "shape": self.shape}
+
+
 NOISES: dict[str, type[CoefficientNoise]] = {
-    c.kind: c for c in (GaussianNoise, LaplaceNoise, EuclideanLaplaceNoise, FourierSeriesNoise)
+    c.kind: c
+    for c in (GaussianNoise, LaplaceNoise, EuclideanLaplaceNoise, FourierSeriesNoise, SharedLaplaceNoise)
 }
 
 

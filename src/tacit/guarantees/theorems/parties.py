@@ -41,10 +41,11 @@ register(
 )
 register(
     "sparse-masks",
-    "On a ring in random order with k/2 neighbours each way, honest holders stay connected and keep their secrets but "
-    "for a hypergeometric chance, which is added to delta.",
+    "On a ring in random order whose lists of survivors have no gap of more than half of m in a row, honest holders "
+    "stay connected and keep their secrets but for a hypergeometric chance, which is added to delta.",
     "Bell, Bonawitz, Gascón, Lepoint, Raykova 2020",
-    "corrupt and lost holders are fixed before the order is drawn",
+    "corrupt holders are fixed before the order is drawn, at most 2^60 times; who is gone may depend on it",
+    Standing.SHARPER,
 )
 register(
     "smoothing",

@@ -1,0 +1,297 @@
+"""What a joint release does with a question: shares of noise on sums, cells of a declared domain, coefficients.
+
+Each holder runs the treatment on its own rows and gets its vector; `layout` says what lies where in it, and `received`
+reads the parts back from the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting import events
+from tacit.accounting.events import Event
+from tacit.curator.functions.fourier import PureDensityFit, pure_density_fit
+from tacit.curator.functions.treatment import FunctionTreatment
+from tacit.curator.prices import Price
+from tacit.curator.treatments import Applied, Noisy, Treatment
+from tacit.errors import InvalidParameter
+from tacit.exact.integers import Integers
+from tacit.exact.rounding import up
+from tacit.functions.densities import ReleasedDensity
+from tacit.functions.densities.noises import SharedLaplaceNoise
+from tacit.functions.fourier import FourierPlan
+from tacit.guarantees import Approximate, Bound
+from tacit.mechanisms import Laplace
+from tacit.mechanisms.part_noise import Floats, PartNoise
+from tacit.mechanisms.sparse_keys import key_integers
+from tacit.noise.source import Source
+from tacit.parties.graph import Ring
+from tacit.parties.noise import JointPolya
+from tacit.sources.query import Cells
+from tacit.statistics.base import Question
+from tacit.statistics.sparse import SparseQuestion
+
+__all__ = [
+    "MOST_CELLS",
+    "JointDensityFit",
+    "JointFunction",
+    "JointSparse",
+    "JointTreatment",
+    "RingChance",
+    "density_treatment",
+    "layout",
+    "less_ring",
+    "received",
+    "with_ring",
+]
+
+MOST_CELLS = 1 << 20
+"""A sparse histogram is sent as the vector of all its cells: 8 MiB of them at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RingChance(PartNoise):
+    """No noise: the chance that the ring of masks surrounds an honest holder, which is a delta of its own.
+
+    Guarantee: Approximate(0, chance) beside whatever else is released (theorem `sparse-masks`).
+    """
+
+    ring: Ring
+
+    @property
+    def bound(self) -> Bound:
+        return Approximate(epsilon=0.0, delta=self.ring.delta)
+
+    @property
+    def event(self) -> Event:
+        return events.ApproximateEvent(epsilon=0.0, delta=self.ring.delta)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("sparse-masks",)
+
+    @property
+    def noise_distribution(self) -> dict[str, Any]:
+        return {"distribution": "none: the chance that a ring of masks fails", **self.ring.record}
+
+    def release_parts(
+        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
+    ) -> list[Integers]:
+        return []
+
+    def half_widths(self, parts: int, confidence: Fraction, *, coordinates: int = 1) -> list[Floats]:
+        return []
+
+    def mean_errors(self, parts: int) -> list[float]:
+        return []
+
+    def mean_variances(self, parts: int) -> list[float]:
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointTreatment(Treatment):
+    """Shares of noise on the parts of a question; losses of several add up."""
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        found = [t for m in self.mechanisms for t in m.theorems]
+        if len(self.mechanisms) > 1:
+            found.append("compose-pure" if self.pure() is not None else "compose-approximate-basic")
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointSparse(JointTreatment):
+    """A sparse histogram as the vector of all cells of its declared domain, each with its share of the noise.
+
+    A cell that was declared impossible gets noise like the others, and is left out of what is published.
+    """
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        assert isinstance(question, SparseQuestion)
+        keys, counts = question.occupied(cells)
+        dense = np.zeros(question.domain, dtype=np.int64)
+        dense[key_integers(keys).astype(np.int64)] = counts
+        return Noisy(parts=self.noise[0].release({"count": dense}, source=source))
+
+    def published(self, question: Question, values: Integers) -> Noisy:
+        """The possible cells, with their keys."""
+        assert isinstance(question, SparseQuestion)
+        if question.impossible is None:
+            return Noisy(parts={"count": values})
+        keys = np.arange(question.domain, dtype=np.uint64)
+        possible = ~question.impossible.holds(keys)
+        labels = question.labels(keys[possible])
+        return Noisy(
+            parts={"count": values[possible]},
+            keys=tuple(tuple(labels[a.column].tolist()) for a in question.axes),
+        )
+
+    @property
+    def covers(self) -> str:
+        return "the count of each possible cell of the declared domain, each cell by itself"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointDensityFit(PureDensityFit):
+    """A pure density whose sums of cosines and sines get Pólya shares, sized by their L1 sensitivity in grid steps."""
+
+    joint: JointPolya
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        own = ("fourier-sensitivity", "fourier-series-density", "density-lattice", "density-bands")
+        return (*self.joint.theorems, *own)
+
+    @property
+    def mechanism(self) -> Any:
+        return self.joint
+
+    @property
+    def moves(self) -> dict[str, str]:
+        return {"l1": str(self.joint.steps * self.spacing)}
+
+    @property
+    def largest(self) -> int:
+        """What one row adds to a number at most, in steps: a cosine or a sine, rounded."""
+        return math.ceil(1 / self.spacing) + 1
+
+    @property
+    def _noise(self) -> SharedLaplaceNoise:
+        return SharedLaplaceNoise(
+            noise_scale=float(self.joint.noise_scale * self.spacing), shape=float(self.joint.ratio)
+        )
+
+    def stds(self, coordinates: Floats) -> Floats:
+        return PureDensityFit.stds(self, coordinates) * self._wider
+
+    @property
+    def _wider(self) -> float:
+        """How much wider than that of the plan the noise of all that remain is: the plan has one curator's."""
+        ours, plan = (float(n.stds(2)[1]) for n in (self._noise, self.plan.noise))
+        return ours / plan
+
+    @property
+    def widest(self) -> float:
+        return self.plan.noise_std * self._wider
+
+    def _spreads(self, level: float) -> tuple[float, float]:
+        """By Gauss's inequality, as for Laplace noise: sums of whole Laplace noises and more are log-concave."""
+        return 1.0, max(2 / (3 * math.sqrt(1 - level)), math.sqrt(8 / 3))
+
+    @property
+    def words(self) -> dict[str, Any]:
+        told = PureDensityFit.words.fget(self)  # type: ignore[attr-defined]
+        return {**told, "noise_std": self.widest, "noise": self.joint.noise_distribution}
+
+    @property
+    def about(self) -> str:
+        cost = self.plan.expected_noise_error() * self._wider**2
+        return f"the density at any one point; the expected integral of the squared noise is {cost:.3g}"
+
+    def released(self, numbers: Floats, *, publishable: bool) -> ReleasedDensity:
+        found = PureDensityFit.released(self, numbers, publishable=publishable)
+        return replace(found, noise=self._noise, bound=self.joint.bound)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointFunction(FunctionTreatment):
+    """A density whose coefficients are sums over all holders' rows."""
+
+    fit: JointDensityFit
+
+    @property
+    def mechanisms(self) -> tuple[Any, ...]:
+        return (self.fit.joint, *(a.mechanism for a in self.noise))
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        more = [t for a in self.noise for t in a.mechanism.theorems]
+        return tuple(
+            dict.fromkeys([*self.fit.theorems, *more, *(["compose-approximate-basic"] if more else [])])
+        )
+
+    def describe(self) -> dict[str, Any]:
+        noise = [self.fit.joint.stated(["numbers"]), *(a.mechanism.stated(a.parts) for a in self.noise)]
+        return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0, "fit": self.fit.words}
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        (rows,) = cells
+        try:
+            true = np.asarray(self.fitted(rows), dtype=object)
+        finally:
+            rows.clear()
+        return Noisy(parts={"numbers": self.fit.joint.release_cells(true, source=source)})
+
+
+def density_treatment(
+    question: Question, price: Price, epsilon: Fraction, *, appearances: int, size: Mapping[str, int]
+) -> JointFunction:
+    """Pólya shares on the coefficients of a pure density."""
+    plain = pure_density_fit(question, epsilon)
+    plan = FourierPlan(
+        family=plain.plan.family, size=plain.plan.size, epsilon=epsilon, mechanism="laplace",
+        rows=plain.plan.rows, neighbours=plain.plan.neighbours,
+    )  # fmt: skip
+    alone = plan.choice.mechanism
+    assert isinstance(alone, Laplace)
+    # Sums are integers: one unit moves them by a whole number of steps in one holder, so many times in several.
+    steps = math.ceil(alone.sensitivity.exact / plan.choice.spacing) * appearances
+    joint = JointPolya(steps=steps, noise_scale=steps / epsilon, **size)
+    fit = JointDensityFit(plan=plan, inputs=plain.inputs, keys=plain.keys, joint=joint)
+    reason = (
+        f"Laplace in Pólya shares on {plan.family.coefficients - 1} numbers, which are the whole function"
+    )
+    return JointFunction(noise=(), price=price, reason=reason, fit=fit)
+
+
+def layout(question: Question, treatment: Treatment) -> list[tuple[str, tuple[int, ...]]]:
+    """The names and shapes of what a holder sends for a question, in order."""
+    if isinstance(treatment, JointFunction):
+        return [("numbers", (treatment.fit.plan.family.coefficients - 1,))]
+    if isinstance(question, SparseQuestion):
+        return [("count", (question.domain,))]
+    return [(p.name, tuple(a.size or 0 for a in p.axes)) for p in question.parts]
+
+
+def received(question: Question, treatment: Treatment, parts: dict[str, Integers]) -> Noisy:
+    """The sums of all holders as what the treatment lets out."""
+    if isinstance(treatment, JointSparse):
+        return treatment.published(question, parts["count"])
+    if isinstance(treatment, JointFunction):
+        numbers = np.empty(parts["numbers"].size, dtype=object)
+        numbers[:] = [int(v) for v in parts["numbers"]]
+        return Noisy(parts={"numbers": numbers})
+    return Noisy(parts=parts)
+
+
+def with_ring(treatment: Treatment, ring: Ring) -> Treatment:
+    """The same where masks are sparse: the ring's chance is one more event, and stands in the stated delta."""
+    if ring.side == 0 or ring.delta == 0.0:
+        return treatment
+    noise = (*treatment.noise, Applied((), RingChance(ring=ring)))
+    pure, own = treatment.pure() is not None, Fraction(ring.delta)
+    delta = own if pure else treatment.delta + own
+    price = replace(treatment.price, delta=delta)
+    return replace(treatment, noise=noise, price=price, delta=delta)
+
+
+def less_ring(price: Price, ring: Ring) -> Price:
+    """What a price has left for the noise when the ring's chance is taken from its delta."""
+    if ring.side == 0 or ring.delta == 0.0:
+        return price
+    left = None if price.delta is None else price.delta - Fraction(ring.delta)
+    if price.kind != "approximate" or left is None or left < 0:
+        raise InvalidParameter(
+            parameter="delta", value=None if price.delta is None else up(price.delta),
+            must="hold the chance that the ring of masks fails",
+            hint=f"it is {ring.delta:.2g} in each release; pay with epsilon= and a larger delta=, or lower graph_delta",
+        )  # fmt: skip
+    return replace(price, delta=left if left > 0 else None)
