@@ -18,6 +18,7 @@ from tacit.mechanisms.interval import IntervalExponential
 from tacit.mechanisms.knorm import KNorm, KNormDifference
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.linear import Answers, Candidate, choose
+from tacit.mechanisms.local import EstimatedCount, EstimatedTable, LocalMechanism, Reports
 from tacit.mechanisms.margins import MarginPlan, gaussian_wins_from, margin_errors, one_way_margins
 from tacit.mechanisms.partition import Kept, OptimalSelection, PartitionSelection
 from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
@@ -56,6 +57,8 @@ __all__ = [
     "Cumulative",
     "CumulativeGaussian",
     "CumulativeTree",
+    "EstimatedCount",
+    "EstimatedTable",
     "Exponential",
     "FoundBounds",
     "FourierNoise",
@@ -75,6 +78,7 @@ __all__ = [
     "KeysOfAUnit",
     "Laplace",
     "Linf",
+    "LocalMechanism",
     "Mahalanobis",
     "MarginPlan",
     "Mechanism",
@@ -90,6 +94,7 @@ __all__ = [
     "RangeTree",
     "Released",
     "ReleasedTables",
+    "Reports",
     "ResponseComparison",
     "RoundedGaussian",
     "Score",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -13,15 +14,12 @@ import numpy.typing as npt
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
-from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
-from tacit.exact.rounding import up
-from tacit.guarantees import Pure
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
+from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.grid import Released
+from tacit.mechanisms.local import LocalMechanism, settle_categories
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
 
@@ -55,26 +53,24 @@ class ResponseComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(LocalMechanism):
     """The truth with probability p = e^epsilon / (e^epsilon + k - 1), else one of the k - 1 others, uniformly.
 
+    Categories are 0..k-1, or `labels`: then values and answers are labels.
     Guarantee: Pure(epsilon) for each answer of each person, without a trusted curator; reached. Sampling is exact.
     Estimates are unbiased: (c - n q) / (p - q), q = 1 / (e^epsilon + k - 1); for a bit the variance of the estimated
-    count is exactly n e^epsilon / (e^epsilon - 1)^2, whatever the data. Theorem `randomised-response`.
-    Source: Warner 1965; lecture 2, Thm 2.3 to 2.5 (whose variance is a bound, four times larger).
+    count is exactly n e^epsilon / (e^epsilon - 1)^2, whatever the data. Theorems `randomised-response`,
+    `local-intervals`. Source: Warner 1965; lecture 2, Thm 2.3 to 2.5 (whose variance is a bound, four times larger).
     """
 
     epsilon: Exact
     categories: int = 2
+    labels: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
-        settle(self, categories=whole("categories", self.categories, least=2))
-
-    @property
-    def bound(self) -> Pure:
-        return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
+        settle_categories(self)
 
     @property
     def profile(self) -> Profile:
@@ -100,7 +96,7 @@ class RandomizedResponse(Mechanism):
         }
 
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
-        """One answer for each person; values are categories 0..k-1, one a person."""
+        """One answer for each person; values are categories, one a person: labels, or 0..k-1."""
         source = source if source is not None else default_source()
         truth = self._column("values", values)
         k = int(self.categories)
@@ -109,25 +105,21 @@ class RandomizedResponse(Mechanism):
         turn = 1 + uniform_integer(k - 1, size=truth.shape, source=source)
         # From 2^62 categories on the turns are Python integers; the type of the answers is that of the categories.
         answers = np.asarray((truth + lie * turn) % k, dtype=np.int64 if k <= 1 << 63 else object)
-        return Released(values=answers, spacing=Fraction(1), publishable=source.publishable)
+        return self._named(answers, source.publishable)
 
-    def _column(self, name: str, given: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The categories 0..k-1 of one question, one for each person.
+    def supports(self, answers: object) -> npt.NDArray[np.bool_]:
+        """The category that was answered."""
+        given = self._column("answers", answers)  # type: ignore[arg-type]
+        return np.asarray(given[:, None] == np.arange(self.categories)[None, :])
 
-        Several columns are several questions: each costs epsilon and has an estimate of its own.
-        """
-        column = integer_array(given, name=name)
-        if column.ndim > 1:
-            raise InvalidParameter(
-                parameter=name, value=f"an array of shape {column.shape}", must="be one column, one answer a person",
-                hint="answer and estimate each question by itself; a person pays epsilon for each of them",
-            )  # fmt: skip
-        if column.size and not (int(column.min()) >= 0 and int(column.max()) < self.categories):
-            raise InvalidParameter(
-                parameter=name, value="a category out of range", must=f"lie in 0..{self.categories - 1}",
-                hint="number the categories from 0; the list of categories is public",
-            )  # fmt: skip
-        return column
+    def supported(self, answers: object) -> tuple[npt.NDArray[np.int64], int]:
+        given = self._column("answers", answers)  # type: ignore[arg-type]
+        return np.bincount(given.ravel().astype(np.int64), minlength=self.categories), given.size
+
+    def _ball_chances(self) -> tuple[Any, Any, Any]:
+        grown, k = ball(epsilon_parameter(self.epsilon)).exp(), self.categories
+        total = grown + (k - 1)
+        return grown / total, 1 / total, ball(epsilon_parameter(self.epsilon)).expm1() / total
 
     def _chances(self) -> tuple[float, float, float]:
         """p, q and p - q as floats."""
@@ -136,23 +128,13 @@ class RandomizedResponse(Mechanism):
         total = 1 + (k - 1) * shrink
         return 1 / total, shrink / total, -math.expm1(-e) / total
 
-    def estimate(self, answers: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Unbiased estimates of the number of people in each category: (c_j - n q) / (p - q)."""
-        given = self._column("answers", answers)
-        counts = np.bincount(given.ravel().astype(np.int64), minlength=self.categories).astype(np.float64)
-        _, q, gap = self._chances()
-        return (counts - given.size * q) / gap
-
     def variance(self, *, people: int, count: int | None = None) -> float:
         """Var of the estimated count of one category: [n_j p(1-p) + (n - n_j) q(1-q)] / (p-q)^2, rounded up.
 
         For a bit this is n e^epsilon / (e^epsilon - 1)^2 whatever the count; else without a count, the worst one.
         """
-        n = whole("people", people, least=0)
+        n, inside = self._counts(people, count)
         exact, k = epsilon_parameter(self.epsilon), self.categories
-        inside = n if count is None else whole("count", count, least=0)
-        if inside > n:
-            raise InvalidParameter(parameter="count", value=count, must=f"be at most people = {n}")
 
         def formula(members: int) -> float:
             def value() -> Any:
@@ -164,29 +146,12 @@ class RandomizedResponse(Mechanism):
 
             return upper(value)
 
-        return max(formula(0), formula(n)) if count is None else formula(inside)
+        return max(formula(0), formula(n)) if inside is None else formula(inside)
 
     def expected_error(self) -> float:
         """The chance that one answer is a lie: (k - 1) / (e^epsilon + k - 1)."""
         exact, k = epsilon_parameter(self.epsilon), self.categories
         return upper(lambda: (k - 1) / (ball(exact).exp() + (k - 1)))
-
-    def count_error(self, *, people: int, confidence: Exact = 0.95) -> float:
-        """What the estimated count of one category stays within: the better of Chebyshev and Hoeffding."""
-        miss = float(1 - confidence_level(confidence))
-        n = whole("people", people, least=0)
-        chebyshev = math.sqrt(self.variance(people=n) / miss)
-        hoeffding = math.sqrt(n * math.log(2 / miss) / 2) / self._chances()[2]
-        return min(chebyshev, hoeffding)
-
-    def error_quantile(self, confidence: Exact = 0.95, *, people: int = 1) -> float:
-        """The error of an estimated count, as `count_error`."""
-        return self.count_error(people=people, confidence=confidence)
-
-    def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None, people: int = 1) -> float:
-        """For all categories (or `dimension` of them) at once, by the union of their misses."""
-        d = self.categories if dimension is None else whole("dimension", dimension, least=1)
-        return self.count_error(people=people, confidence=1 - (1 - confidence_level(confidence)) / d)
 
     def compared_with_laplace(self, *, people: int, confidence: Exact = 0.95) -> ResponseComparison:
         """Lecture 2's comparison for the share of ones: sqrt(n) / epsilon locally, 1 / epsilon with a curator.

@@ -111,6 +111,14 @@ register(
     Standing.SHARPER,
 )
 register(
+    "local-intervals",
+    "How often a category is named is Bin(c, p) + Bin(n - c, q), which rises with the true count c: the counts whose "
+    "tails are above half the miss on both sides are an interval, and cover.",
+    "Clopper, Pearson 1934, for one binomial",
+    "people answer independently, by the rule",
+    Standing.SHARPER,
+)
+register(
     "smooth-sensitivity",
     "The smallest beta-smooth bound on the sensitivity of an order statistic, in O(n log n).",
     "Nissim, Raskhodnikova, Smith 2007",
