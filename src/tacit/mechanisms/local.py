@@ -106,7 +106,9 @@ def _unknown(name: str) -> InvalidParameter:
 
 def checked_labels(given: object) -> tuple[str, ...]:
     """At least two different texts."""
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+    if isinstance(given, np.ndarray) and given.ndim == 1:
+        given = given.tolist()
+    if not isinstance(given, list | tuple):
         raise InvalidParameter(
             parameter="labels", value=type(given).__name__, must="be a list of the names of all categories"
         )
