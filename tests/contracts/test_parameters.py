@@ -31,7 +31,8 @@ ROOMS: dict[str, dict[str, dict[str, Any]]] = {
 
 MADE_BY_TACIT: dict[str, str] = {
     "tacit.mechanisms": """Answers Candidate Chosen Cumulated FourierNoise Kept MarginPlan NoisyQuantiles Released
-        EstimatedCount EstimatedTable Reports ReleasedTables ResponseComparison FoundBounds Selected SparseReleased SparseTable StableReleased Tested
+        EstimatedCount EstimatedTable Reports
+        ReleasedTables ResponseComparison FoundBounds Selected SparseReleased SparseTable StableReleased Tested
         TreeCounts""",
     "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
         Needs SampledBody permutation root total uniform_integer""",
