@@ -24,6 +24,7 @@
         ├── BudgetExceeded         what was asked does not fit in what is left
         ├── JointRefused           a joint release that too few finish, or that shows different views
         ├── NoLaw                  no theorem gives the step that was asked for
+        ├── NotAllowed             a ledger's roles say no: no such role, no approval, no signature
         ├── NotCertified           the numerical bound could not be made tight enough to be of use
         └── NotReachable           no treatment of a table satisfies what was asked of it
 
@@ -55,6 +56,7 @@ __all__ = [
     "LedgerVersion",
     "MissingBounds",
     "NoLaw",
+    "NotAllowed",
     "NotCertified",
     "NotReachable",
     "ReadFailed",
@@ -326,6 +328,16 @@ class NoLaw(Refused):
         if counterexample:
             text += f" (counterexample: {counterexample})"
         super().__init__(text, hint=hint)
+
+
+class NotAllowed(Refused):
+    """Who asks has not the role, the approval or the key for it. Nothing was charged."""
+
+    def __init__(self, *, who: str, what: str, reason: str, hint: str = "") -> None:
+        self.who = who
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{_told(who)} may not {what}: {reason}; nothing was charged", hint=hint)
 
 
 class NotCertified(Refused):

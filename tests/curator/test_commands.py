@@ -28,7 +28,9 @@ def test_a_plan_is_priced_without_data(tmp_path: Path, run: Runner) -> None:
     assert "nothing was read" in run.out
     assert run("plan", plan, "--json") == 0
     said = json.loads(run.out)
-    assert list(said) == ["plan", "digest", "unit", "budget", "charge", "charged_by", "releases"]
+    assert list(said) == [
+        "plan", "digest", "unit", "budget", "charge", "in_budget_terms", "charged_by", "releases", "fit",
+    ]  # fmt: skip
     assert [r["name"] for r in said["releases"]] == ["count-by-state", "mean income"]
     assert from_record(said["charge"]).bound.epsilon == 0.5
     for release in said["releases"]:
@@ -66,7 +68,7 @@ def test_a_second_run_is_free_and_gives_the_same(tmp_path: Path, run: Runner) ->
     plan = write(tmp_path)
     assert run("release", plan, "--out", tmp_path / "a", "--json") == 0
     first = json.loads(run.out)
-    assert list(first) == ["out", "files", "charge", "replayed", "spent", "remaining"]
+    assert list(first) == ["out", "files", "charge", "replayed", "corrections", "spent", "remaining"]
     assert first["replayed"] is False
     assert all(Path(f).is_file() for f in first["files"])
     assert run("release", plan, "--out", tmp_path / "b", "--json") == 0

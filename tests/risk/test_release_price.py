@@ -139,10 +139,9 @@ def test_margins() -> None:
 def test_where_nothing_is_known_it_says_so() -> None:
     about = {"error": 1.0, "epsilon": 1.0, "neighbours": REPLACE}
     for problem, more, word in (
-        ("count", {"delta": 1e-6}, "pure epsilon"),
         ("mean", {}, "unknown number"),
         ("mean", {"n": 100, "cells": 3}, "groups"),
-        ("count", {"epsilon": 700.0}, "above an epsilon"),
+        ("count", {"epsilon": 700.0}, "above 500"),
         ("histogram", {"cells": 1, "n": 5}, "too few"),
         ("count", {"error": 0.01, "n": 100}, "not the worst case"),
     ):

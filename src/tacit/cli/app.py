@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 import tacit
+import tacit.cli.desk
 import tacit.cli.noiseless_decisions
 import tacit.cli.noiseless_histogram
 import tacit.cli.noiseless_regression

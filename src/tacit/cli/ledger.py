@@ -1,24 +1,29 @@
-"""`tacit ledger show|verify|export`: what was spent, by whom, on what; whether it is still what was written."""
+"""`tacit ledger show|verify|export`: what was spent, by whom, on what; whether it is still what was written.
+
+The commands that write to a ledger are in `desk.py`.
+"""
 
 from __future__ import annotations
 
 import json as json_text
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from tacit.cli.output import print_json, write_whole
+from tacit.errors import visible
 
-__all__ = ["ledger"]
+__all__ = ["JSON", "WAIT", "WHERE", "ledger"]
 
 ledger = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-_WHERE = typer.Argument(
+WHERE = typer.Argument(
     ..., metavar="LEDGER", help="The ledger's file, or a URL such as postgresql://host/db."
 )
-_JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
-_WAIT = typer.Option(30.0, "--wait", help="Seconds to wait while another process writes.")
+JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+WAIT = typer.Option(30.0, "--wait", help="Seconds to wait while another process writes.")
 
 
 @ledger.callback(invoke_without_command=True)
@@ -29,7 +34,7 @@ def root(context: typer.Context) -> None:
 
 
 @ledger.command(name="show")
-def show(where: str = _WHERE, wait: float = _WAIT, json: bool = _JSON) -> None:
+def show(where: str = WHERE, wait: float = WAIT, json: bool = JSON) -> None:
     """Print the privacy budget, who spent what of it, and every charge."""
     from tacit.ledger import Ledger, overview
 
@@ -37,43 +42,81 @@ def show(where: str = _WHERE, wait: float = _WAIT, json: bool = _JSON) -> None:
     if json:
         print_json(found)
         return
+    for line in _shown(found):
+        print(visible(line))
+
+
+def _shown(found: dict[str, Any]) -> Iterator[str]:
+    """An overview as sentences: what was asked, of which table and version, by whom, when, at what price."""
     of = f", of {found['table']!r}" if found["table"] else ""
     made_up = ", a rehearsal on made-up rows" if found["rehearsal"] else ""
-    print(f"{found['ledger']}{of}, made {found['created'][:19].replace('T', ' ')} UTC{made_up}")
-    budget = found["budget"]["bound"] | {
-        k: v for k, v in found["budget"]["condition"].items() if k == "gamma"
-    }
-    print(f"budget  {_said(found, budget)}")
-    print(f"spent   {_said(found, found['spent'])}")
-    print(f"left    {_said(found, found['remaining'])}")
+    yield f"{found['ledger']}{of}, made {found['created'][:19].replace('T', ' ')} UTC{made_up}"
+    gamma = {k: v for k, v in found["budget"]["condition"].items() if k == "gamma"}
+    yield f"budget  {_said(found, found['budget']['bound'] | gamma)}"
+    yield f"spent   {_said(found, found['spent'])}"
+    yield f"left    {_said(found, found['remaining'])}"
     for name, part in found["analysts"].items():
         limit = f" of their {_said(found, part['share'])}" if part["share"] else ""
-        print(f"  {name}: {_said(found, part['spent'])}{limit}, charges: {part['charges']}")
+        yield f"  {name}: {_said(found, part['spent'])}{limit}, charges: {part['charges']}"
+    if found["people"] or found["four_eyes"]:
+        demand = "every charge needs an approval" if found["four_eyes"] else "no approval is demanded"
+        yield f"names that somebody wrote down ({demand}):"
+    for name, person in found["people"].items():
+        key = f", key {person['key'][:16]}" if person["key"] else ""
+        yield f"  {name}: {', '.join(person['roles']) or 'no role any more'}{key}"
     for charge in found["charges"]:
-        when = charge["time"][:19].replace("T", " ")
-        print(
-            f"{charge['sequence']:>6}  {when}  {charge['state']:<9}  {_said(found, charge['charge'])}  "
-            f"{charge['analyst']}  {charge['request']}"
-        )
+        yield from _charge(found, charge, charge["state"])
+    for asked in found["requests"]:
+        if asked["state"] != "closed":
+            yield from _charge(found, asked, f"request, {asked['state']}")
+    for note in found["notes"]:
+        about = f" about entry {note['about']}" if note["about"] else ""
+        yield f"{note['sequence']:>6}  {_when(note)}  note{about} by {note['by']}: {note['note']}"
     for look in found["looks"]:
-        when, version = (
-            look["time"][:19].replace("T", " "),
-            f", version {look['version']!r}" * bool(look["version"]),
-        )
-        print(f"{look['sequence']:>6}  {when}  looked at the data  {look['analyst']}{version}")
+        version = f", version {look['version']!r}" * bool(look["version"])
+        yield f"{look['sequence']:>6}  {_when(look)}  looked at the data  {look['analyst']}{version}"
     for sentence in found["declared"]:
-        print(f"declared, and not checked: {sentence}")
-    print(f"anchor  {found['anchor']}")
+        yield f"declared, and not checked: {sentence}"
+    yield f"anchor  {found['anchor']}"
+
+
+def _charge(found: dict[str, Any], one: dict[str, Any], state: str) -> Iterator[str]:
+    """A charge or a request: who, when, price, then each release in words, consent, and what was said later."""
+    from tacit.ledger import parts_words
+
+    part = "" if one["of_budget"] is None else f" ({parts_words(one['of_budget'])})"
+    place = [f"table {one['table']!r}"] if one["table"] else []
+    place += [f"version {one['version']!r}"] if one["version"] else []
+    about = f", {', '.join(place)}" if place else ""
+    price = _said(found, one["charge"])
+    yield f"{one['sequence']:>6}  {_when(one)}  {state:<9}  {price}{part}  by {one['analyst']}{about}"
+    for release in one["releases"]:
+        yield f"          {release['release']}: {release['statistic']} Price: {release['price']['words']}."
+    if not one["releases"]:
+        yield f"          request {one['request']}"
+    if one["approved_by"]:
+        yield f"          approved by {', '.join(one['approved_by'])}"
+    if one.get("note"):
+        yield f"          {one['analyst']} says: {one['note']}"
+    for said in one.get("corrections", []):
+        what = "WITHDRAWN" if said["kind"] == "withdraw" else f"REPLACED by charge {said['replaced_by']}"
+        which = f" ({said['release']})" if said["release"] else ""
+        why = f": {said['note']}" if said["note"] else ""
+        yield f"          {what}{which} on {said['time'][:10]} by {said['by']}{why}"
+
+
+def _when(one: dict[str, Any]) -> str:
+    return str(one["time"])[:19].replace("T", " ")
 
 
 @ledger.command(name="verify")
 def verify(
-    where: str = _WHERE,
+    where: str = WHERE,
     anchor: list[str] = typer.Option(
         [], "--anchor", help="An anchor (sequence:digest) that was written down earlier; may be repeated."
     ),
-    wait: float = _WAIT,
-    json: bool = _JSON,
+    wait: float = WAIT,
+    json: bool = JSON,
 ) -> None:
     """Check the whole hash chain; exit 1 if anything was changed."""
     from tacit.ledger import verify_ledger
@@ -102,13 +145,13 @@ def verify(
 
 @ledger.command(name="export")
 def export(
-    where: str = _WHERE,
+    where: str = WHERE,
     out: Path | None = typer.Option(None, "--out", help="File for the lines; standard output if not given."),
     answers: bool = typer.Option(
         True, "--answers/--no-answers", help="With the recorded answers, or without."
     ),
-    wait: float = _WAIT,
-    json: bool = _JSON,
+    wait: float = WAIT,
+    json: bool = JSON,
 ) -> None:
     """Write every entry as a line of JSON, with its digest.
 

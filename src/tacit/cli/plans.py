@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json
-from tacit.errors import InvalidParameter, visible
+from tacit.errors import InvalidParameter, LedgerError, visible
 
 if TYPE_CHECKING:
     from tacit.curator import Plan, Releases
     from tacit.curator.files import PlanFile
+    from tacit.curator.fitting import Fit
     from tacit.curator.signing import SigningKey
     from tacit.guarantees import Guarantee
 
@@ -35,9 +36,10 @@ def plan(
     ),
     json: bool = JSON,
 ) -> None:
-    """Print what a plan costs and how far it will err; reads no data.
+    """Print what a plan costs, how far it will err, and whether it fits; reads no data.
 
-    Each release with its privacy loss, its expected error, and what no mechanism can go below.
+    Each release with its privacy loss, its expected error, and what no mechanism can go below. Exit 1 if what is left
+    of the budget does not cover it.
     """
     from tacit.curator.files import read_plan
     from tacit.curator.text import priced
@@ -45,23 +47,53 @@ def plan(
     found = read_plan(path)
     made = found.plan()
     entry = found.recorded(made) if record else None
+    fit, problem = _fit(found, made)
     if json:
-        print_json(described(found, made) | ({} if entry is None else {"recorded": entry}))
+        print_json(
+            described(found, made)
+            | {"fit": None if fit is None else fit.record}
+            | ({} if entry is None else {"recorded": entry})
+        )
+        _exit(fit, problem)
         return
     print(made)
     if entry is not None:
         print(f"recorded: entry {entry} of the ledger has the digest of this plan, {made.digest}")
     print(f"budget: {priced(found.limit)}; ledger: {visible(found.place)}")
+    if fit is not None:
+        print(visible(f"spent: {priced(fit.spent)}; left for {found.analyst}: {priced(fit.left)}"))
+        print(visible(str(fit)))
+    _exit(fit, problem)
+
+
+def _fit(file: PlanFile, made: Plan) -> tuple[Fit | None, LedgerError | None]:
+    """What is left and whether the plan fits; a ledger that cannot be read leaves the price to be told."""
+    try:
+        with file.curator() as curator:
+            return curator.fit(made), None
+    except LedgerError as problem:
+        return None, problem
+
+
+def _exit(fit: Fit | None, problem: LedgerError | None) -> None:
+    """What is not known to fit does not exit with 0."""
+    if problem is not None:
+        raise problem
+    if fit is not None and not fit.fits:
+        raise typer.Exit(1)
 
 
 def described(file: PlanFile, made: Plan) -> dict[str, Any]:
     """A plan as plain values."""
+    from tacit.curator.parts import alone, together
+
     return {
         "plan": str(file.path),
         "digest": made.digest,
         "unit": str(made.unit),
         "budget": dict(file.budget.parameters) | {"kind": file.budget.kind} | _gamma(file.limit),
         "charge": made.charge.record,
+        "in_budget_terms": together(made, made.budget).record,
         "charged_by": made.charged.theorem,
         "releases": [
             {
@@ -69,11 +101,12 @@ def described(file: PlanFile, made: Plan) -> dict[str, Any]:
                 "statistic": r.ask.statistic.describe(),
                 "cells": r.question.cells,
                 "guarantee": r.guarantee.record,
+                "in_budget_terms": own.record,
                 "mechanism": r.treatment.describe(),
                 "error": r.expected.record,
                 "price_of_privacy": r.expected.floor_record,
             }
-            for r in made.releases
+            for r, own in zip(made.releases, alone(made, made.budget), strict=True)
         ],
     }
 
@@ -114,6 +147,7 @@ def release(
                 "files": [str(f) for f in files],
                 "charge": made.charge.record,
                 "replayed": releases[0].replayed,
+                "corrections": [str(c) for c in dict.fromkeys(c for r in releases for c in r.corrections)],
                 "spent": dict(spent.bound.parameters) | _gamma(spent),
                 "remaining": dict(left.bound.parameters) | _gamma(left),
             }

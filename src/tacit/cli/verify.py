@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from tacit.cli.output import print_json
 from tacit.errors import visible
+
+if TYPE_CHECKING:
+    from tacit.curator.verifying import Verified
 
 __all__ = ["key", "verify"]
 
@@ -41,9 +45,17 @@ def verify(
     else:
         for finding in found.findings:
             print(visible(str(finding)))
-        print("everything that could be checked holds" if found.ok else "this release is not what was made")
+        print(_verdict(found))
     if not found.ok:
         raise typer.Exit(1)
+
+
+def _verdict(found: Verified) -> str:
+    if found.ok:
+        return "everything that could be checked holds"
+    if found.made:
+        return "this release is what was made, and does not stand any more"
+    return "this release is not what was made"
 
 
 @key.callback(invoke_without_command=True)

@@ -1,4 +1,7 @@
-"""A curator's part in a joint release: charged before it is read, once a session, and recorded without an answer."""
+"""A curator's part in a joint release: charged before it is read, once a session, and recorded without an answer.
+
+And what both roads need before a charge: a source of noise that can be drawn from.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import contextlib
 from collections.abc import Callable, Sequence
 
 from tacit.curator.treatments import Noisy
-from tacit.errors import JointRefused, NoLaw, TacitError
+from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError
 from tacit.guarantees import Priors
 from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total, seen
+from tacit.noise.source import Source
 
-__all__ = ["contributed"]
+__all__ = ["contributed", "noise_source"]
 
 
 def contributed(
@@ -54,3 +58,13 @@ def contributed(
         raise
     ledger.commit(outcome, {"joint": request.key}, data_digest=digest)
     return answers
+
+
+def noise_source(source: Source | None) -> Source | None:
+    """A source of noise, before anything is charged that it could not draw for."""
+    if source is not None and not isinstance(source, Source):
+        raise InvalidParameter(
+            parameter="source", value=type(source).__name__, must="be a source of noise, or be left out",
+            hint="tacit.noise.SeededSource(seed=1) for tests",
+        )  # fmt: skip
+    return source

@@ -16,7 +16,8 @@ from typing import Any, NoReturn, overload
 
 from tacit.curator.asks import Ask, asks_of
 from tacit.curator.certificate import CIPHER, SEEDED, versions
-from tacit.curator.contributing import contributed
+from tacit.curator.contributing import contributed, noise_source
+from tacit.curator.fitting import Fit, fit_of
 from tacit.curator.given import Assumed, Given, given_of
 from tacit.curator.keeper import Keeper, Named
 from tacit.curator.kept_plans import KeptPlans
@@ -27,10 +28,12 @@ from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Release, Releases
 from tacit.curator.treatments import Noisy
+from tacit.curator.words import told_of
 from tacit.errors import Closed, InvalidParameter, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
-from tacit.ledger import Ledger, Recorded, Request, Ticket
+from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import text
+from tacit.ledger.given import named
 from tacit.noise.source import Source
 from tacit.sources.made_up import is_made_up
 from tacit.sources.opening.joining import reading_of
@@ -67,6 +70,7 @@ class Curator:
         table: str = "",
         version: str = "",
         another_ledger: bool = False,
+        shares: Mapping[str, Bound] | None = None,
         analyst: str = "curator",
         engine: str | None = None,
         memory: str | None = None,
@@ -85,14 +89,15 @@ class Curator:
         self._data, self.reading = data, reading_of(data)
         given = {"engine": engine, "memory": memory, "portable": flag("portable", portable) or None}
         self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
-        self._source = _source(source)
+        self._source = noise_source(source)
         self._table: Table | None = None
         self._plans = KeptPlans()
         self.budget = self._guarantee(budget)
         self.version = text("version", version, empty=True)
         self._lock, self._reading, self._closed = threading.RLock(), threading.Lock(), False
         self._keeper = Keeper(
-            data, named=ledger, budget=self.budget, table=table, another=another_ledger, wait_seconds=wait_seconds
+            data, named=ledger, budget=self.budget, table=table, another=another_ledger, wait_seconds=wait_seconds,
+            shares=named("shares", shares),
         )  # fmt: skip
 
     def _guarantee(self, budget: Bound | Guarantee) -> Guarantee:
@@ -239,7 +244,20 @@ class Curator:
             exact=plan.exact,
             table=self._keeper.table,
             version=self.version,
+            told=told_of(plan),
         )
+
+    def request(self, plan: Plan, *, key: str | None = None, note: str = "") -> int:
+        """Ask for an approval of exactly this plan; the number of the request. Charges nothing, reads no row."""
+        self._usable()
+        asked = self._request(plan, plan.digest if key is None else text("key", key))
+        return self._keeper.for_charging().request(asked, check_of(self.budget), note=note)[0]
+
+    def fit(self, plan: Plan, *, key: str | None = None) -> Fit:
+        """What is left, and whether the plan fits it; reads no row, spends nothing, makes no ledger."""
+        self._usable()
+        asked = self._request(plan, plan.digest if key is None else text("key", key))
+        return fit_of(self._keeper.glance(), asked, self.budget, self._keeper.shares)
 
     def _run(self, plan: Plan, key: str) -> Releases:
         request = self._request(plan, key)
@@ -253,7 +271,7 @@ class Curator:
             ledger = self._keeper.for_charging()
             outcome = ledger.reserve(request, check_of(self.budget))
         if isinstance(outcome, Recorded):
-            return self._releases(plan, outcome.answer)
+            return self._releases(plan, outcome.answer, said=outcome.corrections)
         try:
             with self._reading:
                 digest = _digest(table, ledger.bounding_key)
@@ -317,7 +335,9 @@ class Curator:
             for r, c in each(zip(plan.releases, cells, strict=True), "releases done")
         ]
 
-    def _releases(self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None) -> Releases:
+    def _releases(
+        self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None, said: tuple[Correction, ...] = ()
+    ) -> Releases:
         """The releases of an answer that is on record: made of it alone, whether it was paid for now or earlier."""
         answers, made = decode(recorded)
         if paid is None or paid.spent is None or paid.left is None:
@@ -327,7 +347,8 @@ class Curator:
         entry = ledger_part(self.ledger.id, recorded, made)
         return Releases(
             read_release(
-                plan, planned, noisy, made, ledger=entry, spent=spent, remaining=remaining, replayed=paid is None
+                plan, planned, noisy, made, ledger=entry, spent=spent, remaining=remaining, replayed=paid is None,
+                said=said,
             )
             for planned, noisy in zip(plan.releases, answers, strict=True)
         )  # fmt: skip
@@ -365,16 +386,6 @@ class Curator:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a curator is not copied or pickled: its budget would be there twice")
-
-
-def _source(source: Source | None) -> Source | None:
-    """A source of noise, before anything is charged that it could not draw for."""
-    if source is not None and not isinstance(source, Source):
-        raise InvalidParameter(
-            parameter="source", value=type(source).__name__, must="be a source of noise, or be left out",
-            hint="tacit.noise.SeededSource(seed=1) for tests",
-        )  # fmt: skip
-    return source
 
 
 def _digest(table: Table, key: bytes) -> str:

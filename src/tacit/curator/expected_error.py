@@ -17,6 +17,7 @@ import numpy as np
 from tacit.curator.random_counts import gamma_of
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import NoLaw
+from tacit.guarantees import Approximate, Concentrated, GaussianDP
 from tacit.mechanisms.spreads import normal_quantile
 from tacit.risk import decompose
 from tacit.risk.releases import release_price
@@ -107,8 +108,8 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
         reason = "it is exact"
     elif gamma_of(treatment):
         reason = "the bounds are for differential privacy; random differential privacy may go below them"
-    elif treatment.pure() is None:
-        reason = "the bounds are for pure epsilon; a mechanism with a delta may go below them"
+    elif (promise := _promise(treatment)) is None:
+        reason = "no lower bound is known for a promise of this kind"
     elif size > 1:
         reason = "no lower bound is known for groups of units"
     if reason:
@@ -130,15 +131,29 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
         }
     elif about["cells"] > 1:
         problem = "histogram"
+    assert promise is not None
     price = release_price(
         problem,
         error=float(found.mean or 0),
-        epsilon=treatment.pure() or 1,
+        **promise,
         neighbours=unit.neighbours,
         **about,
     )
     from_n = "" if price.least_n is None else f"the lower bound holds from {price.least_n:,} units on"
     return replace(found, floor=price.lower_bound, floor_reason=price.reason or from_n)
+
+
+def _promise(treatment: Treatment) -> dict[str, Any] | None:
+    """What a rival would have to promise as well: the treatment's own bound. A larger number makes a smaller floor."""
+    pure = treatment.pure()
+    if pure is not None:
+        return {"epsilon": pure or 1}
+    bound = treatment.bound
+    if isinstance(bound, Approximate) and bound.epsilon > 0:
+        return {"epsilon": Fraction(bound.epsilon), "delta": Fraction(bound.delta)}
+    if isinstance(bound, GaussianDP) and bound.mu > 0:
+        return {"mu": Fraction(bound.mu)}
+    return {"rho": Fraction(bound.rho)} if isinstance(bound, Concentrated) and bound.rho > 0 else None
 
 
 def _shown(value: float | None) -> str:

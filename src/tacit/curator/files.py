@@ -57,7 +57,19 @@ KINDS: dict[str, Callable[..., Any]] = {
     "sum": statistics.sum,
     "variance": statistics.variance,
 }
-TABLES = ("budget", "data", "given", "join", "ledger", "protect", "release", "report", "schema", "spend")
+TABLES = (
+    "budget",
+    "data",
+    "given",
+    "join",
+    "ledger",
+    "protect",
+    "release",
+    "report",
+    "schema",
+    "shares",
+    "spend",
+)
 READING = (
     "dates",
     "decimal",
@@ -94,6 +106,7 @@ class PlanFile:
     table: str = ""
     version: str = ""
     another_ledger: bool = False
+    shares: Mapping[str, Bound] = field(default_factory=dict)
     gamma: float | None = None
     given: Given | None = None
     words: PublicWords = field(default_factory=PublicWords)
@@ -138,7 +151,7 @@ class PlanFile:
         return Curator(
             self.data, protect=self.unit, schema=self.schema, budget=self.limit,
             ledger=ledger or self.ledger or BESIDE, another_ledger=self.another_ledger,
-            table=self.table, version=self.version,
+            table=self.table, version=self.version, shares=self.shares,
             analyst=self.analyst, engine=self.engine, memory=self.memory, source=source,
         )  # fmt: skip
 
@@ -176,6 +189,7 @@ def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:
         table=source.get("table", ""),
         version=source.get("version", ""),
         another_ledger=kept.get("another", False),
+        shares=_shares(data.get("shares", {})),
         analyst=typed("[budget]", data["budget"]).get("analyst", "curator"),
         asks=asks,
         gamma=_gamma(data["budget"]),
@@ -250,6 +264,15 @@ def price_in(where: str, table: Any, *, more: tuple[str, ...] = ()) -> Price:
     """The price of a [budget] or [spend] table."""
     given = _table(where, table, ("delta", "epsilon", "mu", "rho", *more))
     return price(**{k: v for k, v in given.items() if k not in more})
+
+
+def _shares(given: Any) -> dict[str, Bound]:
+    """The limits of single analysts, for a ledger that is made: [shares.bob] epsilon = 0.3."""
+    if not isinstance(given, Mapping):
+        raise InvalidParameter(
+            parameter="[shares]", value=type(given).__name__, must="be tables: [shares.bob]"
+        )
+    return {str(name): price_in(f"[shares.{name}]", table).bound() for name, table in given.items()}
 
 
 def _gamma(table: Any) -> float | None:

@@ -7,14 +7,16 @@ import shutil
 import tempfile
 import threading
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tacit.curator.ledgers import BESIDE, Beside, Home, home_of
 from tacit.curator.prices import exact_numbers
 from tacit.errors import InvalidParameter
-from tacit.guarantees import Guarantee
+from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import Ledger, Ticket, seen
+from tacit.ledger.budget import share
 from tacit.ledger.entries import text
 from tacit.ledger.places import without_credentials
 from tacit.sources.twins import is_twin
@@ -40,6 +42,7 @@ class Keeper:
         table: str,
         another: bool,
         wait_seconds: float,
+        shares: Mapping[str, Bound] | None = None,
     ) -> None:
         if not isinstance(another, bool):
             raise InvalidParameter(parameter="another_ledger", value=another, must="be True or False")
@@ -52,11 +55,17 @@ class Keeper:
         self.table = text("table", table, empty=True)
         self._data, self._named, self._budget, self._another = data, named, budget, another
         self._wait = wait_seconds
+        self.shares = {text("analyst", name): share(bound, budget) for name, bound in (shares or {}).items()}
         self._lock = threading.RLock()
         self._drop: weakref.finalize[Any, Keeper] | None = None
         self._ledger: Ledger | None = None
         if isinstance(named, Ledger):
             named.check(budget=budget, table=self.table)
+
+    def glance(self) -> Ledger | None:
+        """The ledger, if there is one already, for a look at what is left: makes nothing, and leaves no note."""
+        with self._lock:
+            return self._ledger if self._ledger is not None else self._found(make=False, note=False)
 
     def existing(self) -> Ledger | None:
         """The ledger, if there is one already; makes nothing."""
@@ -94,7 +103,12 @@ class Keeper:
         """The table's name, and what the ledger knows against the plan: a look at the data that is older than it."""
         request = paid.request
         known = seen(self.made(), request.plan_digest, table=request.table, version=request.version)
-        return {"table": self.table, **({"seen": list(known)} if known else {})}
+        return {
+            "table": self.table,
+            "asked_by": request.analyst,
+            **({"approved_by": list(paid.approved_by)} if paid.approved_by else {}),
+            **({"seen": list(known)} if known else {}),
+        }
 
     def close(self) -> None:
         """Give the database back, and a session's ledger with it."""
@@ -105,18 +119,18 @@ class Keeper:
                 self._drop()
 
     # --- finding ----------------------------------------------------------------------------------------
-    def _found(self, *, make: bool) -> Ledger | None:
+    def _found(self, *, make: bool, note: bool = True) -> Ledger | None:
         twin = is_twin(self._data)
         # A twin is not the table that a plan declares, and gets no place under its name.
         home = home_of(self._data, "" if twin else self.table)
         if home is None:
-            return self._looked(None, twin, make=make)
+            return self._looked(None, twin, make=make, note=note)
         with home.alone(self._wait):
-            return self._looked(home, twin, make=make)
+            return self._looked(home, twin, make=make, note=note)
 
-    def _looked(self, home: Home | None, twin: bool, *, make: bool) -> Ledger | None:
+    def _looked(self, home: Home | None, twin: bool, *, make: bool, note: bool) -> Ledger | None:
         if isinstance(self._named, Ledger):
-            return self._settled(self._named, home)
+            return self._settled(self._named, home, note=note)
         place: str | os.PathLike[str] | None
         if self._named is None or self._named is BESIDE or isinstance(self._named, Beside):
             place = None if home is None else home.only()
@@ -134,17 +148,19 @@ class Keeper:
         exact = exact_numbers(self._budget)
         given: dict[str, Any] = {"budget": self._budget, "table": self.table, "wait_seconds": self._wait}
         if make:
-            found = Ledger.at(place, exact=exact, rehearsal=twin, **given)
+            found = Ledger.at(place, exact=exact, rehearsal=twin, shares=self.shares, **given)
         else:
             found = Ledger.open(place, wait_seconds=self._wait)
             found.check(budget=self._budget, table=self.table)
-        return self._settled(found, home)
+        return self._settled(found, home, note=note)
 
-    def _settled(self, ledger: Ledger, home: Home | None) -> Ledger:
+    def _settled(self, ledger: Ledger, home: Home | None, *, note: bool = True) -> Ledger:
+        ledger.check_shares(self.shares)
         if home is not None:
             if not self._another:
                 home.admits(ledger.place, ledger.id)
-            home.remember(ledger)
+            if note:
+                home.remember(ledger)
         return ledger
 
     def _session(self, twin: bool) -> Ledger:
@@ -156,6 +172,7 @@ class Keeper:
             exact=exact_numbers(self._budget),
             table=self.table,
             rehearsal=twin,
+            shares=self.shares,
             wait_seconds=self._wait,
         )
 

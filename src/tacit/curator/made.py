@@ -17,6 +17,7 @@ from tacit.curator.release import Release
 from tacit.curator.sampling import population
 from tacit.curator.treatments import Noisy
 from tacit.guarantees import Guarantee
+from tacit.ledger import Correction
 from tacit.ledger.canonical import sha256
 
 __all__ = ["ledger_part", "read_release"]
@@ -37,7 +38,7 @@ def _function(planned: Planned, noisy: Noisy) -> dict[str, Any] | None:
 
 def read_release(
     plan: Plan, planned: Planned, noisy: Noisy, made: dict[str, Any], *, ledger: dict[str, Any],
-    spent: Guarantee, remaining: Guarantee, replayed: bool,
+    spent: Guarantee, remaining: Guarantee, replayed: bool, said: tuple[Correction, ...] = (),
 ) -> Release:  # fmt: skip
     """One release of a recorded answer."""
     if planned.ask.sampling:
@@ -51,7 +52,8 @@ def read_release(
     return Release(
         planned=planned, noisy=noisy, estimate=estimate, standing=(spent, remaining), replayed=replayed,
         publishable=made["noise"] == CIPHER, made_up=made["data"].get("made_up") is True,
-        joint="joint" in made["data"], data=made["data"],
+        joint="joint" in made["data"],
+        corrections=tuple(c for c in said if c.release in ("", planned.name)), data=made["data"],
         certify=partial(
             certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy), told=told
         ),

@@ -67,6 +67,8 @@ class Plan:
     charged: Charged
     digest: str
     reading: dict[str, Any] = field(default_factory=dict, hash=False)
+    budget: Bound | None = None
+    """What it is paid from, to tell prices as parts of it; None where several budgets pay."""
 
     @property
     def event(self) -> Event:
@@ -193,7 +195,8 @@ def make_plan(
     ]
     charged = _charged(releases, budget, unit, total)
     plan = Plan(
-        releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="", reading=dict(reading or {})
+        releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="", reading=dict(reading or {}),
+        budget=budget,
     )  # fmt: skip
     return replace(plan, digest=sha256(describe_plan(plan, total)))
 

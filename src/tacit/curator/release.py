@@ -19,6 +19,7 @@ from tacit.curator.spreadsheet import csv_text
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.guarantees import Bound, Guarantee
+from tacit.ledger import Correction
 from tacit.sources.schema import Date
 
 __all__ = ["Release", "Releases"]
@@ -29,7 +30,7 @@ class Release:
     """What was published: `table` has the keys, value, low and high of every cell.
 
     `publishable` is False for noise from a seeded source, which is for tests; `made_up` is True where the table says
-    of itself that it describes nobody.
+    of itself that it describes nobody. `corrections` says whether it was withdrawn or replaced since.
     """
 
     planned: Planned
@@ -41,6 +42,7 @@ class Release:
     publishable: bool = True
     made_up: bool = False
     joint: bool = False
+    corrections: tuple[Correction, ...] = ()
     data: dict[str, Any] = field(default_factory=dict, repr=False)
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -64,6 +66,11 @@ class Release:
                 hint="ask each curator",
             )
         return self.standing[1].bound
+
+    @property
+    def stands(self) -> bool:
+        """Was it neither withdrawn nor replaced, as far as the ledger said when it was answered?"""
+        return not self.corrections
 
     @property
     def guarantee(self) -> Guarantee:

@@ -7,22 +7,18 @@ custodian, by another way than the release itself.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidParameter
+from tacit.ledger import signatures
+from tacit.ledger.signatures import ALGORITHM, message
 
 __all__ = ["ALGORITHM", "PublicKey", "SigningKey", "make_key"]
 
-ALGORITHM = "Ed25519"
 MOST_BYTES = 1 << 16
-
-
-def _message(format: str, digest: str) -> bytes:
-    return f"signed by the custodian: {format}\n{digest}\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +36,18 @@ class PublicKey:
         return cls(_loaded("key", path, load_pem_public_key, Ed25519PublicKey, "a public key"))
 
     @property
+    def text(self) -> str:
+        """The key's 32 bytes in hexadecimal, as a ledger keeps them."""
+        return str(self.key.public_bytes_raw().hex())
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of the key's 32 bytes, in hexadecimal."""
-        return hashlib.sha256(self.key.public_bytes_raw()).hexdigest()
+        return signatures.fingerprint(self.key.public_bytes_raw())
 
     def holds(self, signature: Any, format: str, digest: str) -> bool:
         """Is this the key's signature under that digest?"""
-        from cryptography.exceptions import InvalidSignature
-
-        if not isinstance(signature, dict) or signature.get("algorithm") != ALGORITHM:
-            return False
-        if signature.get("key") != self.fingerprint:
-            return False
-        try:
-            self.key.verify(bytes.fromhex(str(signature.get("value"))), _message(format, digest))
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+        return signatures.holds(self.key.public_bytes_raw(), signature, format, digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +79,7 @@ class SigningKey:
 
     def sign(self, format: str, digest: str) -> dict[str, str]:
         """The signature as it stands in a certificate."""
-        value = self.key.sign(_message(format, digest)).hex()
+        value = self.key.sign(message(format, digest)).hex()
         return {"algorithm": ALGORITHM, "key": self.public.fingerprint, "value": value}
 
 

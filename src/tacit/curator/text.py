@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.curator.parts import alone, together
 from tacit.curator.quality import GOOD, WORDS, rule_of
 from tacit.errors import visible
 from tacit.guarantees import Always, BoundedAdversary, Priors, RandomData
@@ -82,16 +83,30 @@ def _conditional(guarantee: Guarantee) -> list[str]:
 
 def _plan_rows(plan: Plan) -> list[list[str]]:
     rows = []
-    for r in plan.releases:
+    for r, own in zip(plan.releases, alone(plan, plan.budget), strict=True):
         error = "–" if r.expected.within is None else f"± {digits(r.expected.within)}"
         floor = digits(r.expected.floor) if r.expected.floor is not None else "–"
         mean = digits(r.expected.mean) if r.expected.mean is not None else "–"
         cells = "unknown" if r.question.cells is None else f"{r.question.cells:,}"
-        rows.append([r.name, cells, priced(r.guarantee), error, mean, floor, r.treatment.reason])
+        rows.append([r.name, cells, priced(r.guarantee), str(own), error, mean, floor, r.treatment.reason])
     return rows
 
 
-HEADINGS = ["release", "cells", "price", "error (95%)", "mean error", "no mechanism below", "noise"]
+HEADINGS = [
+    "release",
+    "cells",
+    "price",
+    "of the budget",
+    "error (95%)",
+    "mean error",
+    "no mechanism below",
+    "noise",
+]
+
+
+def _of_budget(plan: Plan) -> str:
+    part = together(plan, plan.budget)
+    return priced(plan.charge) + (f" ({part})" if part.parts is not None else "")
 
 
 def plan_text(plan: Plan) -> str:
@@ -105,7 +120,7 @@ def plan_text(plan: Plan) -> str:
         if r.expected.floor_reason:
             lines.append(f"{r.name}: {r.expected.floor_reason}")
     lines.append(
-        f"together: {priced(plan.charge)}, for {plan.unit} (by {', '.join(plan.theorems)}); nothing was read"
+        f"together: {_of_budget(plan)}, for {plan.unit} (by {', '.join(plan.theorems)}); nothing was read"
     )
     lines += _conditional(plan.charge)
     return "\n".join([*_aligned(rows), *map(visible, lines)])
@@ -113,7 +128,7 @@ def plan_text(plan: Plan) -> str:
 
 def plan_html(plan: Plan) -> str:
     """A plan as an HTML table."""
-    foot = "; ".join([f"together: {priced(plan.charge)}, for {plan.unit}", *_conditional(plan.charge)])
+    foot = "; ".join([f"together: {_of_budget(plan)}, for {plan.unit}", *_conditional(plan.charge)])
     return _html(HEADINGS, _plan_rows(plan), foot)
 
 
@@ -149,6 +164,7 @@ def _quality(release: Release) -> list[str]:
 def _foot(release: Release) -> list[str]:
     count = len(release.columns["value"])
     more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
+    said = [f"{release.name}: {correction}" for correction in release.corrections]
     price = f"price: {priced(release.guarantee)}" + (
         "; answered from the record, free" if release.replayed else ""
     )
@@ -166,7 +182,19 @@ def _foot(release: Release) -> list[str]:
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
         about += f"; they cover {release.planned.treatment.covers}"
     given = [*given, *(f"known to the ledger: {d}" for d in release.data.get("seen", ()))]
-    return [*more, *_quality(release), *given, f"intervals: {level:.0%}, {about}", price, left]
+    return [
+        *more,
+        *map(_loud, said),
+        *_quality(release),
+        *given,
+        f"intervals: {level:.0%}, {about}",
+        price,
+        left,
+    ]
+
+
+def _loud(sentence: str) -> str:
+    return f"IT DOES NOT STAND ANY MORE. {sentence}"
 
 
 def release_text(release: Release) -> str:

@@ -60,6 +60,11 @@ class Verified:
         """Does everything hold that could be checked?"""
         return all(f.holds is not False for f in self.findings)
 
+    @property
+    def made(self) -> bool:
+        """Is it what was made, although it may have been withdrawn or replaced since?"""
+        return all(f.holds is not False or f.what.endswith(STANDS) for f in self.findings)
+
 
 def verify_release(
     folder: str | Path, *, ledger: str | None = None, key: PublicKey | None = None
@@ -219,6 +224,7 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
         )
         yield Finding(what=f"the ledger was charged what {name} says", holds=same)
         yield _asked(place, name, paid.body, budget)
+        yield _stands(name, said["name"], [e for e, _ in chain], paid.sequence)
         yield _looks(name, said, chain, paid)
         answer = next((a for e, a in chain if e.closes == paid.sequence and e.kind == "commit"), None)
         if not isinstance(answer, bytes) or sha256(answer) != part.get("answer"):
@@ -242,6 +248,17 @@ def _looks(name: str, said: Mapping[str, Any], chain: Sequence[tuple[Entry, Any]
     return Finding(
         what=what, holds=True, why="; ".join(known) or "the ledger knows of no look before this plan"
     )
+
+
+STANDS = "stands: it was neither withdrawn nor replaced"
+
+
+def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> Finding:
+    """What the ledger says about the release since: the folder is as it was made, and may be superseded."""
+    kinds = ("withdraw", "supersede")
+    about = [e.correction() for e in chain if e.kind in kinds and e.body["about"] == charge]
+    said = [str(c) for c in about if c.release in ("", release)]
+    return Finding(what=f"the release of {name} {STANDS}", holds=not said, why="; ".join(said))
 
 
 def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> Finding:

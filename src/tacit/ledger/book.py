@@ -19,12 +19,12 @@ from tacit.errors import LedgerCorrupt, TacitError
 from tacit.ledger.canonical import canonical, mac, sha256
 from tacit.ledger.chain import Committed, History, Row, walk
 from tacit.ledger.entries import Entry, read_entry
-from tacit.ledger.header import FORMAT, Header, head_mac, index_mac, version_error
+from tacit.ledger.header import FORMAT, READABLE, Header, head_mac, index_mac, version_error
 from tacit.ledger.state import State
 from tacit.ledger.statements import change, first
 from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
 
-__all__ = ["PAGE", "Book", "answer_name", "closed_name", "now", "pages"]
+__all__ = ["PAGE", "Book", "answer_name", "closed_name", "correction_name", "now", "pages"]
 
 T = TypeVar("T")
 PAGE = 500
@@ -54,7 +54,7 @@ class Book:
         found = connection.execute(sa.select(HEADER.c.format)).scalar_one_or_none()
         if found is None:
             self._corrupt("has lost its header")
-        if found != FORMAT:
+        if found not in READABLE:
             raise version_error(self._store.name, found)
         row = connection.execute(sa.select(HEADER)).mappings().one()
         self._header, self._secret = str(row["header"]), bytes(row["secret"])
@@ -65,7 +65,7 @@ class Book:
             header.id, header.created, header.table, header.rehearsal,
         )  # fmt: skip
         self.budget, self.exact = header.budget, header.exact
-        self._start, self._first = sha256(self._header), State.start(header.budget, header.shares)
+        self._start, self._first = sha256(self._header), _first(header)
         self._sequence, self._digest, self._state = -1, "", self._first
         self._all = self._at_the_start()
         self._sync(connection)
@@ -146,7 +146,7 @@ class Book:
         if not hmac.compare_digest(sha256(text), str(last.body["state"])):
             self._corrupt("has a state that was changed")
         try:
-            return State.read(self.budget, last.body["total"], text)
+            return State.read(self.budget, last.body["total"], text, ledger=self.id)
         except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, TacitError):
             self._corrupt("has a state that cannot be read")
 
@@ -174,16 +174,16 @@ class Book:
 
     # --- writing -------------------------------------------------------------------------------------
     def _next(self, kind: str, state: State, **body: Any) -> Entry:
-        return Entry.new(
-            sequence=self._sequence + 1, previous=self._digest, time=now(), kind=kind, **state.words, **body
-        )
+        said = {"time": now(), **state.words, **body}
+        return Entry.new(sequence=self._sequence + 1, previous=self._digest, kind=kind, **said)
 
     def _append(self, connection: Connection, entry: Entry, state: State) -> None:
         row = {"sequence": entry.sequence, "digest": entry.digest}
         change(connection, _NEW_ENTRY, {"content": entry.content, **row})
         keyed = head_mac(self._secret, self._start, entry.sequence, entry.digest)
         changed = {} if state is self._state else {"state": state.text}
-        change(connection, _NEW_HEAD, {"mac": keyed, **changed, **row})
+        # What this version writes an older one may not know: from here on it refuses the ledger, and loses nothing.
+        change(connection, _NEW_HEAD, {"mac": keyed, "format": FORMAT, **changed, **row})
         self._written = (self._digest, entry.sequence, entry.digest, state)
 
     # --- looking up ----------------------------------------------------------------------------------
@@ -198,6 +198,11 @@ class Book:
                 f"was changed: entry {sequence} {wrong or 'is not the one that its reference names'}"
             )
         return entry
+
+    def _digest_of(self, connection: Connection, sequence: int) -> str:
+        """The digest of an entry of a chain that was read whole in this transaction."""
+        row = first(connection, _ENTRY, {"at": sequence})
+        return "" if row is None else str(row[0])
 
     def _find(self, connection: Connection, name: str) -> Entry | None:
         """The entry that the index names."""
@@ -241,6 +246,15 @@ class Book:
             reason=reason,
             hint="nothing was charged; `tacit ledger verify` names every change",
         )
+
+
+def _first(header: Header) -> State:
+    return State.start(header.budget, header.shares, ledger=header.id)
+
+
+def correction_name(about: int, number: int) -> str:
+    """The index's name for the so-manieth thing that was said about a charge later."""
+    return f"corrected {about} {number}"
 
 
 def closed_name(sequence: int) -> str:

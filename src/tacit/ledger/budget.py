@@ -23,7 +23,19 @@ from tacit.ledger.entries import Charge
 if TYPE_CHECKING:
     from tacit.accounting import Filter
 
-__all__ = ["Amounts", "ChargeCheck", "Limit", "filtered", "recount", "running_total"]
+__all__ = [
+    "Amounts",
+    "ChargeCheck",
+    "Limit",
+    "filtered",
+    "parts_of",
+    "parts_words",
+    "recount",
+    "running_total",
+]
+
+DUST = Fraction(1, 10**9)
+"""What is left of a limit and smaller than this part of it is told as nothing."""
 
 T = TypeVar("T")
 
@@ -119,9 +131,56 @@ def fits(before: Amounts, after: Amounts, charge: Charge, limit: Limit) -> None:
 
 
 def reading(total: Amounts, limit: Limit) -> tuple[Bound, Bound]:
-    """What a running sum says was spent, rounded up, and what it leaves, rounded down."""
+    """What a running sum says was spent, rounded up, and what it leaves, rounded down; dust is nothing."""
     currency = _currency(limit.bound)
-    return currency.bound(total, up), currency.bound(rest(total, _ceiling(limit)), down)
+    return currency.bound(total, up), currency.bound(_undusted(total, limit), down)
+
+
+def _undusted(total: Amounts, limit: Limit) -> Amounts:
+    """What is left, without what is less than a billionth of the limit: no release could be bought for it.
+
+    Only told: a charge is compared with the exact sums.
+    """
+    ceiling = _ceiling(limit)
+    left = rest(total, ceiling)
+    return {
+        name: Fraction(0) if value is not None and (top := ceiling[name]) and value < top * DUST else value
+        for name, value in left.items()
+    }
+
+
+def parts_of(bound: Bound, exact: Mapping[str, Fraction], limit: Limit) -> dict[str, float]:
+    """A price as parts of a limit, by what adds up: of epsilon and of delta, of rho, of mu squared; rounded up.
+
+    Of Rényi divergences the largest part over the orders. A number that the limit has none of has no part.
+    """
+    currency = _currency(limit.bound)
+    ceiling, own = _ceiling(limit), currency.of_bound(bound, exact)
+    found = {
+        name: math.inf if (value := own[name]) is None else up(value / top)
+        for name, top in ceiling.items()
+        if top
+    }
+    return {"divergence": max(found.values(), default=0.0)} if isinstance(limit.bound, Renyi) else found
+
+
+def parts_words(parts: Mapping[str, float]) -> str:
+    """Parts of a budget for people: percentages, and nothing of what is not touched."""
+    said = [
+        f"{_percent(value)} of {name.replace(' squared', '^2')}" for name, value in parts.items() if value
+    ]
+    return ", ".join(said) or "nothing"
+
+
+def _percent(part: float) -> str:
+    if not math.isfinite(part):
+        return "all"
+    if part > 1:
+        return f"{part:.3g} times all" if part >= 1.005 else "more than all"
+    if part < 1e-5:
+        return "less than 0.001%"
+    # An almost is not a whole: what is rounded to 100% is all of it.
+    return "99.9%" if 0.9995 <= part < 1 - float(DUST) else f"{100 * part:.3g}%"
 
 
 def running_total(charges: Sequence[Charge], limit: Limit) -> None:

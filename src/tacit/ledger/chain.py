@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, TacitError
 from tacit.ledger.entries import Charge, Entry, read_entry
-from tacit.ledger.state import State, read_share, version_place
+from tacit.ledger.state import State
 
 __all__ = ["Committed", "History", "Problem", "Row", "Verification", "committed", "parse_anchor", "walk"]
 
@@ -59,7 +59,8 @@ class History:
     """What the entries up to `sequence` amount to. Only ever moves forward, one verified link at a time.
 
     `open` has the digests of the reservations that nothing became of yet; with `keep` the charges, and what
-    closed them, are kept too. Behind a fault sums are not known, and not compared (`summed`).
+    closed them, are kept too, and what was said about people, requests and releases. Behind a fault sums are not
+    known, and not compared (`summed`).
     """
 
     digest: str
@@ -73,6 +74,7 @@ class History:
     looks: list[Entry] = field(default_factory=list)
     plans: dict[str, int] = field(default_factory=dict)
     """The entry in which each plan's digest stood first, whether it was charged for or only recorded."""
+    said: list[Entry] = field(default_factory=list)
 
     def follow(self, entry: Entry) -> str:
         """Take the next entry in; returns what is wrong with it, and then takes nothing."""
@@ -83,23 +85,24 @@ class History:
         number, state = entry.closes, self.state
         if number is not None and self.open.get(number) != entry.body["charge"]:
             return f"closes entry {number}, which is not an open reservation"
-        if entry.kind == "reserve":
-            charge = entry.charge()
-            state = state.charged(charge)
-        elif entry.kind == "share":
-            state = state.shared(entry.body["analyst"], read_share(entry.body))
-        elif entry.kind == "look":
-            state = state.looked(version_place(entry.body["table"], entry.body["version"]), entry.sequence)
+        charge = entry.charge() if entry.kind == "reserve" else None
+        try:
+            state = state.after(entry.kind, entry.body, charge)
+        except TacitError as problem:
+            if self.summed:
+                return f"says what was not allowed: {problem.message}"
         if self.summed and state.words != {k: entry.body[k] for k in ("total", "state")}:
             return "states another sum than that of the charges"
         if entry.kind == "reserve":
             self.open[entry.sequence] = entry.digest
-        if self.keep and entry.kind == "reserve":
+        if self.keep and charge is not None:
             self.charges[entry.sequence] = charge
-        if self.keep and entry.kind in ("reserve", "plan"):
+        if self.keep and entry.kind in ("reserve", "plan", "request"):
             self.plans.setdefault(entry.body["plan"], entry.sequence)
         if self.keep and entry.kind == "look":
             self.looks.append(entry)
+        elif self.keep and entry.kind not in ("reserve", "commit", "failed", "share", "plan"):
+            self.said.append(entry)
         if number is not None:
             del self.open[number]
         if self.keep and number is not None:

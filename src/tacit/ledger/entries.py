@@ -1,17 +1,18 @@
 """What the ledger keeps: requests with their price, entries in a chain, tickets, recorded answers.
 
 An entry is never changed. A charge is one entry (`reserve`); what became of it is another (`commit` with
-the digest of the answer, or `failed`); a sub-budget is a third kind (`share`); a `look` at
-the data and the record of a `plan` charge nothing (`looks.py`). Each entry carries the digest
-of the one before it, and the first that of the header; and the running sum of all charges up to it (`total`),
-with the digest of what else is to be known for the next one (`state`).
+the digest of the answer, or `failed`); a sub-budget is a third kind (`share`); a `look` at the
+data and the record of a `plan` charge nothing (`looks.py`). Who may do what, and what was said
+about charges later, are kinds of their own (`person`, `rule`, `request`, `approve`, `close`, `note`, `withdraw`,
+`supersede`). Each entry carries the digest of the one before it, and the first that of the header; and the running sum
+of all charges up to it (`total`), with the digest of what else is to be known for the next one (`state`).
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -21,10 +22,12 @@ from tacit.guarantees import Bound, Guarantee, RandomData
 from tacit.guarantees.record import from_record, to_record
 from tacit.ledger.canonical import canonical, plain, sha256
 from tacit.ledger.given import named, text
+from tacit.ledger.people import read_person
 
 __all__ = [
     "KINDS",
     "Charge",
+    "Correction",
     "Entry",
     "Recorded",
     "Request",
@@ -33,7 +36,10 @@ __all__ = [
     "text",
 ]
 
-KINDS = ("reserve", "commit", "failed", "share", "look", "plan")
+KINDS = (
+    "reserve", "commit", "failed", "share", "look", "plan",
+    "person", "rule", "request", "approve", "close", "note", "withdraw", "supersede",
+)  # fmt: skip
 
 
 def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) -> dict[str, Fraction]:
@@ -72,7 +78,8 @@ class Request:
     record. Table and version are public and declared: nothing about them is read from the data.
     `event` is what will be run, as plain data that the accounting room writes and reads.
     `charge` is the price in the budget's own kind, unit and condition; `exact` its numbers as fractions,
-    where the mechanism is calibrated to those and not to the floats.
+    where the mechanism is calibrated to those and not to the floats. `told` says in words what is asked, one table
+    a release: its name (`release`), the question (`statistic`) and its own price (`price`).
     """
 
     key: str
@@ -83,6 +90,7 @@ class Request:
     exact: Mapping[str, Fraction] = field(default_factory=dict)
     table: str = ""
     version: str = ""
+    told: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         for name in ("key", "plan_digest", "analyst"):
@@ -96,7 +104,21 @@ class Request:
         if not isinstance(self.charge, Guarantee):
             raise InvalidParameter(parameter="charge", value=self.charge, must="be a guarantee")
         object.__setattr__(self, "event", plain(self.event, what="event"))
+        object.__setattr__(self, "told", tuple(_told(self.told)))
         object.__setattr__(self, "exact", exact_amounts(self.charge, self.exact))
+
+
+def _told(given: Any) -> list[dict[str, Any]]:
+    found = plain(list(given) if isinstance(given, list | tuple) else None, what="told")
+    for one in found if isinstance(found, list) else [None]:
+        if not isinstance(one, dict) or set(one) != {"release", "statistic", "price"}:
+            raise InvalidParameter(
+                parameter="told", value="something else",
+                must="be a list of tables, each with release, statistic and price",
+            )  # fmt: skip
+        for name in ("release", "statistic"):
+            text(name, one[name], longest=2000)
+    return found  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +135,8 @@ class Charge:
     exact: Mapping[str, Fraction]
     table: str = ""
     version: str = ""
+    told: tuple[Mapping[str, Any], ...] = ()
+    approved_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +144,7 @@ class Ticket:
     """The right to run one request: its charge is durable. `digest` names the entry, for a certificate.
 
     `spent` and `left` are the running total at that moment, this charge included (None under a check of one's own).
+    `approved_by` names whose signed approvals the charge rests on.
     """
 
     sequence: int
@@ -128,16 +153,42 @@ class Ticket:
     request: Request = field(repr=False)
     spent: Bound | None = None
     left: Bound | None = None
+    approved_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What was said about a charge later: that its release was withdrawn, or that another one replaces it.
+
+    `release` is empty where it is about all releases of the charge; `replaced_by` is the charge that replaces it.
+    """
+
+    kind: str
+    sequence: int
+    time: str
+    by: str
+    note: str
+    release: str = ""
+    replaced_by: int | None = None
+
+    def __str__(self) -> str:
+        about = f"release {self.release!r} was " if self.release else ""
+        what = "withdrawn" if self.replaced_by is None else f"replaced by charge {self.replaced_by}"
+        return f"{about}{what} on {self.time[:10]} by {self.by}" + (f": {self.note}" if self.note else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An answer from the record: nothing was charged now; `charge` is what was paid at the time, by entry `digest`."""
+    """An answer from the record: nothing was charged now; `charge` is what was paid at the time, by entry `digest`.
+
+    `corrections` says whether it was withdrawn or replaced since.
+    """
 
     sequence: int
     answer: Any
     charge: Charge
     digest: str = ""
+    corrections: tuple[Correction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +208,7 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """reserve, commit, failed, share, look or plan."""
+        """One of `KINDS`."""
         return str(self.body["kind"])
 
     @property
@@ -179,6 +230,21 @@ class Entry:
             exact={k: Fraction(v) for k, v in body["exact"].items()},
             table=body["table"],
             version=body["version"],
+            told=tuple(body.get("told", ())),
+            approved_by=tuple(body["consent"]["approved_by"]) if "consent" in body else (),
+        )
+
+    def correction(self) -> Correction:
+        """What a `withdraw` or `supersede` entry says."""
+        body = self.body
+        return Correction(
+            kind=self.kind,
+            sequence=self.sequence,
+            time=body["time"],
+            by=body["by"],
+            note=body["note"],
+            release=body["release"],
+            replaced_by=body.get("with"),
         )
 
 
@@ -193,14 +259,21 @@ def reserve_body(request: Request, table: str) -> dict[str, Any]:
         "event": request.event,
         "charge": to_record(request.charge),
         "exact": {k: str(v) for k, v in request.exact.items()},
+        **({"told": list(request.told)} if request.told else {}),
     }
 
 
 def _readable(entry: Entry) -> None:
     """Raise unless every part of the entry can be used."""
     body = entry.body
-    if entry.kind == "reserve":
+    if entry.kind in ("reserve", "request"):
         entry.charge()
+    elif entry.kind in ("withdraw", "supersede"):
+        entry.correction()
+        if not all(isinstance(body[n], int) and body[n] > 0 for n in ("about", "number")):
+            raise ValueError
+    elif entry.kind == "person":
+        read_person(body)
     elif entry.kind == "share":
         from_record(body["share"])
         exact_amounts(from_record(body["share"]), {k: Fraction(v) for k, v in body["exact"].items()})
@@ -223,6 +296,19 @@ _FIELDS: dict[str, set[str]] = {
     "share": {"analyst", "share", "exact"},
     "look": {"analyst", "table", "version"},
     "plan": {"analyst", "plan", "table", "version"},
+    "person": {"name", "roles", "key", "change", "by", "note"},
+    "rule": {"four_eyes", "by", "note"},
+    "request": {"analyst", "request", "plan", "table", "version", "event", "charge", "exact", "note"},
+    "approve": {"request", "by", "signature", "note"},
+    "close": {"request", "by", "note"},
+    "note": {"about", "by", "note"},
+    "withdraw": {"about", "charge", "release", "number", "by", "note"},
+    "supersede": {"about", "charge", "release", "number", "with", "with_charge", "by", "note"},
+}
+_MAY_HAVE: dict[str, set[str]] = {
+    "reserve": {"told", "consent"},
+    "request": {"told"},
+    "share": {"by", "note"},
 }
 _COMMON = {"sequence", "previous", "time", "kind", "total", "state"}
 
@@ -234,7 +320,8 @@ def read_entry(*, sequence: int, digest: str, content: str) -> tuple[Entry | Non
     try:
         body = json.loads(content)
         kind = body["kind"]
-        if canonical(body) != content or set(body) != _COMMON | _FIELDS[kind]:
+        needed = _COMMON | _FIELDS[kind]
+        if canonical(body) != content or not needed <= set(body) <= needed | _MAY_HAVE.get(kind, set()):
             raise ValueError
         entry = Entry(sequence=sequence, digest=digest, content=content, body=body)
         _readable(entry)

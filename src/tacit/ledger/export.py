@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacit.errors import NoLaw
@@ -15,9 +15,12 @@ from tacit.guarantees.record import to_record
 from tacit.ledger import budget as totals
 from tacit.ledger.canonical import canonical
 from tacit.ledger.chain import History
+from tacit.ledger.entries import Charge, Entry
 from tacit.ledger.header import FORMAT
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.on_random_data import standing_of
+from tacit.ledger.register import Open
+from tacit.ledger.signatures import fingerprint
 
 __all__ = ["export", "overview"]
 
@@ -31,6 +34,10 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
     charges, state = list(history.charges.values()), history.state
     counts = Counter(c.analyst for c in charges)
     names = {*counts, *(name for name in state.shares if name != "*")}
+    said: dict[int, list[Entry]] = {}
+    for entry in history.said:
+        if entry.kind in ("withdraw", "supersede"):
+            said.setdefault(entry.body["about"], []).append(entry)
     return {
         "ledger": ledger.name,
         "id": ledger.id,
@@ -38,6 +45,11 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
         "table": ledger.table,
         "rehearsal": ledger.rehearsal,
         "budget": to_record(ledger.budget),
+        "four_eyes": state.register.four_eyes,
+        "people": {
+            name: {"roles": list(p.roles), "key": p.key and fingerprint(bytes.fromhex(p.key))}
+            for name, p in sorted(state.register.people.items())
+        },
         "spent": _standing(ledger, history, None)[0],
         "remaining": _standing(ledger, history, None)[1],
         "declared": sorted({sentence for c in charges for sentence in c.guarantee.declared}),
@@ -66,10 +78,56 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
                 "event": dict(c.event),
                 "charge": _plain(c.guarantee.bound) | _gamma(c.guarantee),
                 "state": history.became(c.sequence),
+                "table": c.table,
+                "of_budget": _parts(ledger, c),
+                "releases": [dict(one) for one in c.told],
+                "approved_by": list(c.approved_by),
+                "corrections": [_correction(e) for e in said.get(c.sequence, [])],
             }
             for c in charges
         ],
+        "requests": [
+            _request(ledger, e, state.register.requests) for e in history.said if e.kind == "request"
+        ],
+        "notes": [
+            {"sequence": e.sequence, **{k: e.body[k] for k in ("time", "about", "by", "note")}}
+            for e in history.said
+            if e.kind == "note"
+        ],
     }
+
+
+def _request(ledger: Ledger, entry: Entry, waiting: Mapping[int, Open]) -> dict[str, Any]:
+    """A request as plain data; what became of a request that is not open any more is said by the charges."""
+    asked, found = entry.charge(), waiting.get(entry.sequence)
+    return {
+        "sequence": entry.sequence,
+        "time": asked.time,
+        "analyst": asked.analyst,
+        "request": asked.key,
+        "plan": asked.plan_digest,
+        "table": asked.table,
+        "version": asked.version,
+        "charge": _plain(asked.guarantee.bound) | _gamma(asked.guarantee),
+        "of_budget": _parts(ledger, asked),
+        "releases": [dict(one) for one in asked.told],
+        "note": entry.body["note"],
+        "state": "closed" if found is None else "approved" if found.approved else "open",
+        "approved_by": [] if found is None else sorted(found.approved),
+    }
+
+
+def _correction(entry: Entry) -> dict[str, Any]:
+    found = entry.correction()
+    names = ("kind", "sequence", "time", "by", "note", "release", "replaced_by")
+    return {name: getattr(found, name) for name in names}
+
+
+def _parts(ledger: Ledger, charge: Charge) -> dict[str, float] | None:
+    try:
+        return totals.parts_of(charge.guarantee.bound, charge.exact, ledger.limit)
+    except NoLaw:
+        return None
 
 
 def export(ledger: Ledger, *, answers: bool = True) -> Iterator[str]:

@@ -14,9 +14,12 @@ from tacit.guarantees.record import from_record, to_record
 from tacit.ledger.canonical import canonical, mac
 from tacit.ledger.state import Share, read_share, share_body
 
-__all__ = ["FORMAT", "Header", "head_mac", "index_mac", "version_error"]
+__all__ = ["FORMAT", "READABLE", "Header", "head_mac", "index_mac", "version_error"]
 
-FORMAT = 2
+FORMAT = 3
+OLDER = 2
+"""The format before names, approvals and corrections: it is read, and becomes the present one when it is written."""
+READABLE = (OLDER, FORMAT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,7 @@ def index_mac(secret: bytes, start: str, name: str, sequence: int, digest: str) 
 
 def version_error(name: str, found: object) -> LedgerVersion:
     """The refusal of a ledger in another format."""
-    older = isinstance(found, int) and found < FORMAT
+    older = isinstance(found, int) and found < OLDER
     return LedgerVersion(
         ledger=name,
         reason=f"has format {found}, and this version of tacit knows {FORMAT}",

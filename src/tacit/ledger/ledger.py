@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
@@ -15,16 +16,16 @@ from tacit.exact.checks import flag, whole
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.arguments import instance
 from tacit.ledger import budget as totals
-from tacit.ledger.book import Book, answer_name, closed_name, now
-from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total
+from tacit.ledger.book import answer_name, closed_name, now
+from tacit.ledger.budget import ChargeCheck
 from tacit.ledger.canonical import canonical, derived_key, plain, sha256
 from tacit.ledger.chain import STATES, Verification, committed
+from tacit.ledger.desk import Desk
 from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact_amounts, reserve_body
 from tacit.ledger.given import named, somebody, text
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
-from tacit.ledger.on_random_data import refuse_seen
-from tacit.ledger.state import Share, State, share_body
+from tacit.ledger.state import Share, State
 from tacit.ledger.statements import change
 from tacit.ledger.store import NEW_ANSWER, Store, is_there
 from tacit.ledger.verify import Progress, verify
@@ -37,7 +38,7 @@ PATIENCE = 600.0
 """Seconds for which an answer that was paid for is tried to be recorded, at least."""
 
 
-class Ledger(Book):
+class Ledger(Desk):
     """A budget and everything that was spent of it, in a file or a database that several processes share.
 
     Reserve: in one transaction that nobody else writes in, the sum of the charges so far is read, the check
@@ -86,7 +87,7 @@ class Ledger(Book):
                 "sequence": 0,
                 "digest": start,
                 "mac": head_mac(secret, start, 0, start),
-                "state": State.start(budget, made.shares).text,
+                "state": State.start(budget, made.shares, ledger=made.id).text,
             }
         )
         return cls(store)
@@ -108,6 +109,7 @@ class Ledger(Book):
         *,
         budget: Guarantee,
         exact: Mapping[str, Fraction] | None = None,
+        shares: Mapping[str, Bound] | None = None,
         table: str = "",
         rehearsal: bool = False,
         wait_seconds: float = 30.0,
@@ -117,7 +119,8 @@ class Ledger(Book):
         if not store.exists():
             try:
                 return cls.create(
-                    where, budget=budget, exact=exact, table=table, rehearsal=rehearsal, wait_seconds=wait_seconds
+                    where, budget=budget, exact=exact, shares=shares, table=table, rehearsal=rehearsal,
+                    wait_seconds=wait_seconds,
                 )  # fmt: skip
             except LedgerError:
                 if not store.exists():
@@ -128,24 +131,6 @@ class Ledger(Book):
             raise found.not_for(rehearsal)
         return found
 
-    def check(self, *, budget: Guarantee | None = None, table: str = "") -> None:
-        """Refuse to be the ledger of another budget, or of another table."""
-        text("table", table, empty=True)
-        if budget is not None and self.budget != instance("budget", budget, Guarantee, must="be a guarantee"):
-            raise InvalidParameter(
-                parameter="budget",
-                value=str(budget),
-                must=f"be that of the ledger, {self.budget}",
-                hint="a budget is decided once; a new one needs a new ledger",
-            )
-        if table and self.table and table != self.table:
-            raise InvalidParameter(
-                parameter="table",
-                value=table,
-                must=f"be that of the ledger, {self.table!r}",
-                hint="a ledger belongs to one table; name the other one's ledger",
-            )
-
     def not_for(self, rehearsal: bool) -> LedgerError:
         """Why rows that were made up, or rows that were not, are not charged here."""
         if rehearsal:
@@ -155,11 +140,6 @@ class Ledger(Book):
             reason = "is that of a rehearsal: its answers are about rows that were made up"
             hint = "delete it, or name another one for the real table"
         return LedgerError(ledger=self.name, reason=reason, hint=hint)
-
-    @property
-    def limit(self) -> Limit:
-        """The budget as a limit on running totals."""
-        return Limit(bound=self.budget.bound, exact=self.exact)
 
     @property
     def bounding_key(self) -> bytes:
@@ -181,6 +161,26 @@ class Ledger(Book):
             totals.addable(self.budget)
         return self._store.write(lambda connection: self._reserve(connection, request, charge_check))
 
+    def try_out(self, request: Request, charge_check: ChargeCheck | None = None) -> None:
+        """Raise what `reserve` would raise because of the budget or a share; charges nothing and writes nothing."""
+        self._acceptable(request)
+        if charge_check is None:
+            totals.addable(self.budget)
+
+        def look(connection: Connection) -> None:
+            self._sync(connection)
+            self._fitting(connection, reserve_body(request, request.table or self.table), charge_check)
+
+        self._store.read(look)
+
+    def consent(self, request: Request) -> tuple[str, ...]:
+        """Who approved this very request; raises NotAllowed where it would not be charged for want of a role or of
+        an approval. Charges nothing."""
+        self._acceptable(request)
+        body = reserve_body(request, request.table or self.table)
+        found = self._read(lambda state: state.register.consent(body))
+        return () if found is None else tuple(found["approved_by"])
+
     def recorded(self, request: Request) -> Recorded | None:
         """The answer to this question, if it is in the record; charges nothing and writes nothing."""
         self._acceptable(request)
@@ -191,39 +191,22 @@ class Ledger(Book):
 
         return self._store.read(look)
 
-    def _acceptable(self, request: Request) -> None:
-        instance("request", request, Request, must="be a Request")
-        self.check(table=request.table)
-        in_currency(request.charge, self.budget)
-
     def _reserve(
         self, connection: Connection, request: Request, charge_check: ChargeCheck | None
     ) -> Ticket | Recorded:
         self._sync(connection)
         if (known := self._replay(connection, request)) is not None:
             return known
-        body = reserve_body(request, request.table or self.table)
-        draft = self._next("reserve", self._state, **body).charge()
-        refuse_seen(draft, self._state.looks, lambda: self._history(connection).plans)
-        state = self._state.charged(draft)
-        share = state.share_of(request.analyst)
-        if charge_check is None or charge_check is running_total:
-            totals.fits(self._state.total, state.total, draft, self.limit)
-            if share is not None:
-                own = self._state.own(request.analyst), state.own(request.analyst)
-                totals.fits(*own, draft, share)
-        else:
-            charges = [*self._history(connection).charges.values(), draft]
-            charge_check(charges, self.limit)
-            if share is not None:
-                charge_check([c for c in charges if c.analyst == request.analyst], share)
+        body, register = self._allowed(reserve_body(request, request.table or self.table))
+        state = replace(self._fitting(connection, body, charge_check), register=register)
         entry = self._next("reserve", state, **body)
         self._append(connection, entry, state)
         spent, left = None, None
         if charge_check is None:
             spent, left = state.spent(None, self.limit), state.left(request.analyst, self.limit)
         return Ticket(
-            sequence=entry.sequence, digest=entry.digest, ledger=self.id, request=request, spent=spent, left=left
+            sequence=entry.sequence, digest=entry.digest, ledger=self.id, request=request, spent=spent, left=left,
+            approved_by=entry.charge().approved_by,
         )  # fmt: skip
 
     def commit(self, ticket: Ticket, answer: Any, *, data_digest: str = "") -> Entry:
@@ -275,19 +258,6 @@ class Ledger(Book):
         self.commit(outcome, answer)
         return answer if isinstance(answer, bytes) else plain(answer)
 
-    def share(self, analyst: str, bound: Bound, exact: Mapping[str, Fraction] | None = None) -> Entry:
-        """Set the limit of one analyst ("*": of everybody who has none) from now on."""
-        share, name = Share.of(bound, self.budget, exact), text("analyst", analyst)
-
-        def work(connection: Connection) -> Entry:
-            self._sync(connection)
-            state = self._state.shared(name, share)
-            entry = self._next("share", state, analyst=name, **share_body(share, self.budget))
-            self._append(connection, entry, state)
-            return entry
-
-        return self._store.write(work)
-
     # --- reading -------------------------------------------------------------------------------------
     def charges(self, analyst: str | None = None) -> tuple[Charge, ...]:
         """Every charge so far, of everybody or of one analyst; the whole chain is read and checked."""
@@ -312,10 +282,6 @@ class Ledger(Book):
         """What was spent by all, and what is left for the analyst, at one moment and in one reading."""
         totals.addable(self.budget)
         return self._read(lambda s: (s.spent(None, self.limit), s.left(somebody(analyst), self.limit)))
-
-    def shares(self) -> dict[str, Bound]:
-        """The limits of single analysts."""
-        return self._read(lambda state: {k: v.bound for k, v in state.shares.items()})
 
     def state(self, sequence: int) -> str:
         """What became of a reservation: reserved, committed or failed."""
@@ -381,7 +347,10 @@ class Ledger(Book):
                 hint="this key was answered for another plan; give the new question a key of its own",
             )  # fmt: skip
         answer = self._body(connection, committed(entry))
-        return Recorded(sequence=entry.sequence, answer=answer, charge=charge, digest=paid.digest)
+        return Recorded(
+            sequence=entry.sequence, answer=answer, charge=charge, digest=paid.digest,
+            corrections=self._corrections(connection, paid.sequence),
+        )  # fmt: skip
 
     def close(self) -> None:
         """Give database connections back; a ledger that is used again opens them anew."""

@@ -4,7 +4,8 @@
     plan    the digest of a plan, recorded before it is charged for (`tacit plan --record`)
 
 Whoever has looked may have fitted bounds, keys and bins to the data. A plan is older than a look if its digest stands
-in an earlier entry, a charge or a record: order is that of the chain, so that neither a date nor a file can claim it.
+in an earlier entry, a charge, a request or a record: the order is that of the chain, and neither a date nor a file can
+claim it.
 What is told of a plan never changes by later entries: its first entry, and all looks before that, stay where they are.
 """
 
@@ -76,7 +77,11 @@ def seen_in(entries: Sequence[Entry], plan_digest: str, *, table: str, version: 
     for entry in entries:
         if entry.kind == "look":
             looks.setdefault(version_place(entry.body["table"], entry.body["version"]), entry.sequence)
-        elif entry.kind in ("reserve", "plan") and entry.body["plan"] == plan_digest and first is None:
+        elif (
+            entry.kind in ("reserve", "plan", "request")
+            and entry.body["plan"] == plan_digest
+            and first is None
+        ):
             first = entry.sequence
     return _told(looks, first, version_place(table, version))
 

@@ -1,4 +1,4 @@
-"""What the entries so far amount to: the running sum of all, of each analyst, and the shares.
+"""What the entries so far amount to: the running sum of all, of each analyst, the shares, and who may do what.
 
 It is part of the chain: each entry states the sum (`total`) and the digest of the rest (`state`), so that whoever
 opens a ledger checks its end and needs not read what came before. Sums are exact rationals.
@@ -18,6 +18,7 @@ from tacit.ledger import budget as totals
 from tacit.ledger.budget import Amounts, Limit
 from tacit.ledger.canonical import canonical, sha256
 from tacit.ledger.entries import Charge, exact_amounts
+from tacit.ledger.register import Register
 
 __all__ = ["Share", "State", "read_share", "share_body", "version_place"]
 
@@ -86,14 +87,20 @@ class State:
     shares: Mapping[str, Share] = field(default_factory=dict)
     looks: Mapping[str, int] = field(default_factory=dict)
     """Which versions the custodian has looked at, and the entry of the first look at each."""
+    register: Register = field(default_factory=Register)
 
     @classmethod
-    def start(cls, budget: Guarantee, shares: Mapping[str, Share]) -> State:
-        """Before the first entry."""
-        return cls(budget=budget, total=totals.zero(budget), shares=dict(shares))
+    def start(cls, budget: Guarantee, shares: Mapping[str, Share], *, ledger: str = "") -> State:
+        """Before the first entry of the ledger with this id."""
+        return cls(
+            budget=budget,
+            total=totals.zero(budget),
+            shares=dict(shares),
+            register=Register(ledger=ledger),
+        )
 
     @classmethod
-    def read(cls, budget: Guarantee, total: Mapping[str, str], text: str) -> State:
+    def read(cls, budget: Guarantee, total: Mapping[str, str], text: str, *, ledger: str = "") -> State:
         """The state of an entry's `total` and the text that its `state` is the digest of."""
         data = json.loads(text)
         return cls(
@@ -102,6 +109,7 @@ class State:
             analysts={k: read_amounts(v, budget) for k, v in data["analysts"].items()},
             shares={k: read_share(v) for k, v in data["shares"].items()},
             looks={str(k): int(v) for k, v in data.get("looks", {}).items()},
+            register=Register.read(ledger, data),
         )
 
     @property
@@ -113,6 +121,7 @@ class State:
                 "shares": {k: share_body(v, self.budget) for k, v in self.shares.items()},
                 # A ledger that nobody looked for has the text that it always had.
                 **({"looks": dict(self.looks)} if self.looks else {}),
+                **self.register.words,
             }
         )
 
@@ -120,6 +129,16 @@ class State:
     def words(self) -> dict[str, Any]:
         """What an entry says of it."""
         return {"total": written_amounts(self.total), "state": sha256(self.text)}
+
+    def after(self, kind: str, body: Mapping[str, Any], charge: Charge | None = None) -> State:
+        """The state after an entry that says this; a refusal where who may do what does not allow it."""
+        register = self.register.after(kind, body)
+        state = self if register is self.register else replace(self, register=register)
+        if kind == "reserve" and charge is not None:
+            return state.charged(charge)
+        if kind == "look":
+            return state.looked(version_place(body["table"], body["version"]), int(body["sequence"]))
+        return state.shared(body["analyst"], read_share(body)) if kind == "share" else state
 
     def charged(self, charge: Charge) -> State:
         """With one charge more."""

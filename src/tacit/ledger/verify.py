@@ -19,11 +19,11 @@ from sqlalchemy.engine import Connection
 
 from tacit.errors import LedgerCorrupt
 from tacit.guarantees import Guarantee, Pure, rows
-from tacit.ledger.book import PAGE, answer_name, closed_name, pages
+from tacit.ledger.book import PAGE, answer_name, closed_name, correction_name, pages
 from tacit.ledger.canonical import sha256
 from tacit.ledger.chain import History, Problem, Verification, parse_anchor, walk
 from tacit.ledger.entries import Charge, Entry, read_entry
-from tacit.ledger.header import FORMAT, Header, head_mac, index_mac, version_error
+from tacit.ledger.header import READABLE, Header, head_mac, index_mac, version_error
 from tacit.ledger.state import State
 from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
 
@@ -71,7 +71,7 @@ class _Walk:
         self.connection, self.wanted, self.opened, self.progress = connection, wanted, opened, progress
         self.problems = [Problem(sequence=None, what=w) for w in [store.damage(connection)] if w]
         found = connection.execute(sa.select(HEADER.c.format)).scalar_one_or_none()
-        if found is not None and found != FORMAT:
+        if found is not None and found not in READABLE:
             raise version_error(store.name, found)
         row = connection.execute(sa.select(HEADER)).mappings().one_or_none()
         self.head: dict[str, Any] | None = None if row is None else dict(row)
@@ -114,7 +114,8 @@ class _Walk:
         if header is None:  # then no sum is known, and the chain alone is walked
             nothing = Guarantee(bound=Pure(epsilon=0), unit=rows())
             return History(digest=self.start, state=State.start(nothing, {}), summed=False)
-        return History(digest=self.start, state=State.start(header.budget, header.shares))
+        start = State.start(header.budget, header.shares, ledger=header.id)
+        return History(digest=self.start, state=start)
 
     def _rows(self) -> Iterator[tuple[int, str, str]]:
         assert self.head is not None
@@ -128,8 +129,11 @@ class _Walk:
     def _beside(self, page: list[Entry]) -> None:
         """The index and the answers of some entries."""
         closing = [e for e in page if e.closes is not None]
+        corrections = [e for e in page if e.kind in ("withdraw", "supersede")]
         names = {closed_name(e.closes or 0): e for e in closing}
+        names |= {correction_name(e.body["about"], e.body["number"]): e for e in corrections}
         self.problems += self._index(names)
+        self.problems += self._corrections(corrections)
         self.problems += self._bodies({e.sequence: e for e in closing if e.kind == "commit"})
 
     def _index(self, names: dict[str, Entry]) -> Iterator[Problem]:
@@ -142,6 +146,20 @@ class _Walk:
                 yield Problem(sequence=entry.sequence, what="is not where the index says")
         self.noted += len(names)
         yield from self._first_answers([e for e in names.values() if e.kind == "commit"])
+
+    def _corrections(self, corrections: list[Entry]) -> Iterator[Problem]:
+        """What is withdrawn or replaced are charges of this chain, as they were written."""
+        for entry in corrections:
+            named = {entry.body["about"]: entry.body["charge"]}
+            if entry.kind == "supersede":
+                named[entry.body["with"]] = entry.body["with_charge"]
+            rows = {r["sequence"]: r for r in self._select(ENTRIES, ENTRIES.c.sequence, list(named))}
+            for sequence, digest in named.items():
+                row = rows.get(sequence)
+                if row is None or row["digest"] != digest or '"kind":"reserve"' not in row["content"]:
+                    yield Problem(
+                        sequence=entry.sequence, what=f"is about entry {sequence}, which is another"
+                    )
 
     def _first_answers(self, commits: list[Entry]) -> Iterator[Problem]:
         """The answer to a question is that of its first commit, and the index names it."""

@@ -19,8 +19,10 @@ from tacit.curator.names import file_stem
 from tacit.curator.public_words import PublicWords
 from tacit.curator.quality import QualityRule, rule_of
 from tacit.curator.text import priced
+from tacit.curator.words import question_words
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Always, Bound, Guarantee, Priors
+from tacit.ledger import Correction
 from tacit.report.about_you import about_you
 from tacit.report.numbers import three
 from tacit.report.officer import Desk, officer_of
@@ -114,7 +116,13 @@ def _notes(releases: Sequence[Release], synthetic: bool) -> list[str]:
     notes = [f"The intervals do not cover {covered}.", first["computational"]]
     if not first["publishable"]:
         notes.append(FOR_A_TEST)
+    notes += [f"This release does not stand any more: {c}." for c in _corrections(releases)]
     return [*notes, SEEN_TRUTH] if synthetic else notes
+
+
+def _corrections(releases: Sequence[Release]) -> list[Correction]:
+    """What the ledger says was withdrawn or replaced since these answers were made."""
+    return list(dict.fromkeys(c for r in releases for c in r.corrections))
 
 
 def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> BudgetView:
@@ -229,27 +237,6 @@ def _cell(
     return Cell(keys=keys, value=shown, low=ends[0], high=ends[1], flag=flag, truth=seen)
 
 
-def question_words(statistic: Mapping[str, Any]) -> str:
-    """The question as a sentence."""
-    kind = statistic["kind"]
-    what = {
-        "count": f"How many {statistic.get('of', 'rows')} there are",
-        "sum": f"The sum of {statistic.get('column')}",
-        "mean": f"The mean of {statistic.get('column')}",
-        "variance": f"The {'standard deviation' if statistic.get('root') else 'variance'} of {statistic.get('column')}",
-        "proportion": f"The share of rows with {statistic.get('of')}",
-        "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
-        "quantiles": f"The values of {statistic.get('column')} below which given shares of the rows lie",
-        "margins": f"All tables of order {statistic.get('order')} of {_listed(statistic.get('columns'))}",
-        "density": f"The density of {_listed(statistic.get('columns'))}",
-        "classifier": f"A function that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
-        "regression_function": f"What {statistic.get('outcome')} to expect, from {_listed(statistic.get('columns'))}",
-    }.get(kind, kind.replace("_", " ").capitalize())
-    by = f", for each {_listed(statistic['by'])}" if statistic.get("by") else ""
-    where = f", of rows where {statistic['where']}" if statistic.get("where") else ""
-    return f"{what}{by}{where}."
-
-
 def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """What the values are values of."""
     kind = statistic["kind"]
@@ -264,11 +251,6 @@ def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mappi
             return f"above 0 where {label} is told to be {classes[1]}, below where {classes[0]}"
         return f"one function for each {label}: the largest one tells it"
     return str({"count": statistic.get("of", "rows"), "margins": "rows"}.get(kind, ""))
-
-
-def _listed(entries: Any) -> str:
-    names = [e if isinstance(e, str) else e["column"] for e in entries or []]
-    return " and ".join(map(str, names))
 
 
 def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any]:

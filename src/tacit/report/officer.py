@@ -46,7 +46,7 @@ def officer_of(
     said = [r.statement for r in releases]
     found = [
         ("Who asked", [_asked(desk, first)]),
-        ("Who approved", [_approved(desk)]),
+        ("Who approved", [_approved(desk, first)]),
         ("Which data", _data(desk, first)),
         ("Which plan", _plan(plan, first)),
         ("Who had looked", _looks(said)),
@@ -63,9 +63,10 @@ def _asked(desk: Desk, first: Mapping[str, Any]) -> str:
     return f"{who}; answered at {first['made']}, by version {first['versions'].get('tacit', 'unknown')} of tacit."
 
 
-def _approved(desk: Desk) -> str:
-    if desk.approved_by:
-        return f"Approved by {', '.join(desk.approved_by)}."
+def _approved(desk: Desk, first: Mapping[str, Any]) -> str:
+    names = desk.approved_by or tuple(first["data"].get("approved_by", ()))
+    if names:
+        return f"Approved by {', '.join(names)}."
     return "No approval is recorded for this plan."
 
 

@@ -1,7 +1,8 @@
 """The price of what a curator releases: its error, what no mechanism can go below, and their ratio.
 
 Everything here is a closed formula of public numbers, quick enough to stand beside every preview. Bounds are
-per cell: below the worst expected absolute error, averaged over the cells, of every epsilon-private mechanism.
+per cell: below the worst expected absolute error, averaged over the cells, of every mechanism with the same promise:
+pure epsilon, (epsilon, delta), rho or mu.
 """
 
 from __future__ import annotations
@@ -14,9 +15,18 @@ from typing import Any
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import whole
 from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import up
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.minimax import LARGEST, SAFE
+from tacit.risk.trade_off import (
+    ApproximateOverlap,
+    ConcentratedOverlap,
+    GaussianOverlap,
+    Overlap,
+    count_trade_off,
+    least_count,
+)
 from tacit.risk.triples import triples
 
 __all__ = ["RELEASES", "ReleasePrice", "quick_count", "release_price"]
@@ -25,6 +35,7 @@ RELEASES = ("count", "histogram", "margins", "mean", "sum")
 # Where n is not known the bound is this share of its limit, and holds from some n on.
 SHARE = 0.9
 TRIPLES = "histogram-triples"
+SMALLEST = 1e-9
 # Below this share of the limit, a short range is looked at as well.
 GOOD, SHORT = 0.95, 64
 
@@ -100,9 +111,11 @@ def release_price(
     problem: str,
     *,
     error: float,
-    epsilon: Exact,
+    epsilon: Exact | None = None,
     neighbours: Neighbours,
     delta: Exact = 0,
+    rho: Exact | None = None,
+    mu: Exact | None = None,
     cells: int = 1,
     attributes: int = 1,
     n: int | None = None,
@@ -116,7 +129,8 @@ def release_price(
     rows where rows are protected) where it is public, its largest value under add-or-remove; `cells` how many
     numbers are released, `attributes` among how many margins they are divided; `at_most` how many rows of one
     unit a cell may count; `low` and `high` what a row adds to a sum at least and at most. A count is of the units
-    with a property that each may or may not have. Theorems `count-closed-form`, `embedded-counts`.
+    with a property that each may or may not have. Theorems `count-closed-form`, `embedded-counts`; with a delta, and
+    for a promise in rho (zCDP) or mu (Gaussian DP) in place of epsilon, `count-trade-off`.
     """
     if problem not in RELEASES:
         raise UnknownName(what="problem", name=str(problem), known=RELEASES)
@@ -124,25 +138,24 @@ def release_price(
         raise InvalidParameter(parameter="error", value=error, must="be a finite number above 0")
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidParameter(parameter="low", value=low, must=f"be finite and below high = {high}")
-    level = float(epsilon_parameter(epsilon))
+    promise = _promise(epsilon, delta, rho, mu)
     cells = whole("cells", cells, least=1)
     attributes = whole("attributes", attributes, least=1)
     rows = whole("at_most", at_most, least=1)
     known = None if n is None else whole("n", n, least=1)
-    if exact_parameter("delta", delta, positive=False) != 0:
-        reason: str | None = "the bounds are for pure epsilon; a mechanism with a delta may go below them"
-    elif level > LARGEST:
-        reason = f"above an epsilon of {LARGEST:g} no bound is computed"
+    reason: str | None
+    if isinstance(promise, str):
+        reason = promise
     elif problem == "mean" and (known is None or neighbours is not Neighbours.REPLACE_ONE):
         reason = "a mean over an unknown number of units has no bound known to us"
     elif problem == "mean" and (cells > 1 or rows > 1):
         reason = "a mean over groups, or over units with several rows, has no bound known to us"
     else:
         reason = None
-    if reason is not None:
+    if reason is not None or isinstance(promise, str):
         return ReleasePrice(error=float(error), reason=reason)
     value, least_n, theorem = _per_cell(
-        problem, level, neighbours, cells, attributes, known, rows * low, rows * high
+        problem, promise, neighbours, cells, attributes, known, rows * low, rows * high
     )
     if problem in ("count", "histogram", "margins"):
         value *= rows
@@ -162,9 +175,44 @@ def release_price(
     )
 
 
+def _promise(
+    epsilon: Exact | None, delta: Exact, rho: Exact | None, mu: Exact | None
+) -> float | Overlap | str:
+    """A pure epsilon, what another promise leaves in common, or why no bound is computed."""
+    given = {
+        name: value for name, value in (("epsilon", epsilon), ("mu", mu), ("rho", rho)) if value is not None
+    }
+    least = exact_parameter("delta", delta, positive=False)
+    if len(given) != 1 or not 0 <= least < 1 or (least and epsilon is None):
+        raise InvalidParameter(
+            parameter="epsilon",
+            value=sorted(given),
+            must="be given, or rho, or mu; a delta in [0, 1) with epsilon",
+        )
+    name, value = next(iter(given.items()))
+    level = float(epsilon_parameter(value))
+    if level > LARGEST or level < SMALLEST:
+        return f"no bound is computed for {name} above {LARGEST:g} or below {SMALLEST:g}"
+    if name == "epsilon":
+        return ApproximateOverlap(epsilon=level, delta=up(least)) if least else level
+    return GaussianOverlap(mu=level) if name == "mu" else ConcentratedOverlap(rho=level)
+
+
+def _least(promise: float | Overlap) -> tuple[float, int]:
+    """A share of the bound of a count without an n, and the n from which on it holds."""
+    if isinstance(promise, Overlap):
+        return least_count(promise, SHARE)
+    # (n_j + 1) >= (1/(1 - SHARE)) sinh(e)/sinh(e/2)^2 = 2 coth(e/2)/(1 - SHARE) in every share.
+    return SAFE * SHARE / math.sinh(promise), math.ceil(2 / (1 - SHARE) / math.tanh(promise / 2))
+
+
+def _count(promise: float | Overlap, n: int | None) -> float:
+    return count_trade_off(promise, n) if isinstance(promise, Overlap) else quick_count(n, promise)
+
+
 def _per_cell(
     problem: str,
-    epsilon: float,
+    promise: float | Overlap,
     neighbours: Neighbours,
     cells: int,
     attributes: int,
@@ -175,7 +223,9 @@ def _per_cell(
     """The bound for one row per unit and cell, the n from which on it holds, and the theorem."""
     replace = neighbours is Neighbours.REPLACE_ONE
     grouped = problem in ("count", "histogram") and cells > 1
+    pure = not isinstance(promise, Overlap)
     name = "histogram-pairs" if grouped else "count-closed-form" if problem == "count" else "embedded-counts"
+    name = name if pure else "count-trade-off"
     # Each entry: so many counts of their own among so many equal shares of the units, and what each is worth.
     ways: list[tuple[int, int, float]] = []
     if problem == "count" and cells == 1:
@@ -194,23 +244,26 @@ def _per_cell(
             ways.append((2 * (cells // 2), cells // 2, most))
     if n is None and replace:
         counts, shares, worth = max(ways, key=lambda way: way[0] * way[2])
-        # (n_j + 1) >= (1/(1 - SHARE)) sinh(e)/sinh(e/2)^2 = 2 coth(e/2)/(1 - SHARE) in every share.
         # Groups of three are worth more and need ten times as many units, so they are for a known n only.
-        each = math.ceil(2 / (1 - SHARE) / math.tanh(epsilon / 2))
-        return SAFE * SHARE * counts * worth / cells / math.sinh(epsilon), shares * each, name
+        value, each = _least(promise)
+        return value * counts * worth / cells, shares * each, name
     best = 0.0
     for counts, shares, worth in ways:
-        for used in _used(shares, n, epsilon):
-            value = quick_count(None if n is None else n // used, epsilon)
+        for used in _used(shares, n, promise):
+            value = _count(promise, None if n is None else n // used)
             best = max(best, counts * used / shares * worth * value)
-    three = triples(cells, n, epsilon) if grouped and replace and n is not None and cells >= 3 else 0.0
+    three = 0.0
+    if grouped and replace and n is not None and cells >= 3 and not isinstance(promise, Overlap):
+        three = triples(cells, n, promise)
     name, best = (TRIPLES, three) if three > best else (name, best)
     best = best / (n if problem == "mean" and n is not None else 1)
     return SAFE * best / cells, n, name
 
 
-def _used(shares: int, n: int | None, epsilon: float) -> set[int]:
+def _used(shares: int, n: int | None, promise: float | Overlap) -> set[int]:
     """How many of the shares get units at all: few units are better given to some than spread over all."""
     if n is None:
         return {shares}
+    # Of other promises: the epsilon at which as much is in common at a distance.
+    epsilon = 2 * 20.7 / promise.reach if isinstance(promise, Overlap) else promise
     return {max(1, min(shares, n, math.ceil(n * epsilon / units))) for units in (3, 15)} | {min(shares, n)}

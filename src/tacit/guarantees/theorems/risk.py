@@ -75,6 +75,14 @@ register(
     Standing.CORRECTED,
 )
 register(
+    "count-trade-off",
+    "A count on 0..n whose answers at counts t apart have total variation at most 1 - o(t) has worst expected error at "
+    "least s times the sum over odd k of (1 - k/(floor(n/s)+1)) o(s k); o(t) for (epsilon, delta), mu and rho.",
+    "Ziv, Zakai 1969 for whole numbers; Dong, Roth, Su 2022, Thm 2.14; Bretagnolle, Huber 1979; proved on the page",
+    "a unit changes the count by at most one",
+    Standing.SHARPER,
+)
+register(
     "histogram-pairs",
     "Every private histogram has worst L1 error at least 2 sum R*(n_j, epsilon) over pairs of cells.",
     "proved on the page",

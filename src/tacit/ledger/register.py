@@ -1,0 +1,251 @@
+"""Who may do what, as the entries so far say: people, whether approvals are demanded, and requests that are open.
+
+A register is part of the state that each entry's digest covers, and only ever follows an entry. The same rules decide
+before an entry is written and when a chain is verified: an approval that nobody signed, or a charge that nobody
+approved where approvals are demanded, is found in a chain as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tacit.errors import InvalidParameter, NotAllowed
+from tacit.ledger.canonical import canonical, sha256
+from tacit.ledger.people import ASKERS, Person, folded, person_body, read_person
+from tacit.ledger.signatures import holds
+
+__all__ = ["APPROVAL", "ASKED", "Open", "Register", "approval_digest", "asked_digest"]
+
+APPROVAL = "tacit approval 1"
+ASKED = ("analyst", "request", "plan", "table", "version", "event", "charge", "exact", "told")
+"""What an approval is about, and a charge must have in common with it: all that a `reserve` entry says was asked."""
+
+
+def asked_digest(body: Mapping[str, Any]) -> str:
+    """The digest of all that is asked: who asks, the plan, table, version, price, and what it is in words."""
+    return sha256(canonical({name: body[name] for name in ASKED if name in body}))
+
+
+def approval_digest(ledger: str, request: int, open_: Open, by: str) -> str:
+    """What an approver signs: this request of this ledger, when it was made, all that it asks, and their own name."""
+    said = {"ledger": ledger, "request": request, "time": open_.time, "asked": open_.asked, "by": by}
+    return sha256(canonical(said))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """A request that nothing became of yet, and who approved it, each with the key that signed."""
+
+    asked: str
+    analyst: str
+    time: str
+    approved: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Register:
+    """Never changed: each entry makes a new one."""
+
+    ledger: str = ""
+    people: Mapping[str, Person] = field(default_factory=dict)
+    four_eyes: bool = False
+    requests: Mapping[int, Open] = field(default_factory=dict)
+
+    # --- as plain data -------------------------------------------------------------------------------
+    @property
+    def words(self) -> dict[str, Any]:
+        """What the state's text says of it; nothing where there is nothing."""
+        found: dict[str, Any] = {}
+        if self.people:
+            found["people"] = {name: person_body(p) for name, p in self.people.items()}
+        if self.four_eyes:
+            found["four_eyes"] = True
+        if self.requests:
+            found["requests"] = {
+                str(n): {"asked": r.asked, "analyst": r.analyst, "time": r.time, "approved": dict(r.approved)}
+                for n, r in self.requests.items()
+            }
+        return found
+
+    @classmethod
+    def read(cls, ledger: str, data: Mapping[str, Any]) -> Register:
+        """The register of plain data."""
+        return cls(
+            ledger=ledger,
+            people={name: read_person(p) for name, p in data.get("people", {}).items()},
+            four_eyes=data.get("four_eyes", False) is True,
+            requests={int(n): Open(**r) for n, r in data.get("requests", {}).items()},
+        )
+
+    # --- what is allowed -----------------------------------------------------------------------------
+    def has(self, name: str, *roles: str) -> bool:
+        """Has this name one of these roles?"""
+        person = self.people.get(name)
+        return person is not None and any(role in person.roles for role in roles)
+
+    def known(self, *roles: str) -> bool:
+        """Has anybody one of these roles?"""
+        return any(role in p.roles for p in self.people.values() for role in roles)
+
+    def custodian(self, by: str, what: str) -> None:
+        """Refuse a name without the custodian's role, where the ledger knows a custodian."""
+        if self.known("custodian") and not self.has(by, "custodian"):
+            raise NotAllowed(
+                who=by, what=what, reason="it takes the role of custodian",
+                hint="tacit ledger show lists the names and their roles",
+            )  # fmt: skip
+
+    def asker(self, name: str) -> None:
+        """Refuse a charge to a name without a role, where the ledger knows who asks or demands approvals."""
+        if (self.four_eyes or self.known(*ASKERS)) and not self.has(name, *ASKERS):
+            raise NotAllowed(
+                who=name, what="ask here", reason="the ledger knows this name as no analyst and no custodian",
+                hint="tacit ledger person enrols a name; a plan names its analyst under [budget]",
+            )  # fmt: skip
+
+    def consent(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The open request that this charge answers, and who approved it; a refusal where approval is demanded.
+
+        Approvals count whose names still have the role, and the key, that they had when they approved.
+        """
+        self.asker(body["analyst"])
+        asked, waiting = asked_digest(body), []
+        for number, request in sorted(self.requests.items()):
+            if request.asked != asked:
+                continue
+            names = [n for n, key in sorted(request.approved.items()) if self._approves(n, key, request)]
+            if names:
+                return {"request": number, "approved_by": names}
+            waiting.append(number)
+        if self.four_eyes:
+            reason = f"request {waiting[0]} waits for an approver" if waiting else "nobody approved it"
+            raise NotAllowed(
+                who=body["analyst"], what="be charged for this plan", reason=reason,
+                hint="tacit ledger approve" if waiting else "tacit ledger request asks for an approval; one that was "
+                "used, or is about another plan, table, version, price or asker, does not count",
+            )  # fmt: skip
+        return {"request": waiting[0], "approved_by": []} if waiting else None
+
+    def _approves(self, name: str, key: str, request: Open) -> bool:
+        person = self.people.get(name)
+        return (
+            person is not None
+            and "approver" in person.roles
+            and person.key == key
+            and folded(name) != folded(request.analyst)
+        )
+
+    # --- what entries do to it -----------------------------------------------------------------------
+    def after(self, kind: str, body: Mapping[str, Any]) -> Register:
+        """The register after an entry of this kind; a refusal if the rules do not allow it."""
+        match kind:
+            case "reserve":
+                return self._charged(body)
+            case "share" if "by" in body:
+                self.custodian(body["by"], "set a share")
+            case "person":
+                return self._enrolled(body)
+            case "rule":
+                return self._ruled(body)
+            case "request":
+                return self._asked(body)
+            case "approve":
+                return self._approved(body)
+            case "close":
+                return self._closed(body)
+            case "withdraw" | "supersede":
+                self.custodian(body["by"], f"{kind} a release")
+        return self
+
+    def _charged(self, body: Mapping[str, Any]) -> Register:
+        consent = self.consent(body)
+        if consent != body.get("consent"):
+            raise NotAllowed(
+                who=body["analyst"], what="be charged so", reason="the charge names another consent than was given"
+            )  # fmt: skip
+        return self if consent is None else self._without(int(consent["request"]))
+
+    def _enrolled(self, body: Mapping[str, Any]) -> Register:
+        self.custodian(body["by"], "enrol a name")
+        person = read_person(body)
+        for other in self.people.values():
+            if other.name != person.name and folded(other.name) == folded(person.name):
+                raise InvalidParameter(
+                    parameter="name", value=person.name, must=f"not be read as {other.name!r}, who is known already",
+                    hint="two people with one name could act for each other; give the second another name",
+                )  # fmt: skip
+            if other.name != person.name and person.key and other.key == person.key:
+                raise InvalidParameter(
+                    parameter="key", value="a public key", must=f"not be that of {other.name!r}",
+                    hint="one person under two names could approve what they ask; each name has a key of its own",
+                )  # fmt: skip
+        before = self.people.get(person.name)
+        if before is not None and not body["change"] and (not person.key or before.key != person.key):
+            raise InvalidParameter(
+                parameter="name", value=person.name, must="not be somebody's already",
+                hint="a second person needs another name; if it is the same one, say so: change=True, --change",
+            )  # fmt: skip
+        people = {**self.people, person.name: person}
+        left = replace(self, people=people)
+        if self.known("custodian") and not left.known("custodian"):
+            raise InvalidParameter(
+                parameter="roles", value=list(person.roles), must="leave the ledger a custodian",
+                hint="enrol another custodian first",
+            )  # fmt: skip
+        return left
+
+    def _ruled(self, body: Mapping[str, Any]) -> Register:
+        self.custodian(body["by"], "change what is demanded")
+        demanded = body["four_eyes"] is True
+        if demanded and not (self.known("approver") and self.known(*ASKERS)):
+            raise InvalidParameter(
+                parameter="four_eyes", value=True, must="be demanded where somebody may ask, and another may approve",
+                hint="enrol an analyst or custodian, and an approver with a key, first",
+            )  # fmt: skip
+        return replace(self, four_eyes=demanded)
+
+    def _asked(self, body: Mapping[str, Any]) -> Register:
+        self.asker(body["analyst"])
+        asked = Open(asked=asked_digest(body), analyst=body["analyst"], time=body["time"])
+        return replace(self, requests={**self.requests, int(body["sequence"]): asked})
+
+    def _approved(self, body: Mapping[str, Any]) -> Register:
+        number, by = int(body["request"]), str(body["by"])
+        what = f"approve request {number}"
+        request, person = self.requests.get(number), self.people.get(by)
+        if request is None:
+            raise NotAllowed(who=by, what=what, reason="no request of this number is open")
+        if folded(by) == folded(request.analyst):
+            raise NotAllowed(
+                who=by, what=what, reason="they asked for it themselves", hint="it takes another pair of eyes"
+            )
+        if person is None or "approver" not in person.roles:
+            raise NotAllowed(who=by, what=what, reason="the ledger knows this name as no approver")
+        if not body["signature"]:
+            raise NotAllowed(
+                who=by, what=what, reason="the approval is not signed",
+                hint="an approval counts only when it is signed with that name's key: --sign",
+            )  # fmt: skip
+        digest = approval_digest(self.ledger, number, request, by)
+        if not holds(bytes.fromhex(person.key), body["signature"], APPROVAL, digest):
+            raise NotAllowed(
+                who=by, what=what, reason="the signature is not theirs, or is about something else",
+                hint="the ledger has the public key of this name; a signature is about one request of one ledger",
+            )  # fmt: skip
+        if by in request.approved:
+            raise NotAllowed(who=by, what=what, reason="they approved it already")
+        kept = replace(request, approved={**request.approved, by: person.key})
+        return replace(self, requests={**self.requests, number: kept})
+
+    def _closed(self, body: Mapping[str, Any]) -> Register:
+        number, by = int(body["request"]), str(body["by"])
+        if number not in self.requests:
+            raise InvalidParameter(parameter="request", value=number, must="be that of an open request")
+        if by != self.requests[number].analyst and not self.has(by, "approver"):
+            self.custodian(by, "close somebody else's request")
+        return self._without(number)
+
+    def _without(self, number: int) -> Register:
+        return replace(self, requests={n: r for n, r in self.requests.items() if n != number})
