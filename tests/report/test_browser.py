@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 import subprocess
@@ -100,5 +101,26 @@ def test_it_prints(folder: Path) -> None:
     browse(folder, "report.html", "--no-pdf-header-footer", f"--print-to-pdf={path}")
     data = path.read_bytes()
     assert data.startswith(b"%PDF-")
-    pages = len(re.findall(rb"/Type\s*/Page\b", data))
-    assert 5 <= pages <= 25
+    assert sheets(data) == 1, "eleven releases as sentences"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "names", [("by-region", "income"), ("visits", "income", "age-quantiles", "age", "weeks", "stay")]
+)
+def test_up_to_six_releases_print_on_one_sheet_with_their_pictures(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    whole = report()
+    some = tuple(r for r in whole.releases if r.name in names)
+    parts = tuple(p for p in whole.budget.parts if p.release in names)
+    view = dataclasses.replace(whole, releases=some, budget=dataclasses.replace(whole.budget, parts=parts))
+    write_report(view, tmp_path / "report.html")
+    path = tmp_path / "report.pdf"
+    browse(tmp_path, "report.html", "--no-pdf-header-footer", f"--print-to-pdf={path}")
+    assert sheets(path.read_bytes()) == 1
+
+
+def sheets(data: bytes) -> int:
+    """How many pages a PDF has."""
+    return len(re.findall(rb"/Type\s*/Page\b", data))

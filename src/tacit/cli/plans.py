@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,11 +117,12 @@ def release(
     out: Path = typer.Option(..., "--out", help="The folder to write; it must not exist yet."),
     key: str | None = typer.Option(None, "--key", help="A name for this request; a new one pays anew."),
     sign: Path | None = typer.Option(None, "--sign", help="A private key, to sign the certificates with."),
+    export: str = typer.Option("", "--export", help="More files, with commas between: xlsx, sdmx."),
     json: bool = JSON,
 ) -> None:
     """Carry a plan out and charge its privacy budget.
 
-    Writes values as CSV and Parquet, certificates as JSON, and report.html.
+    Writes values as CSV with its metadata and as Parquet, certificates as JSON, and report.html.
     """
     from tacit.curator.files import read_plan
     from tacit.curator.signing import SigningKey
@@ -129,13 +131,14 @@ def release(
     signing = None if sign is None else SigningKey.read(sign)
     found = read_plan(path)
     made = found.plan()
+    exports = wanted(found, export)
     free(out, made)
     try:
         with watched("Releasing", total=2, quiet=json) as step, found.curator() as curator:
             step("charging, reading, adding noise")
             releases = curator.release(made, key=key)
             step("writing")
-            files = write_release(out, found, made, releases, curator.budget, key=signing)
+            files = write_release(out, found, made, releases, curator.budget, key=signing, exports=exports)
             spent, left = curator.standing
     except KeyboardInterrupt:
         print(f"tacit: interrupted; {INTERRUPTED}", file=sys.stderr)
@@ -187,9 +190,30 @@ def room(made: Plan | None) -> int:
     return 1_000_000 + sum(100_000 + 400 * (r.question.cells or 10_000) for r in releases)
 
 
+def wanted(file: PlanFile, export: str) -> tuple[str, ...]:
+    """What is to be exported, by the plan and by the command; refused here where it cannot be written."""
+    from tacit.curator.public_words import exports_of
+    from tacit.report.exports import ready
+
+    found = tuple(dict.fromkeys([*file.words.exports, *exports_of(export)]))
+    if "xlsx" in found:
+        ready()
+    return found
+
+
+def _listed(more: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """The files that a reader may want, with what they are."""
+    from tacit.report.exports import WORKBOOK
+
+    found = [(WORKBOOK, "all tables as an Excel workbook")] if WORKBOOK in more else []
+    found += [(name, "the values as SDMX-CSV") for name in more if name.startswith("sdmx/")]
+    return [*found, ("plan.toml", "the plan")]
+
+
 def write_release(
     out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
     title: str = "", truth: dict[str, list[float]] | None = None, key: SigningKey | None = None,
+    exports: Sequence[str] = (),
 ) -> list[Path]:  # fmt: skip
     """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
     import pyarrow.parquet
@@ -199,6 +223,7 @@ def write_release(
     from tacit.curator.names import file_stem
     from tacit.ledger.canonical import sha256
     from tacit.report.building import report_of
+    from tacit.report.exports import export_files
     from tacit.report.officer import Desk
 
     try:
@@ -219,9 +244,13 @@ def write_release(
                 analyst=file.analyst, table=file.table, version=file.version, written=True,
                 signed_by="" if key is None else key.public.fingerprint,
             )  # fmt: skip
+            more = export_files(releases, words=file.words, exports=exports)
+            for name, body in more.items():
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_bytes(body)
             page = report_of(
                 plan, releases, budget=budget, title=title or file.path.stem, truth=truth, words=file.words, desk=desk,
-                files=(("plan.toml", "the plan"),),
+                files=_listed(more),
             )  # fmt: skip
             (folder / "report.html").write_text(page, encoding="utf-8")
             written = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}

@@ -43,7 +43,7 @@ def about_you(spent: Guarantee) -> tuple[str, ...]:
     return (
         f"Noise was added to these numbers, so that {what} changes what is published {how}.",
         f"Somebody who knows everything about everybody else, and must guess between two versions of {data}, is right "
-        f"at most {percent} of the time{on_average} with this page and all that was published before it from this "
+        f"at most {percent} of the time{on_average} with these numbers and all that was published before from this "
         "budget, where a coin is right 50%.",
     )
 

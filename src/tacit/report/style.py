@@ -161,10 +161,12 @@ details,.skip,.legend,.question,.files,footer,.quality a{display:none}
 #releases{display:grid;grid-template-columns:minmax(0,1fr);gap:0 1rem;align-items:start}
 #releases.some,#releases.many{grid-template-columns:repeat(2,minmax(0,1fr))}
 .release h2{font-size:9pt}.finding{font-size:7.5pt;margin:.1rem 0}.quality{font-size:7pt;margin:.1rem 0}
-figcaption{font-size:6pt;margin-top:.1rem}.picture{zoom:.7}.some .picture{zoom:.45}
+figcaption{font-size:6pt;margin-top:.1rem}.picture{zoom:.58}.some .picture{zoom:.45}
 .some .tall,.many figure{display:none}
 .big{font-size:15pt;margin:0}h2{font-size:9.5pt}.pill{font-size:6.5pt;padding:0 .3rem}
 .banner{padding:.2rem .5rem;margin:.2rem 0}
+main{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 1rem}main>*{grid-column:1/-1}
+main>.words-card{grid-column:auto;font-size:6.5pt}.words-card p,.words-card li{max-width:none;margin:.1rem 0}
 p,li{orphans:3;widows:3}a{text-decoration:none}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """

@@ -1,0 +1,112 @@
+"""SDMX-CSV 2.0 with names beside codes: a row an observation, its keys as dimensions, the interval as attributes.
+
+Codes are made of the keys: letters, digits, `-` and `_` stay, the rest becomes `_`, and codes that would fall together
+get a number. `_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is
+the period of the plan's [report] where it is one that SDMX knows (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tacit.curator import Release
+from tacit.curator.cells import ALL
+from tacit.curator.names import file_stem
+from tacit.curator.public_words import PublicWords
+from tacit.curator.quality import ABSENT, CARE, GOOD, NOISY, WORDS
+from tacit.curator.spreadsheet import safe_text
+
+__all__ = ["sdmx_text"]
+
+AGENCY = "TACIT"
+# Of the code list CL_OBS_STATUS: normal, low reliability, missing.
+STATUS = {WORDS[GOOD]: "A", WORDS[CARE]: "U", WORDS[NOISY]: "U", WORDS[ABSENT]: "O"}
+PERIOD = re.compile(
+    r"\d{4}(-(A1|S[12]|T[123]|Q[1-4]|M?(0[1-9]|1[0-2])|W\d\d|(0[1-9]|1[0-2])-([0-2]\d|3[01])))?"
+)
+TAKEN = (
+    "STRUCTURE", "STRUCTURE_ID", "ACTION", "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_LOW", "CONF_HIGH",
+    "CONF_LEVEL", "QUALITY",
+)  # fmt: skip
+
+
+def sdmx_text(release: Release, words: PublicWords) -> str:
+    """One release as SDMX-CSV; empty where there is no number or an interval has no end."""
+    held = release.columns
+    keys = [n for n in held if n not in ("value", "low", "high")]
+    ids = _codes(keys, upper=True, taken=TAKEN)
+    period = words.period if PERIOD.fullmatch(words.period) else ""
+    heads = ["STRUCTURE", "STRUCTURE_ID", "ACTION"]
+    for name, id in zip(keys, ids, strict=True):
+        heads += [id, safe_text(words.column(name))]
+    heads += ["TIME_PERIOD"] if period else []
+    heads += ["OBS_VALUE", "OBS_STATUS", "CONF_LOW", "CONF_HIGH", "CONF_LEVEL", "QUALITY"]
+    columns: list[Sequence[Any]] = []
+    totals = release.planned.question.statistic.layout in ("tables", "levels")
+    for name in keys:
+        shown = {k: words.key(name, k) for k in dict.fromkeys(held[name])}
+        codes = dict(zip(shown, _codes(list(shown), totals=totals), strict=True))
+        columns += [[codes[k] for k in held[name]], [_named(shown[k]) for k in held[name]]]
+    quality = release.quality
+    columns += [[period] * len(quality)] if period else []
+    columns += [
+        _numbers(held["value"]),
+        [STATUS[q] for q in quality],
+        _numbers(held["low"]),
+        _numbers(held["high"]),
+    ]
+    level = f"{float(release.planned.ask.confidence):.6g}"
+    structure = f"{AGENCY}:{_codes([file_stem(release.name)], upper=True)[0]}(1.0)"
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(heads)
+    for i, row in enumerate(zip(*columns, strict=True)):
+        writer.writerow(["dataflow", structure, "I", *row, level, quality[i]])
+    return out.getvalue()
+
+
+def _codes(
+    keys: Sequence[Any], *, upper: bool = False, totals: bool = False, taken: Sequence[str] = ()
+) -> list[str]:
+    """A code for each key, all different; none begins like a formula."""
+    found: list[str] = []
+    used = set(taken)
+    for key in keys:
+        base = "_U" if key is None else "_T" if totals and key == ALL else _code(_named(key))
+        base = base.upper() if upper else base
+        code, number = base, 2
+        while code in used:
+            code, number = f"{base}_{number}", number + 1
+        used.add(code)
+        found.append(code)
+    return found
+
+
+def _code(text: str) -> str:
+    code = re.sub(r"[^A-Za-z0-9_-]+", "_", text)
+    plain = re.fullmatch(r"-?\d+", code) is not None
+    return code if plain or re.match(r"[A-Za-z0-9_]", code) else f"_{code.lstrip('-')}"
+
+
+def _named(key: Any) -> str:
+    if key is None:
+        return "missing"
+    return safe_text(str(key).lower() if isinstance(key, bool) else str(key))
+
+
+def _numbers(column: Any) -> list[Any]:
+    """Numbers by their shortest text, days as days, and nothing for no number and no end."""
+    return [
+        ""
+        if v is None or (isinstance(v, float) and not np.isfinite(v))
+        else repr(v)
+        if isinstance(v, float)
+        else v
+        for v in (column.tolist() if isinstance(column, np.ndarray) else column)
+    ]
