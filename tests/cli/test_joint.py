@@ -153,7 +153,7 @@ def test_a_release_from_agreement_to_verification(place: Path, tacit) -> None:
     assert abs(float(values.read_text().splitlines()[1].split(",")[1]) - true) < 200
     # Any one altered thing is noticed: a value, a certificate, a message, a message left out.
     for path, old, new in (
-        (values, ",ok", ",no"),
+        (values, ",quality", ",no"),
         (Path("mail/release/certificates/mean-age.json"), '"remaining"', '"Remaining"'),
     ):
         text = path.read_text()

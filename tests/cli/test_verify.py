@@ -176,7 +176,7 @@ CERTIFICATE, PARQUET = "certificates/by-state.json", "values/by-state.parquet"
 CHANGES: dict[str, tuple[Change, str]] = {
     "epsilon": (lambda f: edit(f / CERTIFICATE, weaker), "by-state.json has the digest"),
     "epsilon and digest": (lambda f: edit(f / CERTIFICATE, weaker, rebind=True), "what plan.toml gives"),
-    "a value": (rewrite("values/by-state.csv", ",ok", ",no"), "values/by-state.csv"),
+    "a value": (rewrite("values/by-state.csv", ",quality", ",no"), "values/by-state.csv"),
     "other values": (
         lambda f: shutil.copy(f / "values/quantiles-age.parquet", f / PARQUET) and None,
         PARQUET,
