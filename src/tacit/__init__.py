@@ -83,6 +83,7 @@ _HOME: dict[str, str] = {
     "inspect_privately": "tacit.curator.looking_privately",
     "integer": "tacit.sources",
     "join": "tacit.sources",
+    "least_squares": "tacit.curator.regression",
     "margins": "tacit.statistics",
     "mean": "tacit.statistics",
     "median": "tacit.statistics",
@@ -100,6 +101,7 @@ _HOME: dict[str, str] = {
     "ratio": "tacit.statistics",
     "read_plan": "tacit.curator.files",
     "regression_function": "tacit.curator.functions",
+    "regression_moments": "tacit.statistics",
     "renyi_budget": "tacit.guarantees",
     "repeat": "tacit.guarantees",
     "rows": "tacit.guarantees",
@@ -188,6 +190,7 @@ __all__ = [
     "inspect_privately",
     "integer",
     "join",
+    "least_squares",
     "margins",
     "mean",
     "median",
@@ -205,6 +208,7 @@ __all__ = [
     "ratio",
     "read_plan",
     "regression_function",
+    "regression_moments",
     "renyi_budget",
     "repeat",
     "rows",
@@ -245,6 +249,7 @@ if TYPE_CHECKING:
     )
     from tacit.curator.looking import inspect
     from tacit.curator.looking_privately import inspect_privately
+    from tacit.curator.regression import least_squares
     from tacit.curator.suggesting import suggest
     from tacit.errors import (
         BudgetExceeded,
@@ -333,6 +338,7 @@ if TYPE_CHECKING:
         quantiles,
         ranges,
         ratio,
+        regression_moments,
         sparse_histogram,
         standard_deviation,
         sum,

@@ -52,6 +52,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "ranges": statistics.ranges,
     "ratio": statistics.ratio,
     "regression_function": functions.regression_function,
+    "regression_moments": statistics.regression_moments,
     "sparse_histogram": statistics.sparse_histogram,
     "standard_deviation": statistics.standard_deviation,
     "sum": statistics.sum,

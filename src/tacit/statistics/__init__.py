@@ -28,6 +28,7 @@ from tacit.statistics.moments import (
     variance,
 )
 from tacit.statistics.planner import read, read_cells
+from tacit.statistics.products import RegressionMoments, regression_moments
 from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
 from tacit.statistics.ranges import Ranges, ranges
 from tacit.statistics.sensitivity import GlobalSensitivity
@@ -52,6 +53,7 @@ __all__ = [
     "Question",
     "Ranges",
     "Ratio",
+    "RegressionMoments",
     "SparseCount",
     "SparseQuestion",
     "Statistic",
@@ -80,6 +82,7 @@ __all__ = [
     "ratio",
     "read",
     "read_cells",
+    "regression_moments",
     "sparse_histogram",
     "standard_deviation",
     "sum",

@@ -34,6 +34,13 @@ register(
     Standing.SHARPER,
 )
 register(
+    "noisy-least-squares",
+    "If every noisy moment is within its half-width, least-squares coefficients of the exact ones are within "
+    "(I - G)^-1 |A^-1| (h + H |b|) of those of the noisy ones, G = |A^-1| H of spectral radius below 1.",
+    "Rohn 1989",
+    "half-widths hold for all moments at once",
+)
+register(
     "pivot-intervals",
     "A statistic that makes a known combination of the parts vanish has an exact confidence set from the law of the"
     " same combination of the noise.",
