@@ -133,6 +133,7 @@ def test_the_picture_is_there_and_small() -> None:
 # Which pages are run, whether all output must be shown on them, and how many claims they make at least.
 RUN = [
     ("README.md", True, 1),
+    ("CONTRIBUTING.md", False, 1),
     ("docs/tutorial.md", True, 35),
     ("docs/guarantees.md", False, 30),
     ("docs/accounting.md", True, 10),

@@ -130,6 +130,11 @@ def _pure(event: Mapping[str, Any]) -> Fraction | None:
             return None
         q, e = exact(event["sampling_rate"]), exact(inner).exp()
         return _fraction((1 + q * (e - 1)).log())
+    if event["kind"] == "tabulated":
+        rows = [(Fraction(p), Fraction(q)) for p, q in zip(event["p"], event["q"], strict=True) if p or q]
+        if any(p <= 0 or q <= 0 for p, q in rows):
+            return None
+        return _fraction(exact(max(max(p / q, q / p) for p, q in rows)).log())
     return Fraction(event["epsilon"]) if "epsilon" in event else None
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import NoLaw, UnknownName
 from tacit.exact.checks import probability, settle, text
@@ -38,6 +39,10 @@ __all__ = [
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """Base of all conditions."""
+
+    if TYPE_CHECKING:
+        # A guarantee's condition is of some kind; its own numbers (gamma) can be asked of it in typed code.
+        def __getattr__(self, name: str) -> Any: ...
 
     def describe(self) -> str:
         """A clause that completes 'This holds ...'."""

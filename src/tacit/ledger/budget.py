@@ -251,7 +251,7 @@ def recount(decode: Callable[[Mapping[str, Any]], T], total: Callable[[Sequence[
     return check
 
 
-def filtered(make: Callable[[Bound], Filter]) -> ChargeCheck:
+def filtered(make: Callable[[Any], Filter]) -> ChargeCheck:
     """A check by a filter of the accounting room, filled anew with the prices so far: `filtered(AdvancedFilter)`.
 
     The same filter must be used for every charge of the ledger: two filters in turn are no filter.

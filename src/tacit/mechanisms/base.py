@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting import events
+from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
@@ -18,7 +19,7 @@ from tacit.exact.checks import whole
 from tacit.exact.integers import Integers, add_exact, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
-from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure
+from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, Unit
 from tacit.mechanisms.grid import Released
 from tacit.noise.source import Source, default_source
 
@@ -101,6 +102,25 @@ class Mechanism(ABC):
     def theorems(self) -> tuple[str, ...]:
         """What the bound rests on."""
         return ()
+
+    def certificate(self, unit: Unit) -> dict[str, Any]:
+        """What one release by this mechanism promises one unit, as plain JSON: bound, events, theorems, law of noise.
+
+        It binds no values and no table (a curator's certificate does). `tacit.audit.opinion_on_certificate` computes
+        its bound again from its events; that the events describe what is drawn is for the mechanism's tests.
+        """
+        guarantee = Guarantee(bound=self.bound, unit=unit)
+        return {
+            "format": "tacit mechanism certificate 1",
+            "guarantee": guarantee.record,
+            "meaning": guarantee.explain(),
+            "unit": str(unit),
+            "neighbours": unit.neighbours.value,
+            "condition": str(guarantee.condition),
+            "mechanism": {"name": type(self).__name__, "noise_distribution": self.noise_distribution},
+            "event": [to_record(event) for event in self.events],
+            "theorems": list(self.theorems),
+        }
 
     @property
     def exact_epsilon(self) -> Fraction | None:

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from tacit.random_data.base import RandomMechanism, gamma_parameter, independent
 
 __all__ = ["ChangesByQuantile", "ChangesBySmoothness", "ReleasedStatistic", "pair_changes"]
 
-Change = Callable[[Exact, Exact], Exact]
+Change = Callable[[Any, Any], Exact]
 
 
 def pair_changes(

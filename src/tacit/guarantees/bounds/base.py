@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.errors import NoLaw
 from tacit.exact.checks import non_negative, order_above_one, probability
@@ -49,6 +49,10 @@ class Bound(ABC):
 
     __slots__ = ()
     kind: ClassVar[str]
+
+    if TYPE_CHECKING:
+        # What a law returns is a bound of some kind: typed code may ask it for its numbers (epsilon, rho, mu).
+        def __getattr__(self, name: str) -> Any: ...
 
     def delta_at(self, epsilon: float) -> float:
         """The smallest certified delta such that (epsilon, delta)-privacy holds: a point of the privacy profile."""
