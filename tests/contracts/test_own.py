@@ -37,7 +37,7 @@ class Spinner(Mechanism):
 
 
 def test_a_mechanism_of_ones_own_has_its_certificate() -> None:
-    certificate = Spinner().certificate(tacit.rows())
+    certificate = Spinner().certificate_for(tacit.rows())
     worst = max(abs(math.log(p / q)) for p, q in zip(WITH, WITHOUT, strict=True))  # the definition
     promised = from_record(certificate["guarantee"])
     assert float(promised.bound.epsilon) == pytest.approx(worst, rel=1e-12)
@@ -50,7 +50,7 @@ def test_a_mechanism_that_promises_too_much_is_found_out() -> None:
     class Boaster(Spinner):
         bound = tacit.Pure(epsilon=0.5)
 
-    opinion = opinion_on_certificate(Boaster().certificate(tacit.rows()))
+    opinion = opinion_on_certificate(Boaster().certificate_for(tacit.rows()))
     assert opinion.confirmed is False
     assert opinion.found == pytest.approx(math.log(5 / 3), rel=1e-9)
 
@@ -59,7 +59,7 @@ def test_a_table_with_an_outcome_on_one_side_only_has_no_pure_epsilon() -> None:
     class Telltale(Spinner):
         event = tacit.events.TabulatedEvent(p=(0.9, 0.1), q=(1.0, 0.0))
 
-    assert opinion_on_certificate(Telltale().certificate(tacit.rows())).confirmed is not True
+    assert opinion_on_certificate(Telltale().certificate_for(tacit.rows())).confirmed is not True
 
 
 # --- an event ------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class Mechanism(ABC):
         """What the bound rests on."""
         return ()
 
-    def certificate(self, unit: Unit) -> dict[str, Any]:
+    def certificate_for(self, unit: Unit) -> dict[str, Any]:
         """What one release by this mechanism promises one unit, as plain JSON: bound, events, theorems, law of noise.
 
         It binds no values and no table (a curator's certificate does). `tacit.audit.opinion_on_certificate` computes
