@@ -17,14 +17,16 @@ from fractions import Fraction
 from threading import Lock
 from typing import Any, ClassVar
 
-from tacit.errors import BudgetExceeded, InvalidParameter
+from tacit.accounting.events import Event, flatten
+from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw
 from tacit.exact.checks import non_negative, order_above_one, probability
-from tacit.exact.rounding import up
+from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi, convert
 from tacit.guarantees.arguments import instance
 from tacit.guarantees.bounds.base import no_renyi
 from tacit.guarantees.running_sum import (
     APPROXIMATE,
+    CONCENTRATED,
     NOTHING,
     Amounts,
     Currency,
@@ -34,6 +36,10 @@ from tacit.guarantees.running_sum import (
     currency_of,
     exceeds,
     rest,
+    shown,
+    summed,
+    told_apart,
+    typed,
 )
 from tacit.guarantees.units import Neighbours
 
@@ -61,7 +67,7 @@ class Filter(ABC):
         self._lock = Lock()
 
     @abstractmethod
-    def _cost(self, bound: Bound) -> Amounts:
+    def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
         """What one release adds, never rounded down."""
 
     @property
@@ -69,26 +75,87 @@ class Filter(ABC):
         """The odometer: the bound of everything admitted so far."""
         return self._currency.bound(self._total)
 
-    def fits(self, bound: Bound) -> bool:
-        """Would the budget still hold?"""
-        return self._within(added(self._total, self._cost(bound)))
+    @property
+    def left(self) -> Bound:
+        """The largest bound of the budget's kind that would still be admitted, rounded down."""
+        return self._currency.bound(rest(self._total, self._limits), down)
 
-    def admit(self, bound: Bound) -> None:
-        """Charge the release, or refuse it: spent, asked and left are told."""
-        cost = self._cost(bound)
+    def fits(
+        self,
+        release: Bound | Event,
+        *,
+        neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
+        exact: Mapping[str, Fraction] | None = None,
+    ) -> bool:
+        """Would the budget still hold?"""
+        return self._within(added(self._total, self._asked(release, neighbours, exact)))
+
+    def admit(
+        self,
+        release: Bound | Event,
+        *,
+        neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
+        exact: Mapping[str, Fraction] | None = None,
+    ) -> None:
+        """Charge a release, stated by its bound or as an event, or refuse it: spent, asked and left are told.
+
+        `exact` has a bound's numbers as fractions, where its floats only stand for them: ten releases of one tenth fill
+        a budget of 1 exactly.
+        """
+        cost = self._asked(release, neighbours, exact)
         with self._lock:
             before = self._total
             after = added(before, cost)
             if self._within(after):
                 self._total = after
                 return
-        told, left = self._currency.told, self._currency.told(rest(before, self._limits))
-        raise BudgetExceeded(
-            spent=told(before), asked=told(cost), left=left, hint=f"at most {left} would fit"
-        )
+        left = rest(before, self._limits)
+        spent, asked, told = told_apart(self._currency, (before, cost, left), cost, left)
+        raise BudgetExceeded(spent=spent, asked=asked, left=told, hint=f"at most {told} would fit")
+
+    def _asked(
+        self, release: Bound | Event, neighbours: str | Neighbours, exact: Mapping[str, Fraction] | None
+    ) -> Amounts:
+        relation = Neighbours.parse(neighbours)
+        if not isinstance(release, Event):
+            return self._cost(release, _checked(release, exact) if exact is not None else NOTHING)
+        if exact is not None:
+            raise InvalidParameter(
+                parameter="exact",
+                value="of an event",
+                must="be left out",
+                hint="an event has its own numbers",
+            )
+        parts = []
+        for simple, count in flatten(release):
+            own = self._currency.of_release(simple, neighbours=relation)
+            if own is None:
+                raise NoLaw(
+                    operation=f"charging {simple.kind} to a {self._currency.kind} budget",
+                    reason="no theorem gives this event a bound of that kind",
+                    hint="state the budget in terms that all events have: rho, or a divergence at one order",
+                )
+            parts.append((own, count))
+        return summed(self._currency, parts)
 
     def _within(self, total: Amounts) -> bool:
         return not exceeds(total, self._limits)
+
+
+def _checked(bound: Bound, exact: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Fractions that round to the bound's own numbers."""
+    instance("bound", bound, Bound, must="be a bound")
+    instance("exact", exact, Mapping, must="be a table of fractions")
+    for name, value in exact.items():
+        stated = bound.parameters.get(name)
+        rational = isinstance(value, Fraction | int) and not isinstance(value, bool)
+        if not isinstance(stated, float) or not rational or stated not in (float(value), up(value)):
+            raise InvalidParameter(
+                parameter="exact",
+                value=name,
+                must="name numbers of the bound, as fractions that round to them",
+            )
+    return {name: Fraction(value) for name, value in exact.items()}
 
 
 class _Plain(Filter):
@@ -103,10 +170,11 @@ class _Plain(Filter):
         )  # fmt: skip
         currency = currency_of(budget)
         assert currency is not None
-        super().__init__(currency, currency.of_bound(budget))
+        super().__init__(currency, currency.of_bound(budget, typed(budget)))
 
-    def _cost(self, bound: Bound) -> Amounts:
-        return self._currency.of_bound(_as(bound, self.kind))
+    def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        as_stated = isinstance(bound, self.kind)
+        return self._currency.of_bound(_as(bound, self.kind), exact if as_stated else NOTHING)
 
 
 def _as(bound: Bound, kind: type[Any]) -> Any:
@@ -146,7 +214,7 @@ class RenyiFilter(Filter):
         limit = Renyi(orders=currency.orders, epsilons=(non_negative("epsilon", epsilon),))
         super().__init__(currency, currency.of_bound(limit))
 
-    def _cost(self, bound: Bound) -> Amounts:
+    def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
         instance(
             "bound", bound, Bound, must="be a bound", hint="a guarantee's is its .bound, if it holds always"
         )
@@ -186,8 +254,8 @@ class _RhosAndDeltas(Currency):
             epsilon=losses.epsilon(self._for_losses), delta=rounded(delta + Fraction(self._for_losses))
         )
 
-    def told(self, amounts: Amounts) -> str:
-        return f"rho {float(amounts['rho'] or 0):.4g} and delta {float(amounts['delta'] or 0):.4g}"
+    def told(self, amounts: Amounts, digits: int = 4) -> str:
+        return CONCENTRATED.told(amounts, digits) + f" and delta {shown(amounts['delta'], digits)}"
 
 
 class AdvancedFilter(Filter):
@@ -219,7 +287,18 @@ class AdvancedFilter(Filter):
         others = Fraction(float(budget.delta)) - Fraction(for_losses)
         super().__init__(_RhosAndDeltas(for_losses), {"rho": Fraction(rho), "delta": others})
 
-    def _cost(self, bound: Bound) -> Amounts:
+    @property
+    def left(self) -> Approximate:
+        """The largest (epsilon, delta) of one release that would still be admitted, both rounded down."""
+        remains = rest(self._total, self._limits)
+        rho, delta = (remains[name] or Fraction(0) for name in ("rho", "delta"))
+        low, high = 0.0, max(1.0, 2 * float(rho) + 2)  # epsilon tanh(epsilon/2) >= epsilon - 1
+        while low < (middle := (low + high) / 2) < high:
+            fits = Fraction(convert(Pure(epsilon=middle), Concentrated).rho) <= rho
+            low, high = (middle, high) if fits else (low, middle)
+        return Approximate(epsilon=low, delta=min(down(delta), 1 - 2.0**-53))
+
+    def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
         return self._currency.of_bound(_as(bound, Approximate))
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Real
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
 
-__all__ = ["LARGEST", "a_kind", "how_many", "instance", "listed", "real"]
+__all__ = ["LARGEST", "Numbers", "a_kind", "each", "how_many", "instance", "listed", "real"]
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
+Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
+"""A number, or an array of numbers: what is asked of one is answered for each."""
 
 LARGEST = (1 << 63) - 1
 """No number of rows, groups, units or repetitions is larger; products of two still have digits to print."""
@@ -59,3 +65,20 @@ def real(parameter: str, value: Any) -> float:
         return float(value)
     except OverflowError:
         return -math.inf if value < 0 else math.inf
+
+
+def each(parameter: str, value: Any, answer: Callable[[Any], float]) -> Any:
+    """The answer to one number; for a list or an array of numbers the array of answers, in its shape."""
+    if not isinstance(value, list | tuple) and not getattr(value, "ndim", 0):
+        return answer(value)
+    import numpy as np
+
+    must = "be a number, or an array of numbers"
+    if np.ma.is_masked(value):
+        raise InvalidParameter(parameter=parameter, value="masked", must=must)
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must) from None
+    found = np.array([answer(x) for x in given.reshape(-1).tolist()], dtype=np.float64)
+    return found.reshape(given.shape)

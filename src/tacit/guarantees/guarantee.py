@@ -9,7 +9,7 @@ from typing import Any
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.checks import text
 from tacit.guarantees import readings
-from tacit.guarantees.arguments import how_many, instance, listed
+from tacit.guarantees.arguments import Numbers, how_many, instance, listed
 from tacit.guarantees.bounds import Bound
 from tacit.guarantees.conditions import (
     Always,
@@ -58,23 +58,23 @@ class Guarantee:
             single_rows(_plain_unit(self.unit))
 
     # --- reading -------------------------------------------------------------------------------------
-    def delta_at(self, epsilon: float) -> float:
+    def delta_at(self, epsilon: Numbers) -> Numbers:
         """The bound's delta at this epsilon."""
         return self.bound.delta_at(epsilon)
 
-    def epsilon_at(self, delta: float) -> float:
+    def epsilon_at(self, delta: Numbers) -> Numbers:
         """The bound's epsilon at this delta."""
         return self.bound.epsilon_at(delta)
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: Numbers) -> Numbers:
         """Short for `delta_at`."""
         return self.delta_at(epsilon)
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: Numbers) -> Numbers:
         """Short for `epsilon_at`."""
         return self.epsilon_at(delta)
 
-    def renyi(self, order: float) -> float:
+    def renyi(self, order: Numbers) -> Numbers:
         """The bound's Rényi divergence at this order."""
         return self.bound.renyi(order)
 

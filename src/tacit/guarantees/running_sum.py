@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
@@ -42,7 +43,10 @@ __all__ = [
     "rational_root",
     "rest",
     "root",
+    "shown",
     "summed",
+    "told_apart",
+    "typed",
 ]
 
 Amounts = dict[str, Fraction | None]
@@ -50,6 +54,8 @@ Amounts = dict[str, Fraction | None]
 
 Rounded = Callable[[Any], float]
 
+MOST_DIGITS = 120
+"""Sums are told with no more digits than these."""
 SUM_BITS = 4096
 """A running sum whose denominator is longer is rounded up to this many binary places: fractions of ever new
 denominators would make each sum longer than the one before. Sums of floats and of decimals never come near."""
@@ -103,8 +109,8 @@ class Currency(ABC):
         """The bound that a sum is."""
 
     @abstractmethod
-    def told(self, amounts: Amounts) -> str:
-        """A sum in words."""
+    def told(self, amounts: Amounts, digits: int = 4) -> str:
+        """A sum in words, to so many digits."""
 
     def exact(self, amounts: Amounts) -> dict[str, Fraction]:
         """The numbers of the bound that a sum is, by the bound's names, before they are rounded to floats."""
@@ -141,8 +147,8 @@ class _Epsilons(Currency):
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Pure:
         return Pure(epsilon=_float(amounts["epsilon"], rounded))
 
-    def told(self, amounts: Amounts) -> str:
-        return f"epsilon {_shown(amounts['epsilon'])}"
+    def told(self, amounts: Amounts, digits: int = 4) -> str:
+        return f"epsilon {shown(amounts['epsilon'], digits)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +175,8 @@ class _EpsilonsAndDeltas(Currency):
             raise NoLaw(operation="the sum of the charges", reason="their deltas add up to 1 or more")
         return Approximate(epsilon=epsilon, delta=delta)
 
-    def told(self, amounts: Amounts) -> str:
-        return f"epsilon {_shown(amounts['epsilon'])} and delta {_shown(amounts['delta'])}"
+    def told(self, amounts: Amounts, digits: int = 4) -> str:
+        return f"epsilon {shown(amounts['epsilon'], digits)} and delta {shown(amounts['delta'], digits)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +197,8 @@ class _Rhos(Currency):
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Concentrated:
         return Concentrated(rho=_float(amounts["rho"], rounded))
 
-    def told(self, amounts: Amounts) -> str:
-        return f"rho {_shown(amounts['rho'])}"
+    def told(self, amounts: Amounts, digits: int = 4) -> str:
+        return f"rho {shown(amounts['rho'], digits)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +226,9 @@ class _SquaredMus(Currency):
         square = amounts["mu squared"]
         return {} if square is None else {"mu": rational_root(square)}
 
-    def told(self, amounts: Amounts) -> str:
+    def told(self, amounts: Amounts, digits: int = 4) -> str:
         square = amounts["mu squared"]
-        return f"mu {math.inf if square is None else root(square, up):.4g}"
+        return f"mu {shown(None if square is None else rational_root(square), digits)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +263,9 @@ class Divergences(Currency):
         """None: its numbers are a list, which is kept in floats."""
         return {}
 
-    def told(self, amounts: Amounts) -> str:
+    def told(self, amounts: Amounts, digits: int = 4) -> str:
         sums = zip(self.names, self.orders, strict=True)
-        return ", ".join(f"divergence {_shown(amounts[n])} at order {_order(a)}" for n, a in sums)
+        return ", ".join(f"divergence {shown(amounts[n], digits)} at order {_order(a)}" for n, a in sums)
 
 
 PURE, APPROXIMATE, CONCENTRATED, GAUSSIAN = _Epsilons(), _EpsilonsAndDeltas(), _Rhos(), _SquaredMus()
@@ -359,5 +365,31 @@ def _float(value: Fraction | None, rounded: Rounded) -> float:
     return math.inf if value is None else rounded(value)
 
 
-def _shown(value: Fraction | None) -> str:
-    return "inf" if value is None else f"{float(value):.4g}"
+def shown(value: Fraction | None, digits: int = 4) -> str:
+    """A number in so many digits, whatever its size."""
+    if value is None:
+        return "inf"
+    if digits <= 4:
+        return f"{float(value):.{digits}g}"
+    with localcontext(prec=digits):
+        return f"{(Decimal(value.numerator) / Decimal(value.denominator)).normalize():g}"
+
+
+def told_apart(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, left: Amounts) -> list[str]:
+    """Sums in words, with digits enough that what was asked and did not fit reads larger than what is left."""
+    digits = 4
+    over = [n for n, top in left.items() if top is not None and asked[n] is not None and asked[n] != top]
+    while digits < MOST_DIGITS and any(shown(asked[n], digits) == shown(left[n], digits) for n in over):
+        digits += 4
+    return [currency.told(a, digits) for a in amounts]
+
+
+def typed(bound: Bound) -> dict[str, Fraction]:
+    """What the numbers of a limit stand for where nobody said: the float, or the decimal that it prints as, if larger.
+
+    Who grants 0.6 means six tenths, and the float is a little less; who grants the float 0.1 grants a little more.
+    """
+    if bound.kind == Divergences.kind:
+        return {}
+    given = {k: v for k, v in bound.parameters.items() if isinstance(v, float) and math.isfinite(v)}
+    return {name: max(Fraction(value), Fraction(repr(value))) for name, value in given.items()}

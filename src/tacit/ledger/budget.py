@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Always, Bound, Guarantee, Priors, RandomData, Renyi
-from tacit.guarantees.running_sum import Amounts, Currency, added, currency_of, exceeds, rest, summed
+from tacit.guarantees.running_sum import Amounts, Currency, added, currency_of, exceeds, rest, summed, typed
 from tacit.ledger.entries import Charge
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "parts_words",
     "recount",
     "running_total",
+    "typed",
 ]
 
 DUST = Fraction(1, 10**9)
@@ -95,17 +96,6 @@ def share(bound: Bound, budget: Guarantee) -> Bound:
         )
     in_currency(replace(budget, bound=bound), budget)
     return bound
-
-
-def typed(bound: Bound) -> dict[str, Fraction]:
-    """What the numbers of a limit stand for where nobody said: the float, or the decimal that it prints as, if larger.
-
-    Who grants 0.6 means six tenths, and the float is a little less; who grants the float 0.1 grants a little more.
-    """
-    if isinstance(bound, Renyi):
-        return {}
-    given = {k: v for k, v in bound.parameters.items() if isinstance(v, float) and math.isfinite(v)}
-    return {name: max(Fraction(value), Fraction(repr(value))) for name, value in given.items()}
 
 
 def zero(budget: Guarantee) -> Amounts:

@@ -221,8 +221,13 @@ class Product:
         return Interval(low=max(0.0, low * (1 - 2.0**-52)), high=max(top.high, 0.0))
 
     def renyi(self, order: float) -> float:
-        """The sum of the parts' Rényi bounds, rounded up once."""
-        values = [(pair.renyi(order), n) for pair, n in self.pairs]
+        """The sum of the parts' Rényi bounds, rounded up once; order 1 is the Kullback-Leibler divergence."""
+        if order == 1:
+            from tacit.pld.kullback_leibler import kullback_leibler
+
+            values = [(kullback_leibler(pair), n) for pair, n in self.pairs]
+        else:
+            values = [(pair.renyi(order), n) for pair, n in self.pairs]
         if any(math.isinf(v) for v, _ in values):
             return math.inf
         return sum_up(Fraction(v) * n for v, n in values)

@@ -66,6 +66,11 @@ class Approximate(Bound):
             raise no_renyi("an (epsilon, delta) bound")
         return Pure(epsilon=float(self.epsilon)).renyi(order)
 
+    def _kullback_leibler(self) -> float:
+        if self.delta > 0:
+            raise no_renyi("an (epsilon, delta) bound")
+        return Pure(epsilon=float(self.epsilon))._kullback_leibler()
+
     def describe(self) -> str:
         return f"epsilon = {float(self.epsilon):.3g} with delta = {float(self.delta):.3g}"
 

@@ -12,7 +12,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.errors import NoLaw
-from tacit.exact.checks import non_negative, order_above_one, probability
+from tacit.exact.checks import is_number, non_negative, order_above_one, probability
+from tacit.guarantees.arguments import Numbers, each
 
 __all__ = ["Bound", "Level", "rebuild", "solve_epsilon"]
 
@@ -31,8 +32,8 @@ class Level(float):
         self._curve = curve
         return self
 
-    def __call__(self, at: float) -> float:
-        return self._curve(at)
+    def __call__(self, at: Numbers) -> Numbers:
+        return self._curve(at)  # type: ignore[arg-type, return-value]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return float, (float(self),)
@@ -54,18 +55,39 @@ class Bound(ABC):
         # What a law returns is a bound of some kind: typed code may ask it for its numbers (epsilon, rho, mu).
         def __getattr__(self, name: str) -> Any: ...
 
-    def delta_at(self, epsilon: float) -> float:
-        """The smallest certified delta such that (epsilon, delta)-privacy holds: a point of the privacy profile."""
-        return self._delta(non_negative("epsilon", epsilon, finite=False))
+    def delta_at(self, epsilon: Numbers) -> Numbers:
+        """The smallest certified delta such that (epsilon, delta)-privacy holds: a point of the privacy profile.
 
-    def epsilon_at(self, delta: float) -> float:
-        """The smallest certified epsilon such that (epsilon, delta)-privacy holds; infinite where none will do."""
-        level = probability("delta", delta)
-        return 0.0 if level == 1 else self._epsilon(level)
+        An array of epsilons gives the array of deltas.
+        """
+        return each(  # type: ignore[no-any-return]
+            "epsilon", epsilon, lambda e: self._delta(non_negative("epsilon", e, finite=False))
+        )
 
-    def renyi(self, order: float) -> float:
-        """Upper bound on the Rényi divergence D_order between the outputs on neighbours."""
-        return self._renyi(order_above_one(order))
+    def epsilon_at(self, delta: Numbers) -> Numbers:
+        """The smallest certified epsilon such that (epsilon, delta)-privacy holds; infinite where none will do.
+
+        An array of deltas gives the array of epsilons.
+        """
+
+        def one(given: object) -> float:
+            level = probability("delta", given)
+            return 0.0 if level == 1 else self._epsilon(level)
+
+        return each("delta", delta, one)  # type: ignore[no-any-return]
+
+    def renyi(self, order: Numbers) -> Numbers:
+        """Upper bound on the Rényi divergence D_order between the outputs on neighbours, for orders of at least 1.
+
+        Order 1 is the Kullback-Leibler divergence E_P ln(dP/dQ), the limit from above (theorem `kullback-leibler`).
+        """
+
+        def one(given: object) -> float:
+            if is_number(given) and given == 1:
+                return self._kullback_leibler()
+            return self._renyi(order_above_one(given))
+
+        return each("order", order, one)  # type: ignore[no-any-return]
 
     @abstractmethod
     def _delta(self, epsilon: float) -> float: ...
@@ -75,6 +97,9 @@ class Bound(ABC):
 
     @abstractmethod
     def _renyi(self, order: float) -> float: ...
+
+    @abstractmethod
+    def _kullback_leibler(self) -> float: ...
 
     @property
     def parameters(self) -> dict[str, Any]:

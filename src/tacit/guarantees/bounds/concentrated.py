@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative
+from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ class Concentrated(Bound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", non_negative("rho", self.rho))
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: Numbers) -> Numbers:
         """The smallest delta at this epsilon."""
         return self.delta_at(epsilon)
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: Numbers) -> Numbers:
         """The smallest epsilon at this delta."""
         return self.epsilon_at(delta)
 
@@ -58,6 +59,9 @@ class Concentrated(Bound):
         if self.rho == 0:
             return 0.0
         return math.inf if math.isinf(order) else upper(lambda: ball(order) * ball(self.rho))
+
+    def _kullback_leibler(self) -> float:
+        return self.rho
 
     def describe(self) -> str:
         return f"rho = {self.rho:.3g}"

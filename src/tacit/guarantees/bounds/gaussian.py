@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative
+from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound, solve_epsilon
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ class GaussianDP(Bound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", non_negative("mu", self.mu))
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: Numbers) -> Numbers:
         """The smallest delta at this epsilon."""
         return self.delta_at(epsilon)
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: Numbers) -> Numbers:
         """The smallest epsilon at this delta."""
         return self.epsilon_at(delta)
 
@@ -61,6 +62,9 @@ class GaussianDP(Bound):
         if self.mu == 0:
             return 0.0
         return math.inf if math.isinf(order) else upper(lambda: ball(order) * ball(self.mu) ** 2 / 2)
+
+    def _kullback_leibler(self) -> float:
+        return upper(lambda: ball(self.mu) ** 2 / 2)
 
     def describe(self) -> str:
         return f"mu = {self.mu:.3g}"

@@ -18,7 +18,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import positive, probability
 from tacit.exact.rounding import Interval
-from tacit.guarantees.arguments import how_many, instance, listed, real
+from tacit.guarantees.arguments import Numbers, how_many, instance, listed, real
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated
@@ -51,11 +51,11 @@ class Profile(Bound):
             )
 
     # --- reading -------------------------------------------------------------------------------------
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: Numbers) -> Numbers:
         """The certified upper end of the curve at this epsilon."""
         return self.delta_at(epsilon)
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: Numbers) -> Numbers:
         """The certified upper end of the inverse curve at this delta."""
         return self.epsilon_at(delta)
 
@@ -82,6 +82,9 @@ class Profile(Bound):
 
     def _renyi(self, order: float) -> float:
         return max(d.renyi(order) for d in self.directions)
+
+    def _kullback_leibler(self) -> float:
+        return max(d.renyi(1.0) for d in self.directions)
 
     def describe(self) -> str:
         size = self.directions[0].size

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative
+from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound, Level
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Pure(Bound):
         value = non_negative("epsilon", epsilon)
         object.__setattr__(self, "epsilon", Level(value, self.epsilon_at))
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: Numbers) -> Numbers:
         """The smallest delta at this epsilon."""
         return self.delta_at(epsilon)
 
@@ -68,6 +69,10 @@ class Pure(Bound):
             return (top - e / 2 - (-e).exp().log1p()) / (a - 1)
 
         return min(own, upper(divergence))
+
+    def _kullback_leibler(self) -> float:
+        own = float(self.epsilon)
+        return min(own, upper(lambda: ball(own) * (ball(own) / 2).tanh()))
 
     def describe(self) -> str:
         return f"epsilon = {float(self.epsilon):.3g}"

@@ -11,7 +11,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, order_above_one
 from tacit.exact.rounding import up
-from tacit.guarantees.arguments import listed
+from tacit.guarantees.arguments import Numbers, listed
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.pure import Pure
 
@@ -61,11 +61,11 @@ class Renyi(Bound):
         object.__setattr__(self, "orders", tuple(a for a, _ in pairs))
         object.__setattr__(self, "epsilons", tuple(e for _, e in pairs))
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: Numbers) -> Numbers:
         """The smallest delta at this epsilon."""
         return self.delta_at(epsilon)
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: Numbers) -> Numbers:
         """The smallest epsilon at this delta."""
         return self.epsilon_at(delta)
 
@@ -134,6 +134,10 @@ class Renyi(Bound):
             return best
         left, low, right, high = _exactly(*chosen)
         return min(best, up(_chord(left, low, right, high, Fraction(order))))
+
+    def _kullback_leibler(self) -> float:
+        """Divergences do not fall with the order: the least of those that are known."""
+        return min(self.epsilons)
 
     def describe(self) -> str:
         shown = ", ".join(

@@ -232,6 +232,14 @@ register(
     "add-or-remove neighbours; the choice of units stays secret",
 )
 register(
+    "kullback-leibler",
+    "D(P||Q), the Rényi divergence of order 1, is the integral from t = 1 on of h(t)/t + h'(t)/t^2, with the curves of "
+    "both orders; both terms are convex, so that the trapezoidal rule bounds it from above.",
+    "Sason, Verdú 2016, for the integral; the rule from above is proved on the page",
+    "P has no mass where Q has none",
+    _SHARPER,
+)
+register(
     "poisson-profile",
     "Removal: (qP + (1-q)Q, Q); addition: its swap. H_e = q H_{e'}(P, Q), e' = ln(1 + (e^e - 1)/q), "
     "where e^e > 1 - q, and 1 - e^e below.",
