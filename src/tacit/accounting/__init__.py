@@ -3,6 +3,7 @@
 from tacit.accounting import events
 from tacit.accounting.accountants import ACCOUNTANTS, Account, account, bound_of, profile_of
 from tacit.accounting.calibrate import Calibration, calibrate
+from tacit.accounting.correlated import CorrelatedNoise
 from tacit.accounting.curves import PrivacyCurve, privacy_curve
 from tacit.accounting.events import Event
 from tacit.accounting.filters import (
@@ -24,6 +25,7 @@ __all__ = [
     "ApproximateFilter",
     "Calibration",
     "ConcentratedFilter",
+    "CorrelatedNoise",
     "Event",
     "Filter",
     "GaussianFilter",

@@ -26,6 +26,7 @@ _KINDS: dict[str, type[Event]] = {
         known.ExponentialEvent,
         known.GaussianEvent,
         known.LaplaceEvent,
+        known.MixedEvent,
         known.PermuteAndFlipEvent,
         known.PoissonSampledEvent,
         known.PureEvent,

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from tacit.accounting import events as e
+from tacit.accounting.correlated import STRATEGIES, CorrelatedNoise
 from tacit.accounting.events import Event, RepeatedEvent, SimpleEvent
 from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
@@ -37,6 +38,33 @@ class _Word:
         return (self.noise, *self.other, *self.optional)
 
 
+def _correlated(strategy: str) -> _Word:
+    banded = ("bands",) if strategy == "banded_square_root" else ()
+
+    def noise(given: dict[str, Any]) -> CorrelatedNoise:
+        return CorrelatedNoise(
+            strategy=strategy, **{k: v for k, v in given.items() if k != "noise_multiplier"}
+        )
+
+    def make(**values: Any) -> Event:
+        return noise(values).event(noise_multiplier=values["noise_multiplier"])
+
+    def note(**values: Any) -> str:
+        found = noise(values)
+        return (
+            f"a unit moves the {found.steps:,} totals by at most {found.sensitivity:.6g} contributions (L2)"
+        )
+
+    return _Word(
+        make=make,
+        noise="noise_multiplier",
+        other=("steps", *banded),
+        optional=("participations", "separation"),
+        meaning="running totals with correlated noise",
+        note=note,
+    )
+
+
 def _training(**values: Any) -> TrainingRun:
     return dp_sgd(**values)
 
@@ -57,6 +85,7 @@ WORDS: dict[str, _Word] = {
         meaning="anything with this (epsilon, delta)",
     ),
     "concentrated": _Word(make=e.ConcentratedEvent, noise="rho", meaning="anything with this rho (zCDP)"),
+    **{f"correlated_{name}": _correlated(name) for name in STRATEGIES},
     "discrete_gaussian": _Word(
         make=e.DiscreteGaussianEvent,
         noise="noise_multiplier",
@@ -100,11 +129,14 @@ _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
     "subsampled_": e.PoissonSampledEvent,
     "without_replacement_": e.SampledWithoutReplacementEvent,
 }
-_UNSAMPLED = ("dp_sgd",)
+_UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in STRATEGIES))
 """Words that say themselves how they sample."""
-_WHOLE = ("batch_size", "categories", "records", "sensitivity", "steps", "times")
+_WHOLE = (
+    "bands", "batch_size", "categories", "participations", "records", "sensitivity", "separation", "steps", "times",
+)  # fmt: skip
 _MORE_NOISE = {"noise_multiplier": True, "noise_variance": True, "records": True} | dict.fromkeys(
-    ("batch_size", "delta", "epochs", "epsilon", "rho", "sampling_rate", "steps", "times"), False
+    ("batch_size", "delta", "epochs", "epsilon", "participations", "rho", "sampling_rate", "steps", "times"),
+    False,
 )
 """Values that can be calibrated, and whether a larger one means more noise."""
 _MOST = {"delta": 1 - 2.0**-53, "sampling_rate": 1.0}

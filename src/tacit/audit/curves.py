@@ -51,6 +51,8 @@ def both_orders(event: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve
         return _poisson(given, neighbours)
     if kind == "without_replacement":
         return _without_replacement(given, neighbours)
+    if kind == "mixed":
+        return _mixed(given, neighbours)
     if kind == "tabulated":
         return _tabulated(given, neighbours)
     if kind == "randomized_response" and neighbours != "replace-one" and given["categories"] > 2:
@@ -300,6 +302,26 @@ def _poisson(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] |
         return curve
 
     return sampled(inner[0]), swapped(sampled(swapped(inner[1])))
+
+
+def _mixed(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] | None:
+    """A coin chooses: the mean of the members' curves; who has none reveals nothing, as does missing weight."""
+    weights = [exact(w) for w in given["weights"]]
+    whole = max(sum((Fraction(w) for w in given["weights"]), Fraction(0)), Fraction(1))
+    members = [both_orders(event, neighbours) for event in given["events"]]
+    known = [(w / exact(whole), m) for w, m in zip(weights, members, strict=True) if m is not None]
+    if not known:
+        return None
+    rest = 1 - sum((w for w, _ in known), exact(0))
+
+    def mean(side: int) -> Curve:
+        def h(x: arb) -> arb:
+            nothing = _one_less(x) if x < 0 else exact(0)
+            return sum((w * m[side](x) for w, m in known), rest * nothing)
+
+        return h
+
+    return mean(0), mean(1)
 
 
 def _without_replacement(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] | None:

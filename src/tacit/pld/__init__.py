@@ -10,6 +10,7 @@ from tacit.pld.composer import PairComposer
 from tacit.pld.pairs.approximate import ApproximatePair
 from tacit.pld.pairs.base import Pair, SwappedPair
 from tacit.pld.pairs.bounded_range import ExponentialPair
+from tacit.pld.pairs.coin import CoinPair
 from tacit.pld.pairs.concentrated import ConcentratedPair
 from tacit.pld.pairs.discrete_gaussian import DiscreteGaussianPair
 from tacit.pld.pairs.discrete_laplace import DiscreteLaplacePair
@@ -32,6 +33,7 @@ from tacit.pld.product import Product
 
 __all__ = [
     "ApproximatePair",
+    "CoinPair",
     "ConcentratedPair",
     "DiscreteGaussianPair",
     "DiscreteLaplacePair",

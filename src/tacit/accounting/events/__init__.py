@@ -22,6 +22,7 @@ from tacit.accounting.events.mechanisms import (
     StaircaseEvent,
     TabulatedEvent,
 )
+from tacit.accounting.events.mixed import MixedEvent
 from tacit.accounting.events.sampled import PoissonSampledEvent, SampledWithoutReplacementEvent
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "ExponentialEvent",
     "GaussianEvent",
     "LaplaceEvent",
+    "MixedEvent",
     "PermuteAndFlipEvent",
     "PoissonSampledEvent",
     "PureEvent",

@@ -16,7 +16,17 @@ from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
 
-__all__ = ["DEEPEST", "ComposedEvent", "Event", "RepeatedEvent", "SimpleEvent", "both_orders", "flatten"]
+__all__ = [
+    "DEEPEST",
+    "ComposedEvent",
+    "Event",
+    "RepeatedEvent",
+    "SimpleEvent",
+    "both_orders",
+    "flatten",
+    "joined_pairs",
+    "nested",
+]
 
 
 DEEPEST = 24
@@ -132,6 +142,24 @@ class ComposedEvent(Event):
         """The parts of all events."""
         for event in self.events:
             yield from event.parts()
+
+
+def joined_pairs(event: Event, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
+    """The dominating pairs of an event with all its parts, read as one mechanism; None if nothing leaks."""
+    found = [(simple.pairs(neighbours), count) for simple, count in flatten(event)]
+    known = [(pairs, count) for pairs, count in found if pairs is not None]
+    if not known:
+        return None
+    if len(known) == 1 and known[0][1] == 1:
+        return known[0][0]
+    removal = Product(pairs=[(pairs[0], count) for pairs, count in known]).as_pair()
+    addition = Product(pairs=[(pairs[1], count) for pairs, count in known]).as_pair()
+    return (removal, removal) if addition == removal else (removal, addition)
+
+
+def nested(*inner: Event) -> int:
+    """How deep events are nested with one more around these."""
+    return _below(inner)
 
 
 def _below(inner: Sequence[Event]) -> int:

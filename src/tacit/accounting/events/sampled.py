@@ -1,14 +1,16 @@
-"""One mechanism on a secret random part of the units."""
+"""One mechanism, or a whole composition, on a secret random part of the units."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from tacit.accounting.events.base import SimpleEvent, both_orders
+from tacit.accounting.events.base import Event, SimpleEvent, both_orders, joined_pairs, nested
 from tacit.accounting.events.mechanisms import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import probability
+from tacit.exact.rounding import sum_up
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, PoissonSampledPair, Product, SampledReplacementPair, WithoutReplacementPair
 
@@ -17,15 +19,28 @@ __all__ = ["PoissonSampledEvent", "SampledWithoutReplacementEvent"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoissonSampledEvent(SimpleEvent):
-    """One mechanism on a secret sample in which each unit takes part with probability `sampling_rate`."""
+    """A secret sample in which each unit takes part with probability `sampling_rate`, and what is run on it.
+
+    `event` is one mechanism, or a composition: then one sample is drawn, and all of it is run on that sample (theorem
+    `sampled-composition`). A sample drawn anew for each of several runs is a repetition of sampled events.
+    """
 
     kind: ClassVar[str] = "poisson_sampled"
-    event: SimpleEvent
+    event: Event
     sampling_rate: float
 
     def __post_init__(self) -> None:
-        _sampled(self.event)
+        if not isinstance(self.event, Event):
+            raise InvalidParameter(parameter="event", value=type(self.event).__name__, must="be an event")
+        if isinstance(self.event, SimpleEvent):
+            _sampled(self.event)
+        nested(self.event)
         object.__setattr__(self, "sampling_rate", probability("sampling_rate", self.sampling_rate))
+
+    @property
+    def depth(self) -> int:
+        """How deep events are nested in it, a mechanism alone not counted."""
+        return nested(self.event) if not isinstance(self.event, SimpleEvent) else 0
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
         """(qP + (1-q)Q, Q) for removals and its swap for additions; for Gaussian noise also replacements.
@@ -37,7 +52,7 @@ class PoissonSampledEvent(SimpleEvent):
         replaced = neighbours is Neighbours.REPLACE_ONE
         if replaced and isinstance(self.event, GaussianEvent):
             return both_orders(SampledReplacementPair(mu=self.event.mu, rate=self.sampling_rate))
-        inner = self.event.pairs(neighbours)
+        inner = joined_pairs(self.event, neighbours)
         if inner is None:
             return None
         if replaced:
@@ -56,10 +71,11 @@ class PoissonSampledEvent(SimpleEvent):
         """ln(1 + q (e^epsilon - 1)) where the mechanism has a pure epsilon."""
         from tacit.guarantees import Pure, subsample
 
-        inner = self.event.pure()
-        if inner is None:
+        own = [(simple.pure(), count) for simple, count in self.event.parts()]
+        known = [(Fraction(epsilon) * count) for epsilon, count in own if epsilon is not None]
+        if len(known) < len(own):
             return None
-        sampled = subsample(Pure(epsilon=inner), rate=self.sampling_rate, scheme="poisson")
+        sampled = subsample(Pure(epsilon=sum_up(known)), rate=self.sampling_rate, scheme="poisson")
         return sampled.epsilon_at(0.0)
 
 
