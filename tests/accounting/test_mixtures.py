@@ -191,7 +191,7 @@ def test_largest_errors(strategy: str, n: int, error: float) -> None:
 
 def test_the_event_is_gaussian_noise_over_the_sensitivity() -> None:
     noise = CorrelatedNoise(strategy="square_root", steps=52, participations=4, separation=13)
-    event = noise.event(noise_multiplier=20.0)
+    event = noise.as_event(noise_multiplier=20.0)
     assert event.noise_multiplier == pytest.approx(20 / noise.sensitivity)
     assert event.noise_multiplier <= 20 / noise.sensitivity * (1 + 1e-15)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
 import tacit
 from tacit.accounting import filters
@@ -140,7 +141,7 @@ EITHER: dict[str, Any] = {"delta": {"epsilon": 1.0}, "epsilon": {"delta": 1e-5},
 def _at(level: Any) -> Callable[..., Any]:
     """A stated number, read as a curve."""
 
-    def reading(*, at: float) -> Any:
+    def reading(*, at: ArrayLike) -> Any:
         return level(at)
 
     return reading
@@ -219,7 +220,7 @@ READINGS: dict[str, Call] = {
     "Profile.poisson_sampled": (CURVES["Profile"].poisson_sampled, {"rate": 0.5}),
     "Profile.sampled_without_replacement": (CURVES["Profile"].sampled_without_replacement, {"rate": 0.5}),
     **{
-        f"{name}Filter.{verb}": (_admitted(verb, CURVES[name]), {"bound": CURVES[name]})
+        f"{name}Filter.{verb}": (_admitted(verb, CURVES[name]), {"release": CURVES[name]})
         for name in ("Pure", "Approximate", "Concentrated", "Gaussian")
         for verb in ("admit", "fits")
     },

@@ -77,7 +77,7 @@ class CorrelatedNoise:
         """How far one unit moves C x at most, in the L2 norm, rounded up (theorem `participation-schedules`)."""
         return _sensitivity(self.strategy, self.steps, self.times, self.separation, self.bands)
 
-    def event(self, *, noise_multiplier: float) -> GaussianEvent:
+    def as_event(self, *, noise_multiplier: float) -> GaussianEvent:
         """The release as an event; `noise_multiplier` is noise_std over the largest norm of one contribution."""
         noise = positive("noise_multiplier", noise_multiplier)
         return GaussianEvent(noise_multiplier=down(Fraction(noise) / Fraction(self.sensitivity)))

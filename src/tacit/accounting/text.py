@@ -47,7 +47,7 @@ def _correlated(strategy: str) -> _Word:
         )
 
     def make(**values: Any) -> Event:
-        return noise(values).event(noise_multiplier=values["noise_multiplier"])
+        return noise(values).as_event(noise_multiplier=values["noise_multiplier"])
 
     def note(**values: Any) -> str:
         found = noise(values)

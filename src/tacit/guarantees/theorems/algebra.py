@@ -232,35 +232,6 @@ register(
     "add-or-remove neighbours; the choice of units stays secret",
 )
 register(
-    "kullback-leibler",
-    "D(P||Q), the Rényi divergence of order 1, is the integral from t = 1 on of h(t)/t + h'(t)/t^2, with the curves of "
-    "both orders; both terms are convex, so that the trapezoidal rule bounds it from above.",
-    "Sason, Verdú 2016, for the integral; the rule from above is proved on the page",
-    "P has no mass where Q has none",
-    _SHARPER,
-)
-register(
-    "coin-mixture",
-    "A mechanism chosen by a coin that the data do not turn: the curve is the mean of the members' curves, exactly if "
-    "the coin is told and at most if it is not.",
-    "joint convexity, Balle, Barthe, Gaboardi 2018; the pair is stated on the page",
-    "weights do not depend on the data; the coin is thrown anew at each use",
-)
-register(
-    "participation-schedules",
-    "Cx + Gaussian noise, C lower triangular and not negative, adaptive x: mu is the largest norm of a sum of columns "
-    "over schedules; for Toeplitz C that does not rise the earliest schedule is worst, for trees level by level.",
-    "Denisov et al. 2022; Kalinin, Lampert 2024; Kairouz et al. 2021; proofs on the page",
-    "each unit takes part at most k times, at least b steps apart, and moves a step by a norm of at most 1",
-)
-register(
-    "sampled-composition",
-    "One secret Poisson sample for a whole composition: the product of the pairs is sampled as one pair, "
-    "(qP + (1-q)Q, Q) and its swap.",
-    "Zhu, Dong, Wang 2022",
-    "add-or-remove neighbours; one sample for all, which stays secret",
-)
-register(
     "poisson-profile",
     "Removal: (qP + (1-q)Q, Q); addition: its swap. H_e = q H_{e'}(P, Q), e' = ln(1 + (e^e - 1)/q), "
     "where e^e > 1 - q, and 1 - e^e below.",
