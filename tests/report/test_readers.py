@@ -92,7 +92,7 @@ def test_what_is_not_known_is_said() -> None:
     plan, releases, budget = released(ask.count())
     text = parsed(report_of(plan, releases, budget=budget)).words()
     assert "Who asked is not recorded" in text
-    assert "No approval is recorded" in text
+    assert "This page knows of no approval" in text
     assert "no version is declared" in text
 
 

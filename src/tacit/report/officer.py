@@ -67,7 +67,7 @@ def _approved(desk: Desk, first: Mapping[str, Any]) -> str:
     names = desk.approved_by or tuple(first["data"].get("approved_by", ()))
     if names:
         return f"Approved by {', '.join(names)}."
-    return "No approval is recorded for this plan."
+    return "This page knows of no approval: what the ledger records of requests and approvals, tacit ledger show tells."
 
 
 def _data(desk: Desk, first: Mapping[str, Any]) -> list[str]:
