@@ -192,6 +192,7 @@ NOT_YET_NAMED = {
     "mixtures-of-priors",
     "nearest-histogram",
     "negligible-frequencies",
+    "noisy-least-squares",
     "one-list-of-survivors",
     "optimal-count-zero-one",
     "parallel-composition",
