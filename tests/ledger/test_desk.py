@@ -196,10 +196,36 @@ def test_two_people_do_not_share_a_name(desk: Ledger) -> None:
         ("approver", "", InvalidParameter, "given for an approver"),
         ("analyst", "zz", InvalidParameter, "hexadecimal"),
         (7, "", InvalidParameter, "list of roles"),
+        # Points of small order, for which anybody can make a signature up; no point; a second spelling.
+        ("approver", "01" + "00" * 31, InvalidParameter, "Ed25519"),
+        ("approver", "00" * 32, InvalidParameter, "Ed25519"),
+        ("approver", "ec" + "ff" * 30 + "7f", InvalidParameter, "Ed25519"),
+        (
+            "approver",
+            "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+            InvalidParameter,
+            "Ed25519",
+        ),
+        ("approver", "ee" + "ff" * 30 + "7f", InvalidParameter, "Ed25519"),
+        ("approver", "ff" * 32, InvalidParameter, "Ed25519"),
     ],
 )
 def test_bad_roles(desk: Ledger, roles: Any, key: str, error: type[TacitError], match: str) -> None:
     untouched(desk, lambda: desk.enrol("zoe", roles, key=key), error, match)
+
+
+def test_keys_that_are_made_are_taken() -> None:
+    from tacit.ledger.signatures import is_key
+
+    assert all(is_key(Ed25519PrivateKey.generate().public_key().public_bytes_raw()) for _ in range(50))
+
+
+@pytest.mark.parametrize("signature", ["abc", [1], 7, {"algorithm": "Ed25519"}, {"value": "00", "more": 1}])
+def test_what_is_no_signature_is_refused_in_words(desk: Ledger, signature: Any) -> None:
+    number, _ = desk.request(ask())
+    untouched(
+        desk, lambda: desk.approve(number, by="ada", signature=signature), InvalidParameter, "algorithm, key"
+    )
 
 
 def test_where_there_is_a_custodian_one_must_say_so(desk: Ledger) -> None:

@@ -161,7 +161,7 @@ class Desk(Book):
         Without the key here, `signature` is what that key signed elsewhere: `approval(number, by)`. The approval is
         for this request alone, and is used up by the charge that it allows.
         """
-        given = {} if signature is None else dict(signature)
+        given = _signature(signature)
         if key is not None:
             given = key.sign(APPROVAL, self.approval(number, by))
         request = whole("number", number, least=1)
@@ -343,6 +343,20 @@ class Desk(Book):
         while (entry := self._find(connection, correction_name(about, len(found) + 1))) is not None:
             found.append(entry.correction())
         return tuple(found)
+
+
+def _signature(given: Mapping[str, str] | None) -> dict[str, str]:
+    """A signature as plain data, and nothing beside it; empty for none."""
+    if given is None:
+        return {}
+    names = {"algorithm", "key", "value"}
+    texts = isinstance(given, Mapping) and all(isinstance(v, str) and len(v) <= 200 for v in given.values())
+    if not texts or set(given) != names:
+        raise InvalidParameter(
+            parameter="signature", value=type(given).__name__, must="have algorithm, key and value, and nothing else",
+            hint="it is what SigningKey.sign(...) gives",
+        )  # fmt: skip
+    return {name: given[name] for name in sorted(names)}
 
 
 def _said(by: str, note: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.ledger.given import text
-from tacit.ledger.signatures import KEY_DIGITS
+from tacit.ledger.signatures import KEY_DIGITS, is_key
 
 __all__ = ["ROLES", "Person", "folded", "person_body", "read_person", "roles_of"]
 
@@ -38,6 +38,7 @@ class Person:
             isinstance(self.key, str)
             and len(self.key) == KEY_DIGITS
             and all(c in "0123456789abcdef" for c in self.key)
+            and is_key(bytes.fromhex(self.key))
         ):
             raise InvalidParameter(
                 parameter="key", value="something else",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-__all__ = ["ALGORITHM", "KEY_DIGITS", "fingerprint", "holds", "message"]
+__all__ = ["ALGORITHM", "KEY_DIGITS", "fingerprint", "holds", "is_key", "message"]
 
 ALGORITHM = "Ed25519"
 KEY_DIGITS = 64
@@ -20,6 +20,39 @@ def message(format: str, digest: str) -> bytes:
 def fingerprint(key: bytes) -> str:
     """SHA-256 of a public key's 32 bytes, in hexadecimal."""
     return hashlib.sha256(key).hexdigest()
+
+
+_P = 2**255 - 19
+_D = -121665 * pow(121666, -1, _P) % _P
+
+
+def is_key(key: bytes) -> bool:
+    """Is it a point of the curve, written in the one way, whose order does not divide 8?
+
+    For a point of small order signatures can be made up by anybody, without a private key.
+    """
+    y = int.from_bytes(key, "little") & (2**255 - 1)
+    if len(key) != 32 or y >= _P:
+        return False
+    # -x^2 + y^2 = 1 + d x^2 y^2
+    square = (y * y - 1) * pow(_D * y * y + 1, -1, _P) % _P
+    x = pow(square, (_P + 3) // 8, _P)
+    if x * x % _P != square:
+        x = x * pow(2, (_P - 1) // 4, _P) % _P
+    if x * x % _P != square:
+        return False
+    for _ in range(3):
+        x, y = _doubled(x, y)
+    return (x, y) != (0, 1)
+
+
+def _doubled(x: int, y: int) -> tuple[int, int]:
+    """A point added to itself; the curve's law has no exceptions."""
+    product = _D * x * x * y * y % _P
+    return (
+        2 * x * y * pow(1 + product, -1, _P) % _P,
+        (y * y + x * x) * pow(1 - product, -1, _P) % _P,
+    )
 
 
 def holds(key: bytes, signature: Any, format: str, digest: str) -> bool:
