@@ -23,6 +23,7 @@ from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidInput, Refused
 from tacit.guarantees import THEOREMS, Renyi
+from tacit.parties import Joint, Sizes
 from tacit.risk.minimax import PROBLEMS, lower_bounds
 from tacit.sources import Schema, category, flag, integer, number
 
@@ -32,6 +33,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 CURATOR = sorted(
     [
         *(SOURCE / "curator").rglob("*.py"),
+        *(SOURCE / "parties").rglob("*.py"),
         *(p for p in (SOURCE / "mechanisms").glob("*.py") if "def theorems(" in p.read_text()),
         SOURCE / "guarantees" / "running_sum.py",
     ]
@@ -113,7 +115,7 @@ def treatments() -> list[tuple[tacit.Unit, Treatment]]:
             for price in PRICES:
                 with suppress(InvalidInput, Refused):
                     found.append((unit, choose(question, price)))
-    plans = [*on_random_data(), *exactly()]
+    plans = [*on_random_data(), *exactly(), *jointly()]
     return found + [(p.unit, r.treatment) for p in plans for r in p.releases]
 
 
@@ -137,6 +139,15 @@ def exactly() -> list[Plan]:
         )
         for asked, given, unit in wanted
     ]  # fmt: skip
+
+
+def jointly() -> list[Plan]:
+    """Plans of several holders: noise in shares on counts, on sums and on a density's coefficients."""
+    sizes = Sizes(holders=3, fewest=3, colluding=0, appearances=1)
+    return [
+        Joint.of(STATISTICS[name], schema=SCHEMA, protect=UNITS[1], sizes=sizes, epsilon=0.5).plan(BUDGETS[0])
+        for name in ("histogram", "sum", "sparse", "pure density")
+    ]
 
 
 def on_random_data() -> list[Plan]:
