@@ -208,9 +208,6 @@ def test_bad_levels(delta: float) -> None:
         lambda: e.GaussianEvent(noise_multiplier=math.inf),
         lambda: e.LaplaceEvent(epsilon=-1),
         lambda: e.PoissonSampledEvent(event=e.PureEvent(epsilon=1), sampling_rate=1.5),
-        lambda: e.PoissonSampledEvent(
-            event=e.RepeatedEvent(event=e.PureEvent(epsilon=1), times=2), sampling_rate=0.1
-        ),  # type: ignore[arg-type]
         lambda: e.TabulatedEvent(p=(0.5, 0.6), q=(0.5, 0.5)),
         lambda: e.ApproximateEvent(epsilon=1, delta=1.0),
         lambda: account(e.PureEvent(epsilon=1), delta=1e-6, neighbours="both"),

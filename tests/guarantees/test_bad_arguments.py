@@ -186,6 +186,7 @@ def attempt(function: Callable[..., Any], arguments: tuple[Any, ...], named: dic
 
 
 NOT_CALLED = {
+    "CorrelatedNoise",
     "Bound",
     "Condition",
     "Event",

@@ -91,7 +91,7 @@ def rule(
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Demand that every charge is approved by somebody else, or stop to."""
+    """Demand approval of every charge by somebody else, or stop it."""
     from tacit.ledger import Ledger
 
     with Ledger.open(where, wait_seconds=wait) as found:
@@ -210,7 +210,7 @@ def withdraw(
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Say that a release does not stand any more, and why; or take back a request.
+    """Withdraw a release, with the reason; or take that back.
 
     What was charged stays charged, and the answer stays on record, marked as withdrawn.
     """
@@ -236,7 +236,7 @@ def supersede(
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Say that the release of a later charge replaces that of an earlier one; both stay paid."""
+    """Say which later charge replaces the release of another."""
     from tacit.ledger import Ledger
 
     with Ledger.open(where, wait_seconds=wait) as found:

@@ -35,7 +35,7 @@ def root(context: typer.Context) -> None:
 
 @ledger.command(name="show")
 def show(where: str = WHERE, wait: float = WAIT, json: bool = JSON) -> None:
-    """Print the privacy budget, who spent what of it, and every charge."""
+    """Print the budget, who spent what of it, and every charge."""
     from tacit.ledger import Ledger, overview
 
     found = overview(Ledger.open(where, wait_seconds=wait))
