@@ -187,6 +187,7 @@ def attempt(function: Callable[..., Any], arguments: tuple[Any, ...], named: dic
 
 NOT_CALLED = {
     "CorrelatedNoise",
+    "PrivacyCurve",
     "Bound",
     "Condition",
     "Event",

@@ -37,7 +37,7 @@ def plan(
     ),
     json: bool = JSON,
 ) -> None:
-    """Print what a plan costs and errs, and whether it fits; reads no data.
+    """Print what a plan costs, how far it errs, whether it fits.
 
     Each release with its privacy loss, its expected error, and what no mechanism can go below. Exit 1 if what is left
     of the budget does not cover it.
