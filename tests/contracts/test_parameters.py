@@ -43,8 +43,10 @@ MADE_BY_TACIT: dict[str, str] = {
     "tacit.random_data": """OverlapCount OverlapHistogram Referee ReleasedBins ReleasedCount ReleasedHistogram
         ReleasedStatistic Worst conformal_cells conformal_gamma conformal_interval counts_differ observed_range_delta
         ordered_failure pair_changes pair_differs sample_sensitivities sampled_failure worst_share""",
-    "tacit.statistics": """CountTable GlobalSensitivity NoisyTable Part PublicTotals Question RegressionMoments SparseQuestion Tree
-        consistent_margins consistent_tree fit_table regression_moments integer_margins is_valid_histogram nearest_histogram read
+    "tacit.statistics": """CountTable GlobalSensitivity NoisyTable Part PublicTotals Question RegressionMoments
+        SparseQuestion Tree
+        consistent_margins consistent_tree fit_table regression_moments integer_margins is_valid_histogram
+        nearest_histogram read
         read_cells synthetic_rows tables_of valid_counts whole_cells whole_table""",
     "tacit.sources": """Aggregate Aggregation Axis Cells Column Expression Files Joined Measured Schema Table
         derived files join open_table parse run""",

@@ -187,6 +187,10 @@ def attempt(function: Callable[..., Any], arguments: tuple[Any, ...], named: dic
 
 NOT_CALLED = {
     "CorrelatedNoise",
+    "MixedEvent",
+    "TrainingRun",
+    "dp_sgd",
+    "privacy_curve",
     "PrivacyCurve",
     "Bound",
     "Condition",
