@@ -170,6 +170,66 @@ def test_the_declarations_are_in_the_certificate_and_public_is_believed(tmp_path
     assert any("towns.csv is public" in c for c in said["conditions"])
 
 
+@pytest.mark.parametrize("name", ["visits.csv", "link.csv", "same.csv"])
+def test_the_protected_table_is_not_public_under_any_name(tmp_path, name):
+    """A public table is read before the charge: whether an id stands twice in the protected one is not told."""
+    said = []
+    for ids in ("a", "b"):
+        folder = tmp_path / ids
+        visits = write(folder, "visits.csv", f"who,x\na,1\n{ids},2\n")
+        (folder / "link.csv").symlink_to(visits)
+        (folder / "same.csv").hardlink_to(visits)
+        for other in (
+            folder / name,
+            files([folder / name]),
+            files(str(folder / f"{name[:3]}*.csv"), pattern=True),
+        ):
+            with pytest.raises(BadData, match="whose people are protected, and cannot be public") as error:
+                integers(join(visits, other, on="who", public=True), [ask.count()], {"x": integer(0, 9)})
+            said.append(str(error.value))
+        assert not list(folder.glob("*.ledger*"))
+    assert said[:3] == said[3:]
+
+
+def test_a_table_with_a_ledger_is_not_public(tmp_path):
+    visits = write(tmp_path, "visits.csv", VISITS)
+    towns = write(tmp_path, "towns.csv", "town,region\n1,north\n2,south\n")
+    budget, schema = tacit.Pure(epsilon=1), {"region": category(["north", "south"])}
+    with tacit.Curator(
+        towns, protect=rows(), schema=schema, budget=budget, ledger=tmp_path / "other.ledger"
+    ) as one:
+        one.release(tacit.count(), epsilon=0.5)
+    with pytest.raises(BadData, match=r"towns.csv has a ledger, and so tells of people: it is not public"):
+        tacit.Curator(
+            join(visits, towns, on="town", public=True), protect=rows(), schema=schema, budget=budget
+        )
+    assert not (tmp_path / "visits.ledger").exists()
+
+
+def test_two_sheets_of_a_workbook_are_two_tables(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "visits"
+    for sheet, text in (
+        (book.active, VISITS),
+        (book.create_sheet("towns"), "town,region\n1,north\n2,south\n"),
+    ):
+        for line in text.splitlines():
+            sheet.append(line.split(","))
+    place = tmp_path / "all.xlsx"
+    book.save(place)
+    data = join(files(place, sheet="visits"), files(place, sheet="towns"), on="town", public=True)
+    schema = {"region": category(["north", "south"])}
+    with tacit.Curator(
+        data, protect=rows(), schema=schema, budget=tacit.Pure(epsilon=4), ledger=tmp_path / "all.ledger"
+    ) as one:
+        one.release(tacit.count(by="region"), epsilon=1)
+    with tacit.Curator(
+        data, protect=rows(), schema=schema, budget=tacit.Pure(epsilon=4), ledger=tmp_path / "all.ledger"
+    ) as one:
+        one.release(tacit.count(by="region"), epsilon=2)
+
+
 PLAN = """
 data = { path = "visits.csv", decimal = "," }
 join = [{ path = "towns.csv", on = "town", public = true }]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ibis
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
+import tacit
 import tacit.statistics as ask
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import people, rows
@@ -80,3 +84,32 @@ def test_any_other_name_and_any_word_is_only_a_name_and_a_word(portable):
     for parts in read[: len(ODD)]:
         assert parts["count"].tolist() == [2] + [1] * (n - 2)
     assert [int(parts["count"]) for parts in read[len(ODD) :]] == [2] * len(ODD)
+
+
+ATTRIBUTES = [
+    "private", "open_to_all", "public", "table", "other", "on", "path", "paths", "more", "pattern", "sheet", "view",
+    "partitions", "columns", "column_names", "collect_schema", "schema", "metadata", "names", "load", "refresh",
+]  # fmt: skip
+
+
+def lazy(columns):
+    return ibis.memtable(pa.table(columns))
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, pa.table, lazy])
+def test_a_column_is_never_taken_for_an_attribute_of_the_table(tmp_path, monkeypatch, form):
+    """Frames have their columns as attributes: their values would be places of ledgers, and names of files."""
+    from tacit.sources.made_up import is_made_up
+    from tacit.sources.twins import MARK
+
+    monkeypatch.chdir(tmp_path)
+    names = [n for n in ATTRIBUTES if form is not lazy or n not in dir(ibis.expr.types.Table)]
+    said = []
+    for number, value in enumerate((MARK, str(tmp_path / "zoe"))):
+        data = form({**{name: [value, "b"] for name in names}, "x": [1, 2]})
+        with tacit.Curator(data, protect=rows(), schema={"x": integer(0, 3)}, budget=tacit.Pure(epsilon=2),
+                           ledger=f"{number}.ledger") as survey:  # fmt: skip
+            made_up = survey.release(tacit.count(), epsilon=1).certificate["data"].get("made_up", False)
+        said.append((made_up, is_made_up(data), is_made_up(data[:0] if form is pd.DataFrame else data)))
+    assert said == [(False, False, False)] * 2
+    assert {path.name.split(".")[0] for path in tmp_path.iterdir()} == {"0", "1"}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacit.curator.ledgers import BESIDE, Beside, Home, home_of
+from tacit.curator.ledgers import BESIDE, Beside, Home, home_of, refuse_protected
 from tacit.curator.prices import exact_numbers
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Bound, Guarantee
@@ -53,6 +53,7 @@ class Keeper:
                 must="be a path, a URL or a Ledger, or be left out",
             )
         self.table = text("table", table, empty=True)
+        refuse_protected(data)
         self._data, self._named, self._budget, self._another = data, named, budget, another
         self._wait = wait_seconds
         self.shares = {text("analyst", name): share(bound, budget) for name, bound in (shares or {}).items()}

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.errors import LedgerError
+from tacit.errors import BadData, LedgerError
 from tacit.ledger import Ledger
 from tacit.sources.opening import words
 
@@ -31,7 +31,7 @@ try:
 except ImportError:  # pragma: no cover - not a Unix
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["BESIDE", "Beside", "Home", "home_of"]
+__all__ = ["BESIDE", "Beside", "Home", "home_of", "refuse_protected"]
 
 ENDINGS = (".gz", *(ending for kind in words.ENDINGS.values() for ending in kind))
 ENDING = ".ledger"
@@ -158,7 +158,7 @@ def home_of(data: Any, table: str) -> Home | None:
     Several files that are one table are at home beside each of them; those of a pattern (`tacit.files(...,
     pattern=True)`) in the folder before it, too.
     """
-    if hasattr(data, "private"):
+    if hasattr(type(data), "private"):
         # One budget for all tables that tell of the same people: the first one's, remembered beside the others.
         homes = [home for one in data.private if (home := home_of(one, table)) is not None]
         return Home(places=tuple(dict.fromkeys(p for h in homes for p in h.places))) if homes else None
@@ -176,6 +176,22 @@ def home_of(data: Any, table: str) -> Home | None:
     return Home(
         places=tuple(dict.fromkeys([*([own[0].with_name(f"{named}{ENDING}")] if named else []), *own]))
     )
+
+
+def refuse_protected(data: Any) -> None:
+    """Refuse a join with a table that is declared public and has a ledger: it tells of people, who are not asked."""
+    if not hasattr(type(data), "open_to_all"):
+        return
+    mine = home_of(data, "")
+    for one in data.open_to_all:
+        home = home_of(one, "")
+        if home is None or (mine is not None and set(home.places) & set(mine.places)):
+            continue  # another sheet of the same file: it has the ledger of the protected one
+        if known := [*map(str, home.here()), *home.elsewhere().values()]:
+            raise BadData(
+                source=Path(os.fspath(one)).name, problem="has a ledger, and so tells of people: it is not public",
+                hint=f"its ledger is {known[0]}; publish what is needed of it first, and join that",
+            )  # fmt: skip
 
 
 def _locked(folder: Path, held: ExitStack, until: float) -> bool:

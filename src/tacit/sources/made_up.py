@@ -32,7 +32,7 @@ def is_made_up(data: Any) -> bool:
     import pyarrow
     import pyarrow.parquet
 
-    if hasattr(data, "private"):
+    if hasattr(type(data), "private"):
         return all(map(is_made_up, data.private))
     if is_twin(data):
         return True

@@ -43,7 +43,8 @@ def marked(table: pyarrow.Table) -> pyarrow.Table:
 
 def is_twin(data: Any) -> bool:
     """Were these rows made up by `tacit twin`? What cannot be looked at is no twin; opening it will say why."""
-    if hasattr(data, "private"):
+    if hasattr(type(data), "private"):
+        # The type is asked, here as elsewhere: a frame has an attribute for each column, whose values are people's.
         # Of joined tables all that tell of people must be made up.
         return all(map(is_twin, data.private))
     try:
@@ -58,9 +59,9 @@ def _names(data: Any) -> set[str]:
         found = [set(_columns(path)) for place in places for path in _files(place)]
         # Of several files all must be made up: one twin among them makes nobody else up.
         return set.intersection(*found) if found else set()
-    if hasattr(data, "collect_schema"):
+    if hasattr(type(data), "collect_schema"):
         return set(data.collect_schema().names())
-    names: Any = data.column_names if hasattr(data, "column_names") else getattr(data, "columns", ())
+    names: Any = data.column_names if hasattr(type(data), "column_names") else getattr(data, "columns", ())
     return {str(name) for name in names}
 
 

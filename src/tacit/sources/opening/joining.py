@@ -12,9 +12,11 @@ Rows without a match keep their place, with missing values. Keys are compared as
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,12 @@ class Joined:
         own = self.table.private if isinstance(self.table, Joined) else (self.table,)
         return own if self.public else (*own, self.other)
 
+    @property
+    def open_to_all(self) -> tuple[Any, ...]:
+        """The tables in it that are declared public."""
+        own = self.table.open_to_all if isinstance(self.table, Joined) else ()
+        return (*own, self.other) if self.public else own
+
     def describe(self) -> dict[str, Any]:
         """What was declared about it, as plain values, for plans and certificates."""
         own, other = (d.describe() if isinstance(d, Files | Joined) else {} for d in (self.table, self.other))
@@ -93,6 +101,29 @@ def _name(data: Any) -> str:
     return f"the {type(data).__module__.partition('.')[0]} table"
 
 
+def _same(one: Any, other: Any) -> bool:
+    """Are these one table, or have they a file in common, by whatever names? Two sheets of a file are two tables."""
+    parts = [isinstance(d, Files) and (d.sheet or d.view) for d in (one, other)]
+    if all(parts) and parts[0] != parts[1]:
+        return False
+    return one is other or bool(_files(one) & _files(other))
+
+
+def _files(data: Any) -> set[tuple[int, int]]:
+    """The files of a table as the disk knows them; none for what lies in memory or is not there."""
+    if not isinstance(data, str | os.PathLike):
+        return set()
+    places = getattr(data, "paths", (os.fspath(data),))
+    if getattr(data, "pattern", False):
+        places = glob.glob(os.fspath(data))
+    found = set()
+    for place in places:
+        with suppress(OSError, ValueError):
+            state = os.stat(Path(place).expanduser())
+            found.add((state.st_dev, state.st_ino))
+    return found
+
+
 def _columns(data: Any) -> set[str]:
     """All columns of a table, from its metadata."""
     if isinstance(data, Joined):
@@ -100,9 +131,9 @@ def _columns(data: Any) -> set[str]:
     if isinstance(data, str | os.PathLike):
         asked = data if isinstance(data, Files) else Files(path=os.fspath(data))
         return {*names_of(asked), *asked.partitions}
-    if hasattr(data, "collect_schema"):
+    if hasattr(type(data), "collect_schema"):
         return set(data.collect_schema().names())
-    return set(data.column_names if hasattr(data, "column_names") else data.columns)
+    return set(data.column_names if hasattr(type(data), "column_names") else data.columns)
 
 
 def _known(data: Any) -> set[str]:
@@ -120,6 +151,12 @@ def open_joined(
         raise BadData(
             source=source, problem=f"is neither public nor joined by the person who is protected: {WHY}",
             hint='say public = true if it tells of nobody; else protect people, and join "on" their column too',
+        )  # fmt: skip
+    if data.public and any(_same(one, data.other) for one in data.private):
+        # A public table is read before the charge, and what is wrong with it is said.
+        raise BadData(
+            source=source, problem="is the table whose people are protected, and cannot be public",
+            hint="join it by the person who is protected, or leave the join out",
         )  # fmt: skip
     have, theirs = _known(data.table), _known(data.other)
     if clash := sorted((set(wish.columns) & have & theirs) - set(data.on)):
