@@ -217,3 +217,54 @@ def test_order_one_of_sampled_noise_is_the_integral() -> None:
     assert tacit.accounting.profile_of(often, neighbours="add-or-remove").renyi(1) == pytest.approx(
         1000 * once
     )
+
+
+SAMPLED = E.PoissonSampledEvent(event=E.LaplaceEvent(epsilon=1.0), sampling_rate=0.1)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        SAMPLED,
+        E.MixedEvent(events=(SAMPLED, E.LaplaceEvent(epsilon=0.01)), weights=(0.5, 0.5)),
+        E.MixedEvent(events=(E.RepeatedEvent(event=SAMPLED, times=2),), weights=(1.0,)),
+        E.RepeatedEvent(event=SAMPLED, times=2),
+    ],
+)
+@pytest.mark.parametrize(
+    "budget",
+    [
+        tacit.Pure(epsilon=9.0),
+        tacit.Approximate(epsilon=9.0, delta=0.1),
+        tacit.Concentrated(rho=9.0),
+        tacit.GaussianDP(mu=9.0),
+        tacit.Renyi(orders=(2.0,), epsilons=(9.0,)),
+    ],
+    ids=lambda b: b.kind,
+)
+def test_the_gain_of_poisson_sampling_is_no_gain_for_replaced_units(
+    event: E.Event, budget: tacit.guarantees.Bound
+) -> None:
+    """Poisson sampling of noise that hides a replaced record: who tells the sample's size gives all of epsilon away.
+
+    With the record in the sample (probability q) the outputs P and P' differ by e^1 and say "one more"; without it the
+    output R says "one less". On the former the ratio of q P + (1 - q) R to q P' + (1 - q) R is e^1, not 1 + q (e - 1).
+    """
+    running = filter_for(budget)
+    with pytest.raises(NoLaw, match="replace-one"):
+        running.admit(event, neighbours="replace-one")
+    with pytest.raises(NoLaw, match="replace-one"):
+        running.fits(event, neighbours="replace-one")
+    running.admit(event)
+    for accountant in ("pure", "zcdp"):
+        with pytest.raises(NoLaw, match="replace-one"):
+            tacit.account(event, delta=1e-6, neighbours="replace-one", accountant=accountant)
+
+
+def test_no_sample_and_members_of_no_weight_are_no_obstacle() -> None:
+    never = E.PoissonSampledEvent(event=E.LaplaceEvent(epsilon=1.0), sampling_rate=0.0)
+    mixed = E.MixedEvent(events=(SAMPLED, E.LaplaceEvent(epsilon=0.25)), weights=(0.0, 1.0))
+    running = filter_for(tacit.Pure(epsilon=1.0))
+    running.admit(never, neighbours="replace-one")
+    running.admit(mixed, neighbours="replace-one")
+    assert running.spent == tacit.Pure(epsilon=0.25)

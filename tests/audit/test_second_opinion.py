@@ -185,9 +185,9 @@ def test_noise_that_gives_less_than_its_event_is_noticed() -> None:
 
 
 def test_it_shares_no_code_with_the_accountant() -> None:
-    """The three files of the second opinion import errors and exact arithmetic only."""
+    """The files of the second opinion import errors and exact arithmetic only."""
     root = Path(tacit.__file__).parent / "audit"
-    for name in ("claims", "composition", "curves"):
+    for name in ("claims", "composition", "curves", "records"):
         for node in ast.walk(ast.parse((root / f"{name}.py").read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tacit"):
                 assert (node.module or "").split(".")[1] in {"audit", "errors", "exact"}, (name, node.module)
@@ -207,10 +207,11 @@ def test_a_release_is_verified_with_a_second_opinion(
 
 
 @pytest.mark.parametrize(
-    "broken", [{}, {"bound": {"kind": "new"}}, {"bound": {"kind": "pure", "epsilon": "x"}}]
+    ("broken", "holds"),
+    [({}, None), ({"bound": {"kind": "new"}}, None), ({"bound": {"kind": "pure", "epsilon": "x"}}, False)],
 )
-def test_what_is_not_known_is_named(broken: dict[str, Any], tmp_path: Path) -> None:
-    """A certificate of another version: not confirmed, and no traceback."""
+def test_what_is_not_known_is_named(broken: dict[str, Any], holds: bool | None, tmp_path: Path) -> None:
+    """A certificate of another version, or with a word for a number: not confirmed, and no traceback."""
     from tacit.audit.release import _found
 
     said = {
@@ -219,4 +220,4 @@ def test_what_is_not_known_is_named(broken: dict[str, Any], tmp_path: Path) -> N
         "neighbours": "add-or-remove",
     }
     (finding,) = _found("x", opinion_on_certificate, said)
-    assert finding.holds is None
+    assert finding.holds is holds

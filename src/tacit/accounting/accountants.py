@@ -105,6 +105,7 @@ def _folded(currency: Currency, parts: Counted, neighbours: Neighbours) -> Bound
         own = currency.of_release(event, neighbours=neighbours)
         if own is None:
             return None
+        event.must_hold_for(neighbours)
         found.append((own, count))
     return currency.bound(summed(currency, found))
 

@@ -1,8 +1,9 @@
 """A second opinion: the bound of a certificate, computed again by a small program of its own.
 
-An outside auditor reads these three files first. They share no code with `pld` or `accounting`, know nothing of
+An outside auditor reads these four files first. They share no code with `pld` or `accounting`, know nothing of
 tables, and prefer what is plainly right to what is fast:
 
+    records       what may stand in a certificate at all: kinds, fields, ranges
     curves        one event, as it stands in a certificate -> delta(epsilon) for every real epsilon
     composition   one grid of losses, every rounding upwards, one exact multiplication of integers
     claims        what a certificate states -> what this program finds

@@ -11,12 +11,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.audit.composition import BITS, TooLong, composed, epsilon_at, on_grid
 from tacit.audit.curves import Unconfirmed, both_orders, exact
+from tacit.audit.records import Malformed, checked_bound, checked_events, checked_relation
 from tacit.exact.balls import precision
 from tacit.exact.rounding import up
 
@@ -56,8 +57,10 @@ def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
     deviation on numbers that move by the root of q steps has the multiplier noise_std / sqrt(q).
     """
     noises, records = certificate["mechanism"].get("noise", []), certificate["event"]
-    if len(noises) != len(records) or not all("sensitivity" in one for one in noises):
+    if not noises or not all("sensitivity" in one for one in noises):
         return None
+    if len(noises) != len(records):
+        return Opinion(stated="events", confirmed=False, why="there are more or fewer of them than noises")
     for noise, record in zip(noises, records, strict=True):
         moved, event = noise["sensitivity"], record["event"]
         if moved["norm"] == "L1" and "epsilon" in event:
@@ -77,22 +80,42 @@ def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
 
 
 def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
-    """The charge of a plan against the events of all of its releases."""
+    """The charge of a plan against the events of all of its releases, none of them missing."""
+    plan = certificates[0]["plan"]
     events = [record for one in certificates for record in one["event"]]
-    return _opinion(certificates[0]["plan"]["charge"], events, certificates[0]["neighbours"])
+    opinion = _opinion(plan["charge"], events, certificates[0]["neighbours"])
+    missing = set(plan.get("releases", ())) - {one.get("name") for one in certificates}
+    if missing:
+        return replace(opinion, confirmed=None, why=f"{len(missing)} of its certificates are not there")
+    same = ("neighbours", "plan")
+    if any(one[name] != certificates[0][name] for one in certificates for name in same):
+        return replace(opinion, confirmed=False, why="its certificates state different plans")
+    for one in certificates:
+        own, whole = one["guarantee"], plan["charge"]
+        if own.get("unit") != whole.get("unit"):
+            return replace(opinion, confirmed=False, why="it is for another unit than its certificates")
+        if own["condition"]["kind"] != "always" and whole["condition"]["kind"] == "always":
+            return replace(opinion, confirmed=False, why="it drops the condition of a certificate")
+    return opinion
 
 
 def _opinion(guarantee: Mapping[str, Any], records: Sequence[Mapping[str, Any]], neighbours: str) -> Opinion:
     bound = guarantee["bound"]
+    stated = _words(bound)
     if guarantee["condition"]["kind"] == "priors":
         why = "an exact answer is hidden by other rows; `tacit noiseless` computes by how much"
-        return Opinion(stated=_words(bound), confirmed=None, why=why)
-    stated = _words(bound)
+        return Opinion(stated=stated, confirmed=None, why=why)
     try:
+        relation = checked_relation(guarantee, neighbours)
+        checked_bound(guarantee)
         with precision(PRECISION):
-            events = _flat([record["event"] for record in records])
-            found = _FOUND[bound["kind"]](bound, events, neighbours)
-    except (Unconfirmed, KeyError, TypeError, ValueError) as problem:
+            events = _flat(checked_events(records))
+            if not events and _promises(bound):
+                raise Malformed("it names no event, and so nothing that hides an answer")
+            found = _FOUND[bound["kind"]](bound, events, relation)
+    except Malformed as problem:
+        return Opinion(stated=stated, confirmed=False, why=str(problem))
+    except (Unconfirmed, ArithmeticError, KeyError, TypeError, ValueError) as problem:
         why = str(problem) if isinstance(problem, Unconfirmed) else "it is not of a form that is known here"
         return Opinion(stated=stated, confirmed=None, why=why)
     limit = Fraction(bound[_MAIN[bound["kind"]]]) if bound["kind"] in _MAIN else Fraction(1)
@@ -101,6 +124,12 @@ def _opinion(guarantee: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
     room = TOLERANCE if bound["kind"] in ("approximate", "renyi") else HAIR
     confirmed = found <= limit * (1 + room)
     return Opinion(stated=stated, confirmed=confirmed, found=up(found))
+
+
+def _promises(bound: Mapping[str, Any]) -> bool:
+    """Does it say more than that nothing is revealed?"""
+    numbers = [bound[name] for name in ("epsilon", "delta", "rho", "mu") if name in bound]
+    return any(number > 0 for number in [*numbers, *bound.get("epsilons", ())])
 
 
 def _words(bound: Mapping[str, Any]) -> str:
@@ -120,39 +149,43 @@ def _flat(events: Sequence[Mapping[str, Any]], times: int = 1) -> Counter[str]:
     return counts
 
 
-def _pure(event: Mapping[str, Any]) -> Fraction | None:
+def _pure(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
     """The epsilon that an event has with delta = 0."""
     if event["kind"] == "approximate":
         return Fraction(event["epsilon"]) if event["delta"] == 0 else None
     if event["kind"] in ("poisson_sampled", "without_replacement"):
-        inner = _pure(event["event"])
+        if (event["kind"] == "poisson_sampled") != (neighbours == "add-or-remove"):
+            raise Unconfirmed("no formula for this kind of sampling under its neighbour relation")
+        inner = _pure(event["event"], neighbours)
         if inner is None:
             return None
         q, e = exact(event["sampling_rate"]), exact(inner).exp()
         return _fraction((1 + q * (e - 1)).log())
     if event["kind"] == "tabulated":
-        rows = [(Fraction(p), Fraction(q)) for p, q in zip(event["p"], event["q"], strict=True) if p or q]
+        whole = [sum(map(Fraction, event[name]), Fraction(0)) for name in ("p", "q")]
+        both = zip(event["p"], event["q"], strict=True)
+        rows = [(Fraction(p) / whole[0], Fraction(q) / whole[1]) for p, q in both if p or q]
         if any(p <= 0 or q <= 0 for p, q in rows):
             return None
         return _fraction(exact(max(max(p / q, q / p) for p, q in rows)).log())
     return Fraction(event["epsilon"]) if "epsilon" in event else None
 
 
-def _rho(event: Mapping[str, Any]) -> Fraction | None:
+def _rho(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
     """1 / (2 noise_multiplier^2) for Gaussian noise, epsilon tanh(epsilon/2) for pure epsilon."""
     if event["kind"] in ("gaussian", "discrete_gaussian"):
         return 1 / (2 * Fraction(event["noise_multiplier"]) ** 2)
     if event["kind"] == "concentrated":
         return Fraction(event["rho"])
-    epsilon = _pure(event)
+    epsilon = _pure(event, neighbours)
     return None if epsilon is None else _fraction(exact(epsilon) * (exact(epsilon) / 2).tanh())
 
 
-def _mu_squared(event: Mapping[str, Any]) -> Fraction | None:
+def _mu_squared(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
     """1 / noise_multiplier^2 for Gaussian noise; Phi(mu/2) = e^epsilon / (1 + e^epsilon) for pure epsilon."""
     if event["kind"] == "gaussian":
         return 1 / Fraction(event["noise_multiplier"]) ** 2
-    epsilon = _pure(event)
+    epsilon = _pure(event, neighbours)
     if epsilon is None:
         return None
     wrong = 1 / (1 + exact(epsilon).exp())  # Phi(-mu/2)
@@ -169,11 +202,13 @@ def _fraction(value: arb) -> Fraction:
     return Fraction(int((value * (1 << 128)).upper().ceil().unique_fmpz()), 1 << 128)
 
 
-def _sum(counts: Counter[str], each: Callable[[Mapping[str, Any]], Fraction | None]) -> Fraction:
+def _sum(
+    counts: Counter[str], each: Callable[[Mapping[str, Any], str], Fraction | None], neighbours: str
+) -> Fraction:
     total = Fraction(0)
     for text, times in counts.items():
         event = json.loads(text)
-        own = each(event)
+        own = each(event, neighbours)
         if own is None:
             raise Unconfirmed(f"an event of kind {event['kind']!r} has no number of this kind")
         total += own * times
@@ -184,9 +219,9 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
     """The epsilon at the stated delta: by adding epsilons and deltas, or by the composed curve."""
     delta = Fraction(bound["delta"])
     found: list[Fraction] = []
-    approximate = all(_stated_delta(json.loads(text)) is not None for text in counts)
-    if approximate and _sum(counts, _stated_delta) <= delta * (1 + HAIR):
-        found.append(_sum(counts, _stated_epsilon))
+    approximate = all(_stated_delta(json.loads(text), neighbours) is not None for text in counts)
+    if approximate and _sum(counts, _stated_delta, neighbours) <= delta * (1 + HAIR):
+        found.append(_sum(counts, _stated_epsilon, neighbours))
     limit = Fraction(bound["epsilon"])
     if any(f <= limit * (1 + HAIR) for f in found) or not delta or not limit:
         return min(found, default=None)
@@ -207,14 +242,14 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
     return min(found, default=None)
 
 
-def _stated_epsilon(event: Mapping[str, Any]) -> Fraction | None:
-    return Fraction(event["epsilon"]) if event["kind"] == "approximate" else _pure(event)
+def _stated_epsilon(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
+    return Fraction(event["epsilon"]) if event["kind"] == "approximate" else _pure(event, neighbours)
 
 
-def _stated_delta(event: Mapping[str, Any]) -> Fraction | None:
+def _stated_delta(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
     if event["kind"] == "approximate":
         return Fraction(event["delta"])
-    return None if _pure(event) is None else Fraction(0)
+    return None if _pure(event, neighbours) is None else Fraction(0)
 
 
 def _by_curve(counts: Counter[str], neighbours: str, width: Fraction, delta: float) -> Fraction | None:
@@ -260,8 +295,8 @@ def _divergence(text: str, order: float, neighbours: str) -> Fraction:
     """
     event = json.loads(text)
     if event["kind"] in ("gaussian", "discrete_gaussian", "concentrated"):
-        return Fraction(order) * (_rho(event) or 0)
-    widest = _pure(event)
+        return Fraction(order) * (_rho(event, neighbours) or 0)
+    widest = _pure(event, neighbours)
     if widest is None:
         raise Unconfirmed(f"no divergence of an event of kind {event['kind']!r}")
     if math.isinf(order):
@@ -294,10 +329,10 @@ def _orders(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) -> 
 
 
 _FOUND: dict[str, Callable[[Mapping[str, Any], Counter[str], str], Fraction | None]] = {
-    "pure": lambda bound, counts, _: _sum(counts, _pure),
+    "pure": lambda bound, counts, relation: _sum(counts, _pure, relation),
     "approximate": _epsilon,
-    "concentrated": lambda bound, counts, _: _sum(counts, _rho),
-    "gaussian": lambda bound, counts, _: _fraction(exact(_sum(counts, _mu_squared)).sqrt()),
+    "concentrated": lambda bound, counts, relation: _sum(counts, _rho, relation),
+    "gaussian": lambda bound, counts, relation: _fraction(exact(_sum(counts, _mu_squared, relation)).sqrt()),
     "renyi": _orders,
 }
 _MAIN = {"pure": "epsilon", "approximate": "epsilon", "concentrated": "rho", "gaussian": "mu"}

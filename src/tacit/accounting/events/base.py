@@ -61,6 +61,10 @@ class SimpleEvent(Event):
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
         """The dominating pairs of (removal, addition), or of both orders of a replacement; None if nothing leaks."""
 
+    def must_hold_for(self, neighbours: Neighbours) -> None:
+        """Raise where the event's own numbers (epsilon, rho, mu) are proved for the other relation only."""
+        return None
+
     def pure(self) -> float | None:
         """An epsilon that holds with delta = 0, where there is one."""
         return None

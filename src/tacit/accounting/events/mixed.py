@@ -50,6 +50,12 @@ class MixedEvent(SimpleEvent):
         """How deep events are nested in it."""
         return nested(*self.events)
 
+    def must_hold_for(self, neighbours: Neighbours) -> None:
+        """Every member that may be chosen must."""
+        for event, weight in zip(self.events, self.weights, strict=True):
+            for simple, _ in event.parts() if weight > 0 else ():
+                simple.must_hold_for(neighbours)
+
     def pure(self) -> float | None:
         """The largest of the members' epsilons: any of them may be chosen."""
         own = [_pure(event) for event, weight in zip(self.events, self.weights, strict=True) if weight > 0]

@@ -55,17 +55,21 @@ class PoissonSampledEvent(SimpleEvent):
         inner = joined_pairs(self.event, neighbours)
         if inner is None:
             return None
-        if replaced:
-            raise NoLaw(
-                operation=f"Poisson sampling of {self.event.kind} under replace-one",
-                reason="the theorem is about add-or-remove neighbours",
-                hint="account for add-or-remove neighbours, or sample without replacement",
-            )
+        self.must_hold_for(neighbours)
         removal, mirrored = inner[0], inner[1].swapped()
         sampled = PoissonSampledPair(pair=removal, rate=self.sampling_rate)
         if mirrored is removal:
             return both_orders(sampled)
         return sampled, PoissonSampledPair(pair=mirrored, rate=self.sampling_rate).swapped()
+
+    def must_hold_for(self, neighbours: Neighbours) -> None:
+        """The theorem is about add-or-remove: a release may tell the size of the sample, and so whether one is in it."""
+        if neighbours is Neighbours.REPLACE_ONE and self.sampling_rate > 0:
+            raise NoLaw(
+                operation=f"Poisson sampling of {self.event.kind} under replace-one",
+                reason="the theorem is about add-or-remove neighbours",
+                hint="account for add-or-remove neighbours, or sample without replacement",
+            )
 
     def pure(self) -> float | None:
         """ln(1 + q (e^epsilon - 1)) where the mechanism has a pure epsilon."""

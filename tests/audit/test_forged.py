@@ -1,0 +1,172 @@
+"""A certificate that was changed is not confirmed: neither its numbers, nor its events, nor what they are for."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit.audit import opinion_on_certificate, opinion_on_charge, opinion_on_noise
+from tacit.audit.release import second_opinions
+from tacit.cli import main
+
+LAPLACE = {"kind": "laplace", "epsilon": 1.0}
+NAN, INF = float("nan"), float("inf")
+
+
+def stated(bound: dict[str, Any], *events: Any, neighbours: str = "add-or-remove") -> dict[str, Any]:
+    """As much of a certificate as the second opinion reads."""
+    guarantee = {"bound": bound, "condition": {"kind": "always"}}
+    records = [{"version": 1, "event": event} for event in events]
+    return {"guarantee": guarantee, "event": records, "neighbours": neighbours, "mechanism": {}}
+
+
+def pure(epsilon: Any) -> dict[str, Any]:
+    return {"kind": "pure", "epsilon": epsilon}
+
+
+def approximate(epsilon: Any, delta: Any) -> dict[str, Any]:
+    return {"kind": "approximate", "epsilon": epsilon, "delta": delta}
+
+
+def repeated(times: Any) -> dict[str, Any]:
+    return {"kind": "repeated", "times": times, "event": LAPLACE}
+
+
+def sampled(rate: Any) -> dict[str, Any]:
+    return {"kind": "poisson_sampled", "sampling_rate": rate, "event": LAPLACE}
+
+
+GAUSSIAN = {"kind": "gaussian", "noise_multiplier": 1.0}
+FORGED: dict[str, dict[str, Any]] = {
+    "no event": stated(pure(0.5)),
+    "a negative epsilon beside": stated(pure(0.5), LAPLACE, {"kind": "pure", "epsilon": -0.6}),
+    "a negative rho beside": stated(
+        {"kind": "concentrated", "rho": 0.1}, LAPLACE, {"kind": "concentrated", "rho": -1.0}
+    ),
+    "a negative delta beside": stated(approximate(1.0, 1e-6), approximate(1.0, 1e-3), approximate(0.0, -1e-3)),
+    "a negative multiplier": stated(approximate(1.0, 1e-6), {"kind": "gaussian", "noise_multiplier": -10.0}),
+    "one time and a half": stated(pure(1.0), repeated(1.5)),
+    "no time": stated(pure(0.1), repeated(0)),
+    "less than no time": stated(pure(0.1), repeated(-3)),
+    "times as text": stated(pure(1.0), repeated("1")),
+    "times that are true": stated(pure(1.0), repeated(True)),
+    "times beside the event": {**stated(pure(1.0)), "event": [{"version": 1, "event": LAPLACE, "times": 5}]},
+    "a number as text": stated(pure(1.0), {"kind": "laplace", "epsilon": "0.5"}),
+    "a bound as text": stated(pure("1.0"), LAPLACE),
+    "a bound that is no number": stated(pure(NAN), LAPLACE),
+    "a bound without end": stated(pure(INF), LAPLACE),
+    "an event that is no number": stated(pure(1.0), {"kind": "laplace", "epsilon": NAN}),
+    "endless noise": stated({"kind": "gaussian", "mu": 0.1}, {"kind": "gaussian", "noise_multiplier": INF}),
+    "a rate below 0": stated(pure(0.1), sampled(-0.5)),
+    "a rate above 1": stated(pure(3.0), sampled(1.5)),
+    "delta above 1": stated(approximate(0.1, 2.0), LAPLACE),
+    "an epsilon that Gaussian noise has not": stated(pure(1.0), {**GAUSSIAN, "epsilon": 0.1}),
+    "a mixture that never runs": stated(
+        approximate(0.5, 1e-2), {"kind": "mixed", "events": [LAPLACE], "weights": [0.0]}
+    ),
+    "a mixture of weight -1": stated(
+        approximate(0.5, 1e-2), {"kind": "mixed", "events": [LAPLACE, LAPLACE], "weights": [1.0, -1.0]}
+    ),
+    "a table that adds up to 9": stated(pure(1.0), {"kind": "tabulated", "p": [0.9, 0.1], "q": [4.0, 5.0]}),
+    "tables of two lengths": stated(pure(1.0), {"kind": "tabulated", "p": [0.5, 0.5], "q": [1.0]}),
+    "no orders": stated({"kind": "renyi", "orders": [], "epsilons": []}, LAPLACE),
+    "an order below 0": stated({"kind": "renyi", "orders": [-3.0], "epsilons": [0.001]}, GAUSSIAN),
+    "another relation": stated(pure(1.0), LAPLACE, neighbours="whatever"),
+    "an empty composition": stated(pure(0.0), {"kind": "composed", "events": []}),
+    "one category": stated(
+        approximate(0.9, 1e-6), {"kind": "randomized_response", "epsilon": 1.0, "categories": 1}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(FORGED))
+def test_what_no_release_can_have_is_refused(name: str) -> None:
+    assert opinion_on_certificate(FORGED[name]).confirmed is False
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        stated(pure(1.0), {"kind": "later", "epsilon": 1.0}),
+        {**stated(pure(1.0)), "event": [{"version": 2, "event": LAPLACE}]},
+        {**stated(pure(1.0), LAPLACE), "guarantee": {"bound": pure(1.0), "condition": {"kind": "later"}}},
+        stated({"kind": "later", "epsilon": 1.0}, LAPLACE),
+        stated(pure(0.2), sampled(0.1), neighbours="replace-one"),
+        stated(approximate(0.2, 1e-6), sampled(0.1), neighbours="replace-one"),
+        stated(pure(0.2), {**sampled(0.1), "kind": "without_replacement"}),
+    ],
+)
+def test_what_a_later_version_may_mean_is_not_confirmed(unknown: dict[str, Any]) -> None:
+    """Also Poisson sampling of replaced units: the sample's size may tell, and all of epsilon is lost."""
+    opinion = opinion_on_certificate(unknown)
+    assert opinion.confirmed is None
+    assert opinion.why
+
+
+def test_tables_are_taken_as_laws() -> None:
+    """p and q within 1e-9 of a sum of 1; ratios are those of the laws, whatever the last digits."""
+    table = {"kind": "tabulated", "p": [0.3, 0.7], "q": [0.7, 0.3]}
+    assert opinion_on_certificate(stated(pure(0.8473), table)).confirmed is True
+    assert opinion_on_certificate(stated(pure(0.8472), table)).confirmed is False
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    out = tmp_path_factory.mktemp("forged") / "demo"
+    assert main(["demo", "--out", str(out), "--people", "2000", "--json"]) == 0
+    return [json.loads(p.read_text()) for p in sorted((out / "certificates").glob("*.json"))]
+
+
+Change = Callable[[list[dict[str, Any]]], Any]
+
+
+def each_unit(certificates: list[dict[str, Any]], part: str) -> None:
+    for one in certificates:
+        held = one["guarantee"] if part == "guarantee" else one["plan"]["charge"]
+        held["unit"] = {"kind": "rows", "neighbours": "add-or-remove"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda all: all.pop(),
+        lambda all: all[0].update(event=[]),
+        lambda all: all[3]["event"].pop(),
+        lambda all: [one["plan"]["charge"]["bound"].update(epsilon=1.0) for one in all],
+        lambda all: all[-1]["plan"]["charge"]["bound"].update(epsilon=1.0),
+        lambda all: all[-1].update(neighbours="replace-one"),
+        lambda all: [one["plan"]["charge"]["unit"].update(neighbours="replace-one") for one in all],
+        lambda all: all[0]["guarantee"].update(condition={"kind": "random-data", "gamma": 0.1}),
+        lambda all: each_unit(all, "guarantee"),
+        lambda all: each_unit(all, "charge"),
+    ],
+)
+def test_a_changed_release_is_noticed(demo: list[dict[str, Any]], change: Change) -> None:
+    """Certificates dropped, events dropped, ceilings lowered, other units and conditions: bound, noise or charge."""
+    forged = copy.deepcopy(demo)
+    change(forged)
+    said = [opinion_on_charge(forged)]
+    for one in forged:
+        said += [opinion_on_certificate(one), *filter(None, [opinion_on_noise(one)])]
+    assert any(opinion.confirmed is not True for opinion in said)
+
+
+def test_an_unchanged_release_is_confirmed(demo: list[dict[str, Any]]) -> None:
+    assert opinion_on_charge(demo).confirmed is True
+    for one in demo:
+        assert opinion_on_certificate(one).confirmed is True
+
+
+def test_names_that_stand_twice_are_not_read(tmp_path: Path, demo: list[dict[str, Any]]) -> None:
+    """Two readers of JSON may each see another bound."""
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    text = json.dumps(demo[0]).replace('"neighbours"', '"event": [], "neighbours"', 1)
+    (folder / "one.json").write_text(text)
+    findings = list(second_opinions(tmp_path))
+    assert [f.holds for f in findings] == [None]
