@@ -1,5 +1,6 @@
 """Hypothesis runs the same examples every time: no test depends on luck. What was compiled is kept for the next."""
 
+import gc
 import os
 import sys
 
@@ -7,6 +8,7 @@ import sys
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 settings.register_profile(
@@ -21,3 +23,12 @@ settings.load_profile("tacit")
 # Tests start many processes; where nothing compiled may be written, each would compile the whole library again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Thousands of collected tests are no garbage: they are not looked through again, and garbage is looked for less often.
+gc.set_threshold(20_000, 50, 50)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from support import code
+
 ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 NAMES = {"theorem", "theorems", "lower_bound_theorem", "rests_on"}
 TOLD = re.compile(r"[Tt]heorems?\s+((?:`[a-z0-9-]+`(?:,\s+|\s+and\s+)?)+)")
@@ -15,9 +17,8 @@ TOLD = re.compile(r"[Tt]heorems?\s+((?:`[a-z0-9-]+`(?:,\s+|\s+and\s+)?)+)")
 
 def named_in(path: Path) -> dict[str, int]:
     """Every theorem id that a module can put into a certificate, a price or a law, with the line that says it."""
-    text = path.read_text(encoding="utf-8")
-    found = dict(_coded(ast.parse(text)))
-    for match in TOLD.finditer(re.sub(r"\n\s*#?\s*", " ", text)):
+    found = dict(_coded(code.tree(path)))
+    for match in TOLD.finditer(re.sub(r"\n\s*#?\s*", " ", code.text(path))):
         found |= dict.fromkeys(re.findall(r"`([a-z0-9-]+)`", match[1]), 0)
     return found
 
