@@ -36,7 +36,8 @@ _UNKNOWN = typer.Option(
 _ASSUME = typer.Option(
     "known",
     "--assume",
-    help="known, or that the law contains a shape: rectangle, rectangles, triangle, normal.",
+    help="known, or that the law contains a shape: rectangle, rectangles, triangle, normal; the best one, or "
+    'the one named, such as "triangle(-2, 0, 2)".',
 )
 _RECTANGLE = typer.Option(None, "--rectangle", help="The rectangle's ends, such as -1.5,1.5; else the best.")
 _GRID = typer.Option(None, "--grid", help="The step of the grid of records; else a hundredth of the range.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -174,3 +175,107 @@ def test_what_is_promised_keeps_its_condition() -> None:
             statistic="sum", epsilon=1.0, epsilon_pair=None, delta=0.1, assumptions=(), theorem="shifted-sums",
             simulator="none", rows=3, unknown_rows=3, family="none",
         )  # fmt: skip
+
+
+def below(value: float) -> float:
+    """A printed height is rounded up to four digits."""
+    return value * (1 - 1.1e-3)
+
+
+@pytest.mark.parametrize(
+    ("assume", "words"),
+    [
+        (
+            "rectangle(-1.5, 1.5)",
+            r"from -1.5 to 1.5 a probability of at least ([\d.]+) \(a rectangle of mass",
+        ),
+        (
+            "triangle(-2.25, 0, 2.25)",
+            r"the triangle that is ([\d.]+) at 0 and 0 at -2.25 and 2.25, for values",
+        ),
+        ("triangle(-2, 0.5, 2.3)", r"the triangle that is ([\d.]+) at 0.5 and 0 at -2 and 2.3, for values"),
+        (
+            "normal(0.1, 0.9, cut=(-2.4, 2.4))",
+            r"shape ([\d.]+) exp\(-\(x - 0.1\)\^2 / \(2 0.9\^2\)\), for values",
+        ),
+        (
+            "rectangles(-2, 2, -1, 1)",
+            r"at least ([\d.]+) from -2 to 2, plus ([\d.]+) from -1 to 1 \(a staircase",
+        ),
+    ],
+)
+def test_the_condition_says_which_shape_so_that_it_could_be_drawn(assume: str, words: str) -> None:
+    """From the printed words alone: the shape is below the law, of the printed mass, and the bound is that shape's."""
+    answer = exact_sum(GAUSSIAN, n=400, delta=1e-5, assume=assume)
+    heights = [
+        float(h)
+        for h in re.findall(words, answer.assumptions[0])[0:1]
+        for h in ([h] if isinstance(h, str) else h)
+    ]
+    law = row_law(GAUSSIAN)
+    values = [float(law.low + k * law.step) for k in range(len(law.weights))]
+    inside = [1e-9 + high >= v >= low - 1e-9 for low, high in [SPAN[assume]] for v in values]
+
+    def height_at(v: float) -> float:
+        h = below(heights[0])
+        if assume.startswith("rectangles"):
+            return h + (below(heights[1]) if abs(v) <= 1 + 1e-9 else 0.0)
+        if assume.startswith("rectangle"):
+            return h
+        if assume.startswith("normal"):
+            return h * math.exp(-((v - 0.1) ** 2) / (2 * 0.9**2))
+        low, peak, high = (float(x) for x in assume[9:-1].split(","))
+        return h * max(0.0, 1 - (peak - v) / (peak - low) if v < peak else 1 - (v - peak) / (high - peak))
+
+    drawn = [height_at(v) if i else 0.0 for v, i in zip(values, inside, strict=True)]
+    assert all(d <= float(w) * (1 + 1e-9) for d, w in zip(drawn, law.weights, strict=True))
+    assert sum(drawn) == pytest.approx(answer.details["shapes"][0]["mass"], rel=2e-3)
+    # As tall as it fits: somewhere it touches the law.
+    assert max(d / float(w) for d, w in zip(drawn, law.weights, strict=True)) > 0.997
+
+
+SPAN = {
+    "rectangle(-1.5, 1.5)": (-1.5, 1.5),
+    "triangle(-2.25, 0, 2.25)": (-2.25, 2.25),
+    "triangle(-2, 0.5, 2.3)": (-2.0, 2.3),
+    "normal(0.1, 0.9, cut=(-2.4, 2.4))": (-2.4, 2.4),
+    "rectangles(-2, 2, -1, 1)": (-2.0, 2.0),
+}
+
+
+def test_a_named_shape_is_the_found_one_where_they_agree() -> None:
+    found = exact_sum(GAUSSIAN, n=400, delta=1e-5, assume="rectangle", rectangle_over=(-1.5, 1.5))
+    assert exact_sum(GAUSSIAN, n=400, delta=1e-5, assume="rectangle(-1.5, 1.5)").epsilon == found.epsilon
+    best = exact_sum(GAUSSIAN, n=400, delta=1e-5, assume="triangle")
+    (shape,) = best.details["shapes"]
+    assert "0 at -2.25 and 2.25" in shape["words"]
+    assert exact_sum(GAUSSIAN, n=400, delta=1e-5, assume="triangle(-2.25, 0, 2.25)").epsilon == best.epsilon
+
+
+def test_a_shape_is_told_where_it_lies_for_each_of_several_laws() -> None:
+    laws = ["uniform(0, 1, grid=1/4)", "uniform(1, 3, grid=1/4)"]
+    answer = exact_sum(laws, n=400, delta=1e-4, assume="rectangle")
+    assert "each value from 0 to 1 " in answer.assumptions[0]
+    assert "each value from 1 to 3 " in answer.assumptions[0]
+    assert [(s["low"], s["high"]) for s in answer.details["shapes"]] == [(0.0, 1.0), (1.0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    "assume",
+    [
+        "circle(2)", "triangle(1)", "triangle(0, -1, 1)", "triangle(-3, 0, 2)", "known(1)", "rectangle(1, 1)",
+        "rectangle(-3, 1)", "rectangles(-1, 1, 0)", "rectangles(-1, 1, -2, 2)", "normal(0, 1)",
+        "normal(0, 0, cut=(-1, 1))", "normal(0, 1, cut=(-9, 1))", "normal(0, 1, cut=(0.01, 0.02))", "triangle(",
+        "triangle()x",
+    ],
+)  # fmt: skip
+def test_shapes_that_are_refused(assume: str) -> None:
+    with pytest.raises(InvalidInput):
+        exact_sum(GAUSSIAN, n=400, delta=1e-5, assume=assume)
+
+
+def test_a_gap_in_the_law_leaves_no_shape_over_it() -> None:
+    law = table({0: "1/4", 1: "1/4", 3: "1/4", 4: "1/4"})
+    for assume in ("triangle(0, 2, 4)", "normal(2, 1, cut=(0, 4))", "rectangle(0, 4)"):
+        with pytest.raises(InvalidParameter, match="only values that can occur"):
+            exact_sum(law, n=400, delta=1e-5, assume=assume)

@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tacit.coupled.noiseless.answer import shown
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law, sum_laws
 from tacit.coupled.noiseless.row_laws import RowLaw, as_typed
 from tacit.errors import InvalidParameter, UnknownName
@@ -32,11 +33,17 @@ _ROUND = 1 << 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minorant:
-    """g at the places first, first + 1, ... of the grid: below the law's weights, of total mass v."""
+    """g at the places first, first + 1, ... of the grid: below the law's weights, of total mass v.
+
+    `words` say of which function of the value the law must lie above, so that a reader could draw it.
+    """
 
     kind: str
     first: int
     weights: tuple[Fraction, ...] = field(repr=False)
+    low: Fraction
+    high: Fraction
+    words: str
 
     @property
     def mass(self) -> Fraction:
@@ -90,7 +97,21 @@ def rectangle(law: RowLaw, low: object, high: object) -> Minorant:
             must="hold only values that can occur",
             hint="some value of the grid in between has probability 0: there is no rectangle",
         )
-    return Minorant(kind="rectangle", first=first, weights=(height,) * (last - first + 1))
+    return flat(law, first, last - first + 1, height)
+
+
+def flat(law: RowLaw, first: int, length: int, height: Fraction) -> Minorant:
+    """A rectangle of so many values, each of this weight."""
+    low = law.low + first * law.step
+    high = low + (length - 1) * law.step
+    mass = shown(float(height * length), 4)
+    words = (
+        f"gives each value from {float(low):g} to {float(high):g} a probability of at least {shown(float(height), 4)} "
+        f"(a rectangle of mass {mass})"
+    )
+    return Minorant(
+        kind="rectangle", first=first, weights=(height,) * length, low=low, high=high, words=words
+    )
 
 
 def minorants_of(law: RowLaw, kind: str) -> list[Minorant]:
@@ -98,11 +119,11 @@ def minorants_of(law: RowLaw, kind: str) -> list[Minorant]:
     if kind not in KINDS:
         raise UnknownName(what="shape", name=str(kind), known=KINDS)
     if kind == "rectangle":
-        found = _rectangles(law.weights)
+        found = [flat(law, a, n, h) for a, n, h in _rectangles(law.weights)]
     elif kind == "rectangles":
-        found = _stairs(law.weights)
+        found = _stairs(law)
     else:
-        found = _peaked(law.weights, kind)
+        found = _peaked(law, kind)
     if not found:
         raise InvalidParameter(
             parameter="rows",
@@ -113,8 +134,8 @@ def minorants_of(law: RowLaw, kind: str) -> list[Minorant]:
     return sorted(found, key=lambda m: -m.quality)[:4]
 
 
-def _rectangles(weights: tuple[Fraction, ...]) -> list[Minorant]:
-    """For each height the longest runs at least so high: no other rectangle is largest (stack of open runs)."""
+def _rectangles(weights: tuple[Fraction, ...]) -> list[tuple[int, int, Fraction]]:
+    """(First place, length, height): for each height the longest runs at least so high (stack of open runs)."""
     found: list[tuple[float, int, int, Fraction]] = []
     stack: list[tuple[int, Fraction]] = []
     for k, w in enumerate((*weights, Fraction(0))):
@@ -126,70 +147,120 @@ def _rectangles(weights: tuple[Fraction, ...]) -> list[Minorant]:
                 found.append((float(height) * length * (length**2 - 1), first, length, height))
         if not stack or stack[-1][1] < w:
             stack.append((first, w))
-    best = sorted(found, key=lambda f: -f[0])[:6]
-    return [Minorant(kind="rectangle", first=a, weights=(h,) * n) for _, a, n, h in best]
+    return [(a, n, h) for _, a, n, h in sorted(found, key=lambda f: -f[0])[:6]]
 
 
-def _stairs(weights: tuple[Fraction, ...], steps: int = 3) -> list[Minorant]:
+def _stairs(law: RowLaw, steps: int = 3) -> list[Minorant]:
     """Rectangles on what earlier ones left: together a staircase below the law."""
-    left, total = list(weights), [Fraction(0)] * len(weights)
+    left, taken = list(law.weights), []
     for _ in range(steps):
         following = _rectangles(tuple(left))
         if not following:
             break
-        best = max(following, key=lambda m: m.quality)
-        for k, w in enumerate(best.weights, best.first):
-            left[k] -= w
-            total[k] += w
-    places = [k for k, w in enumerate(total) if w]
-    if len(places) < 2:
-        return []
-    first, last = places[0], places[-1]
-    return [Minorant(kind="rectangles", first=first, weights=tuple(total[first : last + 1]))]
+        # The first is the one of the largest spread.
+        first, length, height = following[0]
+        taken.append((first, length, height))
+        for k in range(first, first + length):
+            left[k] -= height
+    return [stairs(law, taken)] if taken else []
 
 
-def _peaked(weights: tuple[Fraction, ...], kind: str) -> list[Minorant]:
+def stairs(law: RowLaw, taken: list[tuple[int, int, Fraction]]) -> Minorant:
+    """Several rectangles, (first place, length, height) each, added up."""
+    start, stop = min(a for a, _, _ in taken), max(a + n for a, n, _ in taken)
+    total = [Fraction(0)] * (stop - start)
+    for first, length, height in taken:
+        for k in range(first, first + length):
+            total[k - start] += height
+
+    def at(place: int) -> float:
+        return float(law.low + place * law.step)
+
+    told = ", plus ".join(f"{shown(float(h), 4)} from {at(a):g} to {at(a + n - 1):g}" for a, n, h in taken)
+    mass = shown(float(sum(total, Fraction(0))), 4)
+    return Minorant(
+        kind="rectangles",
+        first=start,
+        weights=tuple(total),
+        low=law.low + start * law.step,
+        high=law.low + (stop - 1) * law.step,
+        words=f"gives every value at least {told} (a staircase of rectangles of mass {mass})",
+    )
+
+
+def _peaked(law: RowLaw, kind: str) -> list[Minorant]:
     """Triangles or truncated normal shapes of several widths around the heaviest value, as tall as fits."""
-    floats = np.array([float(w) for w in weights])
-    top = len(weights) - 1
+    floats = np.array([float(w) for w in law.weights])
+    top = len(floats) - 1
     peak = int(np.median(np.flatnonzero(floats[1:-1] == np.max(floats[1:-1])) + 1)) if top > 1 else 0
     found = []
     for first, last in sorted({(a, top - a) for a in (0, 1, 2, top // 20, top // 10, top // 5)}):
-        k = np.arange(first, last + 1)
         if last - first < 2 or not first <= peak <= last:
             continue
         for width in np.unique(np.round(top * np.geomspace(0.05, 2.0, 33))):
-            if kind == "triangle":
-                shape = 1 - np.abs(k - peak) / max(width, 2.0)
-            else:
-                shape = np.exp(-((k - peak) ** 2) / (2 * max(width, 1.0) ** 2))
-            inside = np.flatnonzero(shape > 1e-9)
-            shape, places = shape[inside], k[inside]
+            wide = max(int(width), 2 if kind == "triangle" else 1)
+            places, shape = _shape(kind, first, last, Fraction(peak), (Fraction(wide), Fraction(wide)))
             if len(places) > 1 and (height := float(np.min(floats[places] / shape))) > 0:
-                found.append((height, int(places[0]), shape))
-    ranked = sorted(found, key=lambda f: -_spread(f[0] * f[2]))[:4]
-    return [made for height, first, shape in ranked if (made := _below(weights, kind, first, shape, height))]
+                found.append((_spread(height * shape), wide, first, last))
+    ranked = sorted(found, key=lambda f: -f[0])[:4]
+    made = (
+        peaked(law, kind, first, last, Fraction(peak), (Fraction(wide), Fraction(wide)))
+        for _, wide, first, last in ranked
+    )
+    return [shape for shape in made if shape is not None]
+
+
+def _shape(
+    kind: str, first: int, last: int, peak: Fraction, widths: tuple[Fraction, Fraction]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(Places from first to last, the shape there): 1 at the peak, with a width to the left and one to the right."""
+    k = np.arange(first, last + 1)
+    away = k - float(peak)
+    wide = np.where(away < 0, float(widths[0]), float(widths[1]))
+    shape = 1 - np.abs(away) / wide if kind == "triangle" else np.exp(-((away / wide) ** 2) / 2)
+    inside = np.flatnonzero(shape > 1e-9)
+    return k[inside], shape[inside]
+
+
+def peaked(
+    law: RowLaw, kind: str, first: int, last: int, peak: Fraction, widths: tuple[Fraction, Fraction]
+) -> Minorant | None:
+    """The triangle or normal shape in rationals, as tall as fits exactly below the weights; None if none does."""
+    places, shape = _shape(kind, first, last, peak, widths)
+    exact = [Fraction(round(float(x) * _ROUND), _ROUND) for x in shape]
+    if len(exact) < 2 or not all(exact):
+        return None
+    start = int(places[0])
+    scale = min(law.weights[start + j] / x for j, x in enumerate(exact))
+    # A short scale keeps the rationals short.
+    scale = Fraction(math.floor(scale * _ROUND), _ROUND)
+    if scale <= 0:
+        return None
+    weights = tuple(scale * x for x in exact)
+    low, high = law.low + start * law.step, law.low + int(places[-1]) * law.step
+    centre, height = float(law.low + peak * law.step), shown(float(scale) * (1 + 1e-12), 4)
+    left, right = (float(w * law.step) for w in widths)
+    if kind == "triangle":
+        what = (
+            f"the triangle that is {height} at {centre:g} and 0 at {centre - left:g} and {centre + right:g}"
+        )
+    else:
+        what = f"the normal shape {height} exp(-(x - {centre:g})^2 / (2 {left:g}^2))"
+    return Minorant(
+        kind=kind,
+        first=start,
+        weights=weights,
+        low=low,
+        high=high,
+        words=f"lies above {what}, for values from {float(low):g} to {float(high):g} (mass "
+        f"{shown(float(sum(weights, Fraction(0))), 4)})",
+    )
 
 
 def _spread(weights: np.ndarray) -> float:
     k = np.arange(len(weights), dtype=np.float64)
     mean = float(weights @ k) / float(np.sum(weights))
     return float(weights @ (k - mean) ** 2)
-
-
-def _below(
-    weights: tuple[Fraction, ...], kind: str, first: int, shape: np.ndarray, height: float
-) -> Minorant | None:
-    """The shape in rationals, scaled so that it is exactly below the weights."""
-    exact = [Fraction(round(float(x) * _ROUND), _ROUND) for x in shape]
-    if not all(exact):
-        return None
-    scale = min(weights[first + j] / x for j, x in enumerate(exact))
-    # A short scale keeps the rationals short.
-    scale = Fraction(math.floor(scale * _ROUND), _ROUND)
-    if scale <= 0 or float(scale) < 0.5 * height:
-        return None
-    return Minorant(kind=kind, first=first, weights=tuple(scale * x for x in exact))
 
 
 def undisclosed(minorant: Minorant, hidden: int, delta: float) -> tuple[list[tuple[float, SumLaw]], float]:

@@ -12,7 +12,7 @@ from typing import Any
 from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.errors import InvalidParameter, UnknownName
 
-__all__ = ["row_law"]
+__all__ = ["call_parts", "row_law"]
 
 _CALL = re.compile(r"\s*([a-zA-Z]+)\s*\((.*)\)\s*", re.DOTALL)
 _PART = re.compile(r"\s*(?:([a-z]+)\s*=\s*)?(\([^()]*\)|[^(),]+)\s*(?:,|$)")
@@ -33,21 +33,13 @@ def row_law(rows: str | RowLaw, *, grid: object = None) -> RowLaw:
         if grid is not None:
             raise InvalidParameter(parameter="grid", value="a grid", must="be left out: the law has one")
         return rows
-    match = _CALL.fullmatch(rows) if isinstance(rows, str) and len(rows) <= MOST_TEXT else None
-    if match is None:
-        raise InvalidParameter(
-            parameter="rows",
-            value=rows[:60] if isinstance(rows, str) else type(rows).__name__,
-            must="name the law of a row",
-            hint=HINT,
-        )
-    kind, inside = match[1].lower(), match[2]
+    kind, inside = _call("rows", rows, "name the law of a row", HINT)
     if kind == "table":
         return _table(inside, grid)
     if kind not in _LAWS:
         raise UnknownName(what="law of rows", name=kind, known=KNOWN, hint=HINT)
     make, count, options = _LAWS[kind]
-    numbers, named = _parts(inside)
+    numbers, named = _parts("rows", inside, HINT)
     if grid is not None:
         if "grid" in named:
             raise InvalidParameter(parameter="grid", value="two of them", must="be given once")
@@ -64,7 +56,21 @@ def row_law(rows: str | RowLaw, *, grid: object = None) -> RowLaw:
     return make(*numbers, **named)
 
 
-def _parts(inside: str) -> tuple[list[str], dict[str, Any]]:
+def call_parts(parameter: str, text: object, hint: str) -> tuple[str, list[str], dict[str, Any]]:
+    """(Name, numbers in their order, what has a name) of a text such as `normal(0, 1, clamp=(-2, 2))`."""
+    kind, inside = _call(parameter, text, "be a name with numbers in brackets", hint)
+    return kind, *_parts(parameter, inside, hint)
+
+
+def _call(parameter: str, text: object, must: str, hint: str) -> tuple[str, str]:
+    match = _CALL.fullmatch(text) if isinstance(text, str) and len(text) <= MOST_TEXT else None
+    if match is None:
+        told = text[:60] if isinstance(text, str) else type(text).__name__
+        raise InvalidParameter(parameter=parameter, value=told, must=must, hint=hint)
+    return match[1].lower(), match[2]
+
+
+def _parts(parameter: str, inside: str, hint: str) -> tuple[list[str], dict[str, Any]]:
     """Numbers in their order, and what has a name."""
     numbers: list[str] = []
     named: dict[str, Any] = {}
@@ -73,7 +79,7 @@ def _parts(inside: str) -> tuple[list[str], dict[str, Any]]:
         part = _PART.match(inside, at)
         if part is None or (part[1] in named and part[1]) or (named and not part[1]):
             raise InvalidParameter(
-                parameter="rows", value=inside[:60], must="be numbers, then options", hint=HINT
+                parameter=parameter, value=inside[:60], must="be numbers, then options", hint=hint
             )
         value: Any = part[2].strip()
         if value.startswith("("):

@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown
+from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
 from tacit.coupled.noiseless.lattice import sum_law
-from tacit.coupled.noiseless.minorants import Minorant, minorants_of, rectangle, undisclosed
+from tacit.coupled.noiseless.minorants import Minorant, rectangle, undisclosed
 from tacit.coupled.noiseless.reading import row_law
 from tacit.coupled.noiseless.row_laws import RowLaw
+from tacit.coupled.noiseless.shapes import kind_of, shapes_below
 from tacit.coupled.noiseless.shifts import Found, Shifted, worst
 from tacit.coupled.noiseless.simulators import chosen, middle
-from tacit.errors import InvalidParameter, UnknownName
+from tacit.errors import InvalidParameter
 from tacit.exact.checks import probability, whole
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 
-__all__ = ["ASSUMPTIONS", "exact_mean", "exact_sum", "rows_and_unknown"]
+__all__ = ["exact_mean", "exact_sum", "rows_and_unknown"]
 
-ASSUMPTIONS = ("known", "normal", "rectangle", "rectangles", "triangle")
 MOST_ROWS = 10**7
 SMALLEST_DELTA = 1e-100
 
@@ -46,8 +46,9 @@ def exact_sum(
 
     `rows` is the law of a row, or several: then all rows are drawn from one of them, and it is not known from which.
     `unknown_rows` of the n rows are unknown to the adversary, the protected one among them; all of them if left out.
-    `assume="known"` takes the law as known; the other words assume only that it contains the best such shape (or the
-    rectangle over `rectangle_over`), and any other law on the same grid and range that does is covered too.
+    `assume="known"` takes the law as known; the other words assume only that it contains the best such shape, or the
+    one that is named (`triangle(-2, 0, 2)`; a rectangle also by `rectangle_over`), and any other law on the same grid
+    and range that does is covered too.
     """
     return _answer("sum", rows, n, delta, unknown_rows, assume, rectangle_over, grid)
 
@@ -121,15 +122,16 @@ def _answer(
 ) -> ExactAnswer:
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = wanted_delta(delta)
-    if assume not in ASSUMPTIONS:
-        raise UnknownName(what="assumption", name=str(assume), known=ASSUMPTIONS)
+    kind = kind_of(assume)
     given = [rows] if isinstance(rows, str | RowLaw) else list(listed("rows", rows))
     family = _family([row_law(r, grid=grid).reduced() for r in given])
     if over is not None and assume != "rectangle":
         raise InvalidParameter(
             parameter="rectangle", value="a rectangle", must='be left out, unless "rectangle" is assumed'
         )
-    if assume == "known":
+    if kind == "known" and assume != kind:
+        raise InvalidParameter(parameter="assume", value=assume[:60], must="be known, without brackets")
+    if kind == "known":
         found, pair, simulator = _known(family, unknown - 1, target)
         if math.isinf(found.factor) or math.isinf(pair.factor):
             # Deep tails were cut off: once more with them, so that a refusal names what is possible, and no more.
@@ -147,12 +149,12 @@ def _answer(
         epsilon_pair=pair.epsilon if math.isfinite(pair.factor) else None,
         delta=target,
         assumptions=_assumptions(family, size, unknown, assume, shapes),
-        theorem="shifted-sums" if assume == "known" else "undisclosed-rows",
+        theorem="shifted-sums" if kind == "known" else "undisclosed-rows",
         simulator=_named(simulator, family),
         rows=size,
         unknown_rows=unknown,
         family=_family_name(family, assume, shapes),
-        details={"assume": assume, "grid": float(family.step), "shapes": [_told(s, family) for s in shapes]},
+        details={"assume": assume, "grid": float(family.step), "shapes": [_told(s) for s in shapes]},
     )
 
 
@@ -208,14 +210,14 @@ def _gaps(law: RowLaw) -> Sequence[int]:
 
 
 def _shaped(
-    family: _Class, hidden: int, delta: float, kind: str, over: tuple[object, object] | None
+    family: _Class, hidden: int, delta: float, assume: str, over: tuple[object, object] | None
 ) -> tuple[Found, Found, dict[int, float], list[Minorant]]:
     """Worst over the laws of the class, each by its best shape; the simulator knows the range only."""
     simulator = middle(family.top)
     worst_found = worst_pair = Found(factor=1.0, floor=0.0)
     shapes = []
     for law in family.laws:
-        tried = [rectangle(law, *over)] if over is not None else minorants_of(law, kind)
+        tried = [rectangle(law, *over)] if over is not None else shapes_below(law, assume)
         if len(tried) > 2:
             tried = sorted(tried, key=lambda s: _promise(family.top, s, hidden, delta))[:2]
         hiding = [(shape, undisclosed(shape, hidden, delta)) for shape in tried]
@@ -257,7 +259,7 @@ def _assumptions(
         else:
             first = f"the rows are independent draws from one of these laws: {'; '.join(names)}"
     else:
-        told = " or ".join(dict.fromkeys(_shape_words(s, family) for s in shapes))
+        told = " or ".join(dict.fromkeys(s.words for s in shapes))
         first = f"the rows are independent draws from one distribution on {_grid_words(family)} that {told}"
     return first, known_rows_clause(size, unknown), ALONE
 
@@ -280,36 +282,16 @@ def _grid_words(family: _Class) -> str:
     return f"the grid of {float(family.step):g} from {low:g} to {high:g}"
 
 
-def _shape_words(shape: Minorant, family: _Class) -> str:
-    low, high = _span(shape, family)
-    if shape.kind == "rectangle":
-        return (
-            f"gives each value from {low:g} to {high:g} a probability of at least {shown(float(shape.weights[0]), 4)} "
-            f"(a rectangle of mass {shown(float(shape.mass), 4)})"
-        )
-    names = {
-        "rectangles": "staircase of rectangles",
-        "triangle": "triangle",
-        "normal": "truncated normal shape",
-    }
-    return f"lies above a {names[shape.kind]} from {low:g} to {high:g} of mass {shown(float(shape.mass), 4)}"
-
-
-def _span(shape: Minorant, family: _Class) -> tuple[float, float]:
-    first = family.low + shape.first * family.step
-    return float(first), float(first + (len(shape.weights) - 1) * family.step)
-
-
-def _told(shape: Minorant, family: _Class) -> dict[str, Any]:
-    low, high = _span(shape, family)
-    return {"kind": shape.kind, "low": low, "high": high, "mass": float(shape.mass)}
+def _told(shape: Minorant) -> dict[str, Any]:
+    low, high = float(shape.low), float(shape.high)
+    return {"kind": shape.kind, "low": low, "high": high, "mass": float(shape.mass), "words": shape.words}
 
 
 def _family_name(family: _Class, assume: str, shapes: list[Minorant]) -> str:
     """The class by a name that tells it from others."""
     if assume == "known":
         return "independent rows, " + " or ".join(law.describe() for law in family.laws)
-    told = " or ".join(dict.fromkeys(_shape_words(s, family) for s in shapes))
+    told = " or ".join(dict.fromkeys(s.words for s in shapes))
     return f"independent rows of one law on {_grid_words(family)} that {told}"
 
 
