@@ -46,3 +46,22 @@ def test_refusals_are_one_sentence(options: list[str], code: int, capsys: pytest
     assert told.out == ""
     assert told.err.startswith("tacit: ")
     assert told.err.count("\n") == 1
+
+
+def test_the_largest_column_the_mode_and_a_sum_in_coarse_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = {"epsilon", "epsilon_pair", "delta", "threshold", "assumptions", "theorem"}
+    for asked in (
+        ["argmax", "--column", "bernoulli(0.5)", "--column", "bernoulli(0.4)", "--unknown-rows", "900"],
+        ["mode", "--category", "bus: 0.7", "--category", "a : b: 0.3"],
+        ["rounded", "--rows", "uniform(0, 1)", "--steps", "1000"],
+    ):
+        assert main(["noiseless", *asked, "--n", "1000", "--delta", "1e-6", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert wanted <= set(told)
+        assert told["sentence"].startswith("This is private provided that ")
+    for wrong in (
+        ["mode", "--category", "bus"],
+        ["mode", "--category", "bus: 1/2", "--category", "bus: 1/2"],
+    ):
+        assert main(["noiseless", *wrong, "--n", "100", "--delta", "0.1"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1

@@ -8,6 +8,7 @@ import tacit
 import tacit.cli.desk
 import tacit.cli.noiseless_decisions
 import tacit.cli.noiseless_histogram
+import tacit.cli.noiseless_largest
 import tacit.cli.noiseless_regression
 from tacit.cli.account import EventCommand, account, calibrate
 from tacit.cli.attack import attack

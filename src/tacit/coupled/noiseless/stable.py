@@ -284,44 +284,53 @@ def exact_test(
     )
 
 
-def exact_mode(categories: Mapping[Any, Any], *, n: int, delta: float) -> ExactAnswer:
+def exact_mode(
+    categories: Mapping[Any, Any], *, n: int, delta: float, unknown_rows: int | None = None
+) -> ExactAnswer:
     """The most frequent category, published exactly, for independent rows with these probabilities: (0, delta).
 
     A row of category x turns the mode only if it lifts x past a category that led by just so much: the sum over the
-    other categories of one probability of a difference of counts (ties go to the first of the mapping).
+    other categories of one probability of a difference of counts (ties go to the first of the mapping), and at most
+    the probability that it lifts x past the likeliest category. Known rows may have led to any lead: then the most
+    likely differences count.
     """
-    size, _ = rows_and_unknown(n, None)
+    size, unknown = rows_and_unknown(n, unknown_rows)
     target = wanted_delta(delta)
     law = table(dict(enumerate(categories.values())))
     worst = 0.0
+    leader = max(law.support, key=lambda k: law.weights[k])
     for x in law.support:
-        total = 0.0
+        total, past = 0.0, 1.0
         for other in law.support:
             if other == x:
                 continue
             lead = {p: int(p == other) - int(p == x) for p in law.support}
-            tails = score_tails(law, lead, size - 1, target)
-            at = np.array([1 if x < other else 0])
-            total += float(tails.window(at, at + 1)[0])
-        worst = max(worst, total)
+            tails = score_tails(law, lead, unknown - 1, target)
+            at = np.array([1 if x < other else 0]) if unknown == size else tails.anywhere(1)
+            total += float(np.max(tails.window(at, at + 1)))
+            if other == leader and unknown == size:
+                past = float(tails.at(at + 1)[2][0])
+        worst = max(worst, min(total, past))
     if worst > target:
         raise delta_out_of_reach(
             "mode", target, min(worst, 1.0), reason=AT_ZERO, hint="more rows, or a clearer leader"
         )
+    names = list(categories)
+    told = ", ".join(f"{names[int(law.low + k * law.step)]}: {law.weights[k]}" for k in law.support)
     return ExactAnswer(
         statistic="most frequent category",
         epsilon=0.0,
         epsilon_pair=0.0 if 2 * worst <= target else None,
         delta=target,
         assumptions=(
-            f"the rows are independent draws of {len(categories)} categories with the declared probabilities",
-            known_rows_clause(size, size),
+            f"the rows are independent draws of {len(law.support)} categories, with the probabilities {told}",
+            known_rows_clause(size, unknown),
             ALONE,
         ),
         theorem="stable-functions",
         simulator="the mode without the row",
         rows=size,
-        unknown_rows=size,
-        family=f"independent rows of {law.describe()}",
+        unknown_rows=unknown,
+        family=f"independent rows of {len(law.support)} categories, with the probabilities {told}",
         details={"stability": worst},
     )
