@@ -31,6 +31,7 @@ CLAIMS = {
     "Gaussian": "mechanisms/test_claims.py::test_gaussian_in_one_dimension_sums_its_own_curve",
     "GaussianSelection": "mechanisms/test_partition.py::test_threshold_by_enumeration",
     "Geometric": "mechanisms/test_claims.py::test_geometric_and_staircase",
+    "HadamardResponse": "mechanisms/test_local_sets.py::test_hadamard_response_by_enumeration",
     "HullTables": "mechanisms/test_hull_tables.py::test_the_law_of_three_cells_that_are_exchanged",
     "InterquartileRangeByTest":
         "mechanisms/test_smooth.py::test_propose_test_release_end_to_end_on_all_small_data_sets",
@@ -52,6 +53,7 @@ CLAIMS = {
     "SmoothStudent": "mechanisms/test_smooth.py::test_smooth_student_against_a_dense_scan",
     "StableHistogram": "mechanisms/test_stability.py::test_delta_is_an_upper_bound_and_reached",
     "Staircase": "mechanisms/test_claims.py::test_geometric_and_staircase",
+    "SubsetSelection": "mechanisms/test_local_sets.py::test_subset_selection_by_enumeration",
     "TruncatedGeometric": "mechanisms/test_claims.py::test_truncated_geometric",
 }  # fmt: skip
 # No test was found that holds their own bound against the definition by name.

@@ -147,6 +147,7 @@ RUN = [
     ("docs/densities.md", False, 9),
     ("docs/exact-answers.md", True, 15),
     ("docs/functions.md", False, 3),
+    ("docs/local.md", True, 1),
     ("docs/machines.md", False, 3),
     ("docs/parties.md", True, 1),
     ("docs/paths.md", False, 6),

@@ -52,6 +52,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "IntervalExponential": {"sensitivity": L1(1), "noise_scale": 1, "low": 0, "high": 8, "spacing": 1},
     "KNorm": {"sensitivity": Gauge(1, CUBE), "noise_scale": 1, "spacing": 1},
     "KNormDifference": {"sensitivity": Contribution(1, CUBE), "noise_scale": 1, "spacing": 1},
+    "HadamardResponse": {"epsilon": 1, "categories": 3},
     "KeysOfAUnit": {"keys": 2, "each": 2, "total": 3},
     "L1": {"value": 1},
     "L2": {"value": 1},
@@ -82,6 +83,8 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "SmoothStudent": {"noise_multiplier": 4, "beta": 0.1, "degrees": 3, "spacing": 1},
     "SparseHistogram": {"noise": COUNT_NOISE, "domain": 100, "threshold": 5},
     "StableHistogram": {"noise": COUNT_NOISE, "threshold": 20},
+    "SubsetSelection": {"epsilon": 1, "categories": 5, "subset": 2},
+    "local_mechanism": {"epsilon": 1, "categories": 5, "most_bits": 100},
     "Staircase": {"epsilon": 1, "sensitivity": CountSensitivity(2), "spacing": 1, "gamma": 0.5},
     "TruncatedGeometric": {"epsilon": 1, "low": 0, "high": 10, "sensitivity": CountSensitivity(1)},
     "Workload": {"matrix": [[1, 0], [1, 1]], "neighbours": "add-or-remove", "rows": 2, "absent": True},
@@ -144,6 +147,7 @@ NOISE: dict[str, dict[str, Any]] = {
 
 EVENTS: dict[str, dict[str, Any]] = {
     "ApproximateEvent": {"epsilon": 1, "delta": 1e-6},
+    "BalancedResponseEvent": {"epsilon": 1, "outcomes": 4, "supporting": 2, "shared": 1},
     "ComposedEvent": {"events": (events.PureEvent(epsilon=1),)},
     "ConcentratedEvent": {"rho": 0.5},
     "DiscreteGaussianEvent": {"noise_multiplier": 2, "sensitivity": 2},

@@ -19,6 +19,7 @@ _KINDS: dict[str, type[Event]] = {
     cls.kind: cls
     for cls in (
         known.ApproximateEvent,
+        known.BalancedResponseEvent,
         known.ComposedEvent,
         known.ConcentratedEvent,
         known.DiscreteGaussianEvent,

@@ -77,6 +77,19 @@ def _training_note(**values: Any) -> str:
     return _training(**values).describe()
 
 
+def _subset_selection(*, epsilon: float, categories: int, subset: int) -> Event:
+    k, d = checks.whole("categories", categories, least=2), checks.whole("subset", subset)
+    if d >= k:
+        raise InvalidParameter(parameter="subset", value=d, must=f"be below categories = {k}")
+    return e.BalancedResponseEvent(
+        epsilon=epsilon, outcomes=k * (k - 1), supporting=d * (k - 1), shared=d * (d - 1)
+    )
+
+
+def _hadamard_response(*, epsilon: float) -> Event:
+    return e.BalancedResponseEvent(epsilon=epsilon, outcomes=4, supporting=2, shared=1)
+
+
 WORDS: dict[str, _Word] = {
     "approximate": _Word(
         make=e.ApproximateEvent,
@@ -108,6 +121,9 @@ WORDS: dict[str, _Word] = {
     ),
     "exponential": _Word(make=e.ExponentialEvent, noise="epsilon", meaning="the exponential mechanism"),
     "gaussian": _Word(make=e.GaussianEvent, noise="noise_multiplier", meaning="Gaussian noise"),
+    "hadamard_response": _Word(
+        make=_hadamard_response, noise="epsilon", meaning="one of many answers, sent in few bits"
+    ),
     "laplace": _Word(make=e.LaplaceEvent, noise="epsilon", meaning="Laplace noise"),
     "permute_and_flip": _Word(make=e.PermuteAndFlipEvent, noise="epsilon", meaning="permute-and-flip"),
     "pure": _Word(make=e.PureEvent, noise="epsilon", meaning="anything with this epsilon"),
@@ -124,6 +140,12 @@ WORDS: dict[str, _Word] = {
         meaning="Skellam noise on integers",
     ),
     "staircase": _Word(make=e.StaircaseEvent, noise="epsilon", other=("gamma",), meaning="staircase noise"),
+    "subset_selection": _Word(
+        make=_subset_selection,
+        noise="epsilon",
+        other=("categories", "subset"),
+        meaning="a set of answers, the true one among them or not",
+    ),
 }
 _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
     "subsampled_": e.PoissonSampledEvent,
@@ -132,7 +154,8 @@ _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
 _UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in STRATEGIES))
 """Words that say themselves how they sample."""
 _WHOLE = (
-    "bands", "batch_size", "categories", "participations", "records", "sensitivity", "separation", "steps", "times",
+    "bands", "batch_size", "categories", "participations", "records", "sensitivity", "separation", "steps",
+    "subset", "times",
 )  # fmt: skip
 _MORE_NOISE = {"noise_multiplier": True, "noise_variance": True, "records": True} | dict.fromkeys(
     ("batch_size", "delta", "epochs", "epsilon", "participations", "rho", "sampling_rate", "steps", "times"),

@@ -57,6 +57,8 @@ def both_orders(event: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve
         return _tabulated(given, neighbours)
     if kind == "randomized_response" and neighbours != "replace-one" and given["categories"] > 2:
         kind = "pure"
+    if kind == "balanced_response" and neighbours != "replace-one":
+        kind = "pure"
     if kind == "approximate" and given["epsilon"] == 0 and given["delta"] == 0:
         return None
     if kind not in _SYMMETRIC:
@@ -130,6 +132,20 @@ def _randomised_response(given: Mapping[str, Any]) -> Curve:
     def inside(x: arb) -> arb:
         own = q * (epsilon.exp() - x.exp())
         return own if x >= 0 else own + others * q * _one_less(x)
+
+    return _within(epsilon, inside)
+
+
+def _balanced_response(given: Mapping[str, Any]) -> Curve:
+    """Of K outcomes s have weight e^epsilon and the others 1; s - m of them change their weight, each way."""
+    epsilon = exact(given["epsilon"])
+    outcomes, supporting, shared = (int(given[name]) for name in ("outcomes", "supporting", "shared"))
+    whole = supporting * epsilon.exp() + (outcomes - supporting)
+    even = (shared * epsilon.exp() + (outcomes - 2 * supporting + shared)) / whole
+
+    def inside(x: arb) -> arb:
+        own = (supporting - shared) * (epsilon.exp() - x.exp()) / whole
+        return own if x >= 0 else own + even * _one_less(x)
 
     return _within(epsilon, inside)
 
@@ -253,6 +269,7 @@ def _skellam(given: Mapping[str, Any]) -> Curve:
 
 _SYMMETRIC: dict[str, Callable[[Mapping[str, Any]], Curve]] = {
     "approximate": _approximate,
+    "balanced_response": _balanced_response,
     "concentrated": _concentrated,
     "discrete_gaussian": _discrete_gaussian,
     "discrete_laplace": _discrete_laplace,

@@ -14,11 +14,13 @@ from tacit.mechanisms.gamma import Gamma
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.geometric import Geometric, TruncatedGeometric
 from tacit.mechanisms.grid import Grid, Released, on_grid
+from tacit.mechanisms.hadamard_response import HadamardResponse
 from tacit.mechanisms.interval import IntervalExponential
 from tacit.mechanisms.knorm import KNorm, KNormDifference
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.linear import Answers, Candidate, choose
 from tacit.mechanisms.local import EstimatedCount, EstimatedTable, LocalMechanism, Reports
+from tacit.mechanisms.local_choice import LocalCandidate, LocalChoice, local_mechanism
 from tacit.mechanisms.margins import MarginPlan, gaussian_wins_from, margin_errors, one_way_margins
 from tacit.mechanisms.partition import Kept, OptimalSelection, PartitionSelection
 from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
@@ -40,6 +42,7 @@ from tacit.mechanisms.sparse_choices import SparseTable
 from tacit.mechanisms.sparse_keys import Impossible
 from tacit.mechanisms.stability import KeysOfAUnit, StableHistogram, StableReleased
 from tacit.mechanisms.staircase import Staircase
+from tacit.mechanisms.subset_selection import SubsetSelection
 from tacit.mechanisms.tables import ReleasedTables, ShapedTables
 from tacit.mechanisms.workloads import Workload, margin_matrices, prefix_matrix, range_matrix
 
@@ -68,6 +71,7 @@ __all__ = [
     "GaussianSelection",
     "Geometric",
     "Grid",
+    "HadamardResponse",
     "HullGauge",
     "Impossible",
     "InterquartileRangeByTest",
@@ -78,6 +82,8 @@ __all__ = [
     "KeysOfAUnit",
     "Laplace",
     "Linf",
+    "LocalCandidate",
+    "LocalChoice",
     "LocalMechanism",
     "Mahalanobis",
     "MarginPlan",
@@ -112,6 +118,7 @@ __all__ = [
     "StableHistogram",
     "StableReleased",
     "Staircase",
+    "SubsetSelection",
     "Tested",
     "TreeCounts",
     "TruncatedGeometric",
@@ -125,6 +132,7 @@ __all__ = [
     "gauge",
     "gaussian_wins_from",
     "hall_threshold",
+    "local_mechanism",
     "margin_errors",
     "margin_matrices",
     "median_rank",

@@ -78,8 +78,13 @@ class EstimatedTable:
     def __getitem__(self, label: str | int) -> EstimatedCount:
         if label not in self.labels:
             raise _unknown("label")
-        place = self.labels.index(label)
-        return list(self)[place]
+        i = self.labels.index(label)
+        return EstimatedCount(
+            label=self.labels[i],
+            estimate=float(self.estimates[i]),
+            low=float(self.low[i]),
+            high=float(self.high[i]),
+        )
 
     def shares(self) -> EstimatedTable:
         """The same as shares of the people."""

@@ -53,18 +53,19 @@ class ResponseLaw:
         one, other = ((count, self.p), (rest, self.q)) if narrow else ((rest, self.q), (count, self.p))
         start, masses = _masses(*one)
         left = observed - (start + np.arange(len(masses)))
-        share = _binomial_at_most(left, *other) if below else _binomial_at_least(left, *other)
+        share = _tails(*other, left, below=below)
         return min(1.0, float(masses @ share))
 
     def interval(self, observed: int, miss: float) -> tuple[int, int]:
         """The true counts that are not rejected: both tails above miss/2; the nearest where there is none."""
         n, half = self.people, miss / 2
+        from scipy.special import ndtri
+
         guess = (observed - n * self.q) / self.gap
-        spread = 2.5 * self._std(guess) + 1
-        low = _first(lambda c: self.at_least(observed, c) > half, n, int(guess - spread), int(spread / 2) + 1)
-        high = _first(
-            lambda c: self.at_most(observed, c) <= half, n, int(guess + spread), int(spread / 2) + 1
-        )
+        spread = self._std(guess)
+        away, step = -float(ndtri(max(half, 1e-300))) * spread, int(spread / 64) + 1
+        low = _first(lambda c: self.at_least(observed, c) > half, n, int(guess - away), step)
+        high = _first(lambda c: self.at_most(observed, c) <= half, n, int(guess + away), step)
         return min(low, n), max(high - 1, 0)
 
     def _std(self, count: float) -> float:
@@ -157,19 +158,10 @@ def _masses(trials: int, chance: float) -> tuple[int, Floats]:
     return low, masses / masses.sum()
 
 
-def _binomial_at_most(values: npt.NDArray[np.int64], trials: int, chance: float) -> Floats:
-    from scipy.special import betainc
-
-    inside = (values >= 0) & (values < trials)
-    safe = np.where(inside, values, 0).astype(np.float64)
-    found = betainc(np.where(inside, trials - safe, 1.0), safe + 1, 1 - chance)
-    return np.where(inside, found, np.where(values < 0, 0.0, 1.0))
-
-
-def _binomial_at_least(values: npt.NDArray[np.int64], trials: int, chance: float) -> Floats:
-    from scipy.special import betainc
-
-    inside = (values >= 1) & (values <= trials)
-    safe = np.where(inside, values, 1).astype(np.float64)
-    found = betainc(safe, np.where(inside, trials - safe + 1, 1.0), chance)
-    return np.where(inside, found, np.where(values < 1, 1.0, 0.0))
+def _tails(trials: int, chance: float, values: npt.NDArray[np.int64], *, below: bool) -> Floats:
+    """Pr[Bin <= value], or >= value, of each of many values; what lies beyond the listed ones is 0 or 1."""
+    start, masses = _masses(trials, chance)
+    place = np.clip(values - start, -1, len(masses))
+    if below:
+        return np.concatenate([np.cumsum(masses), [1.0, 0.0]])[place]
+    return np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0, 1.0]])[place]

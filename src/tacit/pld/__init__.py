@@ -8,6 +8,7 @@ from __future__ import annotations
 from tacit.guarantees.curve import install
 from tacit.pld.composer import PairComposer
 from tacit.pld.pairs.approximate import ApproximatePair
+from tacit.pld.pairs.balanced_response import BalancedResponsePair
 from tacit.pld.pairs.base import Pair, SwappedPair
 from tacit.pld.pairs.bounded_range import ExponentialPair
 from tacit.pld.pairs.coin import CoinPair
@@ -33,6 +34,7 @@ from tacit.pld.product import Product
 
 __all__ = [
     "ApproximatePair",
+    "BalancedResponsePair",
     "CoinPair",
     "ConcentratedPair",
     "DiscreteGaussianPair",

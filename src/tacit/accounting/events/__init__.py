@@ -7,6 +7,7 @@ l1_sensitivity / noise_scale.
 """
 
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, flatten
+from tacit.accounting.events.local import BalancedResponseEvent
 from tacit.accounting.events.mechanisms import (
     ApproximateEvent,
     ConcentratedEvent,
@@ -27,6 +28,7 @@ from tacit.accounting.events.sampled import PoissonSampledEvent, SampledWithoutR
 
 __all__ = [
     "ApproximateEvent",
+    "BalancedResponseEvent",
     "ComposedEvent",
     "ConcentratedEvent",
     "DiscreteGaussianEvent",

@@ -119,6 +119,28 @@ register(
     Standing.SHARPER,
 )
 register(
+    "balanced-response",
+    "Categories that are supported by s of K outcomes, m of them shared with any other category: odds of e^epsilon for "
+    "the supporting ones are epsilon-private, lose +-epsilon or 0, and count each category by a two-chance law.",
+    "Acharya, Sun, Zhang 2019; Ye, Barg 2018",
+    "people answer independently, by the rule",
+)
+register(
+    "subset-selection",
+    "A random set of d of k categories that holds the truth with probability d e^epsilon/(d e^epsilon + k - d) is "
+    "epsilon-private, and its estimates are unbiased.",
+    "Ye, Barg 2018; Wang et al. 2016",
+    "people answer independently, by the rule",
+)
+register(
+    "hadamard-response",
+    "An answer of log2 K bits whose parity with the truth's row is even with probability e^epsilon/(e^epsilon + 1) is "
+    "epsilon-private; an estimate has variance at most n ((e^epsilon + 1)/(e^epsilon - 1))^2 for any number of "
+    "categories.",
+    "Acharya, Sun, Zhang 2019",
+    "people answer independently, by the rule",
+)
+register(
     "smooth-sensitivity",
     "The smallest beta-smooth bound on the sensitivity of an order statistic, in O(n log n).",
     "Nissim, Raskhodnikova, Smith 2007",

@@ -1,0 +1,96 @@
+"""Which local mechanism a question gets: the one with the smallest error among those whose answers can be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tacit.errors import InvalidParameter
+from tacit.exact.checks import whole
+from tacit.exact.rationals import Exact
+from tacit.mechanisms.hadamard_response import MOST_CATEGORIES as MOST_OF_HADAMARD
+from tacit.mechanisms.hadamard_response import HadamardResponse
+from tacit.mechanisms.local import LocalMechanism
+from tacit.mechanisms.randomized_response import RandomizedResponse
+from tacit.mechanisms.subset_selection import MOST_CATEGORIES as MOST_OF_SUBSETS
+from tacit.mechanisms.subset_selection import SubsetSelection
+
+__all__ = ["LocalCandidate", "LocalChoice", "local_mechanism"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalCandidate:
+    """A local mechanism, the variance of an empty category's estimate per person, and the bits of an answer."""
+
+    mechanism: LocalMechanism
+    variance: float
+    bits: int
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalChoice:
+    """The mechanism, why it was chosen, and what it was compared with."""
+
+    mechanism: LocalMechanism
+    reason: str
+    considered: tuple[LocalCandidate, ...]
+
+
+def _candidate(mechanism: LocalMechanism, bits: int, most: int) -> LocalCandidate:
+    return LocalCandidate(
+        mechanism=mechanism, variance=mechanism.variance(people=1, count=0), bits=bits, allowed=bits <= most
+    )
+
+
+def local_mechanism(
+    *, epsilon: Exact, categories: int = 2, labels: Sequence[str] | None = None, most_bits: int = 8192
+) -> LocalChoice:
+    """The mechanism with the smallest variance among those whose answers have at most `most_bits` bits.
+
+    Compared are randomised response, subset selection and Hadamard response, all of the same epsilon, by the variance
+    of the estimate of a category that nobody has, which is where the noise of a long list lies. Nothing of it looks at
+    answers. Of equal variances the shorter answer is taken.
+    """
+    most = whole("most_bits", most_bits)
+    response = RandomizedResponse(epsilon=epsilon, categories=categories, labels=labels)
+    k = response.categories
+    name = (k - 1).bit_length()
+    found = [_candidate(response, name, most)]
+    if k <= MOST_OF_SUBSETS:
+        subset = SubsetSelection(epsilon=epsilon, categories=categories, labels=labels)
+        # A list of names, or a bit for each category.
+        found.append(_candidate(subset, min(subset.size * name, k), most))
+    if k <= MOST_OF_HADAMARD:
+        hadamard = HadamardResponse(epsilon=epsilon, categories=categories, labels=labels)
+        found.append(_candidate(hadamard, k.bit_length(), most))
+    allowed = [one for one in found if one.allowed]
+    if not allowed:
+        raise InvalidParameter(
+            parameter="most_bits", value=most_bits, must=f"be at least {min(one.bits for one in found)}",
+            hint="the shortest answer there is has so many bits",
+        )  # fmt: skip
+    # Rounding apart, subsets of one category are randomised response.
+    best = min(allowed, key=lambda one: (float(f"{one.variance:.12g}"), one.bits, found.index(one)))
+    return LocalChoice(mechanism=best.mechanism, reason=_reason(best, found), considered=tuple(found))
+
+
+def _reason(best: LocalCandidate, found: list[LocalCandidate]) -> str:
+    others = [one for one in found if one is not best]
+    words = [
+        f"{_WORDS[type(one.mechanism)]} {one.variance:.3g}"
+        + ("" if one.allowed else f" (but {one.bits:,} bits)")
+        for one in others
+    ]
+    size = f" of {best.mechanism.size}" if isinstance(best.mechanism, SubsetSelection) else ""
+    return (
+        f"{_WORDS[type(best.mechanism)]}{size}: the count of an empty category has variance {best.variance:.3g} n, "
+        f"an answer {best.bits:,} bits" + (f"; against {', '.join(words)}" if words else "")
+    )
+
+
+_WORDS: dict[type[LocalMechanism], str] = {
+    RandomizedResponse: "randomised response",
+    SubsetSelection: "subset selection",
+    HadamardResponse: "Hadamard response",
+}

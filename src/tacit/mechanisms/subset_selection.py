@@ -1,0 +1,198 @@
+"""Subset selection: each person names a random set of categories, their own more often than any other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.accounting import events
+from tacit.accounting.events import Event
+from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import settle, whole
+from tacit.exact.rationals import Exact
+from tacit.mechanisms.base import epsilon_parameter, shown
+from tacit.mechanisms.grid import Released
+from tacit.mechanisms.local import LocalMechanism, settle_categories
+from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
+from tacit.noise.source import Source, default_source
+
+if TYPE_CHECKING:
+    from tacit.guarantees import Profile
+
+__all__ = ["MOST_CATEGORIES", "SubsetSelection"]
+
+MOST_CATEGORIES = 1 << 16
+"""An answer lists about a share 1/(e^epsilon + 1) of the categories: beyond this it is too long to send."""
+_CELLS = 1 << 22
+"""People times categories that are drawn at once."""
+
+
+@lru_cache(maxsize=64)
+def _own_named(epsilon: Fraction, categories: int, subset: int) -> Bernoulli:
+    """The coin of naming one's own category: d e^epsilon / (d e^epsilon + k - d)."""
+    k, d = categories, subset
+    chance = CertifiedReal(
+        evaluate=lambda: d * ball(epsilon).exp() / (d * ball(epsilon).exp() + (k - d)),
+        name="the chance that one's own category is named",
+    )
+    return Bernoulli(probability_of_one=chance)
+
+
+def _variance(epsilon: Fraction, k: int, d: int) -> float:
+    """n times less than the variance of an empty category's estimate: q (1 - q) / (p - q)^2, rounded up."""
+
+    def value() -> Any:
+        _, q, gap = _chance_balls(epsilon, k, d)
+        return q * (1 - q) / gap**2
+
+    return upper(value)
+
+
+def _chance_balls(epsilon: Fraction, k: int, d: int) -> tuple[Any, Any, Any]:
+    grown = ball(epsilon).exp()
+    total = d * grown + (k - d)
+    q = d * ((d - 1) * grown + (k - d)) / ((k - 1) * total)
+    gap = d * (k - d) * ball(epsilon).expm1() / ((k - 1) * total)
+    return d * grown / total, q, gap
+
+
+def best_subset(epsilon: Fraction, categories: int) -> int:
+    """The size d with the smallest variance for an empty category, one of the two next to k / (e^epsilon + 1)."""
+    e = float(epsilon)
+    share = categories / (math.exp(e) + 1) if e < 700 else 0.0
+    near = {min(max(math.floor(share) + i, 1), categories - 1) for i in (-1, 0, 1, 2)}
+    return min(sorted(near), key=lambda d: _variance(epsilon, categories, d))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetSelection(LocalMechanism):
+    """`subset` of the k categories: with probability p = d e^epsilon / (d e^epsilon + k - d) the truth and d - 1 of the
+    others, else d of the others, uniformly.
+
+    An answer is a row of d categories (labels, or 0..k-1) in the order of the list. d is chosen for the smallest
+    variance where it is left out, about k / (e^epsilon + 1); d = 1 is randomised response.
+    Guarantee: Pure(epsilon) for each answer of each person; reached. Sampling is exact. Estimates are unbiased:
+    (X - n q) / (p - q), X the number of answers that name the category, q = d ((d-1) e^epsilon + k - d) /
+    ((k-1) (d e^epsilon + k - d)). Theorems `subset-selection`, `local-intervals`. Source: Ye and Barg 2018; Wang et
+    al. 2016.
+    """
+
+    epsilon: Exact
+    categories: int = 2
+    labels: Sequence[str] | None = None
+    subset: int | None = None
+
+    def __post_init__(self) -> None:
+        exact = epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
+        settle_categories(self, most=MOST_CATEGORIES)
+        d = best_subset(exact, self.categories) if self.subset is None else whole("subset", self.subset)
+        if d >= self.categories:
+            raise InvalidParameter(
+                parameter="subset", value=d, must=f"be below the number of categories ({self.categories})",
+                hint="all categories together would tell nothing",
+            )  # fmt: skip
+        settle(self, subset=d)
+
+    @property
+    def size(self) -> int:
+        """How many categories an answer names."""
+        assert self.subset is not None
+        return self.subset
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("subset-selection",)
+
+    @property
+    def event(self) -> Event:
+        """One answer: each category is in a share d/k of the sets, two of them in d (d-1) / (k (k-1))."""
+        k, d = self.categories, self.size
+        return events.BalancedResponseEvent(
+            epsilon=float(self.bound.epsilon),
+            outcomes=k * (k - 1),
+            supporting=d * (k - 1),
+            shared=d * (d - 1),
+        )
+
+    @property
+    def profile(self) -> Profile:
+        """The exact curve, below that of Pure(epsilon) wherever two categories may be named together or not at all."""
+        from tacit.guarantees import Profile
+        from tacit.guarantees.units import Neighbours
+
+        pairs = self.event.pairs(Neighbours.REPLACE_ONE)  # type: ignore[attr-defined]
+        return Profile.of_pair(pairs[0])
+
+    @property
+    def noise_distribution(self) -> dict[str, Any]:
+        return {
+            "distribution": "subset selection",
+            "epsilon": shown(epsilon_parameter(self.epsilon)),
+            "categories": int(self.categories),
+            "subset": self.size,
+            "exact": True,
+        }
+
+    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
+        """One answer for each person: a row of `subset` categories, sorted as they are listed."""
+        source = source if source is not None else default_source()
+        truth = np.atleast_1d(self._column("values", values)).astype(np.int64)
+        rows = max(1, _CELLS // self.categories)
+        parts = [self._answers(truth[i : i + rows], source) for i in range(0, truth.size, rows)]
+        codes = np.concatenate(parts) if parts else np.empty((0, self.size), dtype=np.int64)
+        return self._named(codes, source.publishable)
+
+    def _answers(self, truth: npt.NDArray[np.int64], source: Source) -> npt.NDArray[np.int64]:
+        k, d, n = self.categories, self.size, truth.size
+        own = _own_named(epsilon_parameter(self.epsilon), k, d).sample(size=n, source=source).astype(np.bool_)
+        # The first steps of a shuffle of the k - 1 others, by place after the truth: as many draws for everyone.
+        others = np.tile(np.arange(1, k, dtype=np.int64), (n, 1))
+        people = np.arange(n)
+        for i in range(min(d, k - 1)):
+            j = i + uniform_integer(k - 1 - i, size=n, source=source).astype(np.int64)
+            others[people, i], others[people, j] = others[people, j], others[people, i].copy()
+        chosen = others[:, :d]
+        chosen[:, d - 1] = np.where(own, 0, chosen[:, d - 1])  # one's own instead of the last
+        return np.sort((chosen + truth[:, None]) % k, axis=1)
+
+    def _sets(self, answers: object) -> npt.NDArray[np.int64]:
+        """Answers as sorted rows of categories, checked."""
+        coded = self._coded("answers", answers)
+        if coded.size == 0:
+            return np.empty((0, self.size), dtype=np.int64)
+        if coded.ndim != 2 or coded.shape[1] != self.size:
+            raise InvalidParameter(
+                parameter="answers", value=f"an array of shape {coded.shape}",
+                must=f"have a row an answer and {self.size} columns", hint="an answer names this many categories",
+            )  # fmt: skip
+        rows = np.sort(coded.astype(np.int64), axis=1)
+        if bool((np.diff(rows, axis=1) == 0).any()):
+            raise InvalidParameter(
+                parameter="answers",
+                value="an answer that names a category twice",
+                must="name different categories",
+            )
+        return rows
+
+    def supports(self, answers: object) -> npt.NDArray[np.bool_]:
+        """Which categories each answer names."""
+        rows = self._sets(answers)
+        found = np.zeros((len(rows), self.categories), dtype=np.bool_)
+        np.put_along_axis(found, rows, True, axis=1)
+        return found
+
+    def supported(self, answers: object) -> tuple[npt.NDArray[np.int64], int]:
+        rows = self._sets(answers)
+        return np.bincount(rows.ravel(), minlength=self.categories), len(rows)
+
+    def _ball_chances(self) -> tuple[Any, Any, Any]:
+        return _chance_balls(epsilon_parameter(self.epsilon), self.categories, self.size)
