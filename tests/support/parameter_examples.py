@@ -161,6 +161,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "PureEvent": {"epsilon": 1},
     "RandomizedResponseEvent": {"epsilon": 1, "categories": 3},
     "RepeatedEvent": {"event": events.PureEvent(epsilon=1), "times": 3},
+    "ShuffledEvent": {"event": events.RandomizedResponseEvent(epsilon=1), "people": 10},
     "SkellamEvent": {"noise_variance": 2, "sensitivity": 2},
     "StaircaseEvent": {"epsilon": 1, "gamma": 0.5},
     "TabulatedEvent": {"p": (0.5, 0.5), "q": (0.25, 0.75)},

@@ -33,6 +33,7 @@ _KINDS: dict[str, type[Event]] = {
         known.PureEvent,
         known.RandomizedResponseEvent,
         known.RepeatedEvent,
+        known.ShuffledEvent,
         known.SkellamEvent,
         known.StaircaseEvent,
         known.TabulatedEvent,

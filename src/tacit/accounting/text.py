@@ -1,8 +1,9 @@
 """Events in words: `gaussian noise_multiplier=30 times=1000`, for the command line and for files.
 
 A word, then named values. `subsampled_` before a word is Poisson sampling, `without_replacement_` a uniform
-sample of a fixed share; both take `sampling_rate`. `times` repeats. For calibration the noise may be left out, or any
-value be written as `?`: `dp_sgd records=60000 batch_size=256 noise_multiplier=1.1 epochs=?`.
+sample of a fixed share; both take `sampling_rate`. `shuffled_` is a local answer among those of `people`. `times`
+repeats. For calibration the noise may be left out, or any value be written as `?`:
+`dp_sgd records=60000 batch_size=256 noise_multiplier=1.1 epochs=?`.
 """
 
 from __future__ import annotations
@@ -148,16 +149,23 @@ WORDS: dict[str, _Word] = {
     ),
 }
 _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
+    "shuffled_": e.ShuffledEvent,
     "subsampled_": e.PoissonSampledEvent,
     "without_replacement_": e.SampledWithoutReplacementEvent,
 }
+_SAMPLED_BY = {"shuffled_": "people", "subsampled_": "sampling_rate", "without_replacement_": "sampling_rate"}
 _UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in STRATEGIES))
 """Words that say themselves how they sample."""
 _WHOLE = (
-    "bands", "batch_size", "categories", "participations", "records", "sensitivity", "separation", "steps",
+    "bands", "batch_size", "categories", "participations", "people", "records", "sensitivity", "separation", "steps",
     "subset", "times",
 )  # fmt: skip
-_MORE_NOISE = {"noise_multiplier": True, "noise_variance": True, "records": True} | dict.fromkeys(
+_MORE_NOISE = {
+    "noise_multiplier": True,
+    "noise_variance": True,
+    "people": True,
+    "records": True,
+} | dict.fromkeys(
     ("batch_size", "delta", "epochs", "epsilon", "participations", "rho", "sampling_rate", "steps", "times"),
     False,
 )
@@ -174,6 +182,9 @@ def vocabulary() -> list[str]:
             [f"{n}=" for n in (entry.noise, *entry.other)] + [f"[{n}=]" for n in entry.optional]
         )
         lines.append(f"{word:<{width}}  {values}: {entry.meaning}")
+    lines.append(
+        "shuffled_WORD              people=: local answers of so many, seen in random order (replace-one)"
+    )
     lines.append("subsampled_WORD            sampling_rate=: Poisson sampling before it (add-or-remove)")
     lines.append("without_replacement_WORD   sampling_rate=: a uniform sample of this share (replace-one)")
     lines.append(
@@ -230,7 +241,7 @@ def describe(word: str, values: Mapping[str, Any]) -> Described:
         known = [*WORDS, *(s + w for s in _SAMPLERS for w in WORDS if w not in _UNSAMPLED)]
         raise UnknownName(what="event", name=word, known=known)
     entry = WORDS[base]
-    wanted = [*entry.values, *(["sampling_rate"] if sampler else [])]
+    wanted = [*entry.values, *([_SAMPLED_BY[sampler]] if sampler else [])]
     for name in map(partial(checks.text, "name of a value"), values):
         if name not in (*wanted, "times"):
             raise UnknownName(what=f"value of {word}", name=name, known=[*wanted, "times"])
@@ -267,14 +278,15 @@ def describe(word: str, values: Mapping[str, Any]) -> Described:
 
     def make(value: float | None) -> Event:
         arguments = filled(value)
-        rate, times = arguments.pop("sampling_rate", None), arguments.pop("times", 1)
+        times, how = arguments.pop("times", 1), _SAMPLED_BY[sampler] if sampler else ""
+        around = {how: arguments.pop(how)} if sampler else {}
         event = entry.make(**arguments)
         if sampler:
-            event = _SAMPLERS[sampler](event=event, sampling_rate=rate)
+            event = _SAMPLERS[sampler](event=event, **around)
         return event if times == 1 else RepeatedEvent(event=event, times=int(times))
 
     def note(value: float | None) -> str:
-        arguments = {n: v for n, v in filled(value).items() if n not in ("sampling_rate", "times")}
+        arguments = {n: v for n, v in filled(value).items() if n not in ("people", "sampling_rate", "times")}
         return entry.note(**arguments) if entry.note is not None else ""
 
     if free is None:

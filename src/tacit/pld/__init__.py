@@ -25,6 +25,7 @@ from tacit.pld.pairs.poisson import PoissonSampledPair
 from tacit.pld.pairs.product_pair import ProductPair
 from tacit.pld.pairs.randomized_response import RandomizedResponsePair
 from tacit.pld.pairs.renyi_orders import RenyiPair
+from tacit.pld.pairs.shuffled import ShuffledPair
 from tacit.pld.pairs.skellam import SkellamPair
 from tacit.pld.pairs.staircase import StaircasePair
 from tacit.pld.pairs.tabulated import FinitePair
@@ -53,6 +54,7 @@ __all__ = [
     "RandomizedResponsePair",
     "RenyiPair",
     "SampledReplacementPair",
+    "ShuffledPair",
     "SkellamPair",
     "StaircasePair",
     "SwappedPair",

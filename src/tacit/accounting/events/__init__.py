@@ -7,7 +7,7 @@ l1_sensitivity / noise_scale.
 """
 
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, flatten
-from tacit.accounting.events.local import BalancedResponseEvent
+from tacit.accounting.events.local import BalancedResponseEvent, ShuffledEvent
 from tacit.accounting.events.mechanisms import (
     ApproximateEvent,
     ConcentratedEvent,
@@ -44,6 +44,7 @@ __all__ = [
     "RandomizedResponseEvent",
     "RepeatedEvent",
     "SampledWithoutReplacementEvent",
+    "ShuffledEvent",
     "SimpleEvent",
     "SkellamEvent",
     "StaircaseEvent",

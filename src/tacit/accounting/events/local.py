@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from tacit.accounting.events.base import SimpleEvent, both_orders
-from tacit.errors import InvalidParameter
+from tacit.accounting.events.base import Event, SimpleEvent, both_orders, flatten, nested
+from tacit.accounting.events.mechanisms import RandomizedResponseEvent
+from tacit.accounting.events.sampled import PoissonSampledEvent, SampledWithoutReplacementEvent
+from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import positive, settle, whole
+from tacit.exact.rounding import sum_up
 from tacit.guarantees.arguments import how_many
 from tacit.guarantees.units import Neighbours
-from tacit.pld import ApproximatePair, BalancedResponsePair, Pair
+from tacit.pld import ApproximatePair, BalancedResponsePair, Pair, ShuffledPair
 
-__all__ = ["BalancedResponseEvent"]
+__all__ = ["BalancedResponseEvent", "ShuffledEvent"]
+
+_MOST_COMPANIONS = 10**9
+"""More people hide no less: beyond this many the bound of this many is taken."""
+_LARGEST = 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +62,68 @@ class BalancedResponseEvent(SimpleEvent):
                 epsilon=self.epsilon, outcomes=self.outcomes, supporting=self.supporting, shared=self.shared
             )
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledEvent(SimpleEvent):
+    """Local answers of `people`, one message each, of which only the multiset is seen: in random order, unsigned.
+
+    `event` is what one person runs on their own data, by themselves: any event with a pure epsilon, or a composition of
+    such, whose messages stay together. Randomised response has a bound of its own, others the one of all mechanisms
+    with their epsilon. Neighbours replace one person's data; everybody must answer by the rule. What each person has
+    without a shuffler, the local epsilon, stays true beside it: it is `pure()`. Theorem `shuffled-responses`.
+    """
+
+    kind: ClassVar[str] = "shuffled"
+    event: Event
+    people: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise InvalidParameter(parameter="event", value=type(self.event).__name__, must="be an event")
+        settle(self, people=how_many("people", self.people))
+        nested(self.event)
+        parts = [simple for simple, _ in flatten(self.event)]
+        if any(
+            isinstance(one, ShuffledEvent | PoissonSampledEvent | SampledWithoutReplacementEvent)
+            for one in parts
+        ):
+            raise InvalidParameter(
+                parameter="event",
+                value="sampled or shuffled",
+                must="be what one person runs on their own data",
+            )
+        for simple in parts:
+            # The pure epsilon must hold where a person's data are replaced: what has no law for that says so.
+            simple.pairs(Neighbours.REPLACE_ONE)
+            if simple.pure() is None:
+                raise NoLaw(
+                    operation=f"shuffling of {simple.kind} answers",
+                    reason="the theorem is about local answers with a pure epsilon: with a delta an answer may give "
+                    "its sender away for certain, and then no crowd hides it",
+                    hint="state a local mechanism with a pure epsilon, such as randomised response",
+                )
+
+    @property
+    def depth(self) -> int:
+        """How deep events are nested in it, a mechanism alone not counted."""
+        return nested(self.event) if not isinstance(self.event, SimpleEvent) else 0
+
+    def pure(self) -> float:
+        """The local epsilon, which needs no shuffler."""
+        return sum_up([Fraction(simple.pure() or 0.0) * n for simple, n in flatten(self.event)])
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """One pair above both orders of a replacement."""
+        if neighbours is not Neighbours.REPLACE_ONE:
+            raise NoLaw(
+                operation="shuffling under add-or-remove",
+                reason="the number of messages is seen, so that somebody more or less shows for certain",
+                hint="account for replace-one neighbours: who takes part is public, what they answer is not",
+            )
+        epsilon = self.pure()
+        if epsilon > _LARGEST or self.people == 1:
+            return both_orders(ApproximatePair(epsilon=epsilon, delta=0.0))
+        categories = self.event.categories if isinstance(self.event, RandomizedResponseEvent) else 0
+        pair = ShuffledPair(epsilon=epsilon, people=min(self.people, _MOST_COMPANIONS), categories=categories)
+        return both_orders(pair)

@@ -1,0 +1,274 @@
+"""The pair of shuffled local answers: one person's among those of many others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tacit.exact.balls import ball, bracket, lower, precision
+from tacit.exact.checks import require
+from tacit.exact.rounding import Interval, up
+from tacit.pld.arrays import UNIT, FloatArray
+from tacit.pld.distributions import AtomicPLD
+from tacit.pld.pairs.base import Pair, check_order
+
+__all__ = ["LARGEST_SHUFFLED", "ShuffledPair"]
+
+LARGEST_SHUFFLED = 50.0
+"""Above this local epsilon nobody else's answer hides one."""
+_REACH, _FLOOR = 11.5, 40
+"""Values of a binomial beyond so many standard deviations, and so many values, are put at the largest loss."""
+_MOST_ATOMS = 2_500_000
+_SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
+
+
+class _Law(NamedTuple):
+    """Masses of a binomial from `start` on, right to the relative error `error`; the rest is at most `beyond`."""
+
+    start: int
+    masses: FloatArray
+    error: float
+    beyond: float
+
+
+def _window(trials: int, chance: float) -> tuple[int, int, int]:
+    middle = min(trials, int((trials + 1) * chance))
+    reach = int(_REACH * math.sqrt(trials * chance * (1 - chance))) + _FLOOR
+    return max(0, middle - reach), middle, min(trials, middle + reach)
+
+
+def _binomial(trials: int, chance: Any, odds: Any) -> _Law:
+    """Bin(trials, chance): its largest mass as a ball, the others by their ratios, of which each is a few units off."""
+    ratio = float(odds.mid())
+    low, middle, high = _window(trials, float(chance.mid()))
+    with precision(160):
+        top = ball(trials + 1).lgamma() - ball(middle + 1).lgamma() - ball(trials - middle + 1).lgamma()
+        anchor = float((top.exp() * chance**middle * (1 - chance) ** (trials - middle)).mid())
+    up_ = np.arange(middle, high, dtype=np.float64)
+    down_ = np.arange(middle, low, -1, dtype=np.float64)
+    rising = np.cumprod((trials - up_) / (up_ + 1) * ratio)
+    falling = np.cumprod(down_ / (trials - down_ + 1) / ratio)
+    masses = np.concatenate([falling[::-1], [1.0], rising]) * anchor
+    # Beyond its mode a binomial falls at least geometrically, by the ratio of the last step.
+    beyond = 0.0
+    for mass, step in (
+        (masses[-1], (trials - high) / (high + 1) * ratio),
+        (masses[0], low / (trials - low + 1) / ratio),
+    ):
+        beyond += float(mass) * step / (1 - step) * (1 + 1e-9) if step > 0 else 0.0
+    return _Law(low, masses, (6 * len(masses) + 64) * UNIT, beyond)
+
+
+class _Cell(NamedTuple):
+    """`weight` of the pair b_c(j) (a + j) against b_c(j) (a + c - j), both over a + c/2, b_c = Bin(c, 1/2)."""
+
+    weight: float
+    c: int
+    a: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Atoms:
+    """Losses, ascending, with masses under P and Q, right to the relative error `error`; losses to `slack`."""
+
+    losses: FloatArray
+    p: FloatArray
+    q: FloatArray
+    p_above: FloatArray
+    q_above: FloatArray
+    error: float
+    slack: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledPair(Pair):
+    """One of `people` whose local answers are shuffled, each with pure `epsilon`; an upper bound in both directions.
+
+    `categories` is that of randomised response, whose own companions are counted; 0 for any mechanism of this epsilon.
+    Sums of pairs (c, a): j of c answers are for one's value and c - j for the other, j ~ Bin(c, 1/2) but for the own
+    one. Where there are too many c, those of a run are replaced by a pair that is worse than all of them
+    (`docs/theory/shuffled-responses.md`).
+    """
+
+    epsilon: float
+    people: int
+    categories: int = 0
+
+    exact: ClassVar[bool] = False
+    exact_in_products: ClassVar[bool] = False
+    measured: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        ok = 0 < self.epsilon <= LARGEST_SHUFFLED
+        require(
+            ok, parameter="epsilon", value=self.epsilon, must=f"lie above 0 and up to {LARGEST_SHUFFLED:g}"
+        )
+        require(self.people >= 1, parameter="people", value=self.people, must="be at least 1")
+        require(
+            self.categories == 0 or self.categories >= 2, parameter="categories", value=self.categories,
+            must="be 0 (any mechanism) or at least 2",
+        )  # fmt: skip
+
+    @property
+    def largest_loss(self) -> Interval:
+        top = max(self.epsilon, float(self._atoms().losses[-1]) + self._atoms().slack)
+        return Interval(low=0.0, high=top)
+
+    def _atoms(self) -> _Atoms:
+        return _atoms(self)
+
+    def curve(self, t: Any) -> Any:
+        """P(loss > ln t) - t Q(loss > ln t), with all errors on the upper side; 1 - t + t h(1/t) below 1."""
+        if bool(t < 1):
+            return (1 - t + t * self.curve(1 / t)).min(ball(1))
+        x = float(t.log().mid())
+        atoms = self._atoms()
+        first = int(np.searchsorted(atoms.losses, x, side="right"))
+        p, q = float(atoms.p_above[first]), float(atoms.q_above[first])
+        # The best set has the losses above ln t; those that a rounded loss puts on the wrong side add less than slack.
+        slack = (1 + t) * (ball(p) + q + 1e-300) * (2 * ball(atoms.slack) + ball(UNIT) * 8 * (1 + abs(x)))
+        value = ball(p) * (1 + ball(atoms.error)) - t * ball(q) * (1 - ball(atoms.error)) + slack
+        near = int(np.searchsorted(atoms.losses, x - 4 * atoms.slack - 8 * UNIT * (1 + abs(x)), side="left"))
+        value += (1 + t) * (ball(float(atoms.p_above[near])) - p) * (4 * ball(atoms.slack))
+        return ball(max(0.0, min(1.0, up(value))))
+
+    def pld(self) -> AtomicPLD:
+        atoms = self._atoms()
+        nothing = Interval(low=0.0, high=0.0)
+        return AtomicPLD.single(
+            losses=atoms.losses, p=atoms.p, q=atoms.q, infinite=nothing, reverse_infinite=nothing,
+            error=atoms.error, slack=atoms.slack,
+        )  # fmt: skip
+
+    def renyi(self, order: float) -> float:
+        """ln(sum p e^((a-1) loss)) / (a-1), over the atoms; never above what the local epsilon gives."""
+        from tacit.pld.pairs.approximate import ApproximatePair
+
+        check_order(order)
+        local = ApproximatePair(epsilon=self.epsilon, delta=0.0).renyi(order)
+        if order == math.inf:
+            return local
+        atoms = self._atoms()
+        if (order - 1) * (self.epsilon + 1) > 600:  # beyond the range of floats
+            return local
+        grown = np.expm1((order - 1) * (atoms.losses + atoms.slack))
+        # Sums around 1: the masses add up to 1 but for their error.
+        inner = float(np.sum(atoms.p * grown)) + atoms.error * float(np.sum(atoms.p * (np.abs(grown) + 2)))
+        inner += len(grown) * UNIT * float(np.sum(atoms.p * np.abs(grown)))
+        if not math.isfinite(inner):
+            return local
+        return min(local, bracket(lambda: ball(inner).log1p() / (ball(order) - 1), what="a divergence").high)
+
+
+def _cells(pair: ShuffledPair, share: float) -> Iterator[tuple[list[_Cell], float, float]]:
+    """Cells, what is left over of their weight, and their weights' relative error, in parts."""
+    others, k = pair.people - 1, pair.categories
+    with precision(160):
+        e = ball(pair.epsilon)
+        less = e.expm1()
+        if k <= 2:
+            chance, odds = (1 / e.exp(), 1 / less) if k == 0 else (2 / (e.exp() + 1), 2 / less)
+        else:
+            chance, odds = k / (e.exp() + (k - 1)), k / less
+        law = _binomial(others, chance, odds)
+    deviation = math.sqrt(others * float(chance.mid()) * (1 - float(chance.mid())))
+    runs = _runs(
+        law, share * deviation, last=law.start + int(np.argmax(law.masses)) + int(3 * deviation) + _FLOOR
+    )
+    if k <= 2:
+        made = [
+            _Cell(weight, first + 1, lower(lambda m=first + 1: m / ball(pair.epsilon).expm1()))  # type: ignore[misc]
+            for first, _, weight in runs
+        ]
+        yield made, law.beyond, law.error
+        return
+    for first, _, weight in runs:
+        m = first + 1
+        with precision(160):
+            inner = _binomial(m, ball(2) / k, ball(2) / (k - 2))
+            unit = float((k / (ball(pair.epsilon).exp() + (k - 1))).mid())
+            half = float((ball(pair.epsilon).expm1() / (2 * m)).mid())
+        c = inner.start + np.arange(len(inner.masses))
+        tilted = _Law(inner.start, inner.masses * unit * (1 + half * c), inner.error + 16 * UNIT, 0.0)
+        a = lower(lambda m=m: m / ball(pair.epsilon).expm1())  # type: ignore[misc]
+        width = min(share * math.sqrt(m * (2 / k) * (1 - 2 / k)), a)
+        made, lost = [], inner.beyond * math.exp(pair.epsilon)
+        for low, high, inside in _runs(tilted, width):
+            made.append(_Cell(weight * inside, high, math.nextafter(a - (high - low) / 2, 0.0)))
+        yield made, weight * lost, law.error + tilted.error
+    yield [], law.beyond, 0.0
+
+
+def _runs(law: _Law, width: float, last: int | None = None) -> Iterator[tuple[int, int, float]]:
+    """(First, last value, mass) of runs of `width` values; from `last` on all values are one run."""
+    size, end = max(1, int(width)), len(law.masses)
+    stop = end if last is None else min(end, last - law.start)
+    starts = [*range(0, stop, size), *([stop] if stop < end else [])]
+    for i, j in zip(starts, [*starts[1:], end], strict=True):
+        yield law.start + i, law.start + j - 1, float(np.sum(law.masses[i:j]))
+
+
+def _share(pair: ShuffledPair) -> float:
+    """The width of runs, in standard deviations, with which there are not too many atoms."""
+    e, others, k = math.exp(pair.epsilon), pair.people - 1, pair.categories
+    chance = min(1.0, k / (e + k - 1) if k else 1 / e)
+    low, middle, high = _window(others, chance)
+    deviation = math.sqrt(others * chance * (1 - chance))
+    c = (others * chance + 1) * (2 / k if k > 2 else 1)
+    size = 2 * (_REACH * math.sqrt(c) / 2 + _FLOOR)
+    for share in _SHARES:
+        cells = (min(high, middle + 3 * deviation + _FLOOR) - low) / max(1.0, share * deviation) + 1
+        if k > 2:
+            spread = math.sqrt(c)
+            cells *= 2 * (_REACH * spread + _FLOOR) / max(1.0, share * spread) + 1
+        if cells * size <= _MOST_ATOMS:
+            return share
+    return _SHARES[-1]
+
+
+@lru_cache(maxsize=8)
+def _atoms(pair: ShuffledPair) -> _Atoms:
+    losses: list[FloatArray] = []
+    p: list[FloatArray] = []
+    q: list[FloatArray] = []
+    over, error = 0.0, 0.0
+    coins: dict[int, _Law] = {}
+    for cells, lost, wrong in _cells(pair, _share(pair)):
+        over += lost
+        for cell in cells:
+            law = coins.get(cell.c)
+            if law is None:
+                coins.clear()
+                law = coins[cell.c] = _binomial(cell.c, ball(1) / 2, ball(1))
+            j = (law.start + np.arange(len(law.masses))).astype(np.float64)
+            for_one, for_other = cell.a + j, cell.a + (cell.c - j)
+            masses = law.masses * (cell.weight / (cell.a + cell.c / 2))
+            losses.append(np.log(for_one / for_other))
+            p.append(masses * for_one)
+            q.append(masses * for_other)
+            over += 2 * cell.weight * law.beyond
+            error = max(error, wrong + law.error)
+    # What was left out has at most the local loss: the worst pair of that, with a weight that is rounded up.
+    top = max(pair.epsilon, max(float(x[-1]) for x in losses))
+    rest = over * (1 + 1e-6)
+    losses.append(np.array([-top, top]))
+    p.append(rest * np.array([math.exp(-top), 1.0]))
+    q.append(rest * np.array([1.0, math.exp(-top)]))
+    all_losses, all_p, all_q = (np.concatenate(x) for x in (losses, p, q))
+    order = np.argsort(all_losses, kind="stable")
+    all_losses, all_p, all_q = all_losses[order], all_p[order], all_q[order]
+    return _Atoms(
+        losses=all_losses, p=all_p, q=all_q,
+        p_above=_above(all_p), q_above=_above(all_q),
+        error=error + (2 * len(all_p) + 64) * UNIT, slack=8 * UNIT * (1 + top),
+    )  # fmt: skip
+
+
+def _above(masses: FloatArray) -> FloatArray:
+    """The sum of the masses from each place on, and 0 after the last."""
+    return np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
