@@ -105,6 +105,7 @@ def test_disk_full_at_the_database(tmp_path: Path) -> None:
     def tight(connection: Any, _: Any) -> None:
         connection.execute("PRAGMA max_page_count = 1")
 
+    ledger.close()  # the next transaction opens a connection of its own, and finds the disk full
     event.listen(ledger._store._engine, "connect", tight)
     with pytest.raises(LedgerError, match="disk is full"):
         ledger.commit(ticket, {"value": list(range(10_000))})  # type: ignore[arg-type]

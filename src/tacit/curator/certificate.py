@@ -7,7 +7,7 @@ import platform
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, cast
 
 from tacit.accounting.codec import to_record
 from tacit.curator.binding import bound
@@ -63,6 +63,37 @@ def certify(
     Without values it is what the certificate says, with no digest of them or of itself. A released function is part
     of its certificate, and so is what was exact under random differential privacy (`told`).
     """
+    content = {**_settled(plan, planned, made), "made": made["time"], "ledger": ledger}
+    content |= {"data": made["data"], "versions": made["versions"]}
+    content["values"] = {} if values is None else {"sha256": sha256(values)}
+    content = {name: content[name] for name in ORDER}
+    if function is not None:
+        content["function"] = function
+    if told is not None:
+        content["random_data"] = told
+    return content if values is None else bound(content)
+
+
+def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
+    """What a certificate says that follows from the plan, and from how its answer was made: written once for both.
+
+    Kept as text, so that nobody who changes a certificate changes the next one.
+    """
+    data = made["data"]
+    place = ("certificate", planned.name, made["noise"], bool(data["bounded"]), tuple(data.get("seen", ())))
+    if place not in plan.kept:
+        said = _said(plan, planned, made)
+        try:
+            text = json.dumps(said, allow_nan=False)
+        except (TypeError, ValueError):
+            return said
+        if json.loads(text) != said:  # pragma: no cover - all that is said is plain
+            return said
+        plan.kept[place] = text
+    return cast("dict[str, Any]", json.loads(plan.kept[place]))
+
+
+def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
     question, treatment = planned.question, planned.treatment
     columns = plan.schema.behind(_columns(planned))
     theorems = dict.fromkeys([*treatment.theorems, *plan.theorems, "post-processing"])
@@ -70,10 +101,10 @@ def certify(
         theorems["contribution-bounding"] = None
     theorems["contribution-polytopes"] = None
     guarantee = with_looks(planned.guarantee, made["data"])
-    content = {
+    mechanism = treatment.describe()
+    return {
         "format": FORMAT,
         "name": planned.name,
-        "made": made["time"],
         "publishable": made["noise"] in PUBLISHABLE,
         "statistic": planned.ask.statistic.describe(),
         "guarantee": guarantee.record,
@@ -83,10 +114,10 @@ def certify(
         "condition": str(planned.guarantee.condition),
         "event": _event(planned),
         "price": treatment.price.describe(),
-        "mechanism": treatment.describe(),
+        "mechanism": mechanism,
         "sensitivity": treatment.sensitivity_record(question),
         "grid": treatment.grid_record(question),
-        "numerical_delta": treatment.describe()["numerical_delta"],
+        "numerical_delta": mechanism["numerical_delta"],
         "noise_source": made["noise"],
         "computational": COMPUTATIONAL if made["noise"] in PUBLISHABLE else FOR_TESTS,
         "intervals": {
@@ -108,16 +139,16 @@ def certify(
             "charge": plan.charge.record,
             "charged_by": plan.charged.theorem,
         },
-        "values": {} if values is None else {"sha256": sha256(values)},
-        "ledger": ledger,
-        "data": made["data"],
-        "versions": made["versions"],
-    }  # fmt: skip
-    if function is not None:
-        content["function"] = function
-    if told is not None:
-        content["random_data"] = told
-    return content if values is None else bound(content)
+    }
+
+
+ORDER = (
+    "format", "name", "made", "publishable", "statistic", "guarantee", "meaning", "unit", "neighbours", "condition",
+    "event", "price", "mechanism", "sensitivity", "grid", "numerical_delta", "noise_source", "computational",
+    "intervals", "error", "price_of_privacy", "asked", "consistent", "public_totals", "schema", "theorems", "plan",
+    "values", "ledger", "data", "versions",
+)  # fmt: skip
+"""The parts of every certificate, as they are written."""
 
 
 def with_looks(guarantee: Guarantee, data: dict[str, Any]) -> Guarantee:

@@ -15,7 +15,7 @@ from tacit.curator.ledgers import BESIDE, Beside, Home, home_of, refuse_protecte
 from tacit.curator.prices import exact_numbers
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Bound, Guarantee
-from tacit.ledger import Ledger, Ticket, seen
+from tacit.ledger import Ledger, Ticket
 from tacit.ledger.budget import share
 from tacit.ledger.entries import text
 from tacit.ledger.places import without_credentials
@@ -103,12 +103,11 @@ class Keeper:
     def known_of(self, paid: Ticket) -> dict[str, Any]:
         """The table's name, and what the ledger knows against the plan: a look at the data that is older than it."""
         request = paid.request
-        known = seen(self.made(), request.plan_digest, table=request.table, version=request.version)
         return {
             "table": self.table,
             "asked_by": request.analyst,
             **({"approved_by": list(paid.approved_by)} if paid.approved_by else {}),
-            **({"seen": list(known)} if known else {}),
+            **({"seen": list(paid.seen)} if paid.seen else {}),
         }
 
     def close(self) -> None:

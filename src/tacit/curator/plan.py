@@ -5,11 +5,12 @@ Releases without a price of their own share the plan's price (`tacit.curator.div
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from tacit.accounting import events
 from tacit.accounting.codec import to_record
@@ -69,6 +70,8 @@ class Plan:
     reading: dict[str, Any] = field(default_factory=dict, hash=False)
     budget: Bound | None = None
     """What it is paid from, to tell prices as parts of it; None where several budgets pay."""
+    kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What follows from the plan alone and is made once: its record for the ledger, what certificates say of it."""
 
     @property
     def event(self) -> Event:
@@ -81,6 +84,11 @@ class Plan:
     @property
     def charge(self) -> Guarantee:
         """What the ledger is charged; under RandomData where any release is, with the sum of their gammas."""
+        if "charge" not in self.kept:
+            self.kept["charge"] = self._charge()
+        return cast("Guarantee", self.kept["charge"])
+
+    def _charge(self) -> Guarantee:
         declared = [FIXED_PARAMETERS] if self.charged.theorem == "compose-profile" else []
         declared += [d for r in self.releases for d in r.guarantee.declared]
         # Ledgers add up bounds that hold always; what holds against bounded adversaries is recorded beside the charge.
@@ -126,7 +134,9 @@ class Plan:
     @property
     def record(self) -> dict[str, Any]:
         """The event for the ledger. An accountant who knows nothing of gammas cannot read one under RandomData."""
-        return event_record(to_record(self.event), self.gamma, self.priors)
+        if "record" not in self.kept:
+            self.kept["record"] = json.dumps(event_record(to_record(self.event), self.gamma, self.priors))
+        return cast("dict[str, Any]", json.loads(self.kept["record"]))
 
     def __getitem__(self, name: str) -> Planned:
         for release in self.releases:

@@ -15,13 +15,17 @@ LONGEST = 2000
 
 def told_of(plan: Plan) -> list[dict[str, Any]]:
     """Each release of a plan for the ledger: its name, the question, and its own price."""
+    if "told" not in plan.kept:
+        plan.kept["told"] = [
+            (
+                r.name, _short(question_words(r.ask.statistic.describe())), r.guarantee.bound.kind,
+                str(r.guarantee.bound),
+            )
+            for r in plan.releases
+        ]  # fmt: skip
     return [
-        {
-            "release": r.name,
-            "statistic": _short(question_words(r.ask.statistic.describe())),
-            "price": {"kind": r.guarantee.bound.kind, "words": str(r.guarantee.bound)},
-        }
-        for r in plan.releases
+        {"release": name, "statistic": words, "price": {"kind": kind, "words": price}}
+        for name, words, kind, price in plan.kept["told"]
     ]
 
 

@@ -17,10 +17,10 @@ from tacit.exact.checks import flag, whole
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.arguments import instance
 from tacit.ledger import budget as totals
-from tacit.ledger.book import Book, correction_name
+from tacit.ledger.book import Book, correction_name, now
 from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total
 from tacit.ledger.chain import History
-from tacit.ledger.entries import Charge, Correction, Entry, Request, reserve_body
+from tacit.ledger.entries import Charge, Correction, Entry, Request, charge_of, reserve_body
 from tacit.ledger.given import text
 from tacit.ledger.on_random_data import refuse_seen
 from tacit.ledger.people import Person, person_body
@@ -272,7 +272,7 @@ class Desk(Book):
         self, connection: Connection, body: Mapping[str, Any], charge_check: ChargeCheck | None
     ) -> State:
         """The sums with this charge, if it fits the budget and the analyst's share; a refusal if it does not."""
-        draft = self._next("reserve", self._state, **body).charge()
+        draft = charge_of(body, sequence=self._sequence + 1, time=now())
         refuse_seen(draft, self._state.looks, lambda: self._history(connection).plans)
         state = self._state.charged(draft)
         share = state.share_of(draft.analyst)

@@ -144,7 +144,8 @@ class Ticket:
     """The right to run one request: its charge is durable. `digest` names the entry, for a certificate.
 
     `spent` and `left` are the running total at that moment, this charge included (None under a check of one's own).
-    `approved_by` names whose signed approvals the charge rests on.
+    `approved_by` names whose signed approvals the charge rests on; `seen` is what the ledger says of looks at the data
+    that are older than the plan (`tacit.ledger.looks`).
     """
 
     sequence: int
@@ -154,6 +155,7 @@ class Ticket:
     spent: Bound | None = None
     left: Bound | None = None
     approved_by: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,21 +220,7 @@ class Entry:
 
     def charge(self) -> Charge:
         """The charge of a `reserve` entry."""
-        body = self.body
-        return Charge(
-            sequence=self.sequence,
-            time=body["time"],
-            analyst=body["analyst"],
-            key=body["request"],
-            plan_digest=body["plan"],
-            event=body["event"],
-            guarantee=from_record(body["charge"]),
-            exact={k: Fraction(v) for k, v in body["exact"].items()},
-            table=body["table"],
-            version=body["version"],
-            told=tuple(body.get("told", ())),
-            approved_by=tuple(body["consent"]["approved_by"]) if "consent" in body else (),
-        )
+        return charge_of(self.body, sequence=self.sequence, time=self.body["time"])
 
     def correction(self) -> Correction:
         """What a `withdraw` or `supersede` entry says."""
@@ -246,6 +234,24 @@ class Entry:
             release=body["release"],
             replaced_by=body.get("with"),
         )
+
+
+def charge_of(body: Mapping[str, Any], *, sequence: int, time: str) -> Charge:
+    """The charge that a `reserve` entry with this body states."""
+    return Charge(
+        sequence=sequence,
+        time=time,
+        analyst=body["analyst"],
+        key=body["request"],
+        plan_digest=body["plan"],
+        event=body["event"],
+        guarantee=from_record(body["charge"]),
+        exact={k: Fraction(v) for k, v in body["exact"].items()},
+        table=body["table"],
+        version=body["version"],
+        told=tuple(body.get("told", ())),
+        approved_by=tuple(body["consent"]["approved_by"]) if "consent" in body else (),
+    )
 
 
 def reserve_body(request: Request, table: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact
 from tacit.ledger.given import named, somebody, text
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
-from tacit.ledger.state import Share, State
+from tacit.ledger.state import Share, State, looks_before, version_place
 from tacit.ledger.statements import change
 from tacit.ledger.store import NEW_ANSWER, Store, is_there
 from tacit.ledger.verify import Progress, verify
@@ -197,8 +197,13 @@ class Ledger(Desk):
         self._sync(connection)
         if (known := self._replay(connection, request)) is not None:
             return known
-        body, register = self._allowed(reserve_body(request, request.table or self.table))
+        table = request.table or self.table
+        body, register = self._allowed(reserve_body(request, table))
         state = replace(self._fitting(connection, body, charge_check), register=register)
+        looks, place = self._state.looks, version_place(table, request.version)
+        # The looks that are older than the plan: those before its first entry, which may be this one.
+        plan = self._history(connection).plans.get(request.plan_digest) if looks else None
+        seen = looks_before(looks, plan, place) if looks else ()
         entry = self._next("reserve", state, **body)
         self._append(connection, entry, state)
         spent, left = None, None
@@ -206,7 +211,7 @@ class Ledger(Desk):
             spent, left = state.spent(None, self.limit), state.left(request.analyst, self.limit)
         return Ticket(
             sequence=entry.sequence, digest=entry.digest, ledger=self.id, request=request, spent=spent, left=left,
-            approved_by=entry.charge().approved_by,
+            approved_by=tuple(body.get("consent", {}).get("approved_by", ())), seen=seen,
         )  # fmt: skip
 
     def commit(self, ticket: Ticket, answer: Any, *, data_digest: str = "") -> Entry:

@@ -12,15 +12,14 @@ What is told of a plan never changes by later entries: its first entry, and all 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
 from tacit.errors import InvalidParameter
-from tacit.guarantees.declarations import SEEN, SEEN_ANOTHER
 from tacit.ledger.entries import Entry, text
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.state import version_place
+from tacit.ledger.state import looks_before, version_place
 
 __all__ = ["looked", "record_plan", "seen", "seen_in"]
 
@@ -65,7 +64,7 @@ def seen(ledger: Ledger, plan_digest: str, *, table: str = "", version: str = ""
     def look(connection: Connection) -> tuple[str, ...]:
         ledger._sync(connection)
         looks = ledger._state.looks
-        return _told(looks, ledger._history(connection).plans.get(plan_digest), place) if looks else ()
+        return looks_before(looks, ledger._history(connection).plans.get(plan_digest), place) if looks else ()
 
     return ledger._store.read(look)
 
@@ -83,12 +82,7 @@ def seen_in(entries: Sequence[Entry], plan_digest: str, *, table: str, version: 
             and first is None
         ):
             first = entry.sequence
-    return _told(looks, first, version_place(table, version))
-
-
-def _told(looks: Mapping[str, int], first: int | None, place: str) -> tuple[str, ...]:
-    before = {name for name, sequence in looks.items() if first is None or sequence < first}
-    return ((SEEN,) if place in before else ()) + ((SEEN_ANOTHER,) if before - {place} else ())
+    return looks_before(looks, first, version_place(table, version))
 
 
 def _table(ledger: Ledger, table: str) -> str:

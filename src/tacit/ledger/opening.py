@@ -6,19 +6,29 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from functools import cache
+from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.pool import NullPool
 
-__all__ = ["files_engine", "opened"]
+__all__ = ["driver", "files_engine", "open_file", "opened"]
 
 _thread = threading.local()
 
 
+def open_file(path: str, wait: float) -> sqlite3.Connection:
+    """SQLite's own connection to a file that is there; what it ends is on the disk."""
+    connection = sqlite3.connect(
+        f"file:{quote(path)}?mode=rw", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+    )
+    for setting in ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
 def opened(engine: Engine, open_file: Callable[[], sqlite3.Connection]) -> Connection:
-    """A connection to the file that this opens: each anew, so that a file that was put in its place is noticed."""
+    """A connection to the file that this opens."""
     _thread.open_file = open_file
     try:
         return engine.connect()
@@ -26,14 +36,12 @@ def opened(engine: Engine, open_file: Callable[[], sqlite3.Connection]) -> Conne
         _thread.open_file = None
 
 
+def driver(connection: Connection) -> sqlite3.Connection:
+    """SQLite's own connection: transactions on files begin and end there, since SQLAlchemy's way takes longer."""
+    return connection.connection.driver_connection  # type: ignore[return-value]
+
+
 @cache
 def files_engine() -> Engine:
     """The engine; what it opens is told by the thread that asks."""
-    engine = sa.create_engine("sqlite+pysqlite://", creator=lambda: _thread.open_file(), poolclass=NullPool)
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _begin(connection: Connection) -> None:
-    write = connection.get_execution_options().get("tacit_write", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    return sa.create_engine("sqlite+pysqlite://", creator=lambda: _thread.open_file(), poolclass=NullPool)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees.declarations import SEEN, SEEN_ANOTHER
 from tacit.guarantees.record import from_record, to_record
 from tacit.ledger import budget as totals
 from tacit.ledger.budget import Amounts, Limit
@@ -20,7 +21,7 @@ from tacit.ledger.canonical import canonical, sha256
 from tacit.ledger.entries import Charge, exact_amounts
 from tacit.ledger.register import Register
 
-__all__ = ["Share", "State", "read_share", "share_body", "version_place"]
+__all__ = ["Share", "State", "looks_before", "read_share", "share_body", "version_place"]
 
 ENDLESS = "inf"
 
@@ -44,6 +45,12 @@ class Share:
 def version_place(table: str, version: str) -> str:
     """A declared version of a table, as one text."""
     return canonical([table, version])
+
+
+def looks_before(looks: Mapping[str, int], first: int | None, place: str) -> tuple[str, ...]:
+    """What must be said of a plan that stands in entry `first`, or in none yet, and is about this place."""
+    before = {name for name, sequence in looks.items() if first is None or sequence < first}
+    return ((SEEN,) if place in before else ()) + ((SEEN_ANOTHER,) if before - {place} else ())
 
 
 def share_body(share: Share, budget: Guarantee) -> dict[str, Any]:
@@ -88,6 +95,7 @@ class State:
     looks: Mapping[str, int] = field(default_factory=dict)
     """Which versions the custodian has looked at, and the entry of the first look at each."""
     register: Register = field(default_factory=Register)
+    _words: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def start(cls, budget: Guarantee, shares: Mapping[str, Share], *, ledger: str = "") -> State:
@@ -114,21 +122,26 @@ class State:
 
     @property
     def text(self) -> str:
-        """All but the sum, as one canonical text."""
-        return canonical(
-            {
-                "analysts": {k: written_amounts(v) for k, v in self.analysts.items()},
-                "shares": {k: share_body(v, self.budget) for k, v in self.shares.items()},
-                # A ledger that nobody looked for has the text that it always had.
-                **({"looks": dict(self.looks)} if self.looks else {}),
-                **self.register.words,
-            }
-        )
+        """All but the sum, as one canonical text; made once, since a state is never changed."""
+        if "text" not in self._words:
+            self._words["text"] = canonical(
+                {
+                    "analysts": {k: written_amounts(v) for k, v in self.analysts.items()},
+                    "shares": {k: share_body(v, self.budget) for k, v in self.shares.items()},
+                    # A ledger that nobody looked for has the text that it always had.
+                    **({"looks": dict(self.looks)} if self.looks else {}),
+                    **self.register.words,
+                }
+            )
+        return str(self._words["text"])
 
     @property
     def words(self) -> dict[str, Any]:
         """What an entry says of it."""
-        return {"total": written_amounts(self.total), "state": sha256(self.text)}
+        if "said" not in self._words:
+            self._words["said"] = written_amounts(self.total), sha256(self.text)
+        total, state = self._words["said"]
+        return {"total": dict(total), "state": state}
 
     def after(self, kind: str, body: Mapping[str, Any], charge: Charge | None = None) -> State:
         """The state after an entry that says this; a refusal where who may do what does not allow it."""

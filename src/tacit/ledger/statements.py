@@ -14,6 +14,8 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.expression import Executable
 
+from tacit.ledger.opening import driver
+
 __all__ = ["change", "first"]
 
 
@@ -43,4 +45,4 @@ def change(connection: Connection, statement: Executable, values: dict[str, Any]
 def _put(connection: Connection, statement: Any, names: tuple[str, ...], values: dict[str, Any]) -> Any:
     """Put it to SQLite's connection, inside the transaction that the store began."""
     text, own = _compiled(statement, names)
-    return connection.connection.driver_connection.execute(text, {**own, **values})  # type: ignore[union-attr]
+    return driver(connection).execute(text, {**own, **values})

@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -32,7 +31,8 @@ from sqlalchemy.pool import QueuePool
 
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.exact.checks import positive
-from tacit.ledger.opening import files_engine, opened
+from tacit.ledger.kept import kept
+from tacit.ledger.opening import driver, files_engine, open_file, opened
 from tacit.ledger.places import without_credentials
 from tacit.ledger.queue import Late, queued
 from tacit.ledger.told import as_ledger_error, busy, passing
@@ -189,8 +189,10 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the ledger and writes nothing."""
         with self._connected(write=False, wait=self.wait_seconds) as connection:
-            connection.begin()
-            if not self.is_file:
+            if self.is_file:
+                driver(connection).execute("BEGIN")
+            else:
+                connection.begin()
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
 
@@ -199,8 +201,11 @@ class Store:
         """A transaction that nobody else writes in; durable when this block has ended without an error."""
         wait = self.wait_seconds if wait is None else wait
         with self._connected(write=True, wait=wait) as connection:
-            connection.begin()  # now, and not with the first statement: the lock comes before any reading
-            if not self.is_file:
+            # Now, and not with the first statement: the lock comes before any reading.
+            if self.is_file:
+                driver(connection).execute("BEGIN IMMEDIATE")
+            else:
+                connection.begin()
                 # Whatever the role's default is: stricter levels fail where one here waits for its turn.
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, int(wait * 1000))}")
@@ -218,7 +223,7 @@ class Store:
         try:
             while self.is_file:
                 try:
-                    connection.connection.commit()
+                    driver(connection).commit()
                     break
                 except sqlite3.OperationalError as problem:
                     if not busy(problem) or time.monotonic() >= until:
@@ -237,8 +242,25 @@ class Store:
             if write and self.path is not None:
                 stack.enter_context(queued(self.path, until=time.monotonic() + wait))
             self._wait = wait
-            connection = stack.enter_context(opened(self._engine, self._open_file))
-            yield connection.execution_options(tacit_write=write)
+            if self.path is None:
+                connection = stack.enter_context(self._engine.connect())
+            else:
+                connection = stack.enter_context(self._on_file(self.path))
+            yield connection
+
+    @contextmanager
+    def _on_file(self, path: Path) -> Iterator[Connection]:
+        """The connection that was kept, or a new one; kept again where all went well."""
+        connection = kept.take(id(self), path) or opened(self._engine, self._open_file)
+        try:
+            driver(connection).execute(f"PRAGMA busy_timeout = {int(1000 * self._wait)}")
+            yield connection
+            driver(connection).rollback()  # what was only read ends here, and lets writers go on
+            connection.rollback()
+        except BaseException:
+            connection.close()
+            raise
+        kept.put(id(self), path, connection)
 
     def check_format(self, connection: Connection) -> None:
         """Refuse an SQLite file that is somebody else's."""
@@ -283,25 +305,13 @@ class Store:
                 raise LedgerError(
                     ledger=self.name, reason="does not exist", hint="check its name, or create it"
                 )
-        connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode=rw",
-            uri=True,
-            timeout=self._wait,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        for setting in (
-            "synchronous = EXTRA",
-            "fullfsync = ON",
-            "trusted_schema = OFF",
-            "cell_size_check = ON",
-        ):
-            connection.execute(f"PRAGMA {setting}")
-        return connection
+        return open_file(str(self.path), self._wait)
 
     def close(self) -> None:
         """Give connections back. The next transaction opens them anew."""
-        if self._owner == os.getpid() and not self.is_file:
+        if self.is_file:
+            kept.drop(id(self))
+        elif self._owner == os.getpid():
             self._engine.dispose()
 
     def __del__(self) -> None:
@@ -311,7 +321,8 @@ class Store:
     def _after_fork(self) -> None:
         if self._owner != os.getpid():
             # A child must not speak on its parent's connection, nor wait for a thread that it does not have.
-            self._engine.dispose(close=False)
+            if not self.is_file:
+                self._engine.dispose(close=False)
             self._owner, self._lock = os.getpid(), threading.RLock()
 
 

@@ -19,6 +19,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 from tacit.errors import BadData, ReadFailed, TacitError
@@ -80,6 +81,16 @@ def _bare(error: BaseException) -> BaseException:
     return error
 
 
+@cache
+def _loggers() -> tuple[logging.Logger, ...]:
+    return tuple(map(logging.getLogger, LOGGERS))
+
+
+def _heard_again(loggers: list[logging.Logger]) -> None:
+    for logger in loggers:
+        logger.disabled = False
+
+
 class _Quiet:
     """No warning and no log line of an engine while anybody is inside; threads may enter at once."""
 
@@ -95,10 +106,10 @@ class _Quiet:
                 # Filters belong to the process, so that the first one in sets them and the last one out restores them.
                 stack.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore")
-                for name in LOGGERS:
-                    logger = logging.getLogger(name)
-                    stack.callback(setattr, logger, "disabled", logger.disabled)
+                loud = [logger for logger in _loggers() if not logger.disabled]
+                for logger in loud:
                     logger.disabled = True
+                stack.callback(_heard_again, loud)
                 self._stack = stack
             self._inside += 1
 

@@ -1,0 +1,91 @@
+"""Connections to ledgers' files that wait for the next transaction: opening one takes longer than most charges.
+
+A connection is handed out again only while the file at its place is the very one, as the last transaction on it left
+it: the same file by its number, of the same length and with the same times. A file that was put in its place, copied
+over it or written by somebody else is opened anew. Whoever uses a connection has taken it from here, so that no two
+have one, and a child of this process finds none: it must not speak on, nor close, what its parent opened.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+__all__ = ["MOST", "Stamp", "kept", "stamp_of"]
+
+MOST = 16
+"""Connections that are kept in a process; of those that were used longest ago the last ones are closed."""
+
+Stamp = tuple[int, ...]
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """What tells this file, as it is now, from another one or from what it becomes; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class _Kept:
+    """The connections of this process, each under the store whose it is."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: OrderedDict[int, tuple[Connection, Stamp]] = OrderedDict()
+        self._parents: list[object] = []
+
+    def take(self, store: int, path: Path) -> Connection | None:
+        """The connection of this store, which is the taker's from now on; None if the file is not as it was left."""
+        with self._lock:
+            found = self._of.pop(store, None)
+        if found is None:
+            return None
+        connection, stamp = found
+        if stamp == stamp_of(path):
+            return connection
+        _close(connection)
+        return None
+
+    def put(self, store: int, path: Path, connection: Connection) -> None:
+        """Keep a connection on which nothing is going on."""
+        stamp = stamp_of(path)
+        if stamp is None:
+            _close(connection)
+            return
+        with self._lock:
+            over = [self._of.pop(store)] if store in self._of else []
+            self._of[store] = connection, stamp
+            while len(self._of) > MOST:
+                over.append(self._of.popitem(last=False)[1])
+        for one, _ in over:
+            _close(one)
+
+    def drop(self, store: int) -> None:
+        """Close what this store has here."""
+        with self._lock:
+            found = self._of.pop(store, None)
+        if found is not None:
+            _close(found[0])
+
+    def in_child(self) -> None:
+        """What a parent opened is held on to, unused, so that nothing closes it."""
+        self._parents.append(self._of)
+        self._of, self._lock = OrderedDict(), threading.Lock()
+
+
+def _close(connection: Connection) -> None:
+    with suppress(SQLAlchemyError):
+        connection.close()
+
+
+kept = _Kept()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=kept.in_child)
