@@ -53,3 +53,40 @@ def test_what_is_refused_is_refused_again_and_few_are_kept(make: Any) -> None:
         assert held.preview(tacit.count(), epsilon=0.1).digest == first.digest
         many = [tacit.ask(tacit.count(), name=str(n)) for n in range(kept_plans.LONGEST + 1)]
         assert held.preview(many, epsilon=0.1) is not held.preview(many, epsilon=0.1)
+
+
+def test_what_a_certificate_says_is_nobodys_to_change_for_the_next(make: Any) -> None:
+    with make() as held:
+        one = held.release(tacit.count(by="state"), epsilon=0.25, key="a").certificate
+        said = {name: repr(value) for name, value in one.items()}
+        one["guarantee"]["unit"] = one["mechanism"]["noise"] = "another"
+        one["schema"].clear()
+        two = held.release(tacit.count(by="state"), epsilon=0.25, key="b").certificate
+        differ = {name for name in said if repr(two[name]) != said[name]}
+        assert differ <= {"made", "values", "ledger", "digest"}
+        plan = held.preview(tacit.count(by="state"), epsilon=0.25)
+        plan.record.clear()
+        assert plan.record
+
+
+def test_a_kept_certificate_says_what_one_made_anew_says(make: Any) -> None:
+    """For every way in which an answer can be made: with looks, and noise of another source."""
+    from tacit.curator.certificate import ORDER, certify
+
+    ledger = {"id": "x", "sequence": 1, "time": "t", "digest": "d", "answer": "e"}
+    with make() as held:
+        asks = [tacit.count(by="state"), tacit.mean("income"), tacit.quantiles("age")]
+        plan = held.preview(asks, epsilon=1.0)
+        for noise in ("AES-256-CTR", "seeded, for tests"):
+            for bounded in (False, True):
+                for seen in ([], ["somebody had seen the data"]):
+                    data = {"bounded": bounded, **({"seen": seen} if seen else {})}
+                    made = {"time": "t", "noise": noise, "data": data, "versions": {}}
+                    for planned in plan.releases:
+                        one = certify(plan, planned, ledger=ledger, made=made, values="a")
+                        plan.kept.clear()
+                        assert certify(plan, planned, ledger=ledger, made=made, values="a") == one
+                        assert list(one) == [*ORDER, "digest"]
+                        assert one["publishable"] is (noise == "AES-256-CTR")
+                        assert ("contribution-bounding" in one["theorems"]) is bounded
+                        assert seen[0] in repr(one["guarantee"]) if seen else True

@@ -9,6 +9,7 @@ have one, and a child of this process finds none: it must not speak on, nor clos
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections import OrderedDict
 from contextlib import suppress
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
+
+from tacit.ledger.opening import driver
 
 __all__ = ["MOST", "Stamp", "kept", "stamp_of"]
 
@@ -39,7 +42,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._of: OrderedDict[int, tuple[Connection, Stamp]] = OrderedDict()
+        self._of: OrderedDict[int, tuple[Path, Connection, Stamp]] = OrderedDict()
         self._parents: list[object] = []
 
     def take(self, store: int, path: Path) -> Connection | None:
@@ -48,7 +51,7 @@ class _Kept:
             found = self._of.pop(store, None)
         if found is None:
             return None
-        connection, stamp = found
+        _, connection, stamp = found
         if stamp == stamp_of(path):
             return connection
         _close(connection)
@@ -62,18 +65,18 @@ class _Kept:
             return
         with self._lock:
             over = [self._of.pop(store)] if store in self._of else []
-            self._of[store] = connection, stamp
+            self._of[store] = path, connection, stamp
             while len(self._of) > MOST:
                 over.append(self._of.popitem(last=False)[1])
-        for one, _ in over:
-            _close(one)
+        for place, one, left in over:
+            _close(one, whole=left == stamp_of(place))
 
     def drop(self, store: int) -> None:
         """Close what this store has here."""
         with self._lock:
             found = self._of.pop(store, None)
         if found is not None:
-            _close(found[0])
+            _close(found[1], whole=found[2] == stamp_of(found[0]))
 
     def in_child(self) -> None:
         """What a parent opened is held on to, unused, so that nothing closes it."""
@@ -81,7 +84,11 @@ class _Kept:
         self._of, self._lock = OrderedDict(), threading.Lock()
 
 
-def _close(connection: Connection) -> None:
+def _close(connection: Connection, *, whole: bool = False) -> None:
+    """Give it back; where the file is `whole` as it was left, its journal goes too, and one file lies there at rest."""
+    with suppress(SQLAlchemyError, sqlite3.Error):
+        if whole:
+            driver(connection).execute("PRAGMA journal_mode = DELETE")
     with suppress(SQLAlchemyError):
         connection.close()
 

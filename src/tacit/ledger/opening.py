@@ -16,13 +16,19 @@ __all__ = ["driver", "files_engine", "open_file", "opened"]
 
 _thread = threading.local()
 
+SETTINGS = (
+    "synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON", "journal_mode = PERSIST",
+)  # fmt: skip
+"""All that ended is on the disk. The journal stays beside the file, its head blanked: as safe as one that is deleted
+after every transaction, and half the waiting for the disk, since no folder is written."""
+
 
 def open_file(path: str, wait: float) -> sqlite3.Connection:
     """SQLite's own connection to a file that is there; what it ends is on the disk."""
     connection = sqlite3.connect(
         f"file:{quote(path)}?mode=rw", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
     )
-    for setting in ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+    for setting in SETTINGS:
         connection.execute(f"PRAGMA {setting}")
     return connection
 

@@ -1,0 +1,183 @@
+"""A ledger's file keeps its connection: only while it is the very file, and without holding anybody up."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.ledgers import ask, promise
+from tacit.errors import LedgerCorrupt, LedgerError
+from tacit.guarantees import Pure
+from tacit.ledger import Ledger, Ticket, looked, record_plan, seen
+from tacit.ledger import kept as module
+from tacit.ledger.opening import driver, files_engine
+
+OLD, YOUNG = "a" * 64, "b" * 64
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that were opened, in order."""
+    from tacit.ledger import store
+
+    found: list[str] = []
+    real = store.open_file
+    monkeypatch.setattr(store, "open_file", lambda path, wait: (found.append(path), real(path, wait))[1])
+    return found
+
+
+def test_charges_in_a_row_open_the_file_once(tmp_path: Path, opened: list[str]) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    opened.clear()
+    for number in range(5):
+        ticket = ledger.reserve(ask(f"{number}", 0.125))
+        assert isinstance(ticket, Ticket)
+        ledger.commit(ticket, number)
+        assert ledger.spent() == Pure(epsilon=0.125 * (number + 1))
+    assert opened == []
+    Ledger.open(tmp_path / "a").reserve(ask("another's", 0.125))
+    assert len(opened) == 1
+    assert ledger.spent() == Pure(epsilon=0.75)
+    assert len(opened) == 2, "what somebody else wrote is read by a new connection"
+
+
+def test_what_is_durable_is_so_for_everybody(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    ledger.reserve(ask("a", 0.5))
+    with sqlite3.connect(tmp_path / "a") as other:
+        assert other.execute("SELECT count(*) FROM tacit_entries").fetchone() == (1,)
+    other.close()
+
+
+def test_a_kept_connection_holds_no_lock(tmp_path: Path) -> None:
+    """After a reading and after a writing anybody may write at once."""
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    other = sqlite3.connect(tmp_path / "a", isolation_level=None, timeout=0)
+    for call in (ledger.spent, lambda: ledger.reserve(ask("a", 0.5)), ledger.entries, ledger.verify):
+        call()
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("ROLLBACK")
+    other.close()
+
+
+def test_every_connection_waits_for_the_disk() -> None:
+    from tacit.ledger.opening import SETTINGS
+
+    assert "synchronous = EXTRA" in SETTINGS
+    assert {"journal_mode = WAL", "journal_mode = OFF", "journal_mode = MEMORY"}.isdisjoint(SETTINGS)
+
+
+def test_the_settings_hold_on_what_is_kept(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    ledger.reserve(ask("a", 0.5))
+    with ledger._store.reading() as connection:
+        assert driver(connection).execute("PRAGMA synchronous").fetchone() == (3,)
+        assert driver(connection).execute("PRAGMA journal_mode").fetchone() == ("persist",)
+
+
+def test_a_file_in_its_place_is_opened(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    ledger.spent()
+    Ledger.create(tmp_path / "b", budget=promise(1.0)).close()
+    (tmp_path / "b").replace(tmp_path / "a")
+    with pytest.raises(LedgerCorrupt, match="another"):
+        ledger.reserve(ask("c"))
+
+
+def test_bytes_that_are_changed_in_place_are_seen(tmp_path: Path) -> None:
+    """Nothing that was read before stands for what lies on the disk now."""
+    path = tmp_path / "a"
+    ledger = Ledger.create(path, budget=promise(1.0))
+    ledger.reserve(ask("a", 0.5, analyst="somebody"))
+    assert ledger.verify().ok
+    changed = path.read_bytes().replace(b'"analyst":"somebody"', b'"analyst":"somebodi"')
+    stamp = os.stat(path)
+    path.write_bytes(changed)
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns + 1))
+    assert not ledger.verify().ok
+
+
+def test_a_ledger_at_rest_is_one_file(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "a", budget=promise(1.0)) as ledger:
+        ledger.reserve(ask("a", 0.5))
+        assert (tmp_path / "a-journal").read_bytes()[:8] == bytes(8), (
+            "its head is blank: nothing is to be undone"
+        )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "a-queue"]
+
+
+def test_the_journal_of_another_file_is_left_alone(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    ledger.reserve(ask("a", 0.5))
+    Ledger.create(tmp_path / "b", budget=promise(1.0)).close()
+    (tmp_path / "b").replace(tmp_path / "a")
+    (tmp_path / "a-journal").write_bytes(b"that of the other one")
+    ledger.close()
+    assert (tmp_path / "a-journal").read_bytes() == b"that of the other one"
+
+
+def test_few_are_kept(tmp_path: Path) -> None:
+    ledgers = [Ledger.create(tmp_path / f"{n}", budget=promise(1.0)) for n in range(module.MOST + 5)]
+    for ledger in ledgers:
+        ledger.reserve(ask("a", 0.5))
+    assert len(module.kept._of) <= module.MOST
+    assert all(ledger.spent() == Pure(epsilon=0.5) for ledger in ledgers)
+    for ledger in ledgers:
+        ledger.close()
+
+
+def test_after_an_error_nothing_is_kept(tmp_path: Path, opened: list[str]) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    with pytest.raises(LedgerError):
+        ledger._store.write(lambda connection: driver(connection).execute("INSERT INTO nowhere VALUES (1)"))
+    opened.clear()
+    assert ledger.spent() == Pure(epsilon=0.0)
+    assert len(opened) == 1
+
+
+def test_a_child_has_connections_of_its_own(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    ledger.reserve(ask("a", 0.25))
+    child = os.fork()
+    if not child:
+        good = not module.kept._of
+        ledger.reserve(ask("b", 0.25))
+        os._exit(0 if good and ledger.spent() == Pure(epsilon=0.5) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.spent() == Pure(epsilon=0.5)
+    assert ledger.verify().ok
+
+
+def test_connections_within_another_are_their_own(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+    with ledger._store.reading() as outer, ledger._store.reading() as inner:
+        assert driver(outer) is not driver(inner)
+
+
+def test_the_engine_has_no_part_in_transactions() -> None:
+    """They begin and end on SQLite's own connection; a listener that began one more would fail."""
+    assert not list(files_engine().dispatch.begin)
+
+
+# --- what a ticket says of looks ----------------------------------------------------------------------
+def test_a_ticket_says_of_looks_what_the_ledger_says(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+
+    def paid(key: str, plan: str, version: str = "") -> Any:
+        ticket = ledger.reserve(ask(key, 0.0, plan_digest=plan, version=version))
+        assert isinstance(ticket, Ticket)
+        assert ticket.seen == seen(ledger, plan, version=version)
+        return ticket.seen
+
+    assert paid("before", OLD) == ()
+    looked(ledger, analyst="somebody")
+    assert paid("after", OLD) == (), "it was there before the look"
+    assert len(paid("young", YOUNG)) == 1
+    record_plan(ledger, "c" * 64, analyst="somebody")
+    looked(ledger, analyst="somebody", version="2")
+    assert len(paid("between", "c" * 64, "2")) == 1
+    assert len(paid("last", "d" * 64, "2")) == 2
