@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.ledgers import ask, promise
+from support.ledgers import ask, child_environment, promise
 from tacit.errors import LedgerCorrupt, LedgerError
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Ticket, looked, record_plan, seen
@@ -107,6 +110,20 @@ def test_a_ledger_at_rest_is_one_file(tmp_path: Path) -> None:
         assert (tmp_path / "a-journal").read_bytes()[:8] == bytes(8), (
             "its head is blank: nothing is to be undone"
         )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "a-queue"]
+
+
+def test_a_process_that_ends_leaves_one_file(tmp_path: Path) -> None:
+    script = f"""
+    from support.ledgers import ask, promise
+    from tacit.ledger import Ledger
+    ledger = Ledger.create({str(tmp_path / "a")!r}, budget=promise(1.0))
+    ledger.reserve(ask("a", 0.5))
+    held = [ledger]
+    held.append(held)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    subprocess.run(command, env=child_environment(), timeout=60, check=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "a-queue"]
 
 

@@ -8,6 +8,7 @@ have one, and a child of this process finds none: it must not speak on, nor clos
 
 from __future__ import annotations
 
+import atexit
 import os
 import sqlite3
 import threading
@@ -78,6 +79,11 @@ class _Kept:
         if found is not None:
             _close(found[1], whole=found[2] == stamp_of(found[0]))
 
+    def drop_all(self) -> None:
+        """Close all: the process ends."""
+        for store in list(self._of):
+            self.drop(store)
+
     def in_child(self) -> None:
         """What a parent opened is held on to, unused, so that nothing closes it."""
         self._parents.append(self._of)
@@ -94,5 +100,6 @@ def _close(connection: Connection, *, whole: bool = False) -> None:
 
 
 kept = _Kept()
+atexit.register(kept.drop_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=kept.in_child)
