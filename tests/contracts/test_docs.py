@@ -134,6 +134,8 @@ def test_the_picture_is_there_and_small() -> None:
 RUN = [
     ("README.md", True, 1),
     ("CONTRIBUTING.md", False, 1),
+    ("docs/exercises.md", False, 0),
+    ("docs/solutions.md", True, 15),
     ("docs/tutorial.md", True, 35),
     ("docs/guarantees.md", False, 30),
     ("docs/accounting.md", True, 10),

@@ -108,8 +108,10 @@ def draw_posterior(axes: Axes, guarantee: Guarantee) -> None:
     axes.plot(prior, prior, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label="no change")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
-    axes.legend(loc="upper left", frameon=False, fontsize=9)
-    axes.text(0.98, 0.03, note, ha="right", va="bottom", color=INK, fontsize=9)
+    wide = epsilon > 2  # then the curves run along the edges, and there is room in the middle
+    axes.legend(loc="upper center" if wide else "upper left", frameon=False, fontsize=9)
+    at, side = ((0.62, 0.2), "center") if wide else ((0.98, 0.03), "right")
+    axes.text(*at, note, ha=side, va="bottom", color=INK, fontsize=9)
     label(axes, "Beliefs about one unit", "before the release", "after the release")
 
 

@@ -63,7 +63,6 @@ class SimpleEvent(Event):
 
     def must_hold_for(self, neighbours: Neighbours) -> None:
         """Raise where the event's own numbers (epsilon, rho, mu) are proved for the other relation only."""
-        return None
 
     def pure(self) -> float | None:
         """An epsilon that holds with delta = 0, where there is one."""

@@ -63,7 +63,7 @@ class PoissonSampledEvent(SimpleEvent):
         return sampled, PoissonSampledPair(pair=mirrored, rate=self.sampling_rate).swapped()
 
     def must_hold_for(self, neighbours: Neighbours) -> None:
-        """The theorem is about add-or-remove: a release may tell the size of the sample, and so whether one is in it."""
+        """It is proved for add-or-remove: a release may tell the sample's size, and so whether somebody is in it."""
         if neighbours is Neighbours.REPLACE_ONE and self.sampling_rate > 0:
             raise NoLaw(
                 operation=f"Poisson sampling of {self.event.kind} under replace-one",
