@@ -73,3 +73,12 @@ def test_links_of_a_notebook_resolve(path: str) -> None:
     for target in links:
         goal = (ROOT / path).parent / target
         assert goal.exists(), f"{path} links to {target}, which does not exist"
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS))
+def test_a_notebook_opens_with_a_picture(path: str) -> None:
+    """The first thing below the title; its file is there."""
+    first = source(read(ROOT / path)["cells"][0])
+    picture = re.search(r"\A# [^\n]+\n\n!\[[^\]]+\]\(([^)]+)\)", first)
+    assert picture is not None
+    assert ((ROOT / path).parent / picture[1]).resolve().is_file()
