@@ -163,6 +163,28 @@ def test_sizes_of_cells_stand_beside_the_error_of_the_plan(plan: Path, say: Say)
     assert "0 of 2 cells are not larger than their error" in say("inspect", plan)[1]
 
 
+def test_cells_are_those_of_the_answer(plan: Path, say: Say) -> None:
+    """Ranges behind a quantile are no cells, and who fails a test is in the cell of its proportion."""
+    more = """
+    [[release]]
+    kind = "median"
+    column = "income"
+    [[release]]
+    kind = "median"
+    column = "income"
+    by = "state"
+    [[release]]
+    kind = "proportion"
+    of = "income > 1250"
+    by = "state"
+    """
+    plan.write_text(PLAN + more)
+    told = say("inspect", plan)[1]
+    cells = [line.split("| ")[1].strip() for line in told.splitlines() if "cells hold" in line]
+    size = "2 cells hold people, 0 of 2 are empty; the smallest: Bremen (100); Hessen (100)"
+    assert [line.partition(": ")[2] for line in cells] == [size] * 3
+
+
 # --- what it leaves ------------------------------------------------------------------------------------
 def test_nothing_that_it_found_is_kept_and_its_mark_is(plan: Path, say: Say) -> None:
     """Planted values, and the exact numbers that it prints, are in no file that is made: its mark is."""
@@ -277,26 +299,6 @@ def test_a_table_that_cannot_be_opened_leaves_no_mark(plan: Path, say: Say) -> N
 
 
 # --- who may look --------------------------------------------------------------------------------------
-def test_whoever_has_a_share_sees_nothing_and_leaves_no_mark(plan: Path, say: Say) -> None:
-    assert say("plan", plan, "--record")[0] == 0
-    with Ledger.open(plan.parent / "t.ledger") as ledger:
-        ledger.share("ann", tacit.Pure(epsilon=1.0))
-    plan.write_text(PLAN.replace("epsilon = 4.0", 'epsilon = 4.0\nanalyst = "ann"'))
-    code, out, error = say("inspect", plan)
-    assert (code, out) == (1, "")
-    assert "an analyst with a share" in error
-    assert not looks(plan)
-
-
-def test_a_file_without_a_ledger_that_lasts_is_not_looked_at(plan: Path) -> None:
-    survey = tacit.Curator(
-        plan.parent / "t.csv", protect=tacit.rows(), schema={"state": tacit.category(["Bremen"])},
-        budget=tacit.Pure(epsilon=1.0),
-    )  # fmt: skip
-    with pytest.raises(InvalidParameter, match="ledger"), survey:
-        tacit.inspect(survey)
-
-
 def test_what_was_seen_is_not_pickled(plan: Path) -> None:
     import copy
     import pickle

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import tacit
 from tacit.curator.files import read_plan
 from tacit.curator.toml import parse_toml, without_secrets
 from tacit.errors import InvalidParameter, TacitError
@@ -211,3 +212,16 @@ def test_a_flag_is_read_as_one_or_not_at_all(value: Any) -> None:
     with pytest.raises(InvalidParameter, match="true or false"):
         typed("release 1:", {"consistent": value})
     assert typed("release 1:", {"consistent": False}) == {"consistent": False}
+
+
+def test_a_word_that_a_release_does_not_take_is_answered_with_those_that_it_takes(tmp_path: Path) -> None:
+    text = """
+    data = { path = "t.csv" }
+    protect = { unit = "rows" }
+    schema.dead = { kind = "flag" }
+    budget = { epsilon = 1 }
+    release = [{ kind = "proportion", test = "dead" }]
+    """
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(tacit.errors.UnknownName, match="it takes of, by, where"):
+        tacit.read_plan(tmp_path / "plan.toml")

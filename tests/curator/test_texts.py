@@ -185,3 +185,9 @@ def test_names_that_are_made_differ_on_every_file_system() -> None:
     plan = make_plan(asks, schema=schema, unit=tacit.rows(), budget=tacit.Pure(epsilon=1.0))
     assert len({r.name.casefold() for r in plan.releases}) == 5
     check_names(r.name for r in plan.releases)
+
+
+def test_what_rounds_to_a_thousand_is_written_as_one() -> None:
+    from tacit.curator.text import digits
+
+    assert [digits(x) for x in (999.4, 999.6, -999.9, 1000.0)] == ["999", "1,000", "-1,000", "1,000"]

@@ -106,6 +106,21 @@ def test_a_look_and_a_condition_stand_in_the_open() -> None:
     assert seen not in report_of(plan, releases, budget=budget)
 
 
+def test_a_name_that_was_made_is_read_as_words_and_a_given_one_as_it_is() -> None:
+    plan, releases, budget = released(ask.count(by="region"), tacit.ask(ask.count(), name="covid-19"))
+    text = report_of(plan, releases, budget=budget)
+    headings = re.findall(r"<h2[^>]*>([^<]*)</h2>", text) + re.findall(r"<h3[^>]*>([^<]*)</h3>", text)
+    assert "Count by region" in headings
+    assert "Covid-19" in headings
+
+
+def test_a_digest_wraps_where_it_would_run_off_the_page() -> None:
+    assert re.search(
+        r"\.pair p\{overflow-wrap:anywhere\}",
+        report_of(*released(ask.count())[:2], budget=released(ask.count())[2]),
+    )
+
+
 # --- about you -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("epsilon", "percent", "how"),
@@ -118,6 +133,7 @@ def test_the_guess_is_that_of_randomised_response(epsilon: float, percent: str, 
     unit = tacit.people("person", at_most=3)
     first, second = about_you(Guarantee(bound=tacit.Pure(epsilon=epsilon), unit=unit))
     assert how in first
+    assert ("so that" in first) is (epsilon <= 1), "noise that leaves somebody in sight has no such end"
     assert "whether you took part" in first
     assert f"at most {percent} of the time" in second
 

@@ -129,7 +129,9 @@ class Filter(ABC):
         parts = []
         for simple, count in flatten(release):
             own = self._currency.of_release(simple, neighbours=relation)
-            if own is not None and self._currency.kind != Divergences.kind:  # divergences ask for the relation
+            if (
+                own is not None and self._currency.kind != Divergences.kind
+            ):  # divergences ask for the relation
                 simple.must_hold_for(relation)
             if own is None:
                 raise NoLaw(

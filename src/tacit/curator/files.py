@@ -296,7 +296,7 @@ def _ask(number: int, table: Any) -> Ask:
         raise UnknownName(what=f"kind of {where}", name=kind, known=KINDS)
     function = KINDS[kind]
     takes = inspect.signature(function).parameters
-    known(f"word of {where}, a {kind},", table, ("kind", *takes, *PAID, *FINISH))
+    known(f"word of {where}, a {kind},", table, ("kind", *takes, *PAID, *FINISH), own=takes)
     told = typed(f"{where}:", {k: v for k, v in table.items() if k != "kind"}, kind=kind)
     given = {k: v for k, v in told.items() if k in takes}
     rest = {k: v for k, v in told.items() if k not in takes}

@@ -21,7 +21,7 @@ from tacit.curator.curator import Curator
 from tacit.curator.looked import cells_notes, column_notes, people_notes
 from tacit.curator.notes import MARK, Note
 from tacit.curator.plan import Plan
-from tacit.errors import InvalidParameter, NoLaw
+from tacit.errors import InvalidParameter
 from tacit.guarantees.arguments import instance
 from tacit.ledger import looked
 from tacit.sources.looking import cells_seen, column_seen, people_seen
@@ -89,7 +89,8 @@ def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
     """What the declarations lose of the data, and how small its cells are against the errors of the plan.
 
     For the custodian with the data at hand. The ledger says that somebody looked before a row is read, and must be one
-    that lasts. It is refused for an analyst with a share: for others plans run or are refused by declarations alone.
+    that lasts. It is refused for all who ask questions that are paid for (`tacit.ledger.looks`): for them plans run or
+    are refused by declarations alone.
     """
     instance("curator", curator, Curator, must="be a Curator", hint="tacit.inspect(survey, plan)")
     if plan is not None:
@@ -100,12 +101,6 @@ def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
             )
     table = curator._open()
     ledger = curator._keeper.for_looking()
-    if curator.analyst in ledger.shares():
-        raise NoLaw(
-            operation="a look at the data for an analyst with a share",
-            reason="whoever has a share asks questions that are paid for, and sees no row",
-            hint="the custodian looks, under a name without a share",
-        )
     entry = looked(ledger, analyst=curator.analyst, table=curator._keeper.table, version=curator.version)
     return Inspection(notes=tuple(_notes(curator, table, plan)), entry=entry.sequence)
 
@@ -142,6 +137,6 @@ def _notes(curator: Curator, table: Table, plan: Plan | None) -> Iterator[Note]:
     tell("looking at cells", steps, steps)
     for planned in plan.releases if plan is not None else ():
         requests = [r for r in planned.question.requests if isinstance(r, Aggregation)]
-        cells = cells_seen(table, requests[0], rows=rows) if requests else None
+        cells = cells_seen(table, requests[0], rows=rows, shown=planned.question.axes) if requests else None
         if cells is not None:
             yield from cells_notes(planned, cells)

@@ -37,7 +37,7 @@ from tacit.ledger.canonical import canonical, canonical_table, sha256
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
 
-__all__ = ["Plan", "Planned", "describe_plan", "make_plan"]
+__all__ = ["Plan", "Planned", "describe_plan", "make_plan", "title_of"]
 
 FORMAT = 2
 
@@ -286,7 +286,7 @@ def _named(asks: Sequence[Ask]) -> list[Ask]:
     out, used = [], set(map(folded, taken))
     for a in asks:
         if not a.name:
-            base = title = _title(a)
+            base = title = title_of(a)
             number = 2
             while folded(title) in used:
                 title, number = f"{base}-{number}", number + 1
@@ -296,7 +296,8 @@ def _named(asks: Sequence[Ask]) -> list[Ask]:
     return out
 
 
-def _title(a: Ask) -> str:
+def title_of(a: Ask) -> str:
+    """The name of an ask that was given none, but for its number among several."""
     words = [a.statistic.kind]
     for key in ("column", "numerator", "denominator", "columns", "of"):
         value = getattr(a.statistic, key, None)

@@ -39,7 +39,7 @@ def digits(value: Any) -> str:
     number = float(value)
     if not np.isfinite(number):
         return {np.inf: "∞", -np.inf: "-∞"}.get(number, "none")
-    if abs(number) >= 1000:
+    if abs(number) >= 999.5:
         scale = 10 ** (int(np.floor(np.log10(abs(number)))) - 2)
         return f"{int(round(number / scale) * scale):,}"
     return f"{number:.3g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from tacit.errors import InvalidParameter, UnknownName
@@ -209,13 +209,25 @@ _HERE: dict[tuple[str, str], Reader] = {("quantile", "at"): amount}
 """Where a word means something else: one share, where other kinds take a list."""
 
 
-def known(what: str, given: Any, words: tuple[str, ...]) -> None:
-    """Refuse what is no table, and a word that is not in the closed list, with the nearest one that is."""
+def known(what: str, given: Any, words: tuple[str, ...], *, own: Iterable[str] = ()) -> None:
+    """Refuse what is no table, and a word that is not in the closed list, with the nearest one that is.
+
+    `own` are the words that belong to this table alone, which are listed: the nearest may be another's.
+    """
     if not isinstance(given, Mapping):
         _refuse(what, type(given).__name__, "be a table")
     for word in given:
         if word not in words:
-            raise UnknownName(what=what, name=str(word), known=words)
+            found = UnknownName(what=what, name=str(word), known=words)
+            if not own:
+                raise found
+            near = f"did you mean {found.nearest!r}? " if found.nearest else ""
+            raise UnknownName(
+                what=what,
+                name=str(word),
+                known=words,
+                hint=f"{near}it takes {', '.join(own)}, and words of every release",
+            )
 
 
 def typed(where: str, given: Mapping[str, Any], *, kind: str = "") -> dict[str, Any]:

@@ -16,27 +16,51 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, NotAllowed
 from tacit.ledger.entries import Entry, text
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.state import looks_before, version_place
+from tacit.ledger.people import folded
+from tacit.ledger.state import State, looks_before, version_place
 
 __all__ = ["looked", "record_plan", "seen", "seen_in"]
 
 
 def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") -> Entry:
-    """Write down that somebody looks; durable when this returns, before a row is read."""
+    """Write down that somebody looks; durable when this returns, before a row is read.
+
+    Refused to everybody who asks questions that are paid for: names with a share, or with another role than custodian,
+    and all but custodians where the ledger knows one.
+    """
     who, name = text("analyst", analyst), _table(ledger, table)
     said = {"analyst": who, "table": name, "version": text("version", version, empty=True)}
 
     def work(connection: Connection) -> Entry:
         ledger._sync(connection)
+        _may_look(ledger._state, who)
         state = ledger._state.looked(version_place(name, said["version"]), ledger._sequence + 1)
         entry = ledger._next("look", state, **said)
         ledger._append(connection, entry, state)
         return entry
 
     return ledger._store.write(work)
+
+
+def _may_look(state: State, who: str) -> None:
+    register, name = state.register, folded(who)
+    if register.has(who, "custodian"):
+        return
+    what = "look at the data"
+    register.custodian(who, what)
+    if "*" in state.shares or name in map(folded, state.shares):
+        raise NotAllowed(
+            who=who, what=what, reason="an analyst with a share asks questions that are paid for, and sees no row",
+            hint="the custodian looks, under a name without a share",
+        )  # fmt: skip
+    if name in map(folded, register.people):
+        raise NotAllowed(
+            who=who, what=what, reason="it takes the role of custodian",
+            hint="tacit ledger show lists the names and their roles",
+        )  # fmt: skip
 
 
 def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = "", version: str = "") -> int:

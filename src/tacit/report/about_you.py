@@ -10,8 +10,12 @@ from tacit.guarantees.units import GroupOf, People, Rows, Unit
 
 __all__ = ["about_you"]
 
-STRENGTHS = ((0.55, "hardly at all"), (0.75, "little"), (0.9, "noticeably"))
-WEAK = "a great deal, so that the protection is weak"
+STRENGTHS = (
+    (0.55, "so that", "can change what is published hardly at all"),
+    (0.75, "so that", "can change what is published only a little"),
+    (0.9, "and yet", "can change what is published noticeably"),
+)
+WEAK = (1.0, "and yet", "can change what is published a great deal: the protection is weak")
 
 
 def about_you(spent: Guarantee) -> tuple[str, ...]:
@@ -34,14 +38,14 @@ def about_you(spent: Guarantee) -> tuple[str, ...]:
             "Noise was added to these numbers so that they say little about any one of those who are protected.",
             f"Protected is {spent.unit}; how well somebody can guess about one of them is not known for this promise.",
         )
-    how = next((words for most, words in STRENGTHS if guess <= most), WEAK)
+    _, so, how = next((words for words in STRENGTHS if guess <= words[0]), WEAK)
     what = f"what is recorded about {who}"
     if spent.unit.neighbours is Neighbours.ADD_OR_REMOVE and not isinstance(spent.unit, Rows):
         what = f"whether {who} took part, and {what},"
     on_average = ", on average over such data" if isinstance(spent.condition, RandomData) else ""
     percent = f"{math.ceil(1000 * guess - 1e-9) / 10:g}%"
     return (
-        f"Noise was added to these numbers, so that {what} changes what is published {how}.",
+        f"Noise was added to these numbers, {so} {what} {how}.",
         f"Somebody who knows everything about everybody else, and must guess between two versions of {data}, is right "
         f"at most {percent} of the time{on_average} with these numbers and all that was published before from this "
         "budget, where a coin is right 50%.",

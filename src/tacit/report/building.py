@@ -16,6 +16,7 @@ from tacit.curator.cells import keys_at
 from tacit.curator.charges import Shared, charge
 from tacit.curator.exact_answers import ExactTreatment
 from tacit.curator.names import file_stem
+from tacit.curator.plan import Planned, title_of
 from tacit.curator.public_words import PublicWords
 from tacit.curator.quality import QualityRule, rule_of
 from tacit.curator.text import priced
@@ -185,7 +186,7 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
     return ReleaseView(
         name=stem,
         kind=statistic["kind"].replace("_", " "),
-        title=words.release(release.name),
+        title=words.releases.get(release.name) or _name(planned, release.name),
         question=question_words(_in_words(statistic, words)),
         cells=cells,
         columns=tuple(map(words.column, columns)),
@@ -204,6 +205,11 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
         rule=rule,
         rest=rest,
     )
+
+
+def _name(planned: Planned, name: str) -> str:
+    """The name as it was given; one that was made of the statistic with blanks."""
+    return name.replace("-", " ") if name == title_of(planned.ask) else name
 
 
 def _shown(question: Question, ends: Sequence[Any], rule: QualityRule) -> tuple[Any, Rest | None]:

@@ -80,7 +80,7 @@ ul{padding-left:1.2rem;margin:.3rem 0}
 li{margin:.2rem 0}
 .words{max-width:50rem}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),1fr));gap:0 2rem;margin-top:.4rem}
-.pair h3{margin-top:.9rem}
+.pair h3{margin-top:.9rem}.pair p{overflow-wrap:anywhere}
 .split>div{min-width:0}
 .pill{display:inline-block;border-radius:99px;padding:.05rem .6rem;font-size:.78rem;font-weight:600;white-space:nowrap}
 .pill.care,.pill.other{background:var(--care-ground);color:var(--care-ink)}

@@ -10,6 +10,8 @@ import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from tacit.guarantees import People
@@ -186,15 +188,25 @@ def people_seen(table: Table) -> PeopleSeen | None:
     return PeopleSeen(**{name: int(value or 0) for name, value in found.items()})
 
 
-def cells_seen(table: Table, request: Aggregation, *, rows: int) -> CellsSeen | None:
-    """The cells of a question by rows or people; None where it has none. `rows` says how long the table is."""
+def cells_seen(
+    table: Table, request: Aggregation, *, rows: int, shown: Sequence[Axis] | None = None
+) -> CellsSeen | None:
+    """The cells of a question by rows or people; None where it has none. `rows` says how long the table is.
+
+    `shown` are the axes of the answer, if the request has more: the ranges behind a quantile are no cells of it. A row
+    is in a cell if any aggregate counts it: in that of a proportion whether its test is passed or not.
+    """
     axes = request.axes
+    if shown is not None and tuple(shown) == axes[: len(shown)]:
+        axes = tuple(shown)
     if not axes or request.sparse:
         return None
     relation, reader = _read(table)
-    mask = reader.mask(request.aggregates[0])
-    if mask is not None:
-        relation = relation.filter(mask)
+    masks = [reader.mask(one) for one in request.aggregates]
+    behind = [reader.key(axis, declared=False).notnull() for axis in request.axes[len(axes) :]]
+    counted = [] if any(m is None for m in masks) else [reduce(or_, masks)]
+    if counted or behind:
+        relation = relation.filter([*counted, *behind])
         reader = Reader(relation, table.schema, person=table.person, engine=table.dialect)
     keys = _keys_of(reader, axes)
     sizes = _sizes(table, relation, keys, axes, exactly=rows <= EXACTLY)
