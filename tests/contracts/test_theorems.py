@@ -117,7 +117,7 @@ def treatments() -> list[tuple[tacit.Unit, Treatment]]:
 
 
 def exactly() -> list[Plan]:
-    """Plans with one exact answer: by a known law, by a rectangle, a count, and a truncated histogram."""
+    """Plans with one exact answer: by a known law, by a rectangle, a count, and truncated histograms."""
     law = {"unknown_rows": 500, "rows": "uniform(0, 100)"}
     whole = Schema({
         "age": tacit.integer(0, 100, missing=0), "sick": tacit.flag(missing=False),
@@ -128,6 +128,7 @@ def exactly() -> list[Plan]:
         (tacit.mean("age"), {**law, "assume": "rectangle"}, UNITS[1]),
         (tacit.count(where="sick"), {"unknown_rows": 500, "probability": [0.2, 0.8]}, UNITS[1]),
         (tacit.count(by="region"), {"sampling": "binomial", "rate": 0.1}, UNITS[0]),
+        (tacit.count(by="region"), {"sampling": "fixed", "n": 100_000}, UNITS[1]),
     ]
     return [
         make_plan(

@@ -18,7 +18,7 @@ from typing import Any
 from tacit.coupled.noiseless import RowLaw, row_law
 from tacit.curator.prices import decimal, flag
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.exact.checks import whole
+from tacit.exact.checks import positive, whole
 from tacit.guarantees import Always, RandomData, Unit
 from tacit.guarantees.laws.conditions import single_rows
 from tacit.random_data.base import independent, rows_parameter
@@ -37,7 +37,8 @@ __all__ = [
 ]
 
 WORDS = ("fixed_before", "independent", "random_data", "rows", "small_cells")
-SAMPLED_WORDS = ("known_rows", "rate", "sampling")
+SAMPLED_WORDS = ("known_rows", "n", "rate", "sampling", "size_epsilon")
+SAMPLINGS = ("binomial", "fixed", "poisson")
 EXACT_WORDS = ("assume", "probability", "rectangle", "rows", "unknown_rows")
 MOST_ROWS = 10**15
 
@@ -131,15 +132,22 @@ class ExactGiven(Given):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledGiven(ExactGiven):
-    """A truncated histogram: the rows are a random sample of which nobody knows who is in it."""
+    """A truncated histogram: the rows are a random sample of which nobody knows who is in it.
+
+    With `sampling="fixed"` there are `n` rows, of which a few are discarded at random first.
+    """
 
     unknown_rows: int = 1
     sampling: str
     rate: str | None = None
     known_rows: int = 0
+    n: int | None = None
+    size_epsilon: float | None = None
 
     def describe(self) -> dict[str, Any]:
         """Plain values: what the digest of a plan covers."""
+        if self.sampling == "fixed":
+            return {"sampling": self.sampling, "n": self.n, "size_epsilon": self.size_epsilon}
         return {"sampling": self.sampling, "rate": self.rate, "known_rows": self.known_rows}
 
 
@@ -148,9 +156,21 @@ def _sampled(value: Mapping[str, Any]) -> SampledGiven:
     for word in value:
         if word not in SAMPLED_WORDS:
             raise UnknownName(what="word in given with sampling", name=str(word), known=SAMPLED_WORDS)
-    if value["sampling"] not in ("binomial", "poisson"):
-        raise UnknownName(what="sampling", name=str(value["sampling"]), known=("binomial", "poisson"))
-    rate = value.get("rate")
+    if value["sampling"] not in SAMPLINGS:
+        raise UnknownName(what="sampling", name=str(value["sampling"]), known=SAMPLINGS)
+    fixed, rate = value["sampling"] == "fixed", value.get("rate")
+    for word in ("known_rows", "rate") if fixed else ("n", "size_epsilon"):
+        if word in value:
+            raise InvalidParameter(
+                parameter=word, value="given", must=f"be left out with sampling = {value['sampling']}"
+            )
+    if fixed:
+        size = value.get("size_epsilon")
+        return SampledGiven(
+            sampling="fixed",
+            n=whole("n", value.get("n"), least=4),
+            size_epsilon=None if size is None else positive("size_epsilon", size),
+        )
     return SampledGiven(
         sampling=value["sampling"],
         rate=None if rate is None else str(rate),

@@ -4,33 +4,41 @@
 (`known_rows` of a cell excepted). The threshold is the smallest that is safe for the price, worst over all means of a
 cell (theorem `truncated-histogram`). The claim is against the same table without the row: rows that are added or taken
 away. It is under `Priors`, and nothing else may be published about the same rows.
+
+`given={"sampling": "fixed", "n": 60000}` is for a public number of rows: a few are discarded at random first (theorem
+`truncated-histogram-fixed-size`), and the claim is between two values of a row.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from tacit.accounting.events import ApproximateEvent, Event
+from tacit.coupled.noiseless.discarding import FixedSize
 from tacit.coupled.noiseless.histograms import truncated_histogram
-from tacit.curator.exact_answers import ExactTreatment
+from tacit.curator.exact_answers import ALL_ROWS, ExactTreatment
 from tacit.curator.given import SampledGiven
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.balls import ball, lower
+from tacit.exact.rounding import up
 from tacit.guarantees import Neighbours, Rows
-from tacit.noise.source import Source
+from tacit.noise.source import Source, default_source
+from tacit.sources.aggregates import CountRows
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.statistics.counts import Count
 from tacit.statistics.forms import Linear
 
-__all__ = ["TruncatedTreatment", "treat_truncated"]
+__all__ = ["DiscardingTreatment", "TruncatedTreatment", "treat_truncated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +101,15 @@ class TruncatedTreatment(ExactTreatment):
 
 def treat_truncated(question: Question, price: Price, given: SampledGiven) -> tuple[Question, Treatment]:
     """The truncated counts of fixed cells, with the smallest threshold for this price."""
-    unit = question.unit
-    if not isinstance(unit, Rows) or unit.neighbours is not Neighbours.ADD_OR_REMOVE:
+    unit, fixed = question.unit, given.sampling == "fixed"
+    relation = Neighbours.REPLACE_ONE if fixed else Neighbours.ADD_OR_REMOVE
+    if not isinstance(unit, Rows) or unit.neighbours is not relation:
         raise NoLaw(
             operation=f"a truncated histogram for {unit}",
-            reason="the theorem is about one row that is in the sample or not",
-            hint='protect rows(neighbours="add-or-remove")',
+            reason="the theorem is about one row "
+            + ("among a public number of them" if fixed else "that is in the sample or not"),
+            hint=f'protect rows(neighbours="{relation.value}")'
+            + (" for a sample of fixed size" if fixed else ', or say sampling = "fixed" with n'),
         )
     if price.kind != "approximate":
         raise InvalidParameter(
@@ -114,6 +125,8 @@ def treat_truncated(question: Question, price: Price, given: SampledGiven) -> tu
         )
     assert price.epsilon is not None
     assert price.delta is not None
+    if fixed:
+        return _discarding(question, price, given)
     answer = truncated_histogram(
         sampling=given.sampling,
         rate=given.rate,
@@ -124,6 +137,107 @@ def treat_truncated(question: Question, price: Price, given: SampledGiven) -> tu
     return question, TruncatedTreatment(
         noise=(), price=price, delta=Fraction(price.delta), answer=answer, given=given,
         reason=f"exact from {answer.threshold} on, given the sample; smaller counts are 0",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscardingTreatment(TruncatedTreatment):
+    """A few rows are discarded at random; of the others, counts from the threshold on, and 0 for all others.
+
+    The theorem compares with the same without the row, at (epsilon, delta); between two values of a row, which is what
+    is charged, that is (2 epsilon, (1 + e^epsilon) delta) (theorem `simulator-to-pair`).
+    """
+
+    size: FixedSize
+
+    @property
+    def epsilon(self) -> float:
+        """Between two values of a row."""
+        return 2 * self.answer.epsilon
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """One event with this bound; its record says given what."""
+        return (ApproximateEvent(epsilon=self.epsilon, delta=up(self.delta)),)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        return (self.answer.theorem, "truncated-histogram", "simulator-to-pair")
+
+    @property
+    def sentence(self) -> str:
+        """What must stand in the largest type."""
+        return (
+            f"This is private provided that {'; and '.join(self.declared)}. If that is wrong, nothing is promised: no "
+            "noise is added to the counts of the rows that were kept, and this is not differential privacy."
+        )
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+        """The counts after discarding, those below the threshold as 0; the number of rows is public."""
+        rows = int(np.ravel(cells[-1].values[CountRows()])[0])
+        if rows != self.size.rows:
+            raise InvalidParameter(
+                parameter="n", value=self.size.rows, must="be the number of rows of the table",
+                hint="the number of rows is public; nothing is published",
+            )  # fmt: skip
+        integers = question.integers(cells)
+        (part,) = question.parts
+        counts = np.asarray(integers[part.name], dtype=np.int64)
+        kept = self.size.kept(counts, source if source is not None else default_source())
+        return Noisy(parts={part.name: np.where(kept >= self.threshold, kept, 0)})
+
+    def read(
+        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+    ) -> Estimate:
+        """The true count is what was kept, and up to all that may have been discarded more."""
+        told = TruncatedTreatment.read(self, question, noisy, confidence)
+        return Estimate(value=told.value, low=told.low, high=np.asarray(told.high) + self.size.discards)
+
+    def describe(self) -> dict[str, Any]:
+        """How many rows may be discarded, and what is claimed between two values."""
+        told = TruncatedTreatment.describe(self)
+        more = {"epsilon_pair": self.epsilon, "delta_pair": up(self.delta), "discards": self.size.discards}
+        return {**told, "exact": {**told["exact"], **more, "size_epsilon": self.size.size_epsilon}}
+
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, with their confidence."""
+        return (
+            f"the count of the declared data: up to {self.size.discards} rows were discarded at random, counts of at "
+            f"least {self.threshold} are those of the rows that were kept, and 0 stands for any smaller one"
+        )
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """At most the threshold less one in a cell that is hidden, and all that may have been discarded."""
+        most = float(self.threshold - 1 + self.size.discards)
+        return None, most, "a few rows are discarded, and counts below the threshold are published as 0"
+
+
+def _discarding(question: Question, price: Price, given: SampledGiven) -> tuple[Question, Treatment]:
+    """A sample of fixed size: half of the price's epsilon against the same without the row."""
+    assert price.epsilon is not None
+    assert price.delta is not None
+    half, paid = _below(price.epsilon / 2), Fraction(price.delta)
+    answer = truncated_histogram(
+        sampling="fixed",
+        n=given.n,
+        size_epsilon=given.size_epsilon,
+        epsilon=half,
+        delta=lower(lambda: ball(paid) / (1 + ball(Fraction(half)).exp())),
+    )
+    size = FixedSize(
+        rows=answer.rows or 0,
+        discards=int(answer.details["discards"]),
+        size_epsilon=float(answer.details["size_epsilon"]),
+    )
+    if ALL_ROWS not in question.requests:
+        question = replace(question, requests=(*question.requests, ALL_ROWS))
+    return question, DiscardingTreatment(
+        noise=(), price=price, delta=paid, answer=answer, given=given, size=size,
+        reason=f"up to {size.discards} rows discarded, then exact from {answer.threshold} on; smaller counts are 0",
     )  # fmt: skip
 
 

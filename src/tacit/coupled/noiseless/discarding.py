@@ -21,12 +21,19 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit.coupled.noiseless.thresholds import Poisson, at_most, binomial_cell, delta_of_cell, poisson_cell
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import Ball, ball, positive_ball, precision
 from tacit.exact.checks import non_negative, positive, whole
 from tacit.exact.rounding import Interval, down, up
+from tacit.noise.distributions.uniform import uniform_draws
+from tacit.noise.lazy_inversion import Uniform
+from tacit.noise.source import Source
 
 __all__ = ["FixedSize"]
 
@@ -80,6 +87,40 @@ class FixedSize:
         """What the probabilities of keeping n, n - 1, ..., n - D rows are proportional to, at the working precision."""
         x, half = (-ball(Fraction(self.size_epsilon))).exp(), self.discards // 2
         return tuple(x ** abs(d - half) / (self.rows - d) for d in range(self.discards + 1))
+
+    def number(self, source: Source) -> int:
+        """How many rows to discard: exactly the law of the theorem, by lazy inversion of one uniform number."""
+        uniform = Uniform(value=int(source.words(1)[0]), bits=64, source=source)
+
+        def at_least(d: int) -> Ball:
+            weights = self.weights()
+            return sum(weights[d:], ball(0)) / sum(weights, ball(0))
+
+        low, high = 0, self.discards
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if uniform.below(partial(at_least, middle)) else (low, middle - 1)
+        return low
+
+    def chosen(self, source: Source) -> NDArray[np.int64]:
+        """Which rows to discard, as places 0..n-1: a uniform set of `number` of them. It looks at no row."""
+        wanted = self.number(source)
+        found: set[int] = set()
+        while len(found) < wanted:
+            found.update(int(k) for k in uniform_draws(self.rows, wanted - len(found), source))
+        return np.array(sorted(found), dtype=np.int64)
+
+    def kept(self, counts: NDArray[np.int64], source: Source) -> NDArray[np.int64]:
+        """The counts of cells after discarding; rows that are in none of them may be discarded too.
+
+        Rows of one cell are alike, so that it does not matter which places they have: they stand cell after cell.
+        """
+        ends = np.cumsum(np.ravel(counts))
+        if len(ends) and int(ends[-1]) > self.rows:
+            raise InvalidParameter(parameter="counts", value="more rows", must=f"be of {self.rows} rows")
+        cells = np.searchsorted(ends, self.chosen(source), side="right")
+        gone = np.bincount(cells, minlength=len(ends) + 1)[: len(ends)]
+        return np.asarray(counts - gone.reshape(np.shape(counts)))
 
     def delta(self, threshold: int, cell_epsilon: float, *, enough: float = 0.0) -> Interval:
         """The theorem's delta at size_epsilon + cell_epsilon; cells of the supremum are refined until it is certainly
