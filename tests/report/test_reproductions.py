@@ -74,3 +74,23 @@ def test_the_corner_nearest_to_zero_is_randomised_response() -> None:
         if corner == 1:
             assert at_0 == pytest.approx(1 / (1 + math.exp(float(epsilon))))
             assert at_1 == pytest.approx(1 / (1 + math.exp(float(epsilon))))
+
+
+def test_local_against_central() -> None:
+    """Lecture 2: sqrt(n) / epsilon against 1 / epsilon, from the formulas; what is simulated agrees with the law."""
+    from tacit.reproduce.lecture_2_local import make, simulated
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "tacit.reproduce.lecture_2_local.RUNS", 2
+        )  # the dots of the picture are drawn elsewhere
+        made = make()
+    for what, size, curator, local, _, other in made.rows:
+        if what == "empty cell, by categories":
+            assert float(other) == pytest.approx(100 * (math.e + 1) / (math.e - 1))
+            continue
+        n, e = (float(size), 1.0) if what == "count, by people" else (10_000.0, float(size))
+        assert float(local) == pytest.approx(math.sqrt(n * math.exp(e)) / (math.exp(e) - 1))
+        assert float(curator) == pytest.approx(math.sqrt(2 * math.exp(e)) / (math.exp(e) - 1))
+        assert float(other) >= 2 * float(local)
+    assert simulated(300, 1.0, 300, 5) == pytest.approx(16.619, rel=0.27)  # 6.5 standard deviations

@@ -31,6 +31,7 @@ REPRODUCTIONS: dict[str, str] = {
     "hall-3.4": "tacit.reproduce.hall_3_4",
     "hall-4.1": "tacit.reproduce.hall_4_1",
     "hall-5.1": "tacit.reproduce.hall_5_1",
+    "lecture-2-local": "tacit.reproduce.lecture_2_local",
     "lesson-composition": "tacit.reproduce.lesson_composition",
     "lesson-curves": "tacit.reproduce.lesson_curves",
     "lesson-neighbours": "tacit.reproduce.lesson_neighbours",
