@@ -54,6 +54,7 @@ CLAIMS = {
     "StableHistogram": "mechanisms/test_stability.py::test_delta_is_an_upper_bound_and_reached",
     "Staircase": "mechanisms/test_claims.py::test_geometric_and_staircase",
     "SubsetSelection": "mechanisms/test_local_sets.py::test_subset_selection_by_enumeration",
+    "TwoQuestions": "mechanisms/test_two_questions.py::test_privacy_by_enumeration",
     "TruncatedGeometric": "mechanisms/test_claims.py::test_truncated_geometric",
 }  # fmt: skip
 # No test was found that holds their own bound against the definition by name.

@@ -19,6 +19,7 @@ from tacit.mechanisms import (
     CountSensitivity,
     Gauge,
     Laplace,
+    RandomizedResponse,
     Score,
     Workload,
 )
@@ -84,6 +85,9 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "SparseHistogram": {"noise": COUNT_NOISE, "domain": 100, "threshold": 5},
     "StableHistogram": {"noise": COUNT_NOISE, "threshold": 20},
     "SubsetSelection": {"epsilon": 1, "categories": 5, "subset": 2},
+    "TwoQuestions": {
+        "first": RandomizedResponse(epsilon=1), "second": RandomizedResponse(epsilon=1, categories=3)
+    },
     "local_mechanism": {"epsilon": 1, "categories": 5, "most_bits": 100},
     "Staircase": {"epsilon": 1, "sensitivity": CountSensitivity(2), "spacing": 1, "gamma": 0.5},
     "TruncatedGeometric": {"epsilon": 1, "low": 0, "high": 10, "sensitivity": CountSensitivity(1)},

@@ -44,6 +44,7 @@ from tacit.mechanisms.stability import KeysOfAUnit, StableHistogram, StableRelea
 from tacit.mechanisms.staircase import Staircase
 from tacit.mechanisms.subset_selection import SubsetSelection
 from tacit.mechanisms.tables import ReleasedTables, ShapedTables
+from tacit.mechanisms.two_questions import Correlation, IndependenceTest, JointTable, TwoQuestions
 from tacit.mechanisms.workloads import Workload, margin_matrices, prefix_matrix, range_matrix
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "Candidate",
     "Chosen",
     "Contribution",
+    "Correlation",
     "CountSensitivity",
     "Cumulated",
     "Cumulative",
@@ -74,8 +76,10 @@ __all__ = [
     "HadamardResponse",
     "HullGauge",
     "Impossible",
+    "IndependenceTest",
     "InterquartileRangeByTest",
     "IntervalExponential",
+    "JointTable",
     "KNorm",
     "KNormDifference",
     "Kept",
@@ -122,6 +126,7 @@ __all__ = [
     "Tested",
     "TreeCounts",
     "TruncatedGeometric",
+    "TwoQuestions",
     "Workload",
     "choose",
     "fourier_contribution",

@@ -78,7 +78,8 @@ def make() -> Made:
             f"the local error is {ratio:.0f} times the curator's; it grows as the "
             "root of n, the curator's does not grow.",
             "The third part: a category that nobody has, of 10,000 people at epsilon = 1, by randomised response, "
-            "subset selection and Hadamard response. The curator's noise is for a person who moves from one cell to another.",
+            "subset selection and Hadamard response. The curator's noise is for a person who moves from one cell to "
+            "another.",
         ),
         draw=lambda: _draw(rows),
     )  # fmt: skip

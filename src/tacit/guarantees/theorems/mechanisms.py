@@ -141,6 +141,14 @@ register(
     "people answer independently, by the rule",
 )
 register(
+    "joint-responses",
+    "Two questions randomised apart: products of the unbiased indicators count the joint table, with a known variance "
+    "and an unbiased covariance; a person pays both epsilons; answers are independent if and only if truths are.",
+    "Warner 1965; Groce 2014, section 2.6; the formulas are proved on the page",
+    "people answer independently, by the rule, with noise of its own for each question",
+    Standing.SHARPER,
+)
+register(
     "smooth-sensitivity",
     "The smallest beta-smooth bound on the sensitivity of an order statistic, in O(n log n).",
     "Nissim, Raskhodnikova, Smith 2007",
