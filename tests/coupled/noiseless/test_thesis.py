@@ -115,3 +115,15 @@ def test_half_of_the_width_is_no_simulator() -> None:
 
     assert apart(Fraction(1, 2)) > 0.99
     assert apart(Fraction(21, 2)) < 0.2
+
+
+@pytest.mark.parametrize(("n", "t"), [(400, 1.5), (1000, 1.0), (1000, 2.0)])
+def test_a_rectangle_below_a_normal_law_gives_no_less_than_the_exact_profile(n: int, t: float) -> None:
+    """Theorem `rectangle-sums`: rows normal and clamped at 2.5, a rectangle of height phi(t) over (-t, t) below their
+    density; the exact epsilon of the whole law, at the theorem's delta, is below the theorem's."""
+    volume = 2 * t * math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+    theorem = rectangle_theorem(n, volume=volume, widths=[2.5 / t], delta=1e-3)
+    exact = exact_sum("normal(0, 1, clamp=(-2.5, 2.5), grid=0.02)", n=n, delta=theorem.delta)
+    assert exact.epsilon <= theorem.epsilon
+    square = rectangle_theorem(n, volume=1.0, widths=[1.0], delta=1e-3)
+    assert exact_sum("uniform(0, 1, grid=0.005)", n=n, delta=square.delta).epsilon <= square.epsilon
