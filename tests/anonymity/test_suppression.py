@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csc_matrix
 
 from tacit import anonymity as anon
 from tacit import errors
@@ -206,3 +207,105 @@ def test_nothing_to_suppress_and_refusals() -> None:
         anon.suppress_cells(np.ones((2, 2), dtype=int), objective="beauty")
     with pytest.raises(errors.InvalidParameter):
         anon.suppress_cells(np.ones((2, 2), dtype=int), primary=np.ones((2, 2), dtype=bool))
+
+
+def second_optimum(counts: Any, value: bool) -> float:
+    """The cheapest protecting pattern by hitting sets: exact, and without the weighted cuts of the search.
+
+    Protection only grows with a pattern. Where one fails, a larger one is guessed from the multipliers, its failing is
+    shown by another solver, and every protecting pattern must have a cell outside of it.
+    """
+    matrix = csc_matrix(totals(counts.shape)[0])
+    full = counts
+    for axis in range(full.ndim):
+        full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
+    v = full.ravel().astype(float)
+    n = len(v)
+    small = np.flatnonzero((v > 0) & (v < 5))
+    needs = [(p, 1, 5.0) for p in small] + [(p, -1, min(5.0, v[p])) for p in small]
+
+    def reach(hidden: Any, p: int, sign: int, method: str) -> Any:
+        goal = np.zeros(n)
+        goal[p] = -sign
+        bounds = np.stack([np.where(hidden, -v, 0), np.where(hidden, 1e4, 0)], axis=1)
+        return linprog(goal, A_eq=matrix, b_eq=np.zeros(matrix.shape[0]), bounds=bounds, method=method)
+
+    cost, least = v if value else np.ones(n), np.isin(np.arange(n), small).astype(float)
+    clauses: list[Any] = []
+    while True:
+        chosen = least > 0.5
+        if clauses:
+            found = milp(
+                cost, constraints=LinearConstraint(csc_matrix(np.array(clauses, dtype=float)), 1, np.inf),
+                integrality=np.ones(n), bounds=Bounds(least, np.ones(n)), options={"mip_rel_gap": 0.0},
+            )  # fmt: skip
+            assert found.status == 0
+            chosen = found.x > 0.5
+        before, waiting = len(clauses), list(needs)
+        while waiting:
+            p, sign, need = waiting.pop()
+            moved = reach(chosen, p, sign, "highs-ds")
+            if -moved.fun >= need - 1e-6:
+                waiting = [w for w in waiting if w[1] * moved.x[w[0]] < w[2] - 1e-6]
+                continue
+            c = np.asarray(matrix.T @ moved.eqlin.marginals).ravel()
+            c[p] += sign
+            outside = ((c > 1e-7) | ((c < -1e-7) & (v > 0))) & ~chosen
+            if -reach(~outside, p, sign, "highs-ipm").fun >= need - 1e-6:
+                outside = ~chosen
+            clauses.append(outside)
+        if len(clauses) == before:
+            return float(cost[chosen].sum())
+
+
+@pytest.mark.slow
+def test_six_by_six_by_three_is_suppressed_best() -> None:
+    """28 small cells of 108. Value: against a second exact program. Number: proved by the search's own bound."""
+    counts = table((6, 6, 3), 2)
+    best = second_optimum(counts, value=True)
+    found = anon.suppress_cells(counts, objective="value", intervals="none", seconds=120)
+    assert found.primary.sum() == 28
+    assert found.value == found.bound == pytest.approx(best, abs=1e-6)
+    fewest = anon.suppress_cells(counts, intervals="none", seconds=120)
+    assert fewest.number == fewest.bound <= found.number
+    # Among as few cells, or as small a sum, the other is small too: within a tenth of its own optimum, or near it.
+    assert found.number <= 1.1 * fewest.number
+    places = np.flatnonzero(found.primary.ravel()).tolist()[::3]
+    for pattern in (found, fewest):
+        for place, (low, high) in zip(places, sparse_audit(pattern, places), strict=True):
+            assert low <= 1e-4
+            assert high >= pattern.counts.ravel()[place] + 5 - 1e-4
+
+
+def test_the_bound_allows_for_what_steers_the_choice() -> None:
+    """Ties are broken by less than one cell, or one person, in all: a bound on whole costs stays one."""
+    from tacit.anonymity.attacker import equations
+    from tacit.anonymity.suppressed import OBJECTIVES, _Search
+
+    counts = np.full(21 * 21 * 6, 7)
+    counts[0] = 3
+    for objective in OBJECTIVES:
+        search = _Search(counts, counts < 5, equations((21, 21, 6)), 5, objective)
+        assert 0 < float((search._steering - search.costs).sum()) < 1
+
+
+def test_a_program_that_ran_out_of_time_is_not_what_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unfinished program's pattern can cost many times the best: the last finished one is mended."""
+    from tacit.anonymity import suppressed
+
+    counts = table((6, 6, 3), 4, 25.0)
+    true = suppressed._Search._program
+
+    def slow(self: Any, deadline: float, gap: float) -> Any:
+        if self.rounds <= 2:
+            return true(self, deadline, gap)
+        if self.rounds == 3:
+            everything = np.ones(len(self.counts), dtype=bool)
+            everything[np.flatnonzero(~self.primary)[:1]] = False
+            return everything, self.bound, False
+        return None, self.bound, False
+
+    monkeypatch.setattr(suppressed._Search, "_program", slow)
+    monkeypatch.setattr(suppressed.Attacker, "cuts", lambda *_: [(np.array([0]), np.ones(1), 0.0)])
+    pattern = anon.suppress_cells(counts, objective="value", intervals="none", seconds=30)
+    assert pattern.value < 3 * pattern.bound

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from scipy.optimize import linprog, lsq_linear
+from scipy.sparse import csr_matrix
 
-from tacit.attacks import Draws, random_questions, reconstruct, relaxed_bits
+from tacit.attacks import Draws, random_questions, reconstruct, relaxed_bits, walsh_questions
 from tacit.attacks.linear import METHODS
 from tacit.errors import InvalidParameter, UnknownName
 
@@ -114,3 +115,96 @@ def test_bad_input_is_refused() -> None:
         reconstruct([[1.0, float("nan")]], [1.0])
     with pytest.raises(UnknownName):
         reconstruct([[1, 0]], [1], method="magic")
+
+
+# --- many people: no matrix --------------------------------------------------------------------------------
+@pytest.mark.parametrize(("people", "questions"), [(1, 1), (7, 8), (8, 20), (13, 70), (64, 63)])
+def test_products_are_those_of_the_sets_that_are_asked(people: int, questions: int) -> None:
+    asked = walsh_questions(people, questions, seed=3)
+    matrix = np.array([asked.members(j) for j in range(questions)], dtype=float)
+    generator = np.random.default_rng(people)
+    x, r = generator.normal(size=people), generator.normal(size=questions)
+    assert asked.shape == matrix.shape
+    assert asked.counts(x) == pytest.approx(matrix @ x, abs=1e-9)
+    assert asked.back(r) == pytest.approx(matrix.T @ r, abs=1e-9)
+
+
+def test_implicit_questions_are_fair_and_nobody_is_always_asked_about() -> None:
+    """Every question is a uniform subset, every person is in half of a block's questions, any two in a quarter."""
+    asked = walsh_questions(100, 4 * 128, seed=2)
+    matrix = np.array([asked.members(j) for j in range(512)])
+    assert (matrix.reshape(4, 128, 100).sum(axis=1) == 64).all()
+    signs = 2.0 * matrix[:128] - 1
+    assert signs.T @ signs == pytest.approx(128 * np.eye(100))
+    # 6.2 standard deviations of 100 fair coins, for each of 512 questions: error below 1e-6; the seed is fixed.
+    assert np.abs(matrix.sum(axis=1) - 50).max() < 6.2 * 5
+    assert (matrix != np.array([walsh_questions(100, 512, seed=4).members(j) for j in range(512)])).any()
+    with pytest.raises(InvalidParameter):
+        asked.members(512)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("questions", "people"), [(14, 6), (20, 30), (150, 40)])
+def test_products_alone_find_the_least_squares(questions: int, people: int, seed: int) -> None:
+    """A second program on the centred matrix; the stated gap is an upper bound on what is missed."""
+    generator = np.random.default_rng(seed)
+    a = generator.integers(0, 2, (questions, people)).astype(float)
+    y = a @ generator.integers(0, 2, people) + generator.normal(0, 2, questions)
+    x = relaxed_bits(csr_matrix(a), y, method="least squares")
+    assert ((x >= 0) & (x <= 1)).all()
+    flat, level = a - a.mean(axis=0), y - y.mean()
+    best = lsq_linear(flat, level, bounds=(0, 1), tol=1e-14)
+
+    def error(x: np.ndarray) -> float:
+        return float(((flat @ x - level) ** 2).sum() / 2)
+
+    missed = error(x) - error(np.clip(best.x, 0, 1))
+    gap = reconstruct(csr_matrix(a), y).details["gap"]
+    assert missed <= gap * error(x) + 1e-9
+    assert gap <= 1e-6
+
+
+def test_a_hundred_thousand_people_are_found() -> None:
+    """10^5 bits from 4 x 10^5 subsets of half of the people: all at .1 √n, 95% at .25 √n, no more than Φ(½) at 2 √n."""
+    n = 100_000
+    generator = np.random.default_rng(9)
+    bits = generator.integers(0, 2, n)
+    asked = walsh_questions(n, 4 * n, seed=1)
+    truth, noise = asked.counts(bits), math.sqrt(n) * generator.standard_normal(4 * n)
+    assert (truth == np.rint(truth)).all()
+    assert truth[[0, 399_999]].tolist() == [bits[asked.members(j)].sum() for j in (0, 399_999)]
+    shares = {}
+    for factor in (0.1, 0.25, 2, 7.5):
+        found = reconstruct(asked, truth + factor * noise)
+        shares[factor] = found.score(bits.tolist()).share
+        assert found.details["gap"] <= 1e-6
+    # Least squares err at .1 √n in fewer than Φ(-5) of the bits: 0.03 in all are expected.
+    assert shares[0.1] == 1
+    assert 0.95 <= shares[0.25] < 1
+    assert shares[2] <= 0.65
+    assert shares[7.5] <= 0.55
+
+
+def test_a_hundred_thousand_people_in_sparse_questions() -> None:
+    """Any subsets, as a sparse matrix: 20 people each, noise of half a person."""
+    n, m, size = 100_000, 400_000, 20
+    generator = np.random.default_rng(4)
+    who = generator.integers(0, n, (m, size)).ravel()
+    asked = csr_matrix((np.ones(m * size), who, np.arange(0, m * size + 1, size)), shape=(m, n))
+    bits = generator.integers(0, 2, n)
+    found = reconstruct(asked, asked @ bits + 0.5 * generator.standard_normal(m))
+    assert found.score(bits.tolist()).share > 0.999
+
+
+def test_what_products_cannot_do_is_refused() -> None:
+    asked = walsh_questions(5, 9)
+    with pytest.raises(InvalidParameter, match="least squares"):
+        reconstruct(asked, np.zeros(9), method="linear program")
+    with pytest.raises(InvalidParameter):
+        reconstruct(asked, np.zeros(8))
+    with pytest.raises(InvalidParameter):
+        reconstruct(csr_matrix([[math.nan, 1.0]]), [1.0])
+    with pytest.raises(InvalidParameter):
+        walsh_questions(0, 5)
+    same = reconstruct(csr_matrix(np.zeros((3, 2))), [1.0, 1.0, 1.0])
+    assert same.people == 2

@@ -174,7 +174,7 @@ class _Search:
         costs = self.costs
         if self.objective == "number":
             return costs + 1e-4 * self.counts / max(1, int(self.counts.max()))
-        return costs + 1e-3
+        return costs + min(1e-3, 0.9 / len(costs))
 
     def run(self, deadline: float) -> None:
         """Adds cuts until the pattern of the program protects every primary cell, or time is over."""
@@ -186,11 +186,12 @@ class _Search:
         gap, tried = FIRST_GAP, self.primary.copy()
         while not self._done(deadline, gap):
             self.rounds += 1
-            chosen, bound = self._program(deadline, gap)
+            chosen, bound, finished = self._program(deadline, gap)
             self.bound = max(self.bound, bound)
             if chosen is None:
                 break
-            tried = chosen
+            # What the program had when its time was over may cost many times as much: nothing to mend.
+            tried = chosen if finished or self.rounds == 1 else tried
             attacker = Attacker(self.counts, chosen, self.matrix)
             cuts = attacker.cuts(np.flatnonzero(self.primary), self.protection, self.primary)
             self.rows.extend(cuts)
@@ -235,14 +236,14 @@ class _Search:
                     others = line[line != j]
                     self.rows.append((np.r_[others, j], np.r_[np.ones(len(others)), -1.0], 0.0))
 
-    def _program(self, deadline: float, gap: float) -> tuple[Flags | None, float]:
-        """The cheapest pattern that satisfies all cuts so far, and a lower bound on its cost."""
+    def _program(self, deadline: float, gap: float) -> tuple[Flags | None, float, bool]:
+        """The cheapest pattern that satisfies all cuts so far, a lower bound on its cost, and whether it finished."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_matrix
 
         many = len(self.counts)
         if not self.rows:
-            return self.primary.copy(), self.cost_of(self.primary)
+            return self.primary.copy(), self.cost_of(self.primary), True
         data = np.concatenate([row[1] for row in self.rows])
         columns = np.concatenate([row[0] for row in self.rows])
         starts = np.cumsum([0, *(len(row[0]) for row in self.rows)])
@@ -257,11 +258,12 @@ class _Search:
             bounds=Bounds(self.primary.astype(np.float64), np.ones(many)),
             options={"time_limit": left, "mip_rel_gap": gap},
         )
-        # The steering costs are no smaller than the true ones by more than their last digits.
+        # All steering together is less than one: true costs are whole, and the bound on them is rounded up.
         bound = float(getattr(found, "mip_dual_bound", 0.0) or 0.0)
-        over = float(costs.sum() - self.costs.sum())
-        whole_bound = np.ceil(bound - min(over, 0.999) - 1e-6) if np.isfinite(bound) else 0.0
-        return (None if found.x is None else np.asarray(found.x > 0.5)), float(max(whole_bound, 0.0))
+        over = float((costs - self.costs).sum())
+        whole_bound = np.ceil(bound - over - 1e-6) if np.isfinite(bound) else 0.0
+        chosen = None if found.x is None else np.asarray(found.x > 0.5)
+        return chosen, float(max(whole_bound, 0.0)), found.status == 0
 
     def _repaired(self, chosen: Flags) -> Flags:
         """More cells, along the cheapest moves that protect each primary cell that is still open."""

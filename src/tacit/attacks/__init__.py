@@ -19,6 +19,7 @@ from tacit.attacks.linkage import expected_unique_share, link, unique_share
 from tacit.attacks.membership import area_under_curve, membership, membership_scores
 from tacit.attacks.microdata import Block, Group, Solutions, seven
 from tacit.attacks.notions import Breach, RandomRow, dalenius, mean_loss, random_row
+from tacit.attacks.questions import WalshQuestions, walsh_questions
 
 __all__ = [
     "Best",
@@ -31,6 +32,7 @@ __all__ = [
     "Score",
     "Scoreboard",
     "Solutions",
+    "WalshQuestions",
     "agrees",
     "area_under_curve",
     "average",
@@ -55,5 +57,6 @@ __all__ = [
     "skewness",
     "textbook_laplace",
     "unique_share",
+    "walsh_questions",
     "which_answer",
 ]

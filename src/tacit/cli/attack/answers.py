@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["averaging", "counts", "differencing", "floating_point", "membership", "tables"]
 
+MOST_WRITTEN = 2000
+"""Made-up people up to whom the matrix of questions is written down."""
 SHOW = typer.Option(20, "--show", help="List at most so many people.", min=0)
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
 
@@ -37,11 +39,12 @@ def counts(
 ) -> None:
     """Rebuild a bit for everybody from noisy counts of subsets.
 
-    Linear reconstruction (Dinur and Nissim), by a linear program or bounded least squares.
+    Linear reconstruction (Dinur and Nissim), by a linear program or bounded least squares. More than 2,000 made-up
+    people are asked about without a matrix, and found by least squares.
     """
     import numpy as np
 
-    from tacit.attacks import Draws, random_questions, reconstruct
+    from tacit.attacks import Draws, random_questions, reconstruct, walsh_questions
     from tacit.exact.checks import non_negative
 
     if file is not None:
@@ -56,8 +59,13 @@ def counts(
     noise = non_negative("noise_std", noise_std)
     draws = Draws(seed, "people")
     bits = draws.bits(people)
-    asked = random_questions(people, questions or 4 * people, seed=seed)
-    found = reconstruct(asked, asked @ bits + noise * draws.normals(len(asked)), method=method)
+    many = questions or 4 * people
+    if people <= MOST_WRITTEN:
+        matrix = random_questions(people, many, seed=seed)
+        found = reconstruct(matrix, matrix @ bits + noise * draws.normals(many), method=method)
+    else:
+        implicit = walsh_questions(people, many, seed=seed)
+        found = reconstruct(implicit, implicit.counts(bits) + noise * draws.normals(many), method=method)
     right = found.score(bits.tolist())
     sentence = f"{right.right} of {people} made-up bits are right ({right.share:.1%})"
     tell(found, json=json, show=show, sentence=sentence, more={"right": right.right})
