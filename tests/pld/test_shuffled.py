@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -210,14 +211,50 @@ def test_what_stays_beside_it() -> None:
         events=(events.PureEvent(epsilon=0.5), events.RandomizedResponseEvent(epsilon=1))
     )
     assert events.ShuffledEvent(event=both, people=9).pure() == 1.5
-    record = json.loads(dumps(event))
-    certificate = {
-        "guarantee": {"bound": {"kind": "approximate", "epsilon": 0.2, "delta": 1e-6}, "condition": {"kind": "always"}},
-        "event": [record], "neighbours": "replace-one",
-    }  # fmt: skip
-    opinion = opinion_on_certificate(certificate)  # the second opinion says that it has no formula
-    assert opinion.confirmed is None
-    assert "shuffled" in opinion.why
+
+
+def certified(event: events.Event, epsilon: float, delta: float = 1e-6) -> Any:
+    """What the second opinion says about an epsilon that is stated for this event."""
+    bound = {"kind": "approximate", "epsilon": epsilon, "delta": delta}
+    if delta == 0:
+        bound = {"kind": "pure", "epsilon": epsilon}
+    return opinion_on_certificate(
+        {
+            "guarantee": {"bound": bound, "condition": {"kind": "always"}},
+            "event": [json.loads(dumps(event))],
+            "neighbours": "replace-one",
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("inner", "people"),
+    [
+        (events.RandomizedResponseEvent(epsilon=1), 30),
+        (events.RandomizedResponseEvent(epsilon=2, categories=4), 8),
+        (events.BalancedResponseEvent(epsilon=1, outcomes=4, supporting=2, shared=1), 20),
+    ],
+)
+def test_the_second_opinion_confirms(inner: events.Event, people: int) -> None:
+    """Its own sum, in balls, over every number of companions."""
+    event = events.ShuffledEvent(event=inner, people=people)
+    stated = at(event, 1e-6)
+    assert certified(event, stated).confirmed
+    assert certified(event, 0.9 * stated).confirmed is False
+    assert certified(event, event.pure(), 0).confirmed
+    assert certified(event, 0.9 * event.pure(), 0).confirmed is False
+
+
+def test_what_the_second_opinion_does_not_know_is_named() -> None:
+    event = events.ShuffledEvent(event=events.RandomizedResponseEvent(epsilon=1), people=100_000)
+    found = certified(event, 0.1)
+    assert found.confirmed is None
+    assert "more people" in found.why
+    both = events.ComposedEvent(events=(events.PureEvent(epsilon=0.5), events.PureEvent(epsilon=1)))
+    assert certified(events.ShuffledEvent(event=both, people=9), 1.5, 0).confirmed is None
+    sets = events.BalancedResponseEvent(epsilon=1, outcomes=90, supporting=18, shared=2)
+    assert certified(sets, at(sets, 0.01), 0.01).confirmed
+    assert certified(sets, 0.9 * at(sets, 0.01), 0.01).confirmed is False
 
 
 def test_refusals() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.audit.composition import BITS, TooLong, composed, epsilon_at, on_grid
 from tacit.audit.curves import Unconfirmed, both_orders, exact
 from tacit.audit.records import Malformed, checked_bound, checked_events, checked_relation
+from tacit.audit.shuffled import local_epsilon
 from tacit.exact.balls import precision
 from tacit.exact.rounding import up
 
@@ -161,6 +162,10 @@ def _pure(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
             return None
         q, e = exact(event["sampling_rate"]), exact(inner).exp()
         return _fraction((1 + q * (e - 1)).log())
+    if event["kind"] == "shuffled":  # the local epsilon, which needs no shuffler
+        if neighbours != "replace-one":
+            raise Unconfirmed("no formula for shuffled answers of added or removed people")
+        return local_epsilon(event["event"])
     if event["kind"] == "tabulated":
         whole = [sum(map(Fraction, event[name]), Fraction(0)) for name in ("p", "q")]
         both = zip(event["p"], event["q"], strict=True)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tacit.audit.shuffled import MOST_PEOPLE, MOST_PEOPLE_OF_MANY, local_epsilon, shuffled_curve
+
 if TYPE_CHECKING:
     from flint import arb
 
@@ -53,6 +55,8 @@ def both_orders(event: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve
         return _without_replacement(given, neighbours)
     if kind == "mixed":
         return _mixed(given, neighbours)
+    if kind == "shuffled":
+        return _shuffled(given, neighbours)
     if kind == "tabulated":
         return _tabulated(given, neighbours)
     if kind == "randomized_response" and neighbours != "replace-one" and given["categories"] > 2:
@@ -339,6 +343,20 @@ def _mixed(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] | N
         return h
 
     return mean(0), mean(1)
+
+
+def _shuffled(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve]:
+    """One local answer among those of so many, each number of companions by itself."""
+    inner, people = given["event"], int(given["people"])
+    epsilon = local_epsilon(inner)
+    if neighbours != "replace-one" or epsilon is None:
+        raise Unconfirmed("no formula for shuffled answers of this kind")
+    categories = int(inner["categories"]) if inner["kind"] == "randomized_response" else 0
+    if people > (MOST_PEOPLE if categories <= 2 else MOST_PEOPLE_OF_MANY):
+        raise Unconfirmed("more people are shuffled than this program sums over one by one")
+    h = shuffled_curve(epsilon, people, categories)
+    within = _within(exact(epsilon), h)
+    return within, within
 
 
 def _without_replacement(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] | None:

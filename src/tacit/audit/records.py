@@ -63,6 +63,12 @@ def _law(value: Any) -> bool:
 _EPSILON: dict[str, Range] = {"epsilon": _positive}
 _FIELDS: dict[str, dict[str, Range]] = {
     "approximate": {"epsilon": _at_least_zero, "delta": _below_one},
+    "balanced_response": {
+        "epsilon": _positive,
+        "outcomes": _count(2),
+        "supporting": _count(1),
+        "shared": _count(0),
+    },
     "concentrated": {"rho": _positive},
     "discrete_gaussian": {"noise_multiplier": _positive, "sensitivity": _count(1)},
     "discrete_laplace": {"epsilon": _positive, "sensitivity": _count(1)},
@@ -76,12 +82,13 @@ _FIELDS: dict[str, dict[str, Range]] = {
     "staircase": {"epsilon": _positive, "gamma": _share},
     "tabulated": {"p": _law, "q": _law},
     "poisson_sampled": {"sampling_rate": _share},
+    "shuffled": {"people": _count(1)},
     "without_replacement": {"sampling_rate": _share},
     "mixed": {"weights": _shares},
     "repeated": {"times": _count(1)},
     "composed": {},
 }
-_ONE_INSIDE = ("poisson_sampled", "without_replacement", "repeated")
+_ONE_INSIDE = ("poisson_sampled", "shuffled", "without_replacement", "repeated")
 _SEVERAL_INSIDE = ("mixed", "composed")
 
 
@@ -117,6 +124,10 @@ def _check(event: Any, depth: int) -> None:
         raise Malformed(f"an event of kind {kind!r} holds no events")
     if kind == "tabulated" and len(event["p"]) != len(event["q"]):
         raise Malformed("a table has two laws of different length")
+    if kind == "balanced_response":
+        outcomes, supporting, shared = (event[name] for name in ("outcomes", "supporting", "shared"))
+        if not (shared < supporting and 2 * supporting - shared <= outcomes):
+            raise Malformed("no sets of outcomes have these sizes")
     if kind == "mixed" and not _mixture(event["weights"], members):
         raise Malformed("a mixture needs one weight an event, with a sum in (0, 1]")
     for member in members:
