@@ -103,15 +103,41 @@ def test_a_withdrawn_release(place: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "withdrawn on" in out
     assert "is what was made, and does not stand any more" in out
     assert "IT DOES NOT STAND ANY MORE" in said(capsys, "release plan.toml --out again")[1]
-    assert "does not stand any more" in Path("again/report.html").read_text()
+    page = Path("again/report.html").read_text()
+    shown = page[: page.index("<details")]
+    assert shown.index("These numbers do not stand any more") < shown.index('id="releases"'), (
+        "above all numbers"
+    )
+    assert "This release does not stand any more: withdrawn on" in shown, "and not folded away"
+    assert "ages were in months" in Path("again/values/count.csv-metadata.json").read_text()
     Path("plan.toml").write_text(PLAN.replace("0.4", "0.2"))
     assert said(capsys, "release plan.toml --out new")[0] == 0
     assert said(capsys, "ledger supersede survey.ledger 1 --with 4")[0] == 0
     shown = said(capsys, "ledger show survey.ledger")[1]
     assert "WITHDRAWN" in shown
     assert "REPLACED by charge 4" in shown
+    assert "replaces charge 1" in shown
+    assert "it replaces charge 1" in said(capsys, "release plan.toml --out twice")[1]
+    assert "It replaces charge 1." in Path("twice/report.html").read_text()
+    assert "not stand" not in Path("twice/report.html").read_text()
     assert "spent   epsilon = 0.6" in shown
     assert said(capsys, "ledger verify survey.ledger")[0] == 0
+
+
+def test_one_withdrawn_release_of_several(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page says that some numbers do not stand, which, and so does the workbook's cover."""
+    openpyxl = pytest.importorskip("openpyxl")
+    assert said(capsys, "release plan.toml --out out")[0] == 0
+    assert said(capsys, "ledger withdraw survey.ledger 1 --note months --release mean-age")[0] == 0
+    assert said(capsys, "release plan.toml --out again --export xlsx")[0] == 0
+    page = Path("again/report.html").read_text()
+    assert "Some of these numbers do not stand any more" in page
+    cards = page.split("<article")[1:]
+    assert ["does not stand any more" in card.partition("</article>")[0] for card in cards] == [False, True]
+    cover = openpyxl.load_workbook("again/tables.xlsx").worksheets[0]
+    (told,) = [row[1] for row in cover.iter_rows(values_only=True) if row[0] == "IT DOES NOT STAND ANY MORE"]
+    assert told.startswith("mean-age: release 'mean-age' was withdrawn on")
+    assert said(capsys, "verify again --ledger survey.ledger")[0] == 1
 
 
 def test_the_same_in_python(place: Path) -> None:

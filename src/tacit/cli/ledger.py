@@ -98,6 +98,8 @@ def _charge(found: dict[str, Any], one: dict[str, Any], state: str) -> Iterator[
         yield f"          approved by {', '.join(one['approved_by'])}"
     if one.get("note"):
         yield f"          {one['analyst']} says: {one['note']}"
+    if one.get("replaces"):
+        yield f"          replaces {', '.join(one['replaces'])}"
     for said in one.get("corrections", []):
         what = "WITHDRAWN" if said["kind"] == "withdraw" else f"REPLACED by charge {said['replaced_by']}"
         which = f" ({said['release']})" if said["release"] else ""

@@ -138,7 +138,11 @@ def release(
             step("charging, reading, adding noise")
             releases = curator.release(made, key=key)
             step("writing")
-            files = write_release(out, found, made, releases, curator.budget, key=signing, exports=exports)
+            place = releases[0].certificate["ledger"]["sequence"]
+            replaces = curator.ledger.replaces(place) if releases[0].replayed else ()
+            files = write_release(
+                out, found, made, releases, curator.budget, key=signing, exports=exports, replaces=replaces
+            )
             spent, left = curator.standing
     except KeyboardInterrupt:
         print(f"tacit: interrupted; {INTERRUPTED}", file=sys.stderr)
@@ -151,6 +155,7 @@ def release(
                 "charge": made.charge.record,
                 "replayed": releases[0].replayed,
                 "corrections": [str(c) for c in dict.fromkeys(c for r in releases for c in r.corrections)],
+                "replaces": list(replaces),
                 "spent": dict(spent.bound.parameters) | _gamma(spent),
                 "remaining": dict(left.bound.parameters) | _gamma(left),
             }
@@ -158,6 +163,8 @@ def release(
         return
     for one in releases:
         print(one, end="\n\n")
+    for said in replaces:
+        print(visible(f"it replaces {said}"))
     print(f"written to {out}: " + ", ".join(str(f.relative_to(out)) for f in files))
 
 
@@ -213,7 +220,7 @@ def _listed(more: Mapping[str, bytes]) -> list[tuple[str, str]]:
 def write_release(
     out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
     title: str = "", truth: dict[str, list[float]] | None = None, key: SigningKey | None = None,
-    exports: Sequence[str] = (),
+    exports: Sequence[str] = (), replaces: Sequence[str] = (),
 ) -> list[Path]:  # fmt: skip
     """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
     import pyarrow.parquet
@@ -242,7 +249,7 @@ def write_release(
             (folder / "plan.toml").write_text(file.published(), encoding="utf-8")
             desk = Desk(
                 analyst=file.analyst, table=file.table, version=file.version, written=True,
-                signed_by="" if key is None else key.public.fingerprint,
+                signed_by="" if key is None else key.public.fingerprint, replaces=tuple(replaces),
             )  # fmt: skip
             more = export_files(releases, words=file.words, exports=exports)
             for name, body in more.items():

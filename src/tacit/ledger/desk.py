@@ -27,7 +27,7 @@ from tacit.ledger.people import Person, person_body
 from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest
 from tacit.ledger.state import Share, State, share_body
 
-__all__ = ["Desk", "Signer"]
+__all__ = ["Desk", "Signer", "replaced_with"]
 
 CUSTODIAN = "custodian"
 """Who is written down as having said so, where nobody is named."""
@@ -244,6 +244,11 @@ class Desk(Book):
 
         return self._store.read(look)
 
+    def replaces(self, number: int) -> tuple[str, ...]:
+        """What was said to be replaced by a charge, in words: the other direction of `supersede`; reads the chain."""
+        asked = whole("number", number, least=1)
+        return self._store.read(lambda connection: replaced_with(self._history(connection).said, asked))
+
     # --- inside a transaction ------------------------------------------------------------------------
     def _acceptable(self, request: Request) -> None:
         instance("request", request, Request, must="be a Request")
@@ -343,6 +348,15 @@ class Desk(Book):
         while (entry := self._find(connection, correction_name(about, len(found) + 1))) is not None:
             found.append(entry.correction())
         return tuple(found)
+
+
+def replaced_with(said: Iterable[Entry], number: int) -> tuple[str, ...]:
+    """The charges, or releases of charges, that entries say this charge replaces."""
+    found = [e.body for e in said if e.kind == "supersede" and e.body["with"] == number]
+    return tuple(
+        f"release {b['release']!r} of charge {b['about']}" if b["release"] else f"charge {b['about']}"
+        for b in found
+    )
 
 
 def _signature(given: Mapping[str, str] | None) -> dict[str, str]:

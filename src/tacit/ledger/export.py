@@ -15,6 +15,7 @@ from tacit.guarantees.record import to_record
 from tacit.ledger import budget as totals
 from tacit.ledger.canonical import canonical
 from tacit.ledger.chain import History
+from tacit.ledger.desk import replaced_with
 from tacit.ledger.entries import Charge, Entry
 from tacit.ledger.header import FORMAT
 from tacit.ledger.ledger import Ledger
@@ -38,6 +39,7 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
     for entry in history.said:
         if entry.kind in ("withdraw", "supersede"):
             said.setdefault(entry.body["about"], []).append(entry)
+    later = {e.body["with"] for e in history.said if e.kind == "supersede"}
     return {
         "ledger": ledger.name,
         "id": ledger.id,
@@ -83,6 +85,7 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
                 "releases": [dict(one) for one in c.told],
                 "approved_by": list(c.approved_by),
                 "corrections": [_correction(e) for e in said.get(c.sequence, [])],
+                "replaces": list(replaced_with(history.said, c.sequence)) if c.sequence in later else [],
             }
             for c in charges
         ],

@@ -23,7 +23,6 @@ from tacit.curator.text import priced
 from tacit.curator.words import question_words
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Always, Bound, Guarantee, Priors
-from tacit.ledger import Correction
 from tacit.report.about_you import about_you
 from tacit.report.numbers import three
 from tacit.report.officer import Desk, officer_of
@@ -82,8 +81,18 @@ def view_of(
         contact=words.contact,
         about_you=about_you(releases[-1].standing[0]),
         warnings=tuple(_warnings(plan, releases)),
+        withdrawn=_withdrawn(releases),
         officer=officer_of(plan, releases, desk=desk, words=words, notes=notes),
     )
+
+
+def _withdrawn(releases: Sequence[Release]) -> str:
+    """What stands above everything else where the ledger says that numbers of this page do not stand any more."""
+    gone = [r for r in releases if r.corrections]
+    if not gone:
+        return ""
+    which = "These numbers do" if len(gone) == len(releases) else "Some of these numbers do"
+    return f"{which} not stand any more: they were withdrawn or replaced, as each of them says."
 
 
 def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
@@ -117,13 +126,7 @@ def _notes(releases: Sequence[Release], synthetic: bool) -> list[str]:
     notes = [f"The intervals do not cover {covered}.", first["computational"]]
     if not first["publishable"]:
         notes.append(FOR_A_TEST)
-    notes += [f"This release does not stand any more: {c}." for c in _corrections(releases)]
     return [*notes, SEEN_TRUTH] if synthetic else notes
-
-
-def _corrections(releases: Sequence[Release]) -> list[Correction]:
-    """What the ledger says was withdrawn or replaced since these answers were made."""
-    return list(dict.fromkeys(c for r in releases for c in r.corrections))
 
 
 def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> BudgetView:
@@ -186,6 +189,7 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
     return ReleaseView(
         name=stem,
         kind=statistic["kind"].replace("_", " "),
+        corrections=tuple(f"This release does not stand any more: {c}." for c in release.corrections),
         title=words.releases.get(release.name) or _name(planned, release.name),
         question=question_words(_in_words(statistic, words)),
         cells=cells,

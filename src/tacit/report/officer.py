@@ -26,6 +26,8 @@ class Desk:
     version: str = ""
     signed_by: str = ""
     """The fingerprint of the key that signs the files."""
+    replaces: tuple[str, ...] = ()
+    """What the ledger says that this charge replaces, in words."""
     written: bool = False
     """Is the page written beside files that may be signed?"""
 
@@ -48,7 +50,7 @@ def officer_of(
         ("Who asked", [_asked(desk, first)]),
         ("Who approved", [_approved(desk, first)]),
         ("Which data", _data(desk, first)),
-        ("Which plan", _plan(plan, first)),
+        ("Which plan", [*_plan(plan, first), *(f"It replaces {one}." for one in desk.replaces)]),
         ("Who had looked", _looks(said)),
         ("What the declarations do", [*_bounded(plan.unit, said), *_clamped(said, words)]),
         ("What it rests on", _rests_on(said)),

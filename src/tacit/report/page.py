@@ -73,6 +73,7 @@ def _top(view: ReportView) -> Markup:
         tag("p", told, class_="lead") if told else None,
         tag("p", "Made on ", moment, class_="when"),
         banner,
+        tag("p", tag("strong", view.withdrawn), class_="banner") if view.withdrawn else None,
         class_="top",
     )
 

@@ -43,6 +43,7 @@ def release_section(view: ReleaseView) -> Markup:
             tag("h2", heading_words(view.title), id=heading),
             tag("p", view.question, class_="question"),
             tag("p", view.condition, class_="banner") if view.condition else None,
+            [tag("p", tag("strong", words), class_="banner") for words in view.corrections],
             tag("p", finding(view), class_="finding"),
         ),
         _figure(view, drawn),

@@ -81,6 +81,7 @@ class ReleaseView:
     measure: str = ""
     confidence: float = 0.95
     condition: str = ""
+    corrections: tuple[str, ...] = ()
     mechanism: str = ""
     theorems: tuple[str, ...] = ()
     expected_error: float | None = None
@@ -202,6 +203,8 @@ class ReportView:
     about_you: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     """What must stand in the open, beside what the release says about people."""
+    withdrawn: str = ""
+    """That numbers of the page do not stand any more: it stands above all of them."""
     officer: tuple[Paragraph, ...] = ()
 
     def __post_init__(self) -> None:

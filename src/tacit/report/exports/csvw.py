@@ -59,6 +59,8 @@ def csvw_text(release: Release, words: PublicWords) -> str:
         "dc:source": f"certificates/{stem}.json",
         "dc:modified": {"@value": str(release.statement["made"])[:10], "@type": "xsd:date"},
     }
+    if release.corrections:
+        content["dc:description"] = f"It does not stand any more: {'; '.join(map(str, release.corrections))}."
     if words.publisher:
         content["dc:publisher"] = {"schema:name": words.publisher}
     if words.period:
