@@ -53,6 +53,21 @@ def test_tails_and_intervals_by_enumeration(n: int, p: float, q: float) -> None:
             assert law.quantile(c, miss) <= worst
 
 
+def test_both_ways_to_a_tail() -> None:
+    """Listed or in closed form, at and beyond both ends."""
+    from tacit.mechanisms.response_law import _closed_tails, _tails
+
+    values = np.arange(-3, 124)
+    for chance in (0.01, 0.5, 0.97):
+        law = binomial(120, chance)
+        for below in (True, False):
+            summed = np.array(
+                [law[: max(v + 1, 0)].sum() if below else law[max(v, 0) :].sum() for v in values]
+            )
+            for tails in (_tails, _closed_tails):
+                assert tails(120, chance, values, below=below) == pytest.approx(summed, rel=1e-9, abs=1e-14)
+
+
 def test_worst_quantile_at_every_count() -> None:
     """Between the 33 counts at which it is computed too."""
     for n, p, q in ((200, 0.4, 0.2), (150, 0.9, 0.05)):

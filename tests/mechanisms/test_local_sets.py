@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import tacit
 from support.claims import tight
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError
 from tacit.mechanisms import (
@@ -235,3 +236,29 @@ def test_nobody_and_one() -> None:
         assert table.people == 1
         assert all(0 <= row.low <= row.high <= 1 for row in table)
     assert issubclass(EmptyComposition, TacitError)
+
+
+def test_answers_compose_as_they_are() -> None:
+    """Three answers of one person, by enumeration; and many, as randomised response of the same design."""
+    rows, e = subsets(0.8, 4, 2), 0.9
+    event = SubsetSelection(epsilon=0.8, categories=4, subset=2).event
+    p, q = rows[0], rows[1]
+    for _ in range(2):
+        p, q = np.outer(p, rows[0]).ravel(), np.outer(q, rows[1]).ravel()
+    true = float(np.maximum(p - math.exp(e) * q, 0).sum())
+    thrice = tacit.events.RepeatedEvent(event=event, times=3)
+    assert tacit.account(thrice, epsilon=e, neighbours="replace-one").delta.high == pytest.approx(
+        true, rel=1e-9
+    )
+    design = tacit.events.BalancedResponseEvent(epsilon=0.1, outcomes=5, supporting=1, shared=0)
+    known = tacit.events.RandomizedResponseEvent(epsilon=0.1, categories=5)
+    for times in (1, 300):
+        one, two = (
+            tacit.account(
+                tacit.events.RepeatedEvent(event=x, times=times), delta=1e-6, neighbours="replace-one"
+            ).epsilon.high
+            for x in (design, known)
+        )
+        assert one == pytest.approx(two, rel=1e-6)
+    # leaving an answer out is another change: only the epsilon is claimed
+    assert tacit.account(event, delta=1e-6).epsilon.high <= 0.8

@@ -26,6 +26,8 @@ _FLOOR = 60
 _GRID = 256
 """Different observed numbers whose intervals are each computed; of more, a grid of so many is, outwards."""
 _MOST_POINTS = 1 << 23
+_DEAR = 16
+"""A tail in closed form costs as much as so many listed values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +162,23 @@ def _masses(trials: int, chance: float) -> tuple[int, Floats]:
 
 def _tails(trials: int, chance: float, values: npt.NDArray[np.int64], *, below: bool) -> Floats:
     """Pr[Bin <= value], or >= value, of each of many values; what lies beyond the listed ones is 0 or 1."""
+    low, high = _window(trials, chance)
+    if high - low > _DEAR * len(values):
+        return _closed_tails(trials, chance, values, below=below)
     start, masses = _masses(trials, chance)
     place = np.clip(values - start, -1, len(masses))
     if below:
         return np.concatenate([np.cumsum(masses), [1.0, 0.0]])[place]
     return np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0, 1.0]])[place]
+
+
+def _closed_tails(trials: int, chance: float, values: npt.NDArray[np.int64], *, below: bool) -> Floats:
+    """The same by the incomplete beta function."""
+    from scipy.special import betainc
+
+    least = 0 if below else 1
+    inside = (values >= least) & (values < trials + least)
+    x = np.where(inside, values, least).astype(np.float64)
+    found = betainc(trials - x, x + 1, 1 - chance) if below else betainc(x, trials - x + 1, chance)
+    outside = np.where(values < least, 0.0 if below else 1.0, 1.0 if below else 0.0)
+    return np.where(inside, found, outside)
