@@ -31,7 +31,7 @@ ROOMS: dict[str, dict[str, dict[str, Any]]] = {
 
 MADE_BY_TACIT: dict[str, str] = {
     "tacit.mechanisms": """Answers Candidate Chosen Cumulated FourierNoise Kept MarginPlan NoisyQuantiles Released
-        EstimatedCount EstimatedTable Reports
+        Correlation EstimatedCount EstimatedTable IndependenceTest JointTable LocalCandidate LocalChoice Reports
         ReleasedTables ResponseComparison FoundBounds Selected SparseReleased SparseTable StableReleased Tested
         TreeCounts""",
     "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
