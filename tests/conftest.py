@@ -28,6 +28,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.set_threshold(20_000, 50, 50)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs Spark comes first, and so falls to one of several processes: Java starts once, and is warm."""
+    spark = sys.modules.get("support.spark")
+    if spark is not None:
+        items.sort(key=lambda item: spark.needs_spark.mark not in item.iter_markers("skipif"))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     gc.collect()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tacit.statistics as ask
-from support import odd
+from support import engine, odd
 from support.spark import needs_spark
 from tacit.errors import WrongType
 from tacit.guarantees import people, rows
@@ -53,12 +53,13 @@ FILTERS = {
 def accepted(name):
     """The stored types that may hold what is declared, by their declaration alone."""
     found = []
-    for stored, array in STORED.items():
-        try:
-            open_table(pa.table({"x": array[:0]}), schema={"x": DECLARED[name]}, unit=rows()).close()
-        except WrongType:
-            continue
-        found.append(stored)
+    with engine.shared():
+        for stored, array in STORED.items():
+            try:
+                open_table(pa.table({"x": array[:0]}), schema={"x": DECLARED[name]}, unit=rows()).close()
+            except WrongType:
+                continue
+            found.append(stored)
     return found
 
 

@@ -130,7 +130,7 @@ def test_together_is_alone(name, opened_tables):
     alone = {}
 
     @given(st.lists(statistics(unit_is_people=name != "rows"), min_size=2, max_size=5))
-    @settings(max_examples=30)
+    @settings(max_examples=20)
     def check(asked):
         questions = [s.on(SCHEMA, unit) for s in asked]
         for question, cells in zip(questions, ask.read_cells(table, questions, key=KEY), strict=True):

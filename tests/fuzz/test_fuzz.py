@@ -45,7 +45,9 @@ def planted() -> Report:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_neighbours_behave_alike(family: str) -> None:
-    report = ran("--runs", str(RUNS), "--seed", SEED, "--forms", FAMILIES[family])
+    # Mutated plan files follow from the seed alone: they are the same for every family.
+    plans = [] if family == "frames" else ["--plans", "0"]
+    report = ran("--runs", str(RUNS), "--seed", SEED, "--forms", FAMILIES[family], *plans)
     assert report.runs >= RUNS
     assert len(report.kinds) >= 8
     assert report.outcomes["released"] >= report.pairs / 3
