@@ -18,7 +18,7 @@ from _peers import installed, run_peer
 
 from tacit.accounting import account, calibrate
 from tacit.accounting import events as e
-from tacit.pld import closed_form, enumerated, product
+from tacit.pld import closed_form, enumerated, product, renyi
 
 SIZES = (2, 5, 10, 30, 100)
 DELTAS = (1e-3, 1e-6, 1e-9, 1e-12)
@@ -88,7 +88,12 @@ KINDS: dict[str, tuple[Callable[[int], Plan], bool, str]] = {
 
 def cleared() -> None:
     """Nothing composed is remembered."""
-    for cache in (product._delta, product._epsilon, closed_form._invert, enumerated.enumerated):
+    kept = (product._delta, product._epsilon, closed_form._invert, enumerated.enumerated)
+    divergences = (
+        renyi.sampled_renyi, renyi._integer_order, renyi.without_replacement_renyi, renyi.without_replacement_at_least,
+        renyi._largest_of,
+    )  # fmt: skip
+    for cache in (*kept, *divergences):
         cache.cache_clear()
 
 

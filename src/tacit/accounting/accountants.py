@@ -121,19 +121,31 @@ def _renyi_below(parts: Counted, neighbours: Neighbours, delta: float, epsilon: 
     """The Rényi bound at the orders that could give less than epsilon at this delta.
 
     What an order adds to its divergence is known without it, and divergences rise with the order: from the first one
-    that is too large on, all are. Divergences of high orders are by far the slowest to compute.
+    that is too large on, all are. Divergences of high orders are by far the slowest to compute, and some are known to
+    be too large without that.
     """
     curve = _pld(parts, neighbours)
     found: dict[float, float] = {}
     for a in sorted(COMMON_ORDERS):
         shrunk = math.log1p(-1 / a)
-        if delta == 0 or shrunk - (math.log(delta) + math.log(a)) / (a - 1) >= epsilon:
+        if delta == 0:
+            continue
+        room = epsilon - shrunk + (math.log(delta) + math.log(a)) / (a - 1)
+        if room <= 0:
+            continue
+        if _reaches(curve, a, room):
+            if _reaches(curve, a, epsilon - shrunk):
+                break
             continue
         value = curve.renyi(a)
         if value + shrunk >= epsilon:
             break
         found[a] = value
     return Renyi(orders=tuple(found), epsilons=tuple(found.values())) if found else None
+
+
+def _reaches(curve: Profile, order: float, value: float) -> bool:
+    return any(isinstance(d, Product) and d.renyi_reaches(order, value) for d in curve.directions)
 
 
 ACCOUNTANTS: dict[str, Callable[[Counted, Neighbours], Bound | None]] = {

@@ -232,6 +232,15 @@ class Product:
             return math.inf
         return sum_up(Fraction(v) * n for v, n in values)
 
+    def renyi_reaches(self, order: float, value: float) -> bool:
+        """Is the sum of the parts' Rényi bounds known at once to be at least this? A no says nothing."""
+        total = 0.0
+        for pair, n in self.pairs:
+            total += n * pair.renyi_at_least(order)
+            if total * (1 - 1e-9) >= value:
+                return True
+        return False
+
 
 def families(products: Sequence[Product]) -> tuple[Hashable, tuple[float, ...]] | None:
     """(What products of one shape have in common, the parameters of all their pairs), where known."""

@@ -134,6 +134,10 @@ class Pair:
     def renyi(self, order: float) -> float:
         """An upper bound, rounded up, on D_order(P||Q) for order > 1 (math.inf included)."""
 
+    def renyi_at_least(self, order: float) -> float:
+        """What `renyi` will not be below, where that is known at once: high orders may take long to compute."""
+        return 0.0
+
     def swapped(self) -> Pair:
         """The pair (Q, P)."""
         return self if self.symmetric else SwappedPair(pair=self)

@@ -100,6 +100,11 @@ class WithoutReplacementPair(WorstPair):
 
         return without_replacement_renyi(self.products, self.rate, order)
 
+    def renyi_at_least(self, order: float) -> float:
+        from tacit.pld.renyi import without_replacement_at_least
+
+        return without_replacement_at_least(self.products, self.rate, order)
+
     @property
     def has_density(self) -> bool:  # type: ignore[override]
         sampled = self.single or self.either
