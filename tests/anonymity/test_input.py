@@ -291,3 +291,18 @@ def test_lines_that_are_no_records_are_told(tmp_path: Path) -> None:
     assert (checked.rows, checked.blank) == (4, 2)
     assert any("Rows without any value: 2" in words for words in checked.problems)
     assert checked.record["blank_rows"] == 2
+
+
+def test_intervals_of_large_and_of_decimal_numbers_are_told_apart() -> None:
+    """Each value lies in the interval that is named, and different intervals have different names."""
+    tree = anon.intervals([1_234_561, 1_234_566, 10**15 + 1, -3], widths=[5, 10])
+    assert tree.at(1) == {
+        "1234561": "[1234560, 1234565)", "1234566": "[1234565, 1234570)",
+        "1000000000000001": "[1000000000000000, 1000000000000005)", "-3": "[-5, 0)",
+    }  # fmt: skip
+    tenths = anon.intervals([0.3, 0.35, 5.0, 1234567.5], widths=[0.1, 0.3])
+    assert (tenths.at(1)["0.3"], tenths.at(1)["0.35"]) == ("[0.3, 0.4)", "[0.3, 0.4)")
+    assert tenths.at(2)["0.3"] == "[0.3, 0.6)"
+    # A column of fractions has 5.0, one of whole numbers 5: both have a place.
+    assert tenths.at(1)["5"] == tenths.at(1)["5.0"] == "[5, 5.1)"
+    assert tenths.at(1)["1234567.5"] == "[1234567.5, 1234567.6)"

@@ -296,3 +296,26 @@ def test_draws_are_what_they_say() -> None:
     assert draws.normal(20_000).std() == pytest.approx(1, abs=0.04)
     assert sorted(draws.permutation(500)) == list(range(500))
     assert set(draws.below(np.array([1, 1, 2, 2, 2] * 50))) == {0, 1}
+
+
+def test_whole_numbers_stay_whole_and_keep_their_places_in_a_hierarchy() -> None:
+    """Coded ages are still ages: a hierarchy of whole numbers has a place for them."""
+    table = pa.table({"age": pa.array([17, 30, None, 95], pa.int32()), "id": [2**60, 2**60 + 1, 3, 4]})
+    ages = anon.intervals(range(18, 81), widths=[5, 10])
+    made = apply(
+        table,
+        anon.TopCode(column="age", at=80),
+        anon.BottomCode(column="age", at=18),
+        anon.Collapse(column="age", hierarchy=ages, level=1),
+    )
+    assert made.column("age").to_pylist() == ["[15, 20)", "[30, 35)", None, "[80, 85)"]
+    coded = apply(table, anon.TopCode(column="age", at=80))
+    assert coded.schema.field("age").type == pa.int32()
+    assert apply(table, anon.Round(column="age", base=10)).column("age").to_pylist() == [20, 30, None, 100]
+    assert apply(table, anon.TopCode(column="age", at=80.5)).column("age").to_pylist()[3] == 80.5
+
+
+def test_coding_whole_numbers_that_no_float_holds_is_refused() -> None:
+    table = pa.table({"id": [2**60 + 1, 3]})
+    with pytest.raises(errors.WrongType, match="2\\^53"):
+        apply(table, anon.TopCode(column="id", at=2.0**62))

@@ -26,6 +26,29 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+def test_the_table_is_never_overwritten(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not even where a file may be replaced, or by another name."""
+    before = table.read_bytes()
+    other = tmp_path / "other.csv"
+    other.symlink_to(table)
+    for out in (table, other, tmp_path / "." / "t.csv"):
+        assert main(["treat", str(table), "--out", str(out), "--overwrite", "--remove", "id"]) == 2
+        assert "another file" in capsys.readouterr().err
+    assert table.read_bytes() == before
+
+
+def test_coded_numbers_have_their_places_in_a_hierarchy(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.csv"
+    given = ["treat", str(table), "--out", str(out), "--top", "age=70", "--collapse", "age=1"]
+    assert main([*given, "--hierarchy", f"age={tmp_path / 'age.csv'}"]) == 0, capsys.readouterr().err
+    ages = set(pyarrow.csv.read_csv(out).column("age").to_pylist())
+    assert ages == {"20s", "30s", "40s", "50s", "60s", "70s"}
+
+
 def test_treatments_of_the_list(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.parquet"
     given = [

@@ -11,6 +11,8 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -125,19 +127,31 @@ def intervals(values: Iterable[float], *, widths: Sequence[float]) -> Hierarchy:
     values = list(values)
     if not all(is_number(value) and math.isfinite(value) for value in values):
         raise InvalidParameter(parameter="values", value=len(values), must="be finite numbers")
-    for small, large in pairwise(widths):
-        if (large / small) % 1:
+    # As decimals, which is how they were written: 0.3 is three times 0.1, and lies in [0.3, 0.4).
+    exact = [Fraction(str(w)) for w in widths]
+    for small, large in pairwise(exact):
+        if (large / small).denominator != 1:
             raise InvalidParameter(
                 parameter="widths", value=list(widths), must="each be a multiple of the one before",
                 hint="5, 10, 20: an interval lies in one interval of the next level",
             )  # fmt: skip
 
-    def group(value: float, width: float) -> str:
-        low = (value // width) * width
-        return f"[{low:g}, {low + width:g})"
+    def group(value: Fraction, width: Fraction) -> str:
+        low = value // width * width
+        return f"[{_decimal(low)}, {_decimal(low + width)})"
 
     made: dict[object, object] = {}
     for value in values:
-        name = f"{value:g}" if isinstance(value, float) else str(value)
-        made[name] = (*(group(float(value), w) for w in widths), SUPPRESSED)
+        at = Fraction(str(value))
+        above = (*(group(at, w) for w in exact), SUPPRESSED)
+        # A column of fractions has 5.0 where one of whole numbers has 5.
+        for name in {str(value), _decimal(at)}:
+            made[name] = above
     return Hierarchy.of(made)
+
+
+def _decimal(number: Fraction) -> str:
+    """All digits of a decimal number, whole ones without a point."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"

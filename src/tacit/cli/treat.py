@@ -82,6 +82,11 @@ def treat(
             must="not be there yet",
             hint="choose another name, or say --overwrite",
         )
+    if out.exists() and table.exists() and out.samefile(table):
+        raise InvalidParameter(
+            parameter="--out", value=str(out), must="be another file than the table",
+            hint="what a treatment takes away could not be brought back",
+        )  # fmt: skip
     if generalise and mondrian:
         raise InvalidParameter(parameter="--mondrian", value=True, must="not go with --generalise")
     if not (generalise or mondrian) and (l or t >= 0):

@@ -25,19 +25,16 @@ def known(table: Any, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_number(table: Any, column: str) -> bool:
-    """Is the column stored as numbers, or is every text of it one?"""
+    """Is the column stored as numbers that a float holds, or is every text of it one?"""
     import pyarrow as pa
 
     kind = table.column(column).type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return True
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return False
     try:
         found = numbers(table, column)
     except WrongType:
         return False
-    return bool(np.isfinite(found).any())
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return not text or bool(np.isfinite(found).any())
 
 
 def numbers(table: Any, column: str) -> Floats:
@@ -57,7 +54,8 @@ def numbers(table: Any, column: str) -> Floats:
         failed = True
     if failed:
         # Outside the handler: Arrow's words hold the value.
-        raise WrongType(column=column, found="text that is no number", wanted="a column of numbers")
+        found_words = "with whole numbers beyond 2^53" if plain else "text that is no number"
+        raise WrongType(column=column, found=found_words, wanted="a column of numbers")
     return found
 
 
@@ -85,15 +83,45 @@ def matrix(table: Any, columns: Sequence[str]) -> Floats:
 
 
 def replaced(table: Any, columns: dict[str, Any]) -> Any:
-    """The table with some columns replaced: by an Arrow array, or by floats (NaN is missing; integers stay whole)."""
+    """The table with some columns replaced: by an Arrow array, or by floats (NaN is missing).
+
+    A column of whole numbers whose new values are whole too keeps its type, so that a hierarchy of 30, 31, ... has a
+    place for them; texts of whole numbers become whole numbers.
+    """
     import pyarrow as pa
 
     for name, values in columns.items():
         at = table.column_names.index(name)
         if isinstance(values, np.ndarray):
-            values = pa.array(values, mask=np.isnan(values))
+            missing = np.isnan(values)
+            kept = values[~missing]
+            kind = _whole_type(table.column(name))
+            if kind is not None and (np.abs(kept) < 2.0**53).all() and (kept == np.rint(kept)).all():
+                made = pa.array(np.where(missing, 0.0, values).astype(np.int64), mask=missing)
+                values = made.cast(kind) if _fits(kept, kind) else made
+            else:
+                values = pa.array(values, mask=missing)
         table = table.set_column(at, name, values)
     return table
+
+
+def _whole_type(column: Any) -> Any:
+    """The type of a column of whole numbers; 64 bits for texts of them; None for all others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(column.type):
+        return column.type
+    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if text and pc.all(pc.match_substring_regex(column, r"^[+-]?[0-9]+$")).as_py():
+        return pa.int64()
+    return None
+
+
+def _fits(values: Floats, kind: Any) -> bool:
+    """Does the type hold all of these?"""
+    info = np.iinfo(kind.to_pandas_dtype())
+    return bool(((values >= info.min) & (values <= info.max)).all())
 
 
 def codes(table: Any, columns: Sequence[str]) -> npt.NDArray[np.int64]:
