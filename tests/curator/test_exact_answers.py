@@ -117,7 +117,37 @@ def test_a_plain_budget_does_not_pay_for_it() -> None:
         (tacit.count(where="f"), GIVEN, PRICE, "probability must be in given"),
         (tacit.sum("x"), {"unknown_rows": 1000, "probability": 0.5}, PRICE, "name the law of a row"),
         (tacit.sum("x"), {"unknown_rows": 1000, "rows": "uniform(0, 2)"}, PRICE, "range over the column"),
-        (tacit.sum("x"), {"unknown_rows": 1000, "rows": "uniform(0, 1, grid=1/100)"}, PRICE, "range over"),
+        (
+            tacit.sum("x"),
+            {"unknown_rows": 1000, "rows": "uniform(0, 1, grid=1/100)"},
+            PRICE,
+            "every value of",
+        ),
+        # Values that the column may hold and the law may not: such a row would show through the exact sum.
+        (
+            tacit.sum("x"),
+            {"unknown_rows": 1000, "rows": "uniform(0, 1, grid=1/32)"},
+            PRICE,
+            "every value of the column",
+        ),
+        (
+            tacit.sum("x"),
+            {"unknown_rows": 1000, "rows": "table(0: 1/2, 1: 1/2)"},
+            PRICE,
+            "every value of the column",
+        ),
+        (
+            tacit.sum("x"),
+            {"unknown_rows": 1000, "rows": "table(0: 1/2, 1/64: 1/4, 1: 1/4)"},
+            PRICE,
+            "every value of the column",
+        ),
+        (
+            tacit.sum("x"),
+            {"unknown_rows": 1000, "rows": "uniform(0, 1, grid=1/32)", "assume": "rectangle"},
+            PRICE,
+            "every value of the column",
+        ),
         (tacit.sum("x"), {"unknown_rows": 1000, "rows": "normal(0, 1)"}, PRICE, "shows through every sum"),
         (tacit.sum("x"), {"unknown_rows": 1, "rows": "uniform(0, 1)"}, PRICE, "at least 2"),
         (tacit.sum("x"), {"unknown_rows": 1000, "random_data": 0.1}, PRICE, "word in given"),
@@ -181,6 +211,15 @@ given = { unknown_rows = 2000, rows = "uniform(0, 100)" }
     assert "EXACT, and not differential privacy" in capsys.readouterr().out
     assert main(["verify", str(out), "--ledger", str(tmp_path / "ages.ledger")]) == 0
     capsys.readouterr()
+    assert main(["ledger", "show", str(tmp_path / "ages.ledger")]) == 0
+    shown = capsys.readouterr().out.split("\n")
+    assert shown[1].startswith("budget  epsilon = 0.5")
+    assert (
+        shown[2]
+        .strip()
+        .startswith("not differential privacy: only against adversaries whose knowledge is of the")
+    )
+    assert "know nothing of at least 2000 rows" in shown[2]
     said = json.loads((out / "certificates" / "age.json").read_text())
     assert said["guarantee"]["condition"]["kind"] == "priors"
     assert float((out / "values" / "age.csv").read_text().split("\n")[1].split(",")[0]) == values.mean()

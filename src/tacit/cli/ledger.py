@@ -53,6 +53,10 @@ def _shown(found: dict[str, Any]) -> Iterator[str]:
     yield f"{found['ledger']}{of}, made {found['created'][:19].replace('T', ' ')} UTC{made_up}"
     gamma = {k: v for k, v in found["budget"]["condition"].items() if k == "gamma"}
     yield f"budget  {_said(found, found['budget']['bound'] | gamma)}"
+    if found["budget"]["condition"]["kind"] in ("priors", "bounded-adversary"):
+        from tacit.guarantees.record import from_record
+
+        yield f"        not differential privacy: {from_record(found['budget']).condition}"
     yield f"spent   {_said(found, found['spent'])}"
     yield f"left    {_said(found, found['remaining'])}"
     for name, part in found["analysts"].items():

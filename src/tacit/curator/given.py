@@ -106,13 +106,24 @@ class ExactGiven(Given):
         return row_law(self.rows_law, grid=None if own else spacing)
 
     def matches(self, spacing: Fraction, low: Fraction, high: Fraction) -> None:
-        """Refuse a law on another grid or range than the column's: what is recorded must be what is assumed."""
+        """Refuse a law on another grid or range than the column's: what is recorded must be what is assumed.
+
+        A value that the column may hold, and that is impossible under the law, would show through an exact sum. A
+        shape covers every law on its grid and range, so that there the grid is enough.
+        """
         law = self.law(spacing)
-        if law.low != low or law.high != high or (law.step / spacing).denominator != 1:
+        if law.low != low or law.high != high:
             raise InvalidParameter(
                 parameter="rows", value=law.name, must="range over the column's declared values, from "
                 f"{float(low):g} to {float(high):g} in steps of {float(spacing):g}",
                 hint="declare the same bounds and a spacing for the column, such as number(0, 1, spacing=1/64)",
+            )  # fmt: skip
+        gaps = not all(law.weights) if self.assume == "known" else law.reduced().step != spacing
+        if law.step != spacing or gaps:
+            raise InvalidParameter(
+                parameter="rows", value=law.name, must="give every value of the column a chance, in steps of "
+                f"{float(spacing):g}: a row that holds another value would show through an exact answer",
+                hint="declare the spacing of the law for the column, or a law on the column's own grid",
             )  # fmt: skip
 
     def within(self, plan: Given | None) -> Given:

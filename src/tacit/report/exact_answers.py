@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from tacit.coupled.noiseless.curves import Curves
@@ -22,12 +23,22 @@ def draw_exact_answer(curves: Curves, path: Path) -> None:
         left.plot(deltas, epsilons, color=ACCENT, marker="o", markersize=3)
         left.plot([answer.delta], [answer.epsilon], "o", color=INK, markersize=7)
         left.set_xscale("log")
-        label(left, f"Exact {answer.statistic}: epsilon at each delta", "delta", "epsilon")
+        left.set_ylim(bottom=0.0)
+        figure.suptitle(textwrap.shorten(f"Exact {answer.statistic}", 90), x=0.01, ha="left", color=INK)
+        label(left, "epsilon at each delta", "delta", "epsilon")
         known, epsilons = zip(*curves.by_known, strict=True) if curves.by_known else ((), ())
         right.plot(known, epsilons, color=ACCENT, marker="o", markersize=3)
         right.plot([curves.rows - answer.unknown_rows], [answer.epsilon], "o", color=INK, markersize=7)
         right.set_xlim(left=-0.02 * curves.rows, right=1.02 * curves.rows)
         right.set_ylim(bottom=0.0)
+        # Between the last number of known rows that some epsilon allows, and all rows, there is none.
+        last = max((*known, curves.rows - answer.unknown_rows))
+        if last < 0.85 * curves.rows:
+            right.axvspan(last, 1.02 * curves.rows, color="#f3f4f6")
+            right.annotate(
+                "no epsilon at this delta", ((last + curves.rows) / 2, 0.05), xycoords=("data", "axes fraction"),
+                ha="center", color=MUTED,
+            )  # fmt: skip
         label(
             right,
             f"epsilon at delta = {answer.delta:.3g}",
