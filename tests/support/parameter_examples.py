@@ -186,6 +186,8 @@ ACCOUNTING: dict[str, dict[str, Any]] = {
     "CorrelatedNoise": {"strategy": "square_root", "steps": 8, "participations": 2, "separation": 3},
     "TrainingRun": {"records": 100, "batch_size": 10, "steps": 5, "noise_multiplier": 2, "sampling": "poisson"},
     "dp_sgd": {"records": 100, "batch_size": 10, "epochs": 2, "noise_multiplier": 2},
+    "loss_distribution": {"events": events.PureEvent(epsilon=1), "step": 0.5, "points": 2},
+    "LossDistribution": {"step": 0.5, "lowest": -1, "probabilities": [0.3, 0.3, 0.4], "infinite": 0.0},
     "privacy_curve": {"events": events.PureEvent(epsilon=1), "epsilons": [0.5], "points": 3},
     "account": {"events": events.PureEvent(epsilon=1), "delta": 1e-6},
     "bound_of": {"events": events.PureEvent(epsilon=1), "accountant": "pure"},

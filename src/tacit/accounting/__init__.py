@@ -16,6 +16,7 @@ from tacit.accounting.filters import (
     RenyiFilter,
     filter_for,
 )
+from tacit.accounting.losses import LossDistribution, loss_distribution
 from tacit.accounting.training import TrainingRun, dp_sgd
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Event",
     "Filter",
     "GaussianFilter",
+    "LossDistribution",
     "PrivacyCurve",
     "PureFilter",
     "RenyiFilter",
@@ -39,6 +41,7 @@ __all__ = [
     "dp_sgd",
     "events",
     "filter_for",
+    "loss_distribution",
     "privacy_curve",
     "profile_of",
 ]

@@ -60,8 +60,10 @@ class Account:
     neighbours: Neighbours
 
 
-def profile_of(events: Event | Sequence[Event], *, neighbours: str | Neighbours) -> Profile:
-    """The composed curve, as a product of pairs for each direction."""
+def profile_of(
+    events: Event | Sequence[Event], *, neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE
+) -> Profile:
+    """The composed curve, as a product of pairs for each direction; it answers numbers and arrays."""
     return _pld(flatten(events), Neighbours.parse(neighbours))
 
 
@@ -193,6 +195,13 @@ def account(
         )
     relation = Neighbours.parse(neighbours)
     at_delta = delta is not None
+    if getattr(delta if at_delta else epsilon, "ndim", 0) or isinstance(
+        delta if at_delta else epsilon, list | tuple
+    ):
+        raise InvalidParameter(
+            parameter="delta" if at_delta else "epsilon", value="an array", must="be one number",
+            hint="profile_of(events).epsilon(deltas) and .delta(epsilons) take arrays, and so does privacy_curve",
+        )  # fmt: skip
     level = probability("delta", delta, below_one=True) if at_delta else non_negative("epsilon", epsilon)
     parts = flatten(events)
     if accountant is not None:

@@ -21,7 +21,7 @@ from tacit.guarantees import Profile
 from tacit.guarantees.arguments import how_many
 from tacit.guarantees.units import Neighbours
 
-__all__ = ["PrivacyCurve", "privacy_curve"]
+__all__ = ["PrivacyCurve", "far_end", "privacy_curve"]
 
 Floats = NDArray[np.float64]
 
@@ -135,16 +135,19 @@ def _given(epsilons: ArrayLike) -> Floats:
 
 def _own(curve: Profile, count: int) -> Floats:
     """From 0 on, denser near 0, to where delta is about 1e-12 (or as low as it gets)."""
-    far = 1.0
+    return np.asarray(far_end(curve) * np.linspace(0.0, 1.0, count) ** 2)
+
+
+def far_end(curve: Profile) -> float:
+    """An epsilon at which delta has all but vanished: about 1e-12, or as low as it gets."""
     for level in (1e-12, 1e-10, 1e-6, 1e-3):
         try:
             found = curve.epsilon_between(level).high
         except NotCertified:
             continue
         if 0 < found < math.inf:
-            far = found
-            break
-    return np.asarray(far * np.linspace(0.0, 1.0, count) ** 2)
+            return found
+    return 1.0
 
 
 def _power(sizes: Floats, epsilons: Floats, deltas: Floats) -> Floats:

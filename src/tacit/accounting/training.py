@@ -22,7 +22,7 @@ from tacit.accounting.events import (
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.checks import is_number, positive, settle, text
 from tacit.exact.rounding import down, up
-from tacit.guarantees.arguments import how_many
+from tacit.guarantees.arguments import Numbers, each, how_many
 from tacit.guarantees.units import Neighbours
 
 __all__ = ["TrainingRun", "dp_sgd", "steps_of"]
@@ -98,9 +98,13 @@ class TrainingRun:
         relation = self.neighbours if neighbours is None else neighbours
         return account(self.event, delta=delta, epsilon=epsilon, neighbours=relation)
 
-    def epsilon(self, delta: float) -> float:
-        """The certified upper end of epsilon at this delta."""
-        return self.account(delta=delta).epsilon.high
+    def epsilon(self, delta: Numbers) -> Numbers:
+        """The certified upper end of epsilon at this delta; an array of deltas gives the array of epsilons."""
+        return each("delta", delta, lambda d: self.account(delta=d).epsilon.high)  # type: ignore[no-any-return]
+
+    def delta(self, epsilon: Numbers) -> Numbers:
+        """The certified upper end of delta at this epsilon, or at each of an array."""
+        return each("epsilon", epsilon, lambda e: self.account(epsilon=e).delta.high)  # type: ignore[no-any-return]
 
     def describe(self) -> str:
         """The run in one sentence."""
