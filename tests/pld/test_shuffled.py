@@ -95,13 +95,34 @@ def test_randomised_response_by_enumeration(epsilon: float, k: int, people: int)
     """shuffled-responses: above every data set of the others, and by less than a third."""
     steps = (0.0, 0.1, 0.3, epsilon * 0.8)
     true = worst(response(epsilon, k), people, steps)
-    pair = ShuffledPair(epsilon=epsilon, people=people, categories=k)
+    pair = ShuffledPair(epsilon=epsilon, people=people, outcomes=k)
     for e, value in zip(steps, true, strict=True):
         bound = pair.hockey_stick(e).high
         assert bound >= value * (1 - 1e-12)
         assert bound <= 1.34 * value + 1e-15
         # any mechanism of this epsilon is no better
         assert ShuffledPair(epsilon=epsilon, people=people).hockey_stick(e).high >= bound * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_balanced_responses_by_enumeration(epsilon: float) -> None:
+    """Subsets and parities by their own uniform part: above every data set, below the bound of all mechanisms."""
+    steps = (0.0, 0.2, epsilon * 0.7)
+    for rows, design, people in (
+        (subsets(epsilon, 4, 2), (12, 6, 2), 3),
+        (subsets(epsilon, 3, 2), (6, 4, 2), 5),
+        (parities(epsilon, 3), (4, 2, 1), 4),
+    ):
+        names = dict(zip(("outcomes", "supporting", "shared"), design, strict=True))
+        own = ShuffledPair(epsilon=epsilon, people=people, **names)
+        true = worst(rows, people, steps)
+        for e, value in zip(steps, true, strict=True):
+            assert value * (1 - 1e-12) <= own.hockey_stick(e).high
+        assert own.hockey_stick(0.0).high <= 1.35 * true[0]
+        assert (
+            own.hockey_stick(0.1).high < ShuffledPair(epsilon=epsilon, people=people).hockey_stick(0.1).high
+        )
+        assert own._atoms().p.sum() == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -127,7 +148,7 @@ def test_any_mechanism_by_enumeration(epsilon: float) -> None:
 def test_the_sum_over_companions(n: int) -> None:
     for epsilon, e in itertools.product((0.5, 2.0), (0.0, 0.05, 0.4, 1.5)):
         for k, chance in ((0, math.exp(-epsilon)), (2, 2 / (1 + math.exp(epsilon)))):
-            found = ShuffledPair(epsilon=epsilon, people=n, categories=k).hockey_stick(e).high
+            found = ShuffledPair(epsilon=epsilon, people=n, outcomes=k).hockey_stick(e).high
             summed = companions(n, epsilon, e, chance)
             assert summed * (1 - 1e-11) <= found <= summed * (1 + 1e-8) + 1e-18
 
@@ -164,7 +185,7 @@ def test_runs_cost_little() -> None:
             total += weight * float(
                 (coins * np.maximum(a + j - math.exp(e) * (a + count - j), 0)).sum() / (a + count / 2)
             )
-        found = ShuffledPair(epsilon=epsilon, people=n, categories=2).hockey_stick(e).high
+        found = ShuffledPair(epsilon=epsilon, people=n, outcomes=2).hockey_stick(e).high
         assert total * (1 - 1e-6) <= found <= total * 1.001
 
 
@@ -232,7 +253,8 @@ def certified(event: events.Event, epsilon: float, delta: float = 1e-6) -> Any:
     [
         (events.RandomizedResponseEvent(epsilon=1), 30),
         (events.RandomizedResponseEvent(epsilon=2, categories=4), 8),
-        (events.BalancedResponseEvent(epsilon=1, outcomes=4, supporting=2, shared=1), 20),
+        (events.BalancedResponseEvent(epsilon=1, outcomes=4, supporting=2, shared=1), 8),
+        (events.PermuteAndFlipEvent(epsilon=1), 20),
     ],
 )
 def test_the_second_opinion_confirms(inner: events.Event, people: int) -> None:
@@ -280,4 +302,4 @@ def test_refusals() -> None:
         with pytest.raises(InvalidParameter):
             ShuffledPair(**inside)
     with pytest.raises(InvalidParameter):
-        ShuffledPair(epsilon=1, people=3, categories=1)
+        ShuffledPair(epsilon=1, people=3, outcomes=1)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tacit.audit.shuffled import MOST_PEOPLE, MOST_PEOPLE_OF_MANY, local_epsilon, shuffled_curve
+from tacit.audit.shuffled import MOST_PEOPLE, MOST_PEOPLE_OF_MANY, local_epsilon, one_sum, shuffled_curve
 
 if TYPE_CHECKING:
     from flint import arb
@@ -351,10 +351,14 @@ def _shuffled(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve]:
     epsilon = local_epsilon(inner)
     if neighbours != "replace-one" or epsilon is None:
         raise Unconfirmed("no formula for shuffled answers of this kind")
-    categories = int(inner["categories"]) if inner["kind"] == "randomized_response" else 0
-    if people > (MOST_PEOPLE if categories <= 2 else MOST_PEOPLE_OF_MANY):
+    design = None
+    if inner["kind"] == "randomized_response":
+        design = int(inner["categories"]), 1, 0
+    elif inner["kind"] == "balanced_response":
+        design = int(inner["outcomes"]), int(inner["supporting"]), int(inner["shared"])
+    if people > (MOST_PEOPLE if design is None or one_sum(design) else MOST_PEOPLE_OF_MANY):
         raise Unconfirmed("more people are shuffled than this program sums over one by one")
-    h = shuffled_curve(epsilon, people, categories)
+    h = shuffled_curve(epsilon, people, design)
     within = _within(exact(epsilon), h)
     return within, within
 

@@ -1,7 +1,7 @@
 """Shuffled local answers: the curve of one person among few others, every number of companions summed by itself.
 
 Sources: Feldman, McMillan and Talwar 2021 for any local mechanism with a pure epsilon; Balle, Bell, Gascon and Nissim
-2019 for randomised response. With E = e^epsilon: c of the answers seen are for the own value or for
+2019 for balanced ones. With E = e^epsilon: c of the answers seen are for the own value or for
 the other one, j of them for the own, of which one is the person's; given c the chance of j is that of a fair coin times
 (a + j)/(a + c/2) under one value, and with c - j for j under the other.
 """
@@ -19,26 +19,31 @@ if TYPE_CHECKING:
 __all__ = ["MOST_PEOPLE", "MOST_PEOPLE_OF_MANY", "shuffled_curve"]
 
 MOST_PEOPLE, MOST_PEOPLE_OF_MANY = 400, 50
-"""With one number of companions to sum over, and with two (randomised response over more than two categories)."""
+"""With one number of companions to sum over, and with two (answers that may be for neither value, or for both)."""
 _RARE = 1e-40
 
 
-def shuffled_curve(epsilon: Fraction, people: int, categories: int) -> Callable[[arb], arb]:
-    """h(x) = sup_S P(S) - e^x Q(S); `categories` of randomised response, or 0 for any mechanism."""
+def shuffled_curve(
+    epsilon: Fraction, people: int, design: tuple[int, int, int] | None
+) -> Callable[[arb], arb]:
+    """h(x) = sup_S P(S) - e^x Q(S); `design` has outcomes, those for one value, and those for two, or is None."""
     from flint import arb, fmpq
 
     grown = arb(fmpq(epsilon.numerator, epsilon.denominator)).exp()
     tails = [_tails(c) for c in range(people + 1)]
     cells: list[tuple[arb, int, arb]] = []  # weight, c, a
-    if categories <= 2:
-        chance = 1 / grown if categories == 0 else 2 / (grown + 1)
+    if design is None or one_sum(design):
+        chance = 1 / grown if design is None else 2 / (grown + 1)
         for c, weight in enumerate(_binomial(people - 1, chance), start=1):
             cells.append((weight, c, c / (grown - 1)))
     else:
-        unit = categories / (grown + categories - 1)
+        outcomes, supporting, shared = design
+        telling = 2 * (supporting - shared)
+        unit = outcomes / (supporting * grown + outcomes - supporting)
         for m, outer in enumerate(_binomial(people - 1, unit), start=1):
-            for c, inner in enumerate(_binomial(m, arb(2) / categories)):
-                tilt = unit * (1 + (grown - 1) * c / (2 * m))
+            for c, inner in enumerate(_binomial(m, arb(telling) / outcomes)):
+                both = arb((m - c) * shared) / (outcomes - telling)  # for both values, in the mean
+                tilt = unit * (1 + (grown - 1) * (arb(c) / 2 + both) / m)
                 cells.append((outer * inner * tilt, c, m / (grown - 1)))
 
     # What is too rare to matter is counted whole: no curve is above 1.
@@ -61,6 +66,11 @@ def shuffled_curve(epsilon: Fraction, people: int, categories: int) -> Callable[
         return total
 
     return lambda x: above(x) if x >= 0 else 1 - x.exp() + x.exp() * above(-x)
+
+
+def one_sum(design: tuple[int, int, int]) -> bool:
+    """Whether every outcome is for one of two values."""
+    return design[0] == 2 * (design[1] - design[2])
 
 
 def _tails(c: int) -> list[arb]:

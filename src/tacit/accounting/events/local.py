@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -69,9 +70,10 @@ class ShuffledEvent(SimpleEvent):
     """Local answers of `people`, one message each, of which only the multiset is seen: in random order, unsigned.
 
     `event` is what one person runs on their own data, by themselves: any event with a pure epsilon, or a composition of
-    such, whose messages stay together. Randomised response has a bound of its own, others the one of all mechanisms
-    with their epsilon. Neighbours replace one person's data; everybody must answer by the rule. What each person has
-    without a shuffler, the local epsilon, stays true beside it: it is `pure()`. Theorem `shuffled-responses`.
+    such, whose messages stay together. Randomised response, subset selection and Hadamard response have bounds of their
+    own, others the one of all mechanisms with their epsilon. Neighbours replace one person's data; everybody must
+    answer by the rule. What each person has without a shuffler, the local epsilon, stays true beside it: it is
+    `pure()`. Theorem `shuffled-responses`.
     """
 
     kind: ClassVar[str] = "shuffled"
@@ -124,6 +126,16 @@ class ShuffledEvent(SimpleEvent):
         epsilon = self.pure()
         if epsilon > _LARGEST or self.people == 1:
             return both_orders(ApproximatePair(epsilon=epsilon, delta=0.0))
-        categories = self.event.categories if isinstance(self.event, RandomizedResponseEvent) else 0
-        pair = ShuffledPair(epsilon=epsilon, people=min(self.people, _MOST_COMPANIONS), categories=categories)
+        design = _design(self.event)
+        pair = ShuffledPair(epsilon=epsilon, people=min(self.people, _MOST_COMPANIONS), **design)
         return both_orders(pair)
+
+
+def _design(event: Event) -> dict[str, int]:
+    """Outcomes, supporting and shared ones of a local answer, in their smallest numbers; nothing for other events."""
+    if isinstance(event, RandomizedResponseEvent):
+        return {"outcomes": event.categories}
+    if not isinstance(event, BalancedResponseEvent):
+        return {}
+    common = math.gcd(event.outcomes, event.supporting, event.shared)
+    return {name: getattr(event, name) // common for name in ("outcomes", "supporting", "shared")}

@@ -69,7 +69,7 @@ register(
 register(
     "shuffled-responses",
     "One of n shuffled local answers of pure epsilon hides among Bin(n - 1, e^-epsilon) others, each for its value or "
-    "the other by a fair coin; randomised response among all that were drawn uniformly.",
+    "the other by a fair coin; balanced ones among all that were drawn uniformly.",
     "Feldman, McMillan, Talwar 2021; Balle, Bell, Gascon, Nissim 2019; the sums are exact",
     "all answer by the rule; replace-one; only the multiset of messages is seen",
     Standing.SHARPER,

@@ -89,7 +89,8 @@ class _Atoms:
 class ShuffledPair(Pair):
     """One of `people` whose local answers are shuffled, each with pure `epsilon`; an upper bound in both directions.
 
-    `categories` is that of randomised response, whose own companions are counted; 0 for any mechanism of this epsilon.
+    `outcomes`, `supporting` and `shared` are those of a balanced response (k, 1, 0 for randomised response over k
+    categories), whose uniform part is counted; 0 outcomes stand for any mechanism of this epsilon.
     Sums of pairs (c, a): j of c answers are for one's value and c - j for the other, j ~ Bin(c, 1/2) but for the own
     one. Where there are too many c, those of a run are replaced by a pair that is worse than all of them
     (`docs/theory/shuffled-responses.md`).
@@ -97,7 +98,9 @@ class ShuffledPair(Pair):
 
     epsilon: float
     people: int
-    categories: int = 0
+    outcomes: int = 0
+    supporting: int = 1
+    shared: int = 0
 
     exact: ClassVar[bool] = False
     exact_in_products: ClassVar[bool] = False
@@ -109,10 +112,18 @@ class ShuffledPair(Pair):
             ok, parameter="epsilon", value=self.epsilon, must=f"lie above 0 and up to {LARGEST_SHUFFLED:g}"
         )
         require(self.people >= 1, parameter="people", value=self.people, must="be at least 1")
+        ok = self.outcomes == 0 or (
+            0 <= self.shared < self.supporting and 2 * self.supporting - self.shared <= self.outcomes
+        )
         require(
-            self.categories == 0 or self.categories >= 2, parameter="categories", value=self.categories,
-            must="be 0 (any mechanism) or at least 2",
+            ok, parameter="outcomes", value=self.outcomes,
+            must="be 0 (any mechanism), or those of sets of these sizes",
         )  # fmt: skip
+
+    @property
+    def telling(self) -> int:
+        """How many outcomes are for one of two values and not for the other."""
+        return 2 * (self.supporting - self.shared)
 
     @property
     def largest_loss(self) -> Interval:
@@ -167,20 +178,18 @@ class ShuffledPair(Pair):
 
 def _cells(pair: ShuffledPair, share: float) -> Iterator[tuple[list[_Cell], float, float]]:
     """Cells, what is left over of their weight, and their weights' relative error, in parts."""
-    others, k = pair.people - 1, pair.categories
+    others, size, told = pair.people - 1, pair.outcomes, pair.telling
     with precision(160):
-        e = ball(pair.epsilon)
-        less = e.expm1()
-        if k <= 2:
-            chance, odds = (1 / e.exp(), 1 / less) if k == 0 else (2 / (e.exp() + 1), 2 / less)
-        else:
-            chance, odds = k / (e.exp() + (k - 1)), k / less
+        less = ball(pair.epsilon).expm1()
+        chance, odds = 1 / ball(pair.epsilon).exp(), 1 / less
+        if size:
+            chance, odds = size / (size + pair.supporting * less), size / (pair.supporting * less)
         law = _binomial(others, chance, odds)
     deviation = math.sqrt(others * float(chance.mid()) * (1 - float(chance.mid())))
     runs = _runs(
         law, share * deviation, last=law.start + int(np.argmax(law.masses)) + int(3 * deviation) + _FLOOR
     )
-    if k <= 2:
+    if size in (0, told):
         made = [
             _Cell(weight, first + 1, lower(lambda m=first + 1: m / ball(pair.epsilon).expm1()))  # type: ignore[misc]
             for first, _, weight in runs
@@ -190,13 +199,14 @@ def _cells(pair: ShuffledPair, share: float) -> Iterator[tuple[list[_Cell], floa
     for first, _, weight in runs:
         m = first + 1
         with precision(160):
-            inner = _binomial(m, ball(2) / k, ball(2) / (k - 2))
-            unit = float((k / (ball(pair.epsilon).exp() + (k - 1))).mid())
-            half = float((ball(pair.epsilon).expm1() / (2 * m)).mid())
+            inner = _binomial(m, ball(told) / size, ball(told) / (size - told))
+            unit, half = float(chance.mid()), float((less / m).mid())
         c = inner.start + np.arange(len(inner.masses))
-        tilted = _Law(inner.start, inner.masses * unit * (1 + half * c), inner.error + 16 * UNIT, 0.0)
+        # Of the answers that are not among the c, this share is for both values.
+        weights = c / 2 + (m - c) * (pair.shared / (size - told))
+        tilted = _Law(inner.start, inner.masses * unit * (1 + half * weights), inner.error + 16 * UNIT, 0.0)
         a = lower(lambda m=m: m / ball(pair.epsilon).expm1())  # type: ignore[misc]
-        width = min(share * math.sqrt(m * (2 / k) * (1 - 2 / k)), a)
+        width = min(share * math.sqrt(m * (told / size) * (1 - told / size)), a)
         made, lost = [], inner.beyond * math.exp(pair.epsilon)
         for low, high, inside in _runs(tilted, width):
             made.append(_Cell(weight * inside, high, math.nextafter(a - (high - low) / 2, 0.0)))
@@ -215,15 +225,16 @@ def _runs(law: _Law, width: float, last: int | None = None) -> Iterator[tuple[in
 
 def _share(pair: ShuffledPair) -> float:
     """The width of runs, in standard deviations, with which there are not too many atoms."""
-    e, others, k = math.exp(pair.epsilon), pair.people - 1, pair.categories
-    chance = min(1.0, k / (e + k - 1) if k else 1 / e)
+    others, k, less = pair.people - 1, pair.outcomes, math.expm1(pair.epsilon)
+    chance = k / (k + pair.supporting * less) if k else 1 / (1 + less)
+    two = k not in (0, pair.telling)
     low, middle, high = _window(others, chance)
     deviation = math.sqrt(others * chance * (1 - chance))
-    c = (others * chance + 1) * (2 / k if k > 2 else 1)
+    c = (others * chance + 1) * (pair.telling / k if two else 1)
     size = 2 * (_REACH * math.sqrt(c) / 2 + _FLOOR)
     for share in _SHARES:
         cells = (min(high, middle + 3 * deviation + _FLOOR) - low) / max(1.0, share * deviation) + 1
-        if k > 2:
+        if two:
             spread = math.sqrt(c)
             cells *= 2 * (_REACH * spread + _FLOOR) / max(1.0, share * spread) + 1
         if cells * size <= _MOST_ATOMS:
