@@ -149,6 +149,14 @@ def test_scores() -> None:
         lambda: ASK.correlation([0], [0], scores=([0, 1], [1, 1, 1])),
         lambda: ASK.correlation([0], [0], scores=([0, 1], [1, 2, "x"])),
         lambda: ASK.independence([0], []),
+        lambda: ASK.table(3, [0]),
+        lambda: ASK.table(None, None),
+        lambda: ASK.table("a", "b"),
+        lambda: ASK.table([[0, 1], [2]], [0, 1]),
+        lambda: ASK.table(np.ma.masked_array([0, 1], mask=[0, 1]), [0, 1]),
+        lambda: ASK.release(np.ma.masked_array([0, 1], mask=[0, 1]), [0, 1]),
+        lambda: ASK.release([[0, 1], [2]], [0, 1]),
+        lambda: ASK.correlation({}, [0]),
     ],
 )
 def test_bad_input(call) -> None:
@@ -159,6 +167,8 @@ def test_bad_input(call) -> None:
 def test_refusals() -> None:
     with pytest.raises(EmptyComposition):
         ASK.table([], [])
+    with pytest.raises(EmptyComposition):
+        ASK.independence([], [])
     mixed = TwoQuestions(first=SubsetSelection(epsilon=1, categories=6), second=RandomizedResponse(epsilon=1))
     with pytest.raises(NoLaw):
         mixed.independence([[0, 1]], [0])

@@ -254,7 +254,7 @@ def certified(event: events.Event, epsilon: float, delta: float = 1e-6) -> Any:
         (events.RandomizedResponseEvent(epsilon=1), 30),
         (events.RandomizedResponseEvent(epsilon=2, categories=4), 8),
         (events.BalancedResponseEvent(epsilon=1, outcomes=4, supporting=2, shared=1), 8),
-        (events.PermuteAndFlipEvent(epsilon=1), 20),
+        (events.PermuteAndFlipEvent(epsilon=1), 90),
     ],
 )
 def test_the_second_opinion_confirms(inner: events.Event, people: int) -> None:

@@ -149,23 +149,14 @@ class TwoQuestions(Mechanism):
     ) -> tuple[Released, Released]:
         """Both answers of each person; the same person stands at the same place in both."""
         source = source if source is not None else default_source()
-        if np.shape(first) != np.shape(second):
-            raise InvalidParameter(
-                parameter="second",
-                value=f"{np.shape(second)}",
-                must=f"be as many as the first ({np.shape(first)})",
-            )
-        return self.first.release(first, source=source), self.second.release(second, source=source)
+        one, two = _together(first, second)
+        return self.first.release(one, source=source), self.second.release(two, source=source)
 
     # --- sums over people ------------------------------------------------------------------------------
     def _parts(self, one: object, two: object) -> Iterator[tuple[Floats, Floats]]:
         """phi and psi of some people at a time: a row a person, a column a category."""
-        one, two = (x.values if isinstance(x, Released) else np.asarray(x) for x in (one, two))
-        if len(np.atleast_1d(one)) != len(np.atleast_1d(two)):
-            raise InvalidParameter(
-                parameter="second", value=f"{np.shape(two)}", must="have an answer of everyone in the first"
-            )
-        if len(np.atleast_1d(one)) == 0:
+        one, two = _together(one, two)
+        if len(one) == 0:
             raise EmptyComposition(what="the list of answers")
         size = max(1, _CELLS // max(self.first.categories, self.second.categories))
         chances = [m._chances() for m in (self.first, self.second)]
@@ -295,11 +286,10 @@ class TwoQuestions(Mechanism):
                 reason="an answer then stands in several cells, and the statistic has another law",
                 hint="ask by RandomizedResponse, or read the correlation",
             )
-        one, two = self.first.supports(first), self.second.supports(second)
-        if len(one) != len(two) or len(one) == 0:
-            raise InvalidParameter(
-                parameter="second", value=len(two), must="be as many answers as the first, 1 or more"
-            )
+        both = _together(first, second)
+        if len(both[0]) == 0:
+            raise EmptyComposition(what="the list of answers")
+        one, two = self.first.supports(both[0]), self.second.supports(both[1])
         seen = one.T.astype(np.float64) @ two.astype(np.float64)
         seen = seen[seen.sum(axis=1) > 0][:, seen.sum(axis=0) > 0]
         expected = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / seen.sum()
@@ -309,6 +299,28 @@ class TwoQuestions(Mechanism):
             statistic=statistic, degrees=degrees, smallest_expected=float(expected.min()),
             p_value=float(gammaincc(degrees / 2, statistic / 2)) if degrees else 1.0,
         )  # fmt: skip
+
+
+def _together(first: object, second: object) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Both columns as arrays of the same length, a person a place."""
+    found = []
+    for name, given in (("first", first), ("second", second)):
+        if isinstance(given, Released):
+            given = given.values
+        array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
+        if array.ndim == 0 or np.ma.isMaskedArray(array):
+            raise InvalidParameter(
+                parameter=name,
+                value=type(given).__name__,
+                must="be a list or an array without a mask, an entry a person",
+            )
+        found.append(array)
+    one, two = found
+    if len(one) != len(two):
+        raise InvalidParameter(
+            parameter="second", value=f"{len(two)} entries", must=f"be as many as the first ({len(one)})"
+        )
+    return one, two
 
 
 def _scores(given: Any, categories: int) -> Floats:
