@@ -208,7 +208,7 @@ class Ledger(Desk):
         self._append(connection, entry, state)
         spent, left = None, None
         if charge_check is None:
-            spent, left = state.spent(None, self.limit), state.left(request.analyst, self.limit)
+            spent, left = state.standing(request.analyst, self.limit)
         return Ticket(
             sequence=entry.sequence, digest=entry.digest, ledger=self.id, request=request, spent=spent, left=left,
             approved_by=tuple(body.get("consent", {}).get("approved_by", ())), seen=seen,
@@ -286,7 +286,7 @@ class Ledger(Desk):
     def standing(self, analyst: str | None = None) -> tuple[Bound, Bound]:
         """What was spent by all, and what is left for the analyst, at one moment and in one reading."""
         totals.addable(self.budget)
-        return self._read(lambda s: (s.spent(None, self.limit), s.left(somebody(analyst), self.limit)))
+        return self._read(lambda state: state.standing(somebody(analyst), self.limit))
 
     def state(self, sequence: int) -> str:
         """What became of a reservation: reserved, committed or failed."""

@@ -187,8 +187,12 @@ class State:
 
     def left(self, analyst: str | None, limit: Limit) -> Bound:
         """What is left, rounded down; for an analyst with a share, of both limits the smaller."""
-        rest = totals.reading(self.total, limit)[1]
+        return self.standing(analyst, limit)[1]
+
+    def standing(self, analyst: str | None, limit: Limit) -> tuple[Bound, Bound]:
+        """What was spent by all, and what is left for the analyst, in one reading of the sum."""
+        spent, rest = totals.reading(self.total, limit)
         share = None if analyst is None else self.share_of(analyst)
         if analyst is None or share is None:
-            return rest
-        return totals.smaller(rest, totals.reading(self.own(analyst), share)[1])
+            return spent, rest
+        return spent, totals.smaller(rest, totals.reading(self.own(analyst), share)[1])
