@@ -217,3 +217,12 @@ def test_mutated_certificates_and_manifests_are_verified_without_an_exception(
         assert main(["verify", str(folder), "--ledger", str(out.parent / "t.ledger"), "--json"]) in (1, 2)
         told = capsys.readouterr()
         assert "\x1b" not in told.out + told.err
+
+
+def test_a_certificate_of_a_later_version_is_said_to_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "later.json"
+    path.write_text('{"format": "tacit certificate 99", "name": "x"}')
+    assert main(["explain", str(path)]) == 2
+    assert "another version of tacit" in capsys.readouterr().err

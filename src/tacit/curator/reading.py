@@ -12,6 +12,7 @@ from tacit.errors import InvalidParameter
 
 __all__ = ["read_certificate", "read_json"]
 
+FAMILY = "tacit certificate "
 MOST_BYTES = 64 << 20
 MOST_DEPTH = 60
 
@@ -34,7 +35,13 @@ def read_certificate(path: str | Path) -> dict[str, Any]:
     from tacit.guarantees.record import from_record
 
     said = read_json(path, parameter="certificate")
-    if said.get("format") not in (FORMAT, EARLIER) or not _whole(said):
+    stated = said.get("format")
+    if isinstance(stated, str) and stated.startswith(FAMILY) and stated not in (FORMAT, EARLIER):
+        raise InvalidParameter(
+            parameter="certificate", value=str(path), must=f'be of a format that is known here, "{FORMAT}" or before',
+            hint="it was written by another version of tacit; read it with that version",
+        )  # fmt: skip
+    if stated not in (FORMAT, EARLIER) or not _whole(said):
         raise InvalidParameter(
             parameter="certificate", value=str(path), must=f'be a certificate of format "{FORMAT}"',
             hint="tacit release writes them into the folder certificates",

@@ -63,6 +63,12 @@ class GaussianVector(ContinuousDistribution):
     def dimension(self) -> int:
         return self.coordinates
 
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """noise_std^2 L L', in floats."""
+        shape = np.eye(self.coordinates) if self.factor is None else np.asarray(self.factor, dtype=np.float64)
+        return np.asarray(float(exact_parameter("noise_std", self.noise_std)) ** 2 * (shape @ shape.T))
+
     def needs(self) -> Needs:
         return Needs(normals=self.coordinates if self._matrix is None else self._matrix.shape[1])
 

@@ -100,6 +100,12 @@ class ContinuousGamma(ContinuousDistribution):
     def dimension(self) -> int:
         return 1
 
+    @property
+    def variance(self) -> float:
+        """shape noise_scale^2."""
+        scale = exact_parameter("noise_scale", self.noise_scale)
+        return float(exact_parameter("shape", self.shape) * scale * scale)
+
     def needs(self) -> Needs:
         return _gamma_needs(_half_integer("shape", self.shape))
 
@@ -134,6 +140,12 @@ class ContinuousBeta(ContinuousDistribution):
     @property
     def dimension(self) -> int:
         return 1
+
+    @property
+    def variance(self) -> float:
+        """a b / ((a + b)^2 (a + b + 1))."""
+        a, b = exact_parameter("a", self.a), exact_parameter("b", self.b)
+        return float(a * b / ((a + b) ** 2 * (a + b + 1)))
 
     def needs(self) -> Needs:
         return _gamma_needs(_half_integer("a", self.a)) + _gamma_needs(_half_integer("b", self.b))
