@@ -6,7 +6,7 @@ for every set of questions adds noise of order √n. Against Gaussian noise that
 guesses a bit better than Φ(mu/2) where a coin is right half of the time.
 
 10^5 people take questions whose matrix is never made (`walsh_questions`), or a sparse one, and least squares by
-products alone: about a second of processor for 4 · 10^5 questions about half of the people each.
+products alone: one to three seconds of processor for 4 · 10^5 questions about half of the people each.
 """
 
 from __future__ import annotations
