@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
+from support import engine
 
 from .plans import Runner
 
@@ -40,6 +42,13 @@ def visits(rows: int = 2000, people: int = 400, seed: int = 3) -> pa.Table:
             "free": random.normal(0, 100, rows),
         }
     )
+
+
+@pytest.fixture(autouse=True)
+def one_engine() -> Iterator[None]:
+    """These tests are about what is done with a table, not about reading it."""
+    with engine.shared():
+        yield
 
 
 @pytest.fixture(scope="session")

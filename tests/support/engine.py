@@ -18,7 +18,7 @@ _shared = False
 
 @contextlib.contextmanager
 def shared() -> Iterator[None]:
-    """The tables that are opened here share one."""
+    """The tables that are opened here share one. For a test, never for a module: the next may be of another room."""
     global _shared
     before, _shared = _shared, True
     _prepared()

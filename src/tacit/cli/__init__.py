@@ -6,11 +6,13 @@ clear sentence on standard error and no traceback.
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
 
 from tacit.errors import TacitError
 
@@ -40,11 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     import typer
 
-    from tacit.cli.app import app
-
+    commands = _commands()
     try:
         with _waiting():
-            result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+            result = commands(args=list(arguments) if arguments is not None else None, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except TacitError as problem:
         _say(str(problem))
@@ -56,6 +57,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise KeyboardInterrupt from None
     except SystemExit:  # the parser's own way to say that nobody reads any more
         raise BrokenPipeError from None
+
+
+@functools.cache
+def _commands() -> Any:
+    """All commands with their options, read off the signatures once a process: that takes longer than most of them."""
+    import typer.main
+
+    from tacit.cli.app import app
+
+    return typer.main.get_command(app)
 
 
 def _waiting() -> AbstractContextManager[None]:
