@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 
-from tacit.coupled.noiseless import exact_sum
+from tacit.coupled.noiseless import ExactAnswer, exact_sum, exact_vector_sum
+from tacit.coupled.noiseless.largest import exact_argmax
+from tacit.coupled.noiseless.regression import exact_regression
+from tacit.coupled.noiseless.stable import exact_mode
 from tacit.errors import NoLaw
 
 VALUES, OTHERS = 101, 9
+GAUSSIAN = "normal(0, 1, clamp=(-2.5, 2.5))"
 
 
 def ways() -> list[int]:
@@ -50,3 +55,25 @@ def test_the_smallest_delta_is_named_and_those_above_it_are_reached() -> None:
         assert found.epsilon_pair is None
         assert delta_at(sums, 50, found.epsilon) <= Fraction(delta) * (1 + Fraction(1, 10**12))
         assert delta_at(sums, 50, 0.98 * found.epsilon) > Fraction(delta)
+
+
+ASKED: dict[str, Callable[[float], ExactAnswer]] = {
+    "rectangle": lambda d: exact_sum(GAUSSIAN, n=40, delta=d, assume="rectangle"),
+    "vector": lambda d: exact_vector_sum(["uniform(0, 1)"] * 2, n=10, delta=d),
+    "regression": lambda d: (
+        exact_regression("uniform(-1, 1)", "uniform(-1, 1)", sizes=(30, 40), delta=d).answer
+    ),
+    "arg-max": lambda d: exact_argmax(["bernoulli(0.5)", "bernoulli(0.4)", "bernoulli(0.1)"], n=60, delta=d),
+    "mode": lambda d: exact_mode({"a": "1/2", "b": "3/10", "c": "1/5"}, n=50, delta=d),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_delta_that_a_refusal_names_is_granted(asked: str) -> None:
+    with pytest.raises(NoLaw) as refused:
+        ASKED[asked](1e-4 if asked == "regression" else 1e-7)
+    named = re.search(r"smallest delta possible is (\d[-.\de]*)", str(refused.value))
+    assert named is not None
+    assert math.isfinite(ASKED[asked](float(named[1])).epsilon)
+    with pytest.raises(NoLaw):
+        ASKED[asked](float(named[1]) * 0.85)

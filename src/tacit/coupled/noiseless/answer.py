@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,7 @@ from tacit.guarantees.conditions import Priors
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Coupled
 
-__all__ = ["ExactAnswer", "delta_out_of_reach", "shown"]
+__all__ = ["ExactAnswer", "delta_out_of_reach", "shown", "within_reach"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,3 +131,12 @@ def delta_out_of_reach(
         reason=f"{reason}: the smallest delta possible is {shown(smallest)}",
         hint=hint or "allow a larger delta, assume more unknown rows, or add noise",
     )
+
+
+def within_reach(reached: Callable[[float], bool], delta: float, *, steps: float = 0.1) -> float:
+    """About the smallest delta above this one that some epsilon reaches, one that was seen to be; 1 if none is."""
+    low, high = math.log(delta), 0.0
+    while high - low > steps:
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(math.exp(middle)) else (middle, high)
+    return math.exp(high)

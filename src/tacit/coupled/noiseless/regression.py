@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown
+from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown, within_reach
 from tacit.coupled.noiseless.designs import Box, Design, density
 from tacit.coupled.noiseless.known_pairs import known_means, known_part, recorded
-from tacit.coupled.noiseless.prisms import Prism, pair_epsilon, prism_epsilon
+from tacit.coupled.noiseless.prisms import pair_epsilon, prism_epsilon
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.checks import flag, probability, whole
 from tacit.guarantees.arguments import listed
@@ -252,7 +252,8 @@ def exact_regression(
                 pair = max(pair, apart) if math.isfinite(apart) else None
             details = {"prism": [list(x) for x in box.intervals], "mass": float(prism.mass)}
         if math.isinf(epsilon):
-            smallest = 1.0 if box is None else _within_reach(design.prism(part, box), hidden, target)
+            rows = [n - 1 - known for n in shared]
+            smallest = _within_reach(design, parts, boxes, rows, float(bounds[0]), target)
             raise delta_out_of_reach(f"regression (part {part} of {size} rows)", target, smallest)
         worst = max(worst, epsilon)
         told.append({"part": part, "rows": size, "epsilon": epsilon, **details})
@@ -261,14 +262,28 @@ def exact_regression(
     return ExactRegression(design=design, sizes=shared, constant=constant, answer=answer, slope=slope)
 
 
-def _within_reach(prism: Prism, hidden: int, delta: float) -> float:
-    """About the smallest delta that some epsilon reaches, from above: to a tenth."""
-    low, high = math.log(delta), 0.0
-    while high - low > 0.1:
-        middle = (low + high) / 2
-        reached = math.isfinite(prism_epsilon(prism, hidden=hidden, delta=math.exp(middle))[0])
-        low, high = (low, middle) if reached else (middle, high)
-    return math.exp(high)
+def _within_reach(
+    design: Design,
+    parts: Sequence[int],
+    boxes: Sequence[Box | None],
+    rows: Sequence[int],
+    slope: float,
+    delta: float,
+) -> float:
+    """About the smallest delta that some epsilon reaches in every part, from above."""
+
+    def reached(at: float) -> bool:
+        for part, box, hidden in zip(parts, boxes, rows, strict=True):
+            if box is None:
+                epsilon, _, _ = known_part(design, part, slope, hidden, at)
+            else:
+                epsilon, _ = prism_epsilon(design.prism(part, box), hidden=hidden, delta=at)
+            if math.isinf(epsilon):
+                return False
+        return True
+
+    # With a known law one look takes long: to a factor of e.
+    return within_reach(reached, delta, steps=1.0 if None in boxes else 0.1)
 
 
 def _sizes(

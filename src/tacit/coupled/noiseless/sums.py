@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
+from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, within_reach
 from tacit.coupled.noiseless.lattice import sum_law
 from tacit.coupled.noiseless.minorants import Minorant, rectangle, undisclosed
 from tacit.coupled.noiseless.reading import row_law
@@ -142,7 +142,13 @@ def _answer(
     else:
         found, pair, simulator, shapes = _shaped(family, unknown - 1, target, assume, over)
     if math.isinf(found.factor):
-        raise delta_out_of_reach(statistic, target, found.floor)
+        smallest = found.floor
+        if kind != "known":
+            # What is given away for certain depends on the delta itself: looked for, not read off.
+            smallest = within_reach(
+                lambda d: math.isfinite(_shaped(family, unknown - 1, d, assume, over)[0].factor), target
+            )
+        raise delta_out_of_reach(statistic, target, smallest)
     return ExactAnswer(
         statistic=statistic,
         epsilon=found.epsilon,

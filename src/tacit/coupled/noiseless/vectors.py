@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown
+from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown, within_reach
 from tacit.coupled.noiseless.minorants import minorants_of
 from tacit.coupled.noiseless.prisms import Prism, pair_epsilon, prism_epsilon
 from tacit.coupled.noiseless.reading import row_law
@@ -48,9 +48,12 @@ def exact_vector_sum(
         points=tuple(len(s.weights) for s in shapes),
         half_ranges=tuple(top - top // 2 for top in tops),
     )
-    epsilon, floor = prism_epsilon(prism, hidden=unknown - 1, delta=target)
+    epsilon, _ = prism_epsilon(prism, hidden=unknown - 1, delta=target)
     if math.isinf(epsilon):
-        raise delta_out_of_reach("vector of sums", target, floor)
+        smallest = within_reach(
+            lambda d: math.isfinite(prism_epsilon(prism, hidden=unknown - 1, delta=d)[0]), target
+        )
+        raise delta_out_of_reach("vector of sums", target, smallest)
     pair = pair_epsilon(prism, hidden=unknown - 1, delta=target)
     values = [law.low + (top // 2) * law.step for law, top in zip(laws, tops, strict=True)]
     grids = "; ".join(law.describe() for law in laws)
