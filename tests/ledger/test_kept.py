@@ -48,6 +48,42 @@ def test_charges_in_a_row_open_the_file_once(tmp_path: Path, opened: list[str]) 
     assert len(opened) == 2, "what somebody else wrote is read by a new connection"
 
 
+def test_a_file_replaced_while_the_connection_is_put_away_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the end of a transaction and the look at the file another one may be put in its place."""
+    place = tmp_path / "a"
+    ledger = Ledger.create(place, budget=promise(1.0))
+    copy = place.read_bytes()
+    real = module.kept.put
+
+    def late(*given: Any, **named: Any) -> None:
+        (tmp_path / "b").write_bytes(copy)
+        os.replace(tmp_path / "b", place)
+        real(*given, **named)
+
+    monkeypatch.setattr(module.kept, "put", late)
+    ledger.reserve(ask("a", 0.25))
+    monkeypatch.setattr(module.kept, "put", real)
+    try:
+        ledger.reserve(ask("b", 0.5))
+    except LedgerError:
+        return  # that the end of the chain went back is noticed
+    with sqlite3.connect(place) as other:
+        assert other.execute("SELECT count(*) FROM tacit_entries").fetchone() == (1,), (
+            "nobody sees this charge"
+        )
+    other.close()
+
+
+@pytest.mark.parametrize("wait", [1e308, 3e6])
+def test_a_long_wait_is_a_wait(tmp_path: Path, wait: float) -> None:
+    """Where 32 bits hold no such number of milliseconds, the longest that they hold; never none."""
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0), wait_seconds=wait)
+    with ledger._store.reading() as connection:
+        assert driver(connection).execute("PRAGMA busy_timeout").fetchone() == (2**31 - 1,)
+
+
 def test_what_is_durable_is_so_for_everybody(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
     ledger.reserve(ask("a", 0.5))

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.pool import NullPool
 
-__all__ = ["driver", "files_engine", "open_file", "opened"]
+__all__ = ["driver", "files_engine", "milliseconds", "open_file", "opened"]
 
 _thread = threading.local()
 
@@ -23,10 +23,19 @@ SETTINGS = (
 after every transaction, and half the waiting for the disk, since no folder is written."""
 
 
+def milliseconds(wait: float) -> int:
+    """A wait as databases take it: in 32 bits, beyond which one would not wait at all."""
+    return int(min(max(1.0, 1000 * wait), 2**31 - 1))
+
+
 def open_file(path: str, wait: float) -> sqlite3.Connection:
     """SQLite's own connection to a file that is there; what it ends is on the disk."""
     connection = sqlite3.connect(
-        f"file:{quote(path)}?mode=rw", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+        f"file:{quote(path)}?mode=rw",
+        uri=True,
+        timeout=milliseconds(wait) / 1000,
+        isolation_level=None,
+        check_same_thread=False,
     )
     for setting in SETTINGS:
         connection.execute(f"PRAGMA {setting}")

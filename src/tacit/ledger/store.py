@@ -32,7 +32,7 @@ from sqlalchemy.pool import QueuePool
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.exact.checks import positive
 from tacit.ledger.kept import kept
-from tacit.ledger.opening import driver, files_engine, open_file, opened
+from tacit.ledger.opening import driver, files_engine, milliseconds, open_file, opened
 from tacit.ledger.places import without_credentials
 from tacit.ledger.queue import Late, queued
 from tacit.ledger.told import as_ledger_error, busy, passing
@@ -208,7 +208,7 @@ class Store:
                 connection.begin()
                 # Whatever the role's default is: stricter levels fail where one here waits for its turn.
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, int(wait * 1000))}")
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds(wait)}")
                 connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
                 if fresh:
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
@@ -253,7 +253,7 @@ class Store:
         """The connection that was kept, or a new one; kept again where all went well."""
         connection = kept.take(id(self), path) or opened(self._engine, self._open_file)
         try:
-            driver(connection).execute(f"PRAGMA busy_timeout = {int(1000 * self._wait)}")
+            driver(connection).execute(f"PRAGMA busy_timeout = {milliseconds(self._wait)}")
             yield connection
             driver(connection).rollback()  # what was only read ends here, and lets writers go on
             connection.rollback()
