@@ -98,6 +98,7 @@ def test_what_is_published_and_promised() -> None:
     assert list(again.table["value"]) == list(made.table["value"])
     treatment = plan.releases[0].treatment
     assert isinstance(treatment, DiscardingTreatment)
+    assert "choice of the rows that are discarded comes from AES-256" in made.certificate["computational"]
     exact = made.certificate["mechanism"]["exact"]
     discards, threshold = exact["discards"], exact["threshold"]
     assert 44 < threshold < 1800

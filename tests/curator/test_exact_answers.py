@@ -69,6 +69,8 @@ def test_the_answer_is_exact_and_keeps_its_condition(kind: str) -> None:
     assert said["mechanism"]["exact"]["sentence"].startswith("This is private provided that ")
     assert said["event"][0]["given"]["unknown_rows"] == 1000
     assert "not differential privacy" in said["meaning"]
+    # Nothing that was drawn protects anybody: a cipher has no part in it.
+    assert said["computational"].startswith("No noise")
     assert "EXACT, and not differential privacy" in str(made)
     assert len(said["guarantee"]["declared"]) == 3
 

@@ -41,10 +41,13 @@ CIPHER, SEEDED = "AES-256-CTR", "seeded, for tests"
 PUBLISHABLE = (CIPHER,)
 
 COMPUTATIONAL = (
-    "The noise comes from AES-256 in counter mode, keyed by the operating system. Against an adversary who cannot tell"
-    " that from uniform bits the guarantee holds as stated (SIM-CDP); against one who can, nothing is claimed."
+    "The {drawn} comes from AES-256 in counter mode, keyed by the operating system. Against an adversary who cannot"
+    " tell that from uniform bits the guarantee holds as stated (SIM-CDP); against one who can, nothing is claimed."
 )
-FOR_TESTS = "The noise came from a seeded source, for a test: whoever knows the seed can take it off again."
+FOR_TESTS = "The {drawn} came from a seeded source, for a test: whoever knows the seed can take it off again."
+NOTHING_DRAWN = (
+    "No noise and no randomness is part of this answer: what is claimed rests on its condition alone."
+)
 NOT_COVERED = (
     "values outside the declared bounds, which were clamped or left out as the schema says",
     "rows of a person beyond the declared limit, which were not used",
@@ -119,7 +122,7 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
         "grid": treatment.grid_record(question),
         "numerical_delta": mechanism["numerical_delta"],
         "noise_source": made["noise"],
-        "computational": COMPUTATIONAL if made["noise"] in PUBLISHABLE else FOR_TESTS,
+        "computational": _source_of_randomness(treatment.drawn, made["noise"] in PUBLISHABLE),
         "intervals": {
             "confidence": float(planned.ask.confidence),
             "cover": POPULATION if planned.ask.sampling else treatment.covers,
@@ -140,6 +143,10 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
             "charged_by": plan.charged.theorem,
         },
     }
+
+
+def _source_of_randomness(drawn: str, publishable: bool) -> str:
+    return (COMPUTATIONAL if publishable else FOR_TESTS).format(drawn=drawn) if drawn else NOTHING_DRAWN
 
 
 ORDER = (

@@ -47,6 +47,11 @@ class ExactTreatment(Treatment):
     given: ExactGiven
 
     @property
+    def drawn(self) -> str:
+        """Nothing."""
+        return ""
+
+    @property
     def epsilon(self) -> float:
         """Between two values of a row."""
         assert self.answer.epsilon_pair is not None

@@ -101,6 +101,11 @@ class Treatment:
     delta: Fraction = Fraction(0)
     candidates: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def drawn(self) -> str:
+        """What comes from the source of randomness, in a word; nothing where an answer is exact."""
+        return "noise"
+
     # --- what it reveals: its mechanisms know ------------------------------------------------------------
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:

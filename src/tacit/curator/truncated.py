@@ -151,6 +151,11 @@ class DiscardingTreatment(TruncatedTreatment):
     size: FixedSize
 
     @property
+    def drawn(self) -> str:
+        """Which rows are left out."""
+        return "choice of the rows that are discarded"
+
+    @property
     def epsilon(self) -> float:
         """Between two values of a row."""
         return 2 * self.answer.epsilon
