@@ -170,3 +170,40 @@ def test_names_that_stand_twice_are_not_read(tmp_path: Path, demo: list[dict[str
     (folder / "one.json").write_text(text)
     findings = list(second_opinions(tmp_path))
     assert [f.holds for f in findings] == [None]
+
+
+def on_random_data(*given: Any, gamma: Any, kind: str = "random-data") -> dict[str, Any]:
+    """A certificate whose events hold except with some probability over the data."""
+    said = stated(pure(1.0 * len(given)), *[LAPLACE] * len(given))
+    said["event"] = [{**record, "given": one} for record, one in zip(said["event"], given, strict=True)]
+    said["guarantee"]["condition"] = {"kind": kind, **({"gamma": gamma} if kind == "random-data" else {})}
+    return said
+
+
+def test_an_event_given_random_data_is_confirmed_under_that_condition_only() -> None:
+    one = {"random_data": "1/20"}
+    assert opinion_on_certificate(on_random_data(one, gamma=0.05)).confirmed is True
+    assert opinion_on_certificate(on_random_data(one, one, gamma=0.05)).confirmed is True, (
+        "one release, one gamma"
+    )
+    for forged in (
+        on_random_data(one, gamma=0.04),
+        on_random_data(one, gamma=0.05, kind="always"),
+        on_random_data({"random_data": "1/20", "priors": "x"}, gamma=0.05),
+        on_random_data({"priors": "rows", "unknown_rows": 9}, gamma=0.05),
+        on_random_data({"random_data": "-1/20"}, gamma=0.05),
+        on_random_data({"random_data": 0.05}, gamma=0.05),
+        on_random_data("1/20", gamma=0.05),
+    ):
+        assert opinion_on_certificate(forged).confirmed is False, forged
+
+
+def test_gammas_of_releases_add_up_in_the_charge() -> None:
+    def charged(gamma: float) -> list[dict[str, Any]]:
+        condition = {"kind": "random-data", "gamma": gamma}
+        plan = {"charge": {"bound": pure(2.0), "condition": condition}, "releases": ["a", "b"]}
+        own = on_random_data({"random_data": "1/20"}, gamma=0.05)
+        return [{**own, "name": name, "plan": plan} for name in ("a", "b")]
+
+    assert opinion_on_charge(charged(0.1)).confirmed is True
+    assert opinion_on_charge(charged(0.09)).confirmed is False

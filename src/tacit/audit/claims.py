@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.audit.composition import BITS, TooLong, composed, epsilon_at, on_grid
 from tacit.audit.curves import Unconfirmed, both_orders, exact
-from tacit.audit.records import Malformed, checked_bound, checked_events, checked_relation
+from tacit.audit.records import Malformed, checked_bound, checked_events, checked_given, checked_relation
 from tacit.audit.shuffled import local_epsilon
 from tacit.exact.balls import precision
 from tacit.exact.rounding import up
@@ -85,6 +85,13 @@ def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
     plan = certificates[0]["plan"]
     events = [record for one in certificates for record in one["event"]]
     opinion = _opinion(plan["charge"], events, certificates[0]["neighbours"])
+    if opinion.confirmed and plan["charge"]["condition"]["kind"] == "random-data":
+        # The same condition on each; what may fail for one release or for another adds up.
+        given = [checked_given(one["event"], plan["charge"]["condition"]) for one in certificates]
+        if sum(given) > Fraction(plan["charge"]["condition"]["gamma"]) * (1 + HAIR):
+            return replace(
+                opinion, confirmed=False, why="its gamma is less than those of its releases together"
+            )
     missing = set(plan.get("releases", ())) - {one.get("name") for one in certificates}
     if missing:
         return replace(opinion, confirmed=None, why=f"{len(missing)} of its certificates are not there")
@@ -111,6 +118,7 @@ def _opinion(guarantee: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
         checked_bound(guarantee)
         with precision(PRECISION):
             events = _flat(checked_events(records))
+            checked_given(records, guarantee["condition"])
             if not events and _promises(bound):
                 raise Malformed("it names no event, and so nothing that hides an answer")
             found = _FOUND[bound["kind"]](bound, events, relation)

@@ -8,18 +8,19 @@ that are not listed here are merely not known.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from tacit.audit.curves import Unconfirmed
 
-__all__ = ["Malformed", "checked_bound", "checked_events", "checked_relation"]
+__all__ = ["Malformed", "checked_bound", "checked_events", "checked_given", "checked_relation"]
 
 DEEPEST = 40
 VERSION = 1
 WHOLE = Fraction(1, 10**9)
-"""By how much stated probabilities may miss a sum of 1."""
+"""By how much stated probabilities may miss their sum."""
 
 Range = Callable[[Any], bool]
 
@@ -98,7 +99,7 @@ def checked_events(records: Any) -> list[Mapping[str, Any]]:
         raise Malformed("its events are no list")
     found = []
     for record in records:
-        if not isinstance(record, Mapping) or set(record) != {"version", "event"}:
+        if not isinstance(record, Mapping) or set(record) - {"given"} != {"version", "event"}:
             raise Malformed("an event has another form than version and event")
         if record["version"] != VERSION or isinstance(record["version"], bool):
             raise Unconfirmed("an event is of another version")
@@ -167,6 +168,24 @@ def checked_bound(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
         raise Malformed("its numbers lie outside of their range")
     checked: Mapping[str, Any] = bound
     return checked
+
+
+def checked_given(records: Sequence[Mapping[str, Any]], condition: Mapping[str, Any]) -> Fraction:
+    """The gamma that events are given, the largest; refused where the guarantee has not the condition of its events."""
+    found = Fraction(0)
+    for record in records:
+        if "given" not in record:
+            continue
+        given = record["given"]
+        if not isinstance(given, Mapping) or set(given) != {"random_data"}:
+            raise Malformed("an event is given something else than random data")
+        text = given["random_data"]
+        if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,40}(/[0-9]{1,40})?", text):
+            raise Malformed("what an event is given is no probability")
+        found = max(found, Fraction(text))
+    if found and (condition["kind"] != "random-data" or found > Fraction(condition["gamma"]) * (1 + WHOLE)):
+        raise Malformed("an event holds under a condition that the guarantee does not state")
+    return found
 
 
 def checked_relation(guarantee: Mapping[str, Any], neighbours: Any) -> str:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,10 +46,7 @@ class ExactTreatment(Treatment):
     answer: ExactAnswer
     given: ExactGiven
 
-    @property
-    def drawn(self) -> str:
-        """Nothing."""
-        return ""
+    drawn: ClassVar[str] = ""
 
     @property
     def epsilon(self) -> float:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -40,18 +40,9 @@ from tacit.sources.query import Cells
 from tacit.statistics.base import Integers, Question
 
 __all__ = [
-    "Applied",
-    "Noisy",
-    "Treatment",
-    "cells_of",
-    "compared",
-    "gaussian",
-    "groups_of",
-    "laplace",
-    "mu_squared_within",
-    "pure_within",
-    "treat",
-]
+    "Applied", "Noisy", "Treatment", "cells_of", "compared", "gaussian", "groups_of", "laplace", "mu_squared_within",
+    "pure_within", "treat",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +92,9 @@ class Treatment:
     delta: Fraction = Fraction(0)
     candidates: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def drawn(self) -> str:
-        """What comes from the source of randomness, in a word; nothing where an answer is exact."""
-        return "noise"
+    drawn: ClassVar[str] = (
+        "noise"  # what comes from the source of randomness; nothing where an answer is exact
+    )
 
     # --- what it reveals: its mechanisms know ------------------------------------------------------------
     @property

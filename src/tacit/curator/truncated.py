@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -150,10 +150,7 @@ class DiscardingTreatment(TruncatedTreatment):
 
     size: FixedSize
 
-    @property
-    def drawn(self) -> str:
-        """Which rows are left out."""
-        return "choice of the rows that are discarded"
+    drawn: ClassVar[str] = "choice of the rows that are discarded"
 
     @property
     def epsilon(self) -> float:
