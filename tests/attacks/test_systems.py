@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.attacks import dalenius, mean_loss, random_row
+from tacit.attacks import Draws, dalenius, mean_loss, random_row
 from tacit.attacks.systems import (
     SYSTEMS,
     AtomicPopulations,
@@ -23,8 +23,10 @@ from tacit.attacks.systems import (
     grid_of_sets,
     show,
     track,
+    weigh,
 )
-from tacit.errors import InvalidParameter, Refused, UnknownName
+from tacit.attacks.systems.weighing import fitting_bits
+from tacit.errors import InvalidParameter, NotCertified, Refused, UnknownName
 
 BITS = [int(b) for b in np.random.default_rng(3).integers(0, 2, 60)]
 
@@ -85,6 +87,34 @@ def test_the_audit_refuses_exactly_what_gives_somebody_away(seed: int) -> None:
             service.total(members)
             answered.append(members)
     assert answered
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bits_are_claimed_where_all_that_fits_agrees(seed: int) -> None:
+    """Against all patterns of 2 to 7 people, one by one."""
+    generator = np.random.default_rng(seed)
+    people = 2 + seed
+    asked = generator.integers(0, 2, (3, people))
+    answers = asked @ generator.integers(0, 2, people)
+    fit = [p for p in itertools.product((0, 1), repeat=people) if (asked @ p == answers).all()]
+    right = {i: fit[0][i] for i in range(people) if len({p[i] for p in fit}) == 1}
+    assert fitting_bits(asked, answers.tolist()) == right
+    with pytest.raises(NotCertified):
+        fitting_bits(asked, (answers + 0.5).tolist())
+    with pytest.raises(NotCertified):
+        fitting_bits(asked, [people + 1, 0, 0])
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_audited_people_are_weighed() -> None:
+    values = Draws(3, "audited").bits(100_000)
+    found = weigh(AuditedSums(values), questions=12, block=16)
+    assert found.share > 0.98
+    assert found.score(values.tolist()).precision == 1
+    with pytest.raises(InvalidParameter):
+        weigh(AuditedSums(values[:50]), questions=12, block=33)
+    with pytest.raises(NotCertified):
+        weigh(AuditedSums([2.0, 5.0, 3.0]), questions=1)
 
 
 def test_atoms_are_not_divided() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.attacks.systems.base import AnsweringService
-from tacit.attacks.systems.breaks import extremes, grid_of_sets, outliers, repeat, reword, split, track, weigh
+from tacit.attacks.systems.breaks import extremes, grid_of_sets, outliers, repeat, reword, split, track
 from tacit.attacks.systems.perturbed import FixedNoise, PerturbedValues, RandomSamples
 from tacit.attacks.systems.regressions import RemoteAnalysis, by_difference, by_leverage
 from tacit.attacks.systems.restricted import (
@@ -13,6 +13,7 @@ from tacit.attacks.systems.restricted import (
     SetSizeRestriction,
 )
 from tacit.attacks.systems.shown import SYSTEMS, Shown, show
+from tacit.attacks.systems.weighing import weigh
 
 __all__ = [
     "SYSTEMS",

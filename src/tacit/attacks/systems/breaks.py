@@ -10,12 +10,10 @@ from tacit.attacks.systems.base import AnsweringService
 from tacit.attacks.systems.perturbed import FixedNoise, PerturbedValues, RandomSamples
 from tacit.attacks.systems.restricted import (
     AtomicPopulations,
-    AuditedSums,
     OverlapRestriction,
     SetSizeRestriction,
 )
-from tacit.errors import InvalidParameter, NotCertified, Refused
-from tacit.exact.checks import whole
+from tacit.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
     Truths = npt.NDArray[np.bool_]
 
-__all__ = ["extremes", "grid_of_sets", "outliers", "repeat", "reword", "split", "track", "weigh"]
+__all__ = ["extremes", "grid_of_sets", "outliers", "repeat", "reword", "split", "track"]
 
 
 def _found(
@@ -99,49 +97,6 @@ def grid_of_sets(service: OverlapRestriction, target: int, *, seed: int = 0) -> 
         [_whole_or_real((rows - columns) / k)],
         0.5,
         "a coin, if the value is a bit",
-    )
-
-
-def weigh(service: AuditedSums, *, questions: int, seed: int = 0) -> Finding:
-    """Bits from sums that give nobody away by linear algebra: that values are 0 or 1 was not in the audit.
-
-    Random sets are asked; then an integer program finds bits that fit, and a second one looks for others that fit too.
-    Exposed are all people if there are none (a coin-weighing argument: about 2n / log2 n sums are enough).
-    """
-    import numpy as np
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    n, draws = service.people, Draws(seed, "weighing")
-    asked, answers = [], []
-    for _ in range(20 * whole("questions", questions)):
-        members = draws.bits(n) == 1
-        try:
-            answers.append(service.total(members))
-        except Refused:
-            continue
-        asked.append(members.astype(np.float64))
-        if len(asked) == questions:
-            break
-    fits = LinearConstraint(np.array(asked), answers, answers)
-    ones = {"integrality": np.ones(n), "bounds": Bounds(0, 1), "constraints": fits}
-    first = milp(np.zeros(n), **ones)
-    if first.x is None:
-        raise NotCertified(what="the integer program", reason=f"HiGHS ended with status {first.status}")
-    bits = np.rint(first.x)
-    # The furthest other solution: as few agreements as possible.
-    other = milp(2 * bits - 1, **ones)
-    alone = other.x is not None and bool((np.rint(other.x) == bits).all())
-    found = _found(
-        "weighing", service, range(n) if alone else [], bits.tolist() if alone else [], 0.5, "a coin"
-    )
-    return Finding(
-        attack=found.attack,
-        people=found.people,
-        exposed=found.exposed,
-        learned=found.learned,
-        guessing=found.guessing,
-        alone=found.alone,
-        details={"asked": service.asked, "answered": len(asked)},
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.attacks.systems.base import AnsweringService, refuse
+from tacit.attacks.systems.echelon import Echelon
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
 
@@ -69,32 +69,14 @@ class AuditedSums(AnsweringService):
 
     def __init__(self, values: npt.ArrayLike) -> None:
         super().__init__(values)
-        self._rows: list[list[Fraction]] = []
+        self._echelon = Echelon()
 
     def _answer(self, members: Truths, wording: str) -> float:
-        rows = _reduced([*self._rows, [Fraction(int(m)) for m in members]])
-        if any(sum(1 for x in row if x) == 1 for row in rows):
+        changed = self._echelon.after(members.nonzero()[0].tolist())
+        if any(len(row) == 1 for row in changed.values()):
             raise refuse("a sum from which, with earlier ones, somebody's value would follow")
-        self._rows = rows
+        self._echelon.keep(changed)
         return self._true(members)
-
-
-def _reduced(rows: list[list[Fraction]]) -> list[list[Fraction]]:
-    """The reduced row echelon form, without rows of zeros; all but the last row are reduced already."""
-    *done, new = [list(row) for row in rows]
-    for row in done:
-        pivot = next(i for i, x in enumerate(row) if x)
-        if new[pivot]:
-            factor = new[pivot]
-            new = [a - factor * b for a, b in zip(new, row, strict=True)]
-    if not any(new):
-        return done
-    pivot = next(i for i, x in enumerate(new) if x)
-    new = [x / new[pivot] for x in new]
-    cleared = [
-        [a - row[pivot] * b for a, b in zip(row, new, strict=True)] if row[pivot] else row for row in done
-    ]
-    return sorted([*cleared, new], key=lambda row: next(i for i, x in enumerate(row) if x))
 
 
 class AtomicPopulations(AnsweringService):

@@ -18,6 +18,7 @@ from tacit.attacks.systems.restricted import (
     OverlapRestriction,
     SetSizeRestriction,
 )
+from tacit.attacks.systems.weighing import weigh
 from tacit.errors import UnknownName
 
 __all__ = ["SYSTEMS", "Shown", "show"]
@@ -53,7 +54,7 @@ def _overlaps(seed: int) -> tuple[AnsweringService, Finding, list[Any]]:
 def _audited(seed: int) -> tuple[AnsweringService, Finding, list[Any]]:
     values = _bits(24, seed)
     service = AuditedSums(values)
-    return service, breaks.weigh(service, questions=16, seed=seed), values
+    return service, weigh(service, questions=16, seed=seed), values
 
 
 def _atoms(seed: int) -> tuple[AnsweringService, Finding, list[Any]]:
