@@ -305,7 +305,18 @@ def test_a_program_that_ran_out_of_time_is_not_what_is_mended(monkeypatch: pytes
             return everything, self.bound, False
         return None, self.bound, False
 
+    mended: list[int] = []
+    repaired = suppressed._Search._repaired
+
+    def watched(self: Any, chosen: Any) -> Any:
+        mended.append(int(chosen.sum()))
+        return repaired(self, chosen)
+
     monkeypatch.setattr(suppressed._Search, "_program", slow)
+    monkeypatch.setattr(suppressed._Search, "_repaired", watched)
     monkeypatch.setattr(suppressed.Attacker, "cuts", lambda *_: [(np.array([0]), np.ones(1), 0.0)])
     pattern = anon.suppress_cells(counts, objective="value", intervals="none", seconds=30)
+    # All but one cell is what the unfinished program had; thinning alone would hide that it was taken.
+    assert len(mended) == 1
+    assert mended[0] < pattern.counts.size - 1
     assert pattern.value < 3 * pattern.bound
