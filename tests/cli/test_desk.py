@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import tacit
@@ -140,6 +143,27 @@ def test_one_withdrawn_release_of_several(place: Path, capsys: pytest.CaptureFix
     assert said(capsys, "verify again --ledger survey.ledger")[0] == 1
 
 
+def test_every_file_of_a_withdrawn_release_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """SDMX-CSV on each observation, Parquet in its schema, and what Python prints and holds."""
+    assert said(capsys, "release plan.toml --out out --export sdmx")[0] == 0
+    assert "COMMENT_OBS" not in Path("out/sdmx/count.csv").read_text()
+    assert main(["ledger", "withdraw", "survey.ledger", "1", "--note", "=months", "--release", "count"]) == 0
+    capsys.readouterr()
+    assert said(capsys, "release plan.toml --out again --export sdmx")[0] == 0
+    (row,) = csv.DictReader(io.StringIO(Path("again/sdmx/count.csv").read_text()))
+    assert row["COMMENT_OBS"].startswith("It does not stand any more: release 'count' was withdrawn on")
+    assert row["OBS_STATUS"] == "U", "no code of the list says withdrawn; never the one for a normal value"
+    assert "COMMENT_OBS" not in Path("again/sdmx/mean-age.csv").read_text()
+    told = pq.read_schema("again/values/count.parquet").metadata[b"corrections"].decode()
+    assert "withdrawn on" in told
+    assert "=months" in told
+    assert b"corrections" not in (pq.read_schema("again/values/mean-age.parquet").metadata or {})
+    assert pq.read_table("out/values/count.parquet").equals(pq.read_table("again/values/count.parquet"))
+    findings = json.loads(said(capsys, "verify again --ledger survey.ledger --json")[1])["findings"]
+    (no,) = [f for f in findings if f["holds"] is False]
+    assert "withdrawn" in str(no)
+
+
 def test_the_same_in_python(place: Path) -> None:
     make_key(place / "ada.key")
     ada = SigningKey.read(place / "ada.key")
@@ -154,6 +178,11 @@ def test_the_same_in_python(place: Path) -> None:
         survey.ledger.approve(survey.request(plan), by="ada", key=ada)
         assert survey.fit(plan).approved_by == ("ada",)
         assert survey.release(plan)[0].stands
+        survey.ledger.withdraw(survey.ledger.charges()[0].sequence, note="ages were in months")
+        again = survey.release(plan)[0]
+        assert not again.stands
+        for told in (str(again), again._repr_html_(), again.table.attrs["corrections"], again.correction):
+            assert "withdrawn on" in told
 
 
 @pytest.mark.parametrize(

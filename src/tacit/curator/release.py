@@ -73,6 +73,12 @@ class Release:
         return not self.corrections
 
     @property
+    def correction(self) -> str:
+        """That it was withdrawn or replaced, in a sentence; nothing where it stands."""
+        told = "; ".join(map(str, self.corrections))
+        return f"It does not stand any more: {told}." if told else ""
+
+    @property
     def guarantee(self) -> Guarantee:
         """What this release may reveal, for whom."""
         return with_looks(self.planned.guarantee, self.data)
@@ -121,10 +127,13 @@ class Release:
 
     @property
     def table(self) -> Any:
-        """The cells as a pandas DataFrame."""
+        """The cells as a pandas DataFrame; its `attrs` tell of one that does not stand any more."""
         import pandas as pd
 
-        return pd.DataFrame(self.columns)
+        made = pd.DataFrame(self.columns)
+        if self.corrections:
+            made.attrs["corrections"] = self.correction
+        return made
 
     @property
     def value(self) -> float:
@@ -163,10 +172,11 @@ class Release:
         return csv_text({**self.columns, "quality": self.quality})
 
     def to_arrow(self) -> Any:
-        """The cells as an Arrow table, with their quality."""
+        """The cells as an Arrow table, with their quality; its metadata tell of one that does not stand any more."""
         import pyarrow as pa
 
-        return pa.table({**self.columns, "quality": self.quality})
+        made = pa.table({**self.columns, "quality": self.quality})
+        return made.replace_schema_metadata({"corrections": self.correction}) if self.corrections else made
 
     def to_json(self) -> str:
         """The certificate as JSON text."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 
 from tacit.curator.quality import ABSENT, CARE, GOOD, NOISY, WORDS
 from tacit.report.findings import finding
 from tacit.report.legend import legend
 from tacit.report.markup import Markup, file_link, ident, join, tag
-from tacit.report.numbers import figures, key_words, percent
+from tacit.report.numbers import figures, key_place, key_words, percent
 from tacit.report.pictures.choose import Drawn, draw
 from tacit.report.view import Cell, ReleaseView
 
 __all__ = ["anchor", "certificate_link", "flag_pill", "heading_words", "release_section"]
 
+COUNTS = ("count", "margins", "sparse histogram")
+ALIKE = 1.2
+"""Bins whose widths differ by less than a fifth, as months do, pass for equally wide."""
 TRUTH_WORDS = "synthetic: the truth is shown only because this survey is public and made up"
 
 
@@ -77,6 +81,8 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
         parts.append(_table(view, drawn.cells))
     else:
         parts += [drawn.markup, legend(view.name, drawn.marks, view.confidence)]
+    if told := _widths(view):
+        parts.append(tag("p", told, class_="quiet-words"))
     more = _more(view, drawn)
     place = "; it stands in the table" if drawn.kind in ("heatmap", "map", "multiples") else ""
     truth = f"{TRUTH_WORDS[0].upper()}{TRUTH_WORDS[1:]}{place}." if view.shows_truth else None
@@ -85,6 +91,26 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
     tall = drawn.kind in ("bars", "multiples", "table") and len(drawn.cells) > 16
     note = tag("figcaption", truth) if truth else None
     return tag("figure", parts, caption, note, class_="tall" if tall else None)
+
+
+def _widths(view: ReleaseView) -> str:
+    """That counts of bins do not compare, where bins are not equally wide; bars and cells are drawn equally wide."""
+    if view.kind not in COUNTS:
+        return ""
+    told = []
+    for at, name in enumerate(view.columns):
+        keys = [key for key in dict.fromkeys(c.keys[at] for c in view.cells) if isinstance(key, tuple)]
+        ends = [(key_place(key[0]), key_place(key[1])) for key in keys]
+        wide = [high - low for low, high in ends if low is not None and high is not None]
+        if wide and max(wide) > ALIKE * min(wide):
+            days = " days" if isinstance(keys[0][0], datetime.date) else ""
+            told.append(f"{name} from {key_words(min(wide))} to {key_words(max(wide))}{days}")
+    if not told:
+        return ""
+    return (
+        f"The bins are not equally wide ({'; '.join(told)}): each number counts its bin, and is larger where the "
+        "bin is wider. Divide by the widths before comparing."
+    )
 
 
 def _more(view: ReleaseView, drawn: Drawn) -> str:

@@ -60,7 +60,7 @@ def csvw_text(release: Release, words: PublicWords) -> str:
         "dc:modified": {"@value": str(release.statement["made"])[:10], "@type": "xsd:date"},
     }
     if release.corrections:
-        content["dc:description"] = f"It does not stand any more: {'; '.join(map(str, release.corrections))}."
+        content["dc:description"] = release.correction
     if words.publisher:
         content["dc:publisher"] = {"schema:name": words.publisher}
     if words.period:

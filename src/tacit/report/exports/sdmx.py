@@ -3,6 +3,8 @@
 Codes are made of the keys: letters, digits, `-` and `_` stay, the rest becomes `_`, and codes that would fall together
 get a number. `_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is
 the period of the plan's [report] where it is one that SDMX knows (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
+COMMENT_OBS stands in each row of a release that was withdrawn or replaced, and only there; the code list of OBS_STATUS
+has no word for that, so that such a row has the one for low reliability and never that of a normal value.
 """
 
 from __future__ import annotations
@@ -27,12 +29,13 @@ __all__ = ["sdmx_text"]
 AGENCY = "TACIT"
 # Of the code list CL_OBS_STATUS: normal, low reliability, missing.
 STATUS = {WORDS[GOOD]: "A", WORDS[CARE]: "U", WORDS[NOISY]: "U", WORDS[ABSENT]: "O"}
+GONE = {"A": "U"}
 PERIOD = re.compile(
     r"\d{4}(-(A1|S[12]|T[123]|Q[1-4]|M?(0[1-9]|1[0-2])|W\d\d|(0[1-9]|1[0-2])-([0-2]\d|3[01])))?"
 )
 TAKEN = (
     "STRUCTURE", "STRUCTURE_ID", "ACTION", "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_LOW", "CONF_HIGH",
-    "CONF_LEVEL", "QUALITY",
+    "CONF_LEVEL", "QUALITY", "COMMENT_OBS",
 )  # fmt: skip
 
 
@@ -47,6 +50,8 @@ def sdmx_text(release: Release, words: PublicWords) -> str:
         heads += [id, safe_text(words.column(name))]
     heads += ["TIME_PERIOD"] if period else []
     heads += ["OBS_VALUE", "OBS_STATUS", "CONF_LOW", "CONF_HIGH", "CONF_LEVEL", "QUALITY"]
+    comment = [safe_text(release.correction)] if release.corrections else []
+    heads += ["COMMENT_OBS"] if comment else []
     columns: list[Sequence[Any]] = []
     totals = release.planned.question.statistic.layout in ("tables", "levels")
     for name in keys:
@@ -57,7 +62,7 @@ def sdmx_text(release: Release, words: PublicWords) -> str:
     columns += [[period] * len(quality)] if period else []
     columns += [
         _numbers(held["value"]),
-        [STATUS[q] for q in quality],
+        [GONE.get(STATUS[q], STATUS[q]) if comment else STATUS[q] for q in quality],
         _numbers(held["low"]),
         _numbers(held["high"]),
     ]
@@ -67,7 +72,7 @@ def sdmx_text(release: Release, words: PublicWords) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(heads)
     for i, row in enumerate(zip(*columns, strict=True)):
-        writer.writerow(["dataflow", structure, "I", *row, level, quality[i]])
+        writer.writerow(["dataflow", structure, "I", *row, level, quality[i], *comment])
     return out.getvalue()
 
 
