@@ -81,8 +81,8 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
         parts.append(_table(view, drawn.cells))
     else:
         parts += [drawn.markup, legend(view.name, drawn.marks, view.confidence)]
-    if told := _widths(view):
-        parts.append(tag("p", told, class_="quiet-words"))
+    if uneven := _widths(view):
+        parts.append(tag("p", uneven, class_="quiet-words"))
     more = _more(view, drawn)
     place = "; it stands in the table" if drawn.kind in ("heatmap", "map", "multiples") else ""
     truth = f"{TRUTH_WORDS[0].upper()}{TRUTH_WORDS[1:]}{place}." if view.shows_truth else None
