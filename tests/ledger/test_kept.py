@@ -76,6 +76,22 @@ def test_a_file_replaced_while_the_connection_is_put_away_is_opened(
     other.close()
 
 
+@pytest.mark.parametrize("work", ["reading", "writing"])
+def test_what_is_read_is_of_the_file_at_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str
+) -> None:
+    """A file that is put there while a transaction goes on is the one that the next reading sees."""
+    place = tmp_path / "a"
+    ledger = Ledger.create(place, budget=promise(1.0))
+    ledger.reserve(ask("a", 0.25))
+    other = Ledger.create(tmp_path / "b", budget=promise(1.0))
+    other.close()
+    with getattr(ledger._store, work)():
+        os.replace(tmp_path / "b", place)
+    with pytest.raises(LedgerCorrupt, match="another"):
+        ledger.spent()
+
+
 @pytest.mark.parametrize("wait", [1e308, 3e6])
 def test_a_long_wait_is_a_wait(tmp_path: Path, wait: float) -> None:
     """Where 32 bits hold no such number of milliseconds, the longest that they hold; never none."""

@@ -58,10 +58,13 @@ class _Kept:
         _close(connection)
         return None
 
-    def put(self, store: int, path: Path, connection: Connection) -> None:
-        """Keep a connection on which nothing is going on."""
+    def put(self, store: int, path: Path, connection: Connection, before: Stamp | None) -> None:
+        """Keep a connection on which nothing is going on, to the file that was there `before` it was opened or taken.
+
+        The number of a file that is open is given to no other: the same number now is the same file.
+        """
         stamp = stamp_of(path)
-        if stamp is None:
+        if stamp is None or before is None or stamp[:2] != before[:2]:
             _close(connection)
             return
         with self._lock:

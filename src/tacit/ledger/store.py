@@ -31,7 +31,7 @@ from sqlalchemy.pool import QueuePool
 
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.exact.checks import positive
-from tacit.ledger.kept import kept
+from tacit.ledger.kept import kept, stamp_of
 from tacit.ledger.opening import driver, files_engine, milliseconds, open_file, opened
 from tacit.ledger.places import without_credentials
 from tacit.ledger.queue import Late, queued
@@ -251,6 +251,7 @@ class Store:
     @contextmanager
     def _on_file(self, path: Path) -> Iterator[Connection]:
         """The connection that was kept, or a new one; kept again where all went well."""
+        before = stamp_of(path)
         connection = kept.take(id(self), path) or opened(self._engine, self._open_file)
         try:
             driver(connection).execute(f"PRAGMA busy_timeout = {milliseconds(self._wait)}")
@@ -260,7 +261,7 @@ class Store:
         except BaseException:
             connection.close()
             raise
-        kept.put(id(self), path, connection)
+        kept.put(id(self), path, connection, before)
 
     def check_format(self, connection: Connection) -> None:
         """Refuse an SQLite file that is somebody else's."""
