@@ -38,7 +38,9 @@ def map_(
     weights: str | None = typer.Option(None, "--weights", help="The estimator's prior weights, such as 1,2."),
     unknown_rows: int | None = _UNKNOWN,
     grid: str | None = _GRID,
-    draws: int = typer.Option(0, "--draws", help="Simulations beside the bound, for more than two laws."),
+    draws: int = typer.Option(
+        0, "--draws", help="Tables to simulate, for three laws or more: a smaller delta."
+    ),
     plot: Path | None = _PLOT,
     json: bool = _JSON,
 ) -> None:
@@ -57,12 +59,13 @@ def map_(
                 parameter="weights", value=weights[:40], must="be numbers, separated by commas"
             ) from None
 
-    def again(delta: float, unknown: int | None) -> ExactAnswer:
+    def again(delta: float, unknown: int | None, draws: int = 0) -> ExactAnswer:
         return exact_map(
             hypothesis, n=n, delta=delta, weights=prior, unknown_rows=unknown, grid=grid, draws=draws
         )
 
-    say(again(delta, unknown_rows), again, plot, json)
+    # One simulation: the curves are without.
+    say(again(delta, unknown_rows, draws), again, plot, json)
 
 
 @noiseless.command(name="test", cls=PlainCommand)

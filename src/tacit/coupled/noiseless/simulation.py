@@ -1,5 +1,8 @@
 """How often one row would change the largest of several sums, by simulation: an upper confidence limit.
 
+Tables are drawn from the laws that are assumed, never from data. The limit is wrong with probability at most `wrong`;
+theorem `simulated-stability` says what follows for an answer that is published only where limit + wrong is small.
+
 Rows are drawn one by one from the cryptographic source. A word of 64 bits is compared with the cumulative weights,
 rounded: that moves the law of a row by less than (values) 2^-64, which is added to the limit once a row.
 """
@@ -13,14 +16,15 @@ import numpy as np
 
 from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import up
 from tacit.noise.source import Source, default_source
 
-__all__ = ["MOST_ROWS_DRAWN", "changes", "drawn_counts"]
+__all__ = ["MOST_ROWS_DRAWN", "changes", "drawn_counts", "limit_of"]
 
 MOST_ROWS_DRAWN = 10**9
 _BLOCK = 1 << 20
-CONFIDENCE = 1 - 1e-6
+_WIDER = 1 + 2.0**-30
 
 
 def drawn_counts(weights: Sequence[Fraction], rows: int, tables: int, source: Source) -> np.ndarray:
@@ -51,11 +55,14 @@ def changes(
     hidden: int,
     draws: int,
     *,
+    wrong: float,
     source: Source | None = None,
 ) -> dict[str, float]:
-    """How often one row would have changed the estimate: an upper confidence limit (Clopper, Pearson) over all rows."""
-    from scipy.special import betaincinv
+    """How often one row would have changed the estimate: an upper limit over all rows, too low with chance `wrong`.
 
+    The limit of the largest count is the largest limit, and so no lower than that of the worst row: nothing is divided
+    among the rows and the laws. `delta` is what the theorem claims, the limit and `wrong` together.
+    """
     if draws * hidden * len(laws) > MOST_ROWS_DRAWN:
         raise InvalidParameter(
             parameter="draws",
@@ -65,7 +72,6 @@ def changes(
         )
     places = list(laws[0].support)
     matrix = np.array([[s[p] for p in places] for s in scores], dtype=np.int64)
-    share = (1 - CONFIDENCE) / (len(laws) * len(places))
     worst = 0
     for law in laws:
         counts = drawn_counts([law.weights[p] for p in places], hidden, draws, source or default_source())
@@ -73,7 +79,29 @@ def changes(
         before = np.argmax(sums, axis=1)
         changed = [int(np.sum(np.argmax(sums + matrix[:, q], axis=1) != before)) for q in range(len(places))]
         worst = max(worst, *changed)
-    limit = 1.0 if worst >= draws else float(betaincinv(worst + 1, draws - worst, 1 - share))
     rounding = max(law.rounding for law in laws) + Fraction(len(places), 1 << 64)
-    limit = min(1.0, up(Fraction(limit) + hidden * rounding))
-    return {"upper": limit, "confidence": CONFIDENCE, "draws": draws, "changed": worst}
+    limit = Fraction(limit_of(worst, draws, wrong)) + hidden * rounding
+    return {
+        "upper": min(1.0, up(limit)),
+        "delta": min(1.0, up(limit + Fraction(wrong))),
+        "wrong": wrong,
+        "draws": draws,
+        "changed": worst,
+    }
+
+
+def limit_of(seen: int, draws: int, wrong: float) -> float:
+    """Clopper and Pearson's upper limit: a p with Pr[Bin(draws, p) <= seen] <= wrong, which is proved, not believed."""
+    from scipy.special import betaincinv
+
+    if seen >= draws:
+        return 1.0
+    found = float(betaincinv(seen + 1, draws - seen, 1 - wrong))
+    with precision(128):
+        while found < 1:
+            # Pr[Bin(m, p) <= c] = I_{1-p}(m - c, c + 1)
+            tail = (1 - ball(found)).beta_lower(ball(draws - seen), ball(seen + 1), regularized=True)
+            if bool(tail <= ball(wrong)):
+                return found
+            found *= _WIDER
+    return 1.0

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
+from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, shown
 from tacit.coupled.noiseless.decisions import (
     RESOLUTION,
     factor_of_answers,
@@ -42,6 +42,13 @@ __all__ = [
 ]
 
 
+WRONG = 0.01
+"""Part of delta with which a simulation may be wrong."""
+
+ONCE = (
+    "a simulation of {draws} tables, a number that was fixed before, was run once: it is wrong with probability at "
+    "most {wrong}, which is part of delta, and every further run adds as much"
+)
 AT_ZERO = "for more than two answers the theorem is about epsilon = 0, and there it is not reached"
 
 
@@ -113,8 +120,8 @@ def exact_map(
 
     The rows are independent draws of one of the laws, whichever; `weights` are the prior weights of the estimator, and
     nothing follows from them about the truth. Scores ln f_j are rounded to 1/64: the estimator uses the rounded ones.
-    For more than two laws epsilon is 0 and delta a union over pairs; `draws` simulations beside it give an upper
-    confidence limit, in the details only.
+    For more than two laws epsilon is 0 and delta a union over pairs. Where that is too large, `draws` tables that are
+    simulated may certify the delta (theorem `simulated-stability`): one simulation, wrong with a hundredth of delta.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = wanted_delta(delta)
@@ -149,11 +156,14 @@ def exact_map(
     if draws:
         if unknown < size:
             raise InvalidParameter(parameter="draws", value=draws, must="be left out if some rows are known")
-        details["simulated"] = changes(laws, scores, offsets, hidden, whole("draws", draws, least=1000))
+        details["simulated"] = changes(
+            laws, scores, offsets, hidden, whole("draws", draws, least=1000), wrong=WRONG * target
+        )
+    by_draws = len(laws) > 2 and stability > target and draws > 0 and details["simulated"]["delta"] <= target
     hint = "more rows, or laws that lie further apart"
     if math.isinf(factor):
         raise delta_out_of_reach("most likely law", target, min(floor, stability), hint=hint)
-    if len(laws) > 2 and stability > target:
+    if len(laws) > 2 and stability > target and not by_draws:
         raise delta_out_of_reach("most likely law", target, stability, reason=AT_ZERO, hint=hint)
     if len(laws) > 2 and 2 * stability > target:
         pair = math.inf
@@ -167,8 +177,13 @@ def exact_map(
             f"the rows are independent draws from one of these laws: {names}",
             known_rows_clause(size, unknown),
             ALONE,
+            *((ONCE.format(draws=draws, wrong=shown(WRONG * target)),) if by_draws else ()),
         ),
-        theorem="two-answers" if len(laws) == 2 else "stable-functions",
+        theorem="simulated-stability"
+        if by_draws
+        else "two-answers"
+        if len(laws) == 2
+        else "stable-functions",
         simulator="the estimate without the row",
         rows=size,
         unknown_rows=unknown,

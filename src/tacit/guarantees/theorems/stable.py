@@ -22,6 +22,14 @@ register(
     Standing.SHARPER,
 )
 register(
+    "simulated-stability",
+    "A stable function that is published only if an upper limit of a simulation, wrong with probability at most beta, "
+    "and beta together are at most delta is (0, delta)-private, the simulation included.",
+    "Clopper, Pearson 1934 for the limit; proved on the page",
+    "one simulation, of tables of the assumed laws, whose number is fixed before; independent rows, all unknown",
+    Standing.SHARPER,
+)
+register(
     "map-with-noise",
     "Permute-and-flip on sums of log-likelihood ratios, with the largest range of a row's score as sensitivity, is "
     "epsilon-differentially private.",
