@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ TOLD = re.compile(r"[Tt]heorems?\s+((?:`[a-z0-9-]+`(?:,\s+|\s+and\s+)?)+)")
 """Words of docstrings and comments: theorem `laplace`, theorems `laplace`, `rounded-gaussian`."""
 
 
+@functools.cache
 def named_in(path: Path) -> dict[str, int]:
     """Every theorem id that a module can put into a certificate, a price or a law, with the line that says it."""
     found = dict(_coded(code.tree(path)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
-from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,18 @@ def facets(points: Sequence[Point]) -> tuple[tuple[tuple[Point, ...], ...], tupl
     if d == 1:
         far = max(both)
         return ((far,), (tuple(-x for x in far),)), (far[0], far[0])
-    cones = _hull(both)
-    _prove(cones, both)
+    return _proved(tuple(both))
+
+
+@lru_cache(maxsize=64)
+def _proved(points: tuple[Point, ...]) -> tuple[tuple[tuple[Point, ...], ...], tuple[int, ...]]:
+    """Found and proved once: the hull depends on no price, and every price asks for it."""
+    cones = _hull(points)
+    _prove(cones, points)
     return cones, tuple(abs(_det(c)) for c in cones)
 
 
-def _hull(points: list[Point]) -> tuple[tuple[Point, ...], ...]:
+def _hull(points: Sequence[Point]) -> tuple[tuple[Point, ...], ...]:
     """The facets of the hull, each cut into simplices by pulling its corners in one order for all of them."""
     from scipy.spatial import ConvexHull, QhullError
 
@@ -55,13 +62,13 @@ def _hull(points: list[Point]) -> tuple[tuple[Point, ...], ...]:
     except QhullError:
         raise unknown from None
     table = np.array(points, dtype=object)
-    faces: dict[tuple[Fraction, ...], frozenset[int]] = {}
+    faces: dict[tuple[int, ...], frozenset[int]] = {}
     for simplex in simplices:
         cone = [points[i] for i in simplex]
         if _det(cone):
-            normal = tuple(_solve_ones(cone))
-            on = np.flatnonzero(table @ np.array(normal, dtype=object) == 1)
-            faces.setdefault(normal, frozenset(int(i) for i in on))
+            normal, level = _plane(cone)
+            on = np.flatnonzero(table @ np.array(normal, dtype=object) == level)
+            faces.setdefault((*normal, level), frozenset(int(i) for i in on))
     sets = list(faces.values())
     cones = [tuple(sorted(c)) for face in sets for c in _pulled(face, sets, points)]
     if len(cones) > MOST_FACETS:
@@ -69,7 +76,9 @@ def _hull(points: list[Point]) -> tuple[tuple[Point, ...], ...]:
     return tuple(tuple(points[i] for i in c) for c in cones)
 
 
-def _pulled(face: frozenset[int], facets_: list[frozenset[int]], points: list[Point]) -> list[frozenset[int]]:
+def _pulled(
+    face: frozenset[int], facets_: list[frozenset[int]], points: Sequence[Point]
+) -> list[frozenset[int]]:
     """The face as simplices: its first corner joined to those of its own facets that do not hold that corner."""
     rank = _rank([points[i] for i in face])
     if len(face) == rank:
@@ -82,7 +91,7 @@ def _pulled(face: frozenset[int], facets_: list[frozenset[int]], points: list[Po
     return [c | {apex} for side in sides if apex not in side for c in _pulled(side, facets_, points)]
 
 
-def _prove(cones: Sequence[tuple[Point, ...]], points: list[Point]) -> None:
+def _prove(cones: Sequence[tuple[Point, ...]], points: Sequence[Point]) -> None:
     wrong = NotCertified(what="a hull", reason="its facets could not be proved", hint="use Laplace noise")
     ridges: dict[tuple[Point, ...], list[Point]] = {}
     table = np.array(points, dtype=object)
@@ -90,8 +99,8 @@ def _prove(cones: Sequence[tuple[Point, ...]], points: list[Point]) -> None:
         det = _det(cone)
         if det == 0:
             raise wrong
-        normal = _solve_ones(cone)
-        if any(v > 1 for v in table @ np.array(normal, dtype=object)):
+        normal, level = _plane(cone)
+        if any(v > level for v in table @ np.array(normal, dtype=object)):
             raise wrong
         for i, corner in enumerate(cone):
             ridges.setdefault(cone[:i] + cone[i + 1 :], []).append(corner)
@@ -113,12 +122,13 @@ def _det(cone: Sequence[Point]) -> int:
     return int(_matrix(cone).det().p)
 
 
-def _solve_ones(cone: Sequence[Point]) -> list[Fraction]:
-    """n with n v = 1 for each corner v."""
+def _plane(cone: Sequence[Point]) -> tuple[list[int], int]:
+    """Whole numbers n and a level c > 0, in lowest terms, with n v = c for each corner v."""
     from flint import fmpq_mat
 
     found = _matrix(cone).solve(fmpq_mat(len(cone), 1, [1] * len(cone)))
-    return [Fraction(int(found[i, 0].p), int(found[i, 0].q)) for i in range(len(cone))]
+    level = math.lcm(*(int(found[i, 0].q) for i in range(len(cone))))
+    return [int(found[i, 0].p) * (level // int(found[i, 0].q)) for i in range(len(cone))], level
 
 
 def _inside(cone: Sequence[Point], ray: Sequence[int]) -> bool:

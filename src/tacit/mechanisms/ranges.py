@@ -37,6 +37,8 @@ BRANCHINGS = (2, 4, 8, 16)
 GRAIN = 1 << 10
 _ROUNDS = 8
 _SAMPLE = 12
+_TOGETHER = 1 << 17
+"""Numbers that are worked on at once: many ranges of few cells, or few of many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -180,20 +182,20 @@ class RangeTree:
     def range_spreads(self, ranges: npt.NDArray[np.int64]) -> tuple[Reals, Reals, Reals]:
         """For each range the variance of its answer; of the variances a that single nodes add to it
         (sum a)^2 / sum a^2, and sum a / max a."""
-        variances, out = self._variances, np.zeros((len(ranges), 3))
-        for i, (first, last) in enumerate(ranges):
-            query = np.zeros(self.cells)
-            query[first : last + 1] = 1
-            x = _inverse_gram(query, variances, self.branching)
-            total = squares = most = 0.0
+        variances, out = self._variances, np.zeros((3, len(ranges)))
+        together = max(1, _TOGETHER // self.cells)
+        for first in range(0, len(ranges), together):
+            some = slice(first, first + together)
+            x = _inverse_gram(_indicators(ranges[some], self.cells), variances, self.branching)
+            total, squares, most = np.zeros((3, len(x)))
             for v in reversed(variances):
                 # The answer has the weight x / v of this level's nodes, whose noise has variance v.
-                added = x**2 / v if v > 0 else np.zeros(1)
-                total, squares = total + float(added.sum()), squares + float((added**2).sum())
-                most = max(most, float(added.max()))
-                x = np.add.reduceat(x, np.arange(0, x.size, self.branching))
-            out[i] = total, total**2 / max(squares, 1e-300), total / max(most, 1e-300)
-        return out[:, 0], out[:, 1], out[:, 2]
+                added = x**2 / v if v > 0 else np.zeros((len(x), 1))
+                total, squares = total + added.sum(axis=-1), squares + (added**2).sum(axis=-1)
+                most = np.maximum(most, added.max(axis=-1))
+                x = np.add.reduceat(x, np.arange(0, x.shape[-1], self.branching), axis=-1)
+            out[:, some] = total, total**2 / np.maximum(squares, 1e-300), total / np.maximum(most, 1e-300)
+        return out[0], out[1], out[2]
 
     def mean_squared_error(self) -> float:
         """The mean variance over a fixed sample of ranges of all lengths."""
@@ -229,33 +231,41 @@ def _ranges(cells: int) -> list[tuple[int, int]]:
 
 
 def _fitted(seen: Sequence[Reals], variances: Sequence[float], b: int) -> Reals:
-    """The least-squares cells, root level first; see docs/theory/tree-least-squares.md."""
+    """The least-squares cells, root level first, of one tree or of many in the rows of each level; see
+    docs/theory/tree-least-squares.md."""
     fits: list[Reals] = []
     spreads: list[Reals] = []
     belows: list[tuple[Reals, Reals]] = []
     for y, v in zip(reversed(seen), reversed(variances), strict=True):
         if not fits:
             fits.append(y)
-            spreads.append(np.full(y.size, v))
+            spreads.append(np.full(y.shape[-1], v))
             continue
-        starts = np.arange(0, fits[-1].size, b)
-        below, width = np.add.reduceat(fits[-1], starts), np.add.reduceat(spreads[-1], starts)
+        starts = np.arange(0, fits[-1].shape[-1], b)
+        below, width = np.add.reduceat(fits[-1], starts, axis=-1), np.add.reduceat(spreads[-1], starts)
         belows.append((below, width))
         share = np.divide(width, width + v, out=np.ones_like(width), where=width + v > 0)
         fits.append(share * y + (1 - share) * below)
         spreads.append(v * share)
     for level in range(len(fits) - 2, -1, -1):
         below, width = belows[level]
-        gap = np.divide(fits[level + 1] - below, width, out=np.zeros_like(width), where=width > 0)
-        fits[level] = fits[level] + spreads[level] * np.repeat(gap, b)[: fits[level].size]
+        gap = np.divide(fits[level + 1] - below, width, out=np.zeros_like(below), where=width > 0)
+        fits[level] = fits[level] + spreads[level] * np.repeat(gap, b, axis=-1)[..., : fits[level].shape[-1]]
     return fits[0]
 
 
 def _inverse_gram(query: Reals, variances: Sequence[float], b: int) -> Reals:
-    """G^-1 q: the fit to v q in the cells and 0 everywhere above."""
-    sizes = _widths(query.size, b)
+    """G^-1 q, of one query or of each row: the fit to v q in the cells and 0 everywhere above."""
+    sizes = _widths(query.shape[-1], b)
     seen = [np.zeros(n) for n in sizes[:-1]] + [variances[-1] * query]
     return _fitted(seen, variances, b)
+
+
+def _indicators(ranges: npt.ArrayLike, cells: int) -> Reals:
+    """A row for each range: 1 in its cells, 0 elsewhere."""
+    first, last = np.asarray(ranges, dtype=np.int64).T[:, :, None]
+    place = np.arange(cells)
+    return np.asarray((place >= first) & (place <= last), dtype=np.float64)
 
 
 @lru_cache(maxsize=256)
@@ -273,21 +283,17 @@ def _shares(
         return now
     power = 1 if gaussian else 2
     best, least = now, np.inf
-    queries = []
-    for a, c in ranges:
-        queries.append(np.zeros(p))
-        queries[-1][a : c + 1] = 1
+    queries = _indicators(ranges, p)
     for _ in range(_ROUNDS):
         ratio = np.divide(now, moved, out=np.zeros(now.size), where=free)
         precision = ratio if gaussian else ratio**2 / 2
         variances = [1 / x if x > 0 else 0.0 for x in precision]
-        slopes, error = np.zeros(now.size), 0.0
-        for query in queries:
-            x = _inverse_gram(query, variances, b)
-            error += float(query @ x)
-            for level in range(now.size - 1, -1, -1):
-                slopes[level] += float((x**2).sum())
-                x = np.add.reduceat(x, np.arange(0, x.size, b))
+        slopes = np.zeros(now.size)
+        x = _inverse_gram(queries, variances, b)
+        error = float((queries * x).sum())
+        for level in range(now.size - 1, -1, -1):
+            slopes[level] = float((x**2).sum())
+            x = np.add.reduceat(x, np.arange(0, x.shape[-1], b), axis=-1)
         if error >= least * (1 - 1e-3):
             break
         best, least = now, error
