@@ -11,6 +11,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from support import types_of_sql  # noqa: E402
+
 settings.register_profile(
     "tacit",
     deadline=None,
@@ -39,3 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_setup() -> None:
+    """Where SQL is written, which is much of what tests wait for, the names of its types are parsed once."""
+    if "sqlglot.expressions" in sys.modules:
+        types_of_sql.settle()
