@@ -133,6 +133,12 @@ class Engine:
         """The grouped query, without groups whose keys are not in the lists."""
         raise NotImplementedError
 
+    def listed(self, words: Any, beside: Any) -> tuple[Any, Callable[[], None]] | None:
+        """A declared list (Arrow text) as a table `(word, place)` that the engine joins faster than Arrow looks words
+        up; and a call that lets it go. None where the engine is not that good at it.
+        """
+        return None
+
     def in_order(self, query: Any, keys: list[str]) -> Any:
         """The result in an order that follows from these texts alone, if the engine is good at that.
 
@@ -204,6 +210,14 @@ class DuckDB(Engine):
 
     def total(self, x: Any, *, where: Any, bits: int) -> Any:
         return x.sum(where=where).cast("decimal(38, 0)")
+
+    def listed(self, words: Any, beside: Any) -> tuple[Any, Callable[[], None]] | None:
+        import numpy as np
+        import pyarrow as pa
+
+        backend, name = beside.get_backend(), f"__tacit_{secrets.token_hex(8)}"
+        backend.con.register(name, pa.table({"word": words, "place": np.arange(len(words))}))
+        return backend.table(name), lambda: backend.con.unregister(name)
 
     def in_order(self, query: Any, keys: list[str]) -> Any:
         # Sorted by text it takes three times as long, and bytes that are no UTF-8 come back cut off at the first.

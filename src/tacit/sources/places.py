@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tacit.sources.axes import Axis, Listed
 
-__all__ = ["Lists", "integers", "positions", "texts"]
+__all__ = ["Lists", "integers", "positions", "texts", "words_of"]
 
 Integers = npt.NDArray[Any]
 Lists = dict[Listed, Any]
@@ -31,14 +31,22 @@ def positions(
 
     size = axis.size or 0
     if isinstance(axis, Listed) and not coded:
-        kind: Any = pa.string() if isinstance(axis.values[0], str) else pa.int64()
-        if axis not in lists:
-            lists[axis] = pa.array(axis.values, type=kind)
-        column = pc.index_in(column.cast(kind), value_set=lists[axis])
+        declared = words_of(axis, lists)
+        column = pc.index_in(column.cast(declared.type), value_set=declared)
     good = np.asarray(column.is_valid())
     here = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
     inside = (here >= 0) & (here < size)
     return np.where(inside, here, 0), good & inside
+
+
+def words_of(axis: Listed, lists: Lists) -> Any:
+    """The declared list as an Arrow array, of text or of integers."""
+    import pyarrow as pa
+
+    if axis not in lists:
+        kind: Any = pa.string() if isinstance(axis.values[0], str) else pa.int64()
+        lists[axis] = pa.array(axis.values, type=kind)
+    return lists[axis]
 
 
 def integers(column: Any, *, wide: bool) -> Integers:

@@ -26,7 +26,7 @@ from tacit.sources.axes import Axis, Listed, Open, cell_count
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.engines import ORDER
 from tacit.sources.occupied import Occupied, domain_of, key_limbs, labels_at, limb_key
-from tacit.sources.places import Lists, integers, positions, texts
+from tacit.sources.places import Lists, integers, positions, texts, words_of
 from tacit.sources.tables import Table
 from tacit.sources.watching import polled, tell
 
@@ -34,6 +34,9 @@ __all__ = ["Aggregation", "Cells", "run"]
 
 REFINEMENT = 20_000
 """Groupings are merged while their refinement has at most this many cells, a public number."""
+
+LONG = 1 << 14
+"""Declared words from this many on, a public number, are looked up by the engine, if it is good at that."""
 
 Integers = npt.NDArray[Any]
 
@@ -190,12 +193,44 @@ def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[
         query = relation.group_by(**keys).aggregate(**measures)
     if axes and all(isinstance(a, Open) for a in axes):
         query = table.dialect.in_order(query, list(names.values()))
+    query, placed = _placed(table, query, {a: n for a, n in names.items() if a.column not in reader.coded})
+    coded = reader.coded | placed
     columns = {a: f"v{i}" for i, a in enumerate(wanted)}
     start = table.dialect.batches(query)
     if len(table.prepared) >= PREPARED:
         table.prepared.clear()
-    table.prepared[place] = (relation, start, names, columns, reader.coded)
-    return _collected(table, start, [_Collector(r, names, columns, reader.coded, table) for r in requests])
+    table.prepared[place] = (relation, start, names, columns, coded)
+    return _collected(table, start, [_Collector(r, names, columns, coded, table) for r in requests])
+
+
+def _placed(table: Table, query: Any, names: dict[Axis, str]) -> tuple[Any, frozenset[str]]:
+    """The grouped query, with the words of long lists as their places; and of which columns.
+
+    Every group stays, a word outside the list without a place: a coarser question may count it. Words are compared by
+    their bytes, after the grouping: the list is joined to the groups, not to the rows.
+    """
+    placed = set()
+    for axis, name in names.items():
+        if not isinstance(axis, Listed) or axis.size < LONG or not isinstance(axis.values[0], str):
+            continue
+        declared = _shown(table, axis)
+        if declared is None:
+            continue
+        same = query[name] == table.dialect.bytewise(declared.word)
+        others = [c for c in query.columns if c != name]
+        query = query.left_join(declared, same).select(*others, **{name: declared.place})
+        placed.add(axis.column)
+    return query, frozenset(placed)
+
+
+def _shown(table: Table, axis: Listed) -> Any:
+    """The declared list as a table of the engine, made once; None where the engine wants none."""
+    if axis not in table.shown:
+        given = table.dialect.listed(words_of(axis, table.lists), table.relation)
+        table.shown[axis] = given and given[0]
+        if given is not None:
+            table.on_close(given[1])
+    return table.shown[axis]
 
 
 def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_Collector]) -> list[Cells]:

@@ -55,7 +55,8 @@ class Table:
     """A table in an engine, as declared.
 
     `conditions` are what must be believed of the data, for certificates. `bounded` and `prepared` keep rows and queries
-    for later questions, only as long as nobody else can have changed what they were made from.
+    for later questions, only as long as nobody else can have changed what they were made from; `lists` and `shown`
+    hold declared lists, in this process and in the engine.
     """
 
     def __init__(self, opened: Opened, *, schema: Schema, unit: Unit, portable: bool = False) -> None:
@@ -82,6 +83,7 @@ class Table:
         self.bounded: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}
         self.lists: Lists = {}
+        self.shown: dict[Any, Any] = {}
         self.relation = selected(
             relation, stored, schema=schema, person=self.person, engine=self.dialect, source=self.source
         )
@@ -145,6 +147,7 @@ class Table:
         """Lets go of what was made from rows that may no longer be what they were."""
         self.bounded.clear()
         self.prepared.clear()
+        self.shown.clear()
         with contextlib.suppress(ReadFailed):
             door.rows(self._passing.close, source=self.source)
 
@@ -185,6 +188,7 @@ class Table:
         with self._lock:
             self.bounded.clear()
             self.prepared.clear()
+            self.shown.clear()
             self._finalize()
 
     def __enter__(self) -> Table:
