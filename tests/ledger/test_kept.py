@@ -92,6 +92,36 @@ def test_what_is_read_is_of_the_file_at_its_place(
         ledger.spent()
 
 
+@pytest.mark.parametrize("forked", [False, True])
+def test_the_last_charge_is_missed_too(tmp_path: Path, forked: bool) -> None:
+    """A copy from before the last charge, or one in which another charge has its place, is put over the file."""
+    place = tmp_path / "a"
+    ledger = Ledger.create(place, budget=promise(1.0))
+    ledger.reserve(ask("a", 0.25))
+    (tmp_path / "b").write_bytes(place.read_bytes())
+    if forked:
+        with Ledger.open(tmp_path / "b") as other:
+            other.reserve(ask("another's", 0.0))
+    ledger.reserve(ask("b", 0.5))
+    place.write_bytes((tmp_path / "b").read_bytes())
+    with pytest.raises(LedgerCorrupt):
+        ledger.reserve(ask("c", 0.125))
+
+
+def test_what_came_to_nothing_is_not_missed(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
+
+    def work(connection: Any) -> None:
+        ledger._reserve(connection, ask("a", 0.5), None)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger._write(work)
+    assert ledger.spent() == Pure(epsilon=0.0)
+    ledger.reserve(ask("b", 0.25))
+    assert ledger.verify().ok
+
+
 @pytest.mark.parametrize("wait", [1e308, 3e6])
 def test_a_long_wait_is_a_wait(tmp_path: Path, wait: float) -> None:
     """Where 32 bits hold no such number of milliseconds, the longest that they hold; never none."""

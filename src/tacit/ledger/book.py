@@ -90,6 +90,20 @@ class Book:
         return self._store.place
 
     # --- the end -------------------------------------------------------------------------------------
+    def _write(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
+        """Do this in a transaction that writes; what it wrote is known from its end on, so that its loss is noticed."""
+
+        def noted(connection: Connection) -> tuple[T, tuple[str, int, str, State] | None]:
+            self._written = None
+            return work(connection), self._written
+
+        done, wrote = self._store.write(noted, patience=patience)
+        with self._store.alone():
+            # Unless another thread has caught up, or written, in the meantime.
+            if wrote is not None and self._written is wrote and wrote[0] == self._digest:
+                _, self._sequence, self._digest, self._state = wrote
+        return done
+
     def _sync(self, connection: Connection) -> None:
         """Read what others appended since; a book that was once found unsound stays so until it is opened anew."""
         if self._unsound:

@@ -131,7 +131,7 @@ class Desk(Book):
             entry = self._written_down(connection, "request", **body, note=said)
             return entry.sequence, self._register_after(entry).requests[entry.sequence]
 
-        return self._store.write(work)
+        return self._write(work)
 
     def requests(self) -> dict[int, Open]:
         """The requests that are open, by their numbers."""
@@ -185,7 +185,7 @@ class Desk(Book):
                 connection, "note", about=about, by=text("by", by), note=text("note", note)
             )
 
-        return self._store.write(work)
+        return self._write(work)
 
     def withdraw(self, number: int, *, note: str, by: str = CUSTODIAN, release: str = "") -> Entry:
         """Say that what was released for a charge does not stand any more, and why. The charge stays."""
@@ -201,7 +201,7 @@ class Desk(Book):
                 connection, "withdraw", about, before, release=release, by=text("by", by), note=why
             )
 
-        return self._store.write(work)
+        return self._write(work)
 
     def supersede(
         self, number: int, *, with_: int, note: str = "", by: str = CUSTODIAN, release: str = ""
@@ -233,7 +233,7 @@ class Desk(Book):
                 **{"with": with_, "with_charge": self._digest_of(connection, with_)},
             )  # fmt: skip
 
-        return self._store.write(work)
+        return self._write(work)
 
     def corrections(self, number: int) -> tuple[Correction, ...]:
         """What was said about a charge later, in order: withdrawn, replaced."""
@@ -304,7 +304,7 @@ class Desk(Book):
             self._sync(connection)
             return self._written_down(connection, kind, **body)
 
-        return self._store.write(work)
+        return self._write(work)
 
     def _register_after(self, entry: Entry) -> Register:
         return self._state.register.after(entry.kind, entry.body)

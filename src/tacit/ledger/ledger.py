@@ -159,7 +159,7 @@ class Ledger(Desk):
         self._acceptable(request)
         if charge_check is None:
             totals.addable(self.budget)
-        return self._store.write(lambda connection: self._reserve(connection, request, charge_check))
+        return self._write(lambda connection: self._reserve(connection, request, charge_check))
 
     def try_out(self, request: Request, charge_check: ChargeCheck | None = None) -> None:
         """Raise what `reserve` would raise because of the budget or a share; charges nothing and writes nothing."""
@@ -223,7 +223,7 @@ class Ledger(Desk):
         """
         kind = "bytes" if isinstance(answer, bytes) else "json"
         body = answer if isinstance(answer, bytes) else canonical(answer, what="answer").encode("ascii")
-        entry, line = self._store.write(
+        entry, line = self._write(
             lambda connection: self._record(connection, ticket, kind, body, data_digest), patience=PATIENCE
         )
         if line and self._store.path is not None:
@@ -245,7 +245,7 @@ class Ledger(Desk):
 
     def fail(self, ticket: Ticket) -> Entry:
         """Record that there will be no answer. The charge stays: rows may have been read."""
-        return self._store.write(lambda connection: self._close(connection, ticket, "failed")[0])
+        return self._write(lambda connection: self._close(connection, ticket, "failed")[0])
 
     def run(
         self, request: Request, compute: Callable[[], Any], charge_check: ChargeCheck | None = None

@@ -42,7 +42,7 @@ def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") 
         ledger._append(connection, entry, state)
         return entry
 
-    return ledger._store.write(work)
+    return ledger._write(work)
 
 
 def _may_look(state: State, who: str) -> None:
@@ -78,7 +78,7 @@ def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = 
         ledger._append(connection, entry, ledger._state)
         return entry.sequence
 
-    return ledger._store.write(work)
+    return ledger._write(work)
 
 
 def seen(ledger: Ledger, plan_digest: str, *, table: str = "", version: str = "") -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -151,6 +151,10 @@ class Store:
             return os.path.exists(self.path)
         return self.read(lambda connection: bool(sa.inspect(connection).has_table(HEADER.name)))
 
+    def alone(self) -> AbstractContextManager[Any]:
+        """No other thread of this process is in a transaction here."""
+        return self._lock
+
     # --- transactions --------------------------------------------------------------------------------
     def read(self, work: Callable[[Connection], T]) -> T:
         """Do this in a transaction that sees one state of the ledger and writes nothing."""
@@ -270,10 +274,9 @@ class Store:
         found = connection.exec_driver_sql("PRAGMA application_id").scalar()
         if found != APPLICATION_ID:
             raise LedgerError(
-                ledger=self.name,
-                reason="is not a ledger",
+                ledger=self.name, reason="is not a ledger",
                 hint="give the file or the URL that a ledger was created with",
-            )
+            )  # fmt: skip
 
     def damage(self, connection: Connection) -> str:
         """What the database itself finds wrong with its file; empty if nothing."""
