@@ -50,6 +50,20 @@ def test_no_rows_and_nested_columns_are_typed_errors() -> None:
         anon.check_table(pa.table({"a": [[1], [2]]}), quasi=["a"])
 
 
+@pytest.mark.parametrize("nested", [[[1], [2]], [{"x": 1}, {"x": 2}], [[("k", 1)], [("k", 2)]]])
+def test_treatments_of_nested_columns_are_typed_errors(nested: list[Any]) -> None:
+    kind = pa.map_(pa.string(), pa.int64()) if isinstance(nested[0], list) and nested[0] != [1] else None
+    table = pa.table({"a": pa.array(nested, kind), "c": ["u", "v"]})
+    with pytest.raises(errors.WrongType, match="plain value"):
+        anon.mondrian(table, quasi=["c"], k=2)
+    with pytest.raises(errors.WrongType, match="plain value"):
+        anon.mondrian(table, quasi=["a"], k=2)
+    with pytest.raises(errors.WrongType, match="plain value"):
+        anon.treat_table(table, [anon.Swap(columns=("c",), share=0.5)])
+    with pytest.raises(errors.WrongType, match="plain value"):
+        anon.generalise(table, hierarchies={"c": anon.suppression(["u", "v"])}, k=2)
+
+
 def test_all_rows_equal() -> None:
     made = pa.table({"a": [1] * 50, "s": ["u"] * 50})
     checked = anon.check_table(made, quasi=["a"], sensitive="s", k=100)

@@ -7,11 +7,12 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from tacit.attacks import agrees, background, homogeneity, intersection, possible_values, skewness
+from tacit.attacks import agrees, background, homogeneity, intersection, link, possible_values, skewness
 from tacit.attacks.generalised import match_matrix
-from tacit.errors import EmptyComposition, InvalidParameter, UnknownColumn, UnknownName
+from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn, UnknownName
 
 # Lecture 2, Figures 2.1 and 2.2.
 FIRST = {
@@ -182,6 +183,14 @@ def test_what_is_missing_in_one_release_may_be_what_another_shows() -> None:
     assert sure.learned == ["flu"]
     nothing = {"a": ["1"], "s": [None]}
     assert not intersection([nothing], who, quasi=["a"], sensitive="s").exposed
+
+
+def test_lists_and_columns_without_a_type() -> None:
+    lists = pa.table({"a": [[1], [2]], "c": ["u", "v"]})
+    with pytest.raises(BadData, match="plain value"):
+        homogeneity(lists, quasi=["a"], sensitive="c")
+    nothing = pa.table({"a": pa.nulls(2), "c": ["u", "v"]})
+    assert not link(nothing, {"a": [1, 2]}, quasi=["a"], sensitive="c").exposed
 
 
 def test_bad_input_is_refused_or_answered() -> None:

@@ -161,6 +161,21 @@ def test_bad_input_is_one_sentence(
     refused(capsys, "membership", first, "--size", "3")
 
 
+def test_a_column_twice_and_lists_are_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice, lists = tmp_path / "twice.parquet", tmp_path / "lists.parquet"
+    pq.write_table(
+        pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array(["u"])], ["a", "a", "c"]), twice
+    )
+    pq.write_table(pa.table({"a": [[1]], "c": ["u"]}), lists)
+    for path, words in ((twice, "names a column twice"), (lists, "lists or records")):
+        assert main(["attack", "homogeneity", str(path), "--quasi", "a", "--sensitive", "c"]) == 2
+        said = capsys.readouterr().err
+        assert words in said
+        assert said.count("\n") == 1
+
+
 def test_systems(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["attack", "system", "--list", "--json"]) == 0
     names = json.loads(capsys.readouterr().out)["systems"]

@@ -154,3 +154,14 @@ def test_it_refuses(
     assert told.err.count("\n") == 1
     assert not out.exists()
     assert main(["treat", str(table), "--out", str(tmp_path / "x.png"), *given]) == 2
+
+
+def test_bytes_are_not_written_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, out = tmp_path / "t.parquet", tmp_path / "out.csv"
+    pyarrow.parquet.write_table(pyarrow.table({"a": [1, 2], "b": [b"\xff", b"\xfe"]}), table)
+    assert main(["treat", str(table), "--out", str(out), "--top", "a=1"]) == 2
+    told = capsys.readouterr().err
+    assert "text, for a CSV file" in told
+    assert told.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+    assert main(["treat", str(table), "--out", str(tmp_path / "out.parquet"), "--top", "a=1"]) == 0

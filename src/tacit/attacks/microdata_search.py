@@ -112,18 +112,35 @@ class Line:
                 high += left * oldest
         return high >= self.low_sum and (self.high_sum is None or low <= self.high_sum)
 
-    def middle_is_right(self, placed: int, age: int, last: int) -> bool:
-        """Is `age` possible as the next member, given the median?"""
+    def latest(self, placed: int, total: int, last: int, ages: tuple[int, int], oldest: int) -> int:
+        """The largest of these ages that may come next in the order; less than the first if none may.
+
+        Growing ages raise the least sum that is left and change nothing else: what an age excludes, all later ones do.
+        """
+        low, high = ages
+        if self.may_go_on(placed, total, last, high, oldest):
+            return high
+        if not self.may_go_on(placed, total, last, low, oldest):
+            return low - 1
+        high -= 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.may_go_on(placed, total, last, middle, oldest):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def span(self, placed: int, last: int, oldest: int) -> tuple[int, int]:
+        """The ages that are possible for the next member, given the median."""
         if self.median2 is None or self.count is None:
-            return True
+            return 0, oldest
         half, odd = divmod(self.count, 2)
-        if odd:
-            if placed < half:
-                return 2 * age <= self.median2
-            return 2 * age == self.median2 if placed == half else 2 * age >= self.median2
         if placed < half:
-            return 2 * age <= self.median2
-        return last + age == self.median2 if placed == half else 2 * age >= self.median2
+            return 0, self.median2 // 2
+        if odd and placed == half:
+            return (self.median2 + 1) // 2, self.median2 // 2
+        return (self.median2 - last,) * 2 if placed == half else ((self.median2 + 1) // 2, oldest)
 
 
 def with_differences(lines: list[Line]) -> list[Line]:
@@ -166,6 +183,10 @@ class Search:
             self.of_kind = [
                 [(at, line) for at, line in enumerate(self.lines) if kind in line.kinds]
                 for kind in range(len(self.kinds))
+            ]
+            self.medians = [
+                [(at, line) for at, line in lines if line.median2 is not None and not line.by_age]
+                for lines in self.of_kind
             ]
             self.sorted = [(at, line) for at, line in enumerate(self.lines) if line.follows_order]
             state = [(0, 0, 0)] * len(self.lines)
@@ -210,14 +231,16 @@ class Search:
                 self.found.append(tuple(people))
             return len(self.found) <= self.most
         first, least = (people[-1][0], self.kinds.index(people[-1][1])) if people else (0, 0)
-        for age in range(first, self.block.oldest + 1):
-            if not self._may_go_on(state, age, self.block.oldest):
-                # Sums only grow with the age of those who are still to come; but too small a sum may yet be mended.
-                if not self._may_go_on(state, age, 10**9):
-                    break
-                continue
-            for kind in range(least if age == first and people else 0, len(self.kinds)):
-                if left[kind] == 0:
+        last = self.block.oldest
+        for at, line in self.sorted:
+            placed, total, youngest = state[at]
+            last = line.latest(placed, total, youngest, (first, last), self.block.oldest)
+            if last < first:
+                return True
+        spans = [(kind, *self._span(state, kind)) for kind in range(len(self.kinds)) if left[kind]]
+        for age in range(max(first, min(low for _, low, _ in spans)), last + 1):
+            for kind, low, high in spans:
+                if not low <= age <= high or (age == first and kind < least):
                     continue
                 self.nodes += 1
                 after = self._with(state, kind, age)
@@ -230,27 +253,30 @@ class Search:
                     return False
         return True
 
-    def _may_go_on(self, state: list[tuple[int, int, int]], age: int, oldest: int) -> bool:
-        for at, line in self.sorted:
-            placed, total, last = state[at]
-            if not line.may_go_on(placed, total, last, age, oldest):
-                return False
-        return True
+    def _span(self, state: list[tuple[int, int, int]], kind: int) -> tuple[int, int]:
+        """The ages that medians allow the next person of this kind, by the groups that ages do not decide."""
+        low, high = 0, self.block.oldest
+        for at, line in self.medians[kind]:
+            one = line.span(state[at][0], state[at][2], high)
+            low, high = max(low, one[0]), min(high, one[1])
+        return low, high
 
     def _with(
         self, state: list[tuple[int, int, int]], kind: int, age: int
     ) -> list[tuple[int, int, int]] | None:
-        after: list[tuple[int, int, int]] | None = None
+        oldest = self.block.oldest
+        after = list(state)
         for at, line in self.of_kind[kind]:
             if line.by_age and not line.group.holds(age):
                 continue
             placed, total, last = state[at]
-            if (
-                (line.limit is not None and placed + 1 >= line.limit)
-                or not line.middle_is_right(placed, age, last)
-                or not line.may_go_on(placed + 1, total + age, age, age, self.block.oldest)
-            ):
+            if line.limit is not None and placed + 1 >= line.limit:
                 return None
-            after = list(state) if after is None else after
+            if line.by_age:
+                low, high = line.span(placed, last, oldest)
+                if not low <= age <= high:
+                    return None
+            if not line.may_go_on(placed + 1, total + age, age, age, oldest):
+                return None
             after[at] = (placed + 1, total + age, age)
-        return list(state) if after is None else after
+        return after

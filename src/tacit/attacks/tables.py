@@ -82,8 +82,15 @@ def coded(*columns: Any) -> list[Coded]:
             arrays.append(pa.array(column, from_pandas=True))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             arrays.append(pa.array([None if v is None else str(v) for v in column]))
+    if any(pa.types.is_nested(a.type) for a in arrays):
+        raise BadData(
+            source="the table", problem="has lists or records where a plain value is needed",
+            hint="make columns of their parts first",
+        )  # fmt: skip
     if len({a.type for a in arrays}) > 1:
-        arrays = [pa.array([None if v is None else str(v) for v in a.to_pylist()]) for a in arrays]
+        arrays = [
+            pa.array([None if v is None else str(v) for v in a.to_pylist()], pa.string()) for a in arrays
+        ]
     joined = pa.chunked_array(arrays).combine_chunks()
     if isinstance(joined, pa.ChunkedArray):
         joined = pa.concat_arrays(joined.chunks)

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli.check import names_of
 from tacit.cli.output import print_json, write_whole
-from tacit.errors import InvalidParameter, UnknownName, visible
+from tacit.errors import InvalidParameter, UnknownName, WrongType, visible
 
 if TYPE_CHECKING:
     from tacit.anonymity import Treated, Treatment
@@ -235,10 +235,20 @@ def _whole(option: str, text: str) -> int:
 
 
 def _write(table: Any, path: Path, ending: str) -> None:
+    import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
     if ending == ".csv":
+        for field in table.schema:
+            if any(
+                test(field.type)
+                for test in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+            ):
+                raise WrongType(
+                    column=field.name, found=f"stored as {field.type}", wanted="text, for a CSV file",
+                    hint="write a .parquet file, or remove the column",
+                )  # fmt: skip
         pyarrow.csv.write_csv(table, path)
     else:
         pyarrow.parquet.write_table(table, path)

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tacit.errors import BadData, ReadFailed, UnknownName
+from tacit.errors import BadData, ReadFailed, UnknownName, WrongType
 from tacit.sources import door, spark
 from tacit.sources.engines import DuckDB, engine_of
 from tacit.sources.opening import Opened, Wish
@@ -136,8 +136,17 @@ class Microdata:
         return shown
 
     def rows(self, columns: Sequence[str] | None = None) -> Any:
-        """The rows as an Arrow table in this process: treatments change them there."""
-        return self.ask(self.relation.select(*(columns or self.columns)))
+        """The rows as an Arrow table in this process: treatments change them there, a plain value at a time."""
+        import pyarrow as pa
+
+        found = self.ask(self.relation.select(*(columns or self.columns)))
+        for field in found.schema:
+            if pa.types.is_nested(field.type):
+                raise WrongType(
+                    column=field.name, found=f"stored as {field.type}", wanted="a plain value",
+                    hint="make columns of its parts first, or leave it out",
+                )  # fmt: skip
+        return found
 
     def read(self, action: Callable[[], T]) -> T:
         """What an action that asks the engine gives, through the door; once more where a reader stumbled."""

@@ -55,6 +55,8 @@ def _parquet(path: Path) -> dict[str, Any]:
         table = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError):
         raise BadData(source=str(path), problem="cannot be read as Parquet") from None
+    if len(set(table.column_names)) < table.num_columns:
+        raise BadData(source=str(path), problem="names a column twice")
     return {name: table[name] for name in table.column_names}
 
 
