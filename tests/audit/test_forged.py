@@ -207,3 +207,66 @@ def test_gammas_of_releases_add_up_in_the_charge() -> None:
 
     assert opinion_on_charge(charged(0.1)).confirmed is True
     assert opinion_on_charge(charged(0.09)).confirmed is False
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"kind": "always", "gamma": 0.5},
+        {"kind": "random-data", "gamma": "0.05"},
+        {"kind": "random-data", "gamma": True},
+        {"kind": "random-data", "gamma": 3},
+        {"kind": "random-data", "gamma": NAN},
+        {"kind": "random-data"},
+        {"kind": "bounded-adversary"},
+        {"kind": "bounded-adversary", "assumption": "AES", "advantage": -1.0, "definition": "sim"},
+        {"kind": "bounded-adversary", "assumption": "AES", "advantage": "0", "definition": "sim"},
+        {"kind": "bounded-adversary", "assumption": "", "advantage": 0.0, "definition": "sim"},
+        {"kind": "bounded-adversary", "assumption": "AES", "advantage": 0.0, "definition": "mine"},
+    ],
+)
+def test_a_condition_has_its_own_fields_and_ranges(condition: dict[str, Any]) -> None:
+    said = stated(pure(1.0), LAPLACE)
+    said["guarantee"]["condition"] = condition
+    assert opinion_on_certificate(said).confirmed is False
+    given = on_random_data({"random_data": "1/20"}, gamma=0.05)
+    given["guarantee"]["condition"] = condition
+    assert opinion_on_certificate(given).confirmed is False
+
+
+@pytest.mark.parametrize("given", ["5/2", "1/0", "2", "\u0663/\u0664", "1/20\n"])
+def test_what_an_event_is_given_is_a_probability(given: str) -> None:
+    assert opinion_on_certificate(on_random_data({"random_data": given}, gamma=1.0)).confirmed is False
+
+
+def test_a_charge_assumes_no_less_than_its_releases() -> None:
+    """Another condition, a smaller gamma, a smaller advantage, an adversary with another task."""
+
+    def charged(own: dict[str, Any], whole: dict[str, Any]) -> bool | None:
+        plan = {"charge": {"bound": pure(2.0), "condition": whole}, "releases": ["a", "b"]}
+        said = stated(pure(1.0), LAPLACE)
+        said["guarantee"]["condition"] = own
+        return opinion_on_charge([{**said, "name": name, "plan": plan} for name in ("a", "b")]).confirmed
+
+    random = [{"kind": "random-data", "gamma": g} for g in (0.05, 0.01)]
+    bounded = [
+        {"kind": "bounded-adversary", "assumption": "AES", "advantage": a, "definition": "sim"}
+        for a in (0.5, 0.1)
+    ]
+    always = {"kind": "always"}
+    for own in (random[0], bounded[0]):
+        assert charged(own, own) is True
+        assert charged(always, own) is True
+        assert charged(own, always) is False
+    assert charged(random[0], random[1]) is False
+    assert charged(bounded[0], bounded[1]) is False
+    assert charged(bounded[0], random[0]) is False
+    assert charged(random[0], bounded[0]) is False
+    assert charged({**bounded[0], "assumption": "none"}, bounded[0]) is False
+
+
+def test_more_runs_than_it_can_follow_are_not_known() -> None:
+    """Neither confirmed nor denied, and at once; a sum of epsilons that is enough is enough for any number."""
+    many = {"kind": "repeated", "times": 10**30, "event": {"kind": "laplace", "epsilon": 1e-20}}
+    assert opinion_on_certificate(stated(approximate(1.0, 1e-6), many)).confirmed is None
+    assert opinion_on_certificate(stated(approximate(1e10, 1e-6), many)).confirmed is True

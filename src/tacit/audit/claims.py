@@ -32,6 +32,8 @@ HAIR = Fraction(1, 10**9)
 """What stated floats may lack of the exact sum of stated floats."""
 
 PRECISION = 512
+MOST_RUNS = 2_000_000
+"""Of more runs on one grid what is cut off and rounded adds up to too much, and takes too long."""
 COARSEST, FINEST = 200, 1 << 14
 """Points of the first and of the last grid within the stated epsilon."""
 
@@ -102,9 +104,21 @@ def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
         own, whole = one["guarantee"], plan["charge"]
         if own.get("unit") != whole.get("unit"):
             return replace(opinion, confirmed=False, why="it is for another unit than its certificates")
-        if own["condition"]["kind"] != "always" and whole["condition"]["kind"] == "always":
+        if not _includes(whole["condition"], own["condition"]):
             return replace(opinion, confirmed=False, why="it drops the condition of a certificate")
     return opinion
+
+
+def _includes(whole: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Is what a release assumes a part of what its plan assumes?"""
+    if own["kind"] == "always":
+        return True
+    if own["kind"] == "priors" or whole["kind"] != own["kind"]:
+        return bool(whole["kind"] == own["kind"])
+    same = ("assumption", "definition")
+    least = "gamma" if own["kind"] == "random-data" else "advantage"
+    enough = Fraction(own[least]) <= Fraction(whole[least]) * (1 + HAIR)
+    return enough and all(own.get(name) == whole.get(name) for name in same)
 
 
 def _opinion(guarantee: Mapping[str, Any], records: Sequence[Mapping[str, Any]], neighbours: str) -> Opinion:
@@ -243,6 +257,8 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
         try:
             by_curve = _by_curve(counts, neighbours, limit / points, float(delta))
         except TooLong:
+            if last is None and points == COARSEST:
+                raise Unconfirmed("its losses range too far for the grid of this program") from None
             break
         if by_curve is not None:
             found.append(by_curve)
@@ -250,8 +266,6 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
             if last is not None and last - by_curve < (by_curve - limit * (1 + TOLERANCE)) / 4:
                 break
         last, points = by_curve, points * 2
-    if not found and points == COARSEST:
-        raise Unconfirmed("its losses range too far for the grid of this program")
     return min(found, default=None)
 
 
@@ -268,6 +282,8 @@ def _stated_delta(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
 def _by_curve(counts: Counter[str], neighbours: str, width: Fraction, delta: float) -> Fraction | None:
     """The larger epsilon of both orders of neighbours, all events together on one grid of losses."""
     step, runs = exact(width), _merged(counts)
+    if sum(runs.values()) > MOST_RUNS:
+        raise TooLong
     negligible = delta * 1e-6 / (1 + sum(runs.values()))
     curves = [(both_orders(json.loads(text), neighbours), times) for text, times in runs.items()]
     largest = Fraction(0)

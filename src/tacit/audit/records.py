@@ -53,6 +53,10 @@ def _count(least: int) -> Range:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
 def _shares(value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(map(_share, value))
 
@@ -146,14 +150,25 @@ _BOUNDS: dict[str, dict[str, Range]] = {
     "concentrated": {"rho": _at_least_zero},
     "gaussian": {"mu": _at_least_zero},
 }
-_CONDITIONS = ("always", "bounded-adversary", "random-data")
+_CONDITIONS: dict[str, dict[str, Range]] = {
+    "always": {},
+    "bounded-adversary": {
+        "assumption": _text,
+        "advantage": _share,
+        "definition": ("ind", "sim").__contains__,
+    },
+    "random-data": {"gamma": _share},
+}
 
 
 def checked_bound(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
     """The stated bound, of a known kind and condition, with numbers that are numbers."""
-    bound, condition = guarantee["bound"], guarantee["condition"]["kind"]
-    if condition not in _CONDITIONS:
+    bound, condition = guarantee["bound"], guarantee["condition"]
+    fields = _CONDITIONS.get(condition["kind"]) if isinstance(condition["kind"], str) else None
+    if fields is None:
         raise Unconfirmed("it holds under a condition that is not known here")
+    if set(condition) != {"kind", *fields} or not all(within(condition[n]) for n, within in fields.items()):
+        raise Malformed("its condition has other fields than its own, or numbers outside of their range")
     kind = bound["kind"]
     if kind == "renyi":
         orders, epsilons = bound["orders"], bound["epsilons"]
@@ -181,6 +196,9 @@ def checked_given(records: Sequence[Mapping[str, Any]], condition: Mapping[str, 
             raise Malformed("an event is given something else than random data")
         text = given["random_data"]
         if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,40}(/[0-9]{1,40})?", text):
+            raise Malformed("what an event is given is no probability")
+        above, _, below = text.partition("/")
+        if int(above) > int(below or 1) or (below and not int(below)):
             raise Malformed("what an event is given is no probability")
         found = max(found, Fraction(text))
     if found and (condition["kind"] != "random-data" or found > Fraction(condition["gamma"]) * (1 + WHOLE)):
