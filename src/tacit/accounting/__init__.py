@@ -1,7 +1,15 @@
 """What was run, what it cost, and how much noise a target needs."""
 
 from tacit.accounting import events
-from tacit.accounting.accountants import ACCOUNTANTS, Account, account, bound_of, profile_of
+from tacit.accounting.accountants import (
+    ACCOUNTANTS,
+    Account,
+    Accounts,
+    Enclosures,
+    account,
+    bound_of,
+    profile_of,
+)
 from tacit.accounting.calibrate import Calibration, calibrate
 from tacit.accounting.correlated import CorrelatedNoise
 from tacit.accounting.curves import PrivacyCurve, privacy_curve
@@ -22,11 +30,13 @@ from tacit.accounting.training import TrainingRun, dp_sgd
 __all__ = [
     "ACCOUNTANTS",
     "Account",
+    "Accounts",
     "AdvancedFilter",
     "ApproximateFilter",
     "Calibration",
     "ConcentratedFilter",
     "CorrelatedNoise",
+    "Enclosures",
     "Event",
     "Filter",
     "GaussianFilter",

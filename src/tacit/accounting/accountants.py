@@ -15,6 +15,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit.accounting.events import (
     ConcentratedEvent,
@@ -22,7 +26,7 @@ from tacit.accounting.events import (
     SimpleEvent,
     flatten,
 )
-from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
+from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.checks import non_negative, probability, text
 from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees import Bound, Profile, Pure, Renyi
@@ -31,9 +35,11 @@ from tacit.guarantees.running_sum import CONCENTRATED, GAUSSIAN, PURE, Currency,
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
 
-__all__ = ["ACCOUNTANTS", "Account", "account", "bound_of", "profile_of"]
+__all__ = ["ACCOUNTANTS", "Account", "Accounts", "Enclosures", "account", "bound_of", "profile_of"]
 
 Counted = Sequence[tuple[SimpleEvent, int]]
+Floats = NDArray[np.float64]
+Several = list[float] | tuple[float, ...] | NDArray[Any]
 
 TOLERANCE = 4e-4
 """The width that is asked of the grid; what comes back is certified whatever it is."""
@@ -57,6 +63,24 @@ class Account:
     epsilon: Interval
     delta: Interval
     accountant: str
+    neighbours: Neighbours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Enclosures:
+    """Certified ends of several numbers, as arrays of the shape in which they were asked."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Accounts:
+    """What a plan costs at several deltas (or epsilons): as `Account`, with arrays for its ends."""
+
+    epsilon: Enclosures
+    delta: Enclosures
+    accountants: tuple[str, ...]
     neighbours: Neighbours
 
 
@@ -180,29 +204,85 @@ def bound_of(
     return bound
 
 
+@overload
 def account(
     events: Event | Sequence[Event],
     *,
-    delta: float | None = None,
-    epsilon: float | None = None,
+    delta: float | None = ...,
+    epsilon: float | None = ...,
+    neighbours: str | Neighbours = ...,
+    accountant: str | None = ...,
+) -> Account: ...
+@overload
+def account(
+    events: Event | Sequence[Event],
+    *,
+    delta: Several,
+    neighbours: str | Neighbours = ...,
+    accountant: str | None = ...,
+) -> Accounts: ...
+@overload
+def account(
+    events: Event | Sequence[Event],
+    *,
+    epsilon: Several,
+    neighbours: str | Neighbours = ...,
+    accountant: str | None = ...,
+) -> Accounts: ...
+def account(
+    events: Event | Sequence[Event],
+    *,
+    delta: float | Several | None = None,
+    epsilon: float | Several | None = None,
     neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
     accountant: str | None = None,
-) -> Account:
-    """The cost of a plan at a delta (or at an epsilon): the best valid bound, and the accountant that gave it."""
+) -> Account | Accounts:
+    """The cost of a plan at a delta (or at an epsilon): the best valid bound, and the accountant that gave it.
+
+    For a list or an array of deltas (or epsilons) the same for each of them: `Accounts`, whose ends are arrays.
+    """
     if (delta is None) == (epsilon is None):
         raise InvalidParameter(
             parameter="delta and epsilon", value=(delta, epsilon), must="be given one at a time"
         )
     relation = Neighbours.parse(neighbours)
     at_delta = delta is not None
-    if getattr(delta if at_delta else epsilon, "ndim", 0) or isinstance(
-        delta if at_delta else epsilon, list | tuple
-    ):
-        raise InvalidParameter(
-            parameter="delta" if at_delta else "epsilon", value="an array", must="be one number",
-            hint="profile_of(events).epsilon(deltas) and .delta(epsilons) take arrays, and so does privacy_curve",
-        )  # fmt: skip
-    level = probability("delta", delta, below_one=True) if at_delta else non_negative("epsilon", epsilon)
+    level = delta if at_delta else epsilon
+    if isinstance(level, list | tuple) or int(getattr(level, "ndim", 0)) > 0:
+        return _each(events, level, at_delta, relation, accountant)
+    return _one(events, level, at_delta, relation, accountant)
+
+
+def _each(
+    events: Event | Sequence[Event], levels: Any, at_delta: bool, relation: Neighbours, accountant: str | None
+) -> Accounts:
+    """One by one: each answer is that of the number alone."""
+    name = "delta" if at_delta else "epsilon"
+    must = "be a number, or a list or an array of numbers without a mask"
+    if np.ma.is_masked(levels):
+        raise InvalidParameter(parameter=name, value="masked", must=must)
+    try:
+        given = np.asarray(levels)
+    except ValueError:
+        raise InvalidParameter(parameter=name, value=type(levels).__name__, must=must) from None
+    if not given.size:
+        raise EmptyComposition(what=f"the array of {name}s", hint="name at least one")
+    found = [_one(events, x, at_delta, relation, accountant) for x in given.reshape(-1).tolist()]
+    pairs = [(one.epsilon, one.delta) for one in found]
+    ends = np.array([[(i.low, i.high) for i in pair] for pair in pairs], dtype=np.float64)
+    epsilon, delta = (
+        Enclosures(low=ends[:, i, 0].reshape(given.shape), high=ends[:, i, 1].reshape(given.shape))
+        for i in (0, 1)
+    )
+    return Accounts(
+        epsilon=epsilon, delta=delta, accountants=tuple(one.accountant for one in found), neighbours=relation
+    )
+
+
+def _one(
+    events: Event | Sequence[Event], given: Any, at_delta: bool, relation: Neighbours, accountant: str | None
+) -> Account:
+    level = probability("delta", given, below_one=True) if at_delta else non_negative("epsilon", given)
     parts = flatten(events)
     if accountant is not None:
         bound = bound_of(events, accountant=accountant, neighbours=relation)

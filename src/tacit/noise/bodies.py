@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.enclosures import Enclosure, Reals, root, total
 from tacit.exact.matrices import Matrix
@@ -94,6 +94,12 @@ class Sphere(ContinuousDistribution):
     def dimension(self) -> int:
         return self.coordinates
 
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """radius^2 / d on the diagonal."""
+        d, r = self.coordinates, exact_parameter("radius", self.radius)
+        return float(r * r / d) * np.eye(d)
+
     def needs(self) -> Needs:
         return Needs(normals=self.coordinates)
 
@@ -111,6 +117,15 @@ class Body(ContinuousDistribution):
     @abstractmethod
     def symmetric(self) -> bool:
         """Whether K = -K."""
+
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """That of a uniform point, in floats; refused where no formula is stated."""
+        raise NoLaw(
+            operation=f"the covariance of a {type(self).__name__}",
+            reason="no formula for the second moments of this body is stated here",
+            hint="use a ball, a box or an ellipsoid, or estimate it from draws, which are no data",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +147,12 @@ class EuclideanBall(Body):
     @property
     def symmetric(self) -> bool:
         return True
+
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """radius^2 / (d + 2) on the diagonal."""
+        d, r = self.coordinates, exact_parameter("radius", self.radius)
+        return float(r * r / (d + 2)) * np.eye(d)
 
     def needs(self) -> Needs:
         return Needs(normals=self.coordinates, exponentials=1)
@@ -165,6 +186,12 @@ class Ellipsoid(Body):
     def symmetric(self) -> bool:
         return True
 
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """L L' / (d + 2)."""
+        shape = np.array(self.factor, dtype=np.float64)
+        return np.asarray(shape @ shape.T / (self.dimension + 2))
+
     def needs(self) -> Needs:
         return Needs(normals=self.dimension, exponentials=1)
 
@@ -191,6 +218,12 @@ class L1Ball(Body):
     @property
     def symmetric(self) -> bool:
         return True
+
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """2 radius^2 / ((d + 1) (d + 2)) on the diagonal."""
+        d, r = self.coordinates, exact_parameter("radius", self.radius)
+        return float(2 * r * r / ((d + 1) * (d + 2))) * np.eye(d)
 
     def needs(self) -> Needs:
         return Needs(exponentials=2 * self.coordinates + 1)
@@ -231,6 +264,12 @@ class LinfBall(Body):
     @property
     def symmetric(self) -> bool:
         return True
+
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """radius^2 / 3 on the diagonal."""
+        d, r = self.coordinates, exact_parameter("radius", self.radius)
+        return float(r * r / 3) * np.eye(d)
 
     def needs(self) -> Needs:
         return Needs(uniforms=self.coordinates)
@@ -290,6 +329,18 @@ class KNormVector(ContinuousDistribution):
     def dimension(self) -> int:
         return self.body.dimension
 
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """(d + 1) (d + 2) noise_scale^2 times that of a uniform point: E r^2 of the Gamma radius; K = -K, so 0 is the
+        mean. NoLaw where the body has no formula."""
+        if not self.body.symmetric:
+            raise NoLaw(
+                operation="the covariance of K-norm noise", reason="a body that is not symmetric has a mean of its own",
+                hint="take the difference of two such noises, or estimate it from draws",
+            )  # fmt: skip
+        d, scale = self.dimension, exact_parameter("noise_scale", self.noise_scale)
+        return float((d + 1) * (d + 2) * scale * scale) * self.body.covariance
+
     def needs(self) -> Needs:
         return self.body.needs() + Needs(exponentials=self.dimension + 1)
 
@@ -309,6 +360,17 @@ class Difference(ContinuousDistribution):
     @property
     def dimension(self) -> int:
         return self.distribution.dimension
+
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """Twice that of one; NoLaw where it has none."""
+        one = getattr(self.distribution, "covariance", None)
+        if one is None:
+            raise NoLaw(
+                operation="the covariance of a difference", reason="the law it is made of has no formula for it",
+                hint="estimate it from draws",
+            )  # fmt: skip
+        return np.asarray(2 * one)
 
     def needs(self) -> Needs:
         return self.distribution.needs() + self.distribution.needs()
