@@ -89,7 +89,7 @@ def release_lines(declared: Mapping[str, Column]) -> list[str]:
     lines += ["[[release]]", 'name = "all"', 'kind = "count"', ""]
     for name in groups:
         lines += ["[[release]]", 'kind = "count"', f"by = {toml_string(name)}", ""]
-    others = '# kind = "mean"             # or sum, histogram, quantiles, proportion, margins, ...'
+    others = '# kind = "mean"             # or sum, histogram, quantiles; a proportion says of = "age > 65"'
     return [*lines, "# [[release]]", others, '# column = "..."', '# by = "..."']
 
 
