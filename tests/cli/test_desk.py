@@ -62,6 +62,23 @@ def test_an_analysts_share(place: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert said(capsys, "release plan.toml --out second --key again")[0] == 0
 
 
+@pytest.mark.parametrize("other", ["Bob", " bob", "ｂｏｂ"])
+def test_another_spelling_is_no_way_around_a_share(
+    place: Path, capsys: pytest.CaptureFixture[str], other: str
+) -> None:
+    assert said(capsys, "release plan.toml --out first")[0] == 0
+    Path("plan.toml").write_text(
+        PLAN.replace('"bob"', json.dumps(other))
+        .replace("shares.bob = { epsilon = 0.6 }", "")
+        .replace("0.4", "0.3")
+    )
+    assert said(capsys, "plan plan.toml")[0] == 1
+    code, out, err = said(capsys, "release plan.toml --out second --key again")
+    assert (code, out) == (1, "")
+    assert "the share is that of 'bob', which is read alike; nothing was charged" in err
+    assert json.loads(said(capsys, "ledger show survey.ledger --json")[1])["spent"]["epsilon"] == 0.4
+
+
 def test_an_approved_request(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for line in (
         "key make ada.key",

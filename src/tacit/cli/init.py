@@ -23,7 +23,9 @@ MORE = "May be repeated."
 
 
 def init(
-    data: Path = typer.Argument(..., metavar="DATA", help="The table: a CSV, Parquet, Stata, SPSS, SAS or Excel file."),
+    data: Path = typer.Argument(
+        ..., metavar="DATA", help="The table: a CSV, Parquet, Stata, SPSS, SAS or Excel file."
+    ),
     out: Path | None = typer.Option(
         None, "--out", help="The plan to write, a new file; by default DATA's name with .toml, here."
     ),

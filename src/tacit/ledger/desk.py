@@ -23,7 +23,7 @@ from tacit.ledger.chain import History
 from tacit.ledger.entries import Charge, Correction, Entry, Request, charge_of, reserve_body
 from tacit.ledger.given import text
 from tacit.ledger.on_random_data import refuse_seen
-from tacit.ledger.people import Person, person_body
+from tacit.ledger.people import Person, folded, person_body
 from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest
 from tacit.ledger.state import Share, State, share_body
 
@@ -279,6 +279,7 @@ class Desk(Book):
         """The sums with this charge, if it fits the budget and the analyst's share; a refusal if it does not."""
         draft = charge_of(body, sequence=self._sequence + 1, time=now())
         refuse_seen(draft, self._state.looks, lambda: self._history(connection).plans)
+        _spelled_alike(draft.analyst, self._state.shares)
         state = self._state.charged(draft)
         share = state.share_of(draft.analyst)
         if charge_check is None or charge_check is running_total:
@@ -375,3 +376,15 @@ def _signature(given: Mapping[str, str] | None) -> dict[str, str]:
 
 def _said(by: str, note: str) -> dict[str, str]:
     return {"by": text("by", by), "note": text("note", note, empty=True)}
+
+
+def _spelled_alike(name: str, shares: Mapping[str, Share]) -> None:
+    """Refuse a name that has no share and is read like one that has: it would have the whole budget."""
+    if name in shares:
+        return
+    for known in shares:
+        if folded(known) == folded(name):
+            raise NotAllowed(
+                who=name, what="be charged", reason=f"the share is that of {known!r}, which is read alike",
+                hint="spell the analyst as tacit ledger show has it",
+            )  # fmt: skip
