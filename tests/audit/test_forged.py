@@ -270,3 +270,9 @@ def test_more_runs_than_it_can_follow_are_not_known() -> None:
     many = {"kind": "repeated", "times": 10**30, "event": {"kind": "laplace", "epsilon": 1e-20}}
     assert opinion_on_certificate(stated(approximate(1.0, 1e-6), many)).confirmed is None
     assert opinion_on_certificate(stated(approximate(1e10, 1e-6), many)).confirmed is True
+
+
+def test_no_event_is_never_a_confirmation() -> None:
+    """An exact answer whose bound was struck out says that it reveals nothing."""
+    assert opinion_on_certificate(stated(pure(0.0))).confirmed is None
+    assert opinion_on_certificate(stated(approximate(0.0, 0.0))).confirmed is None

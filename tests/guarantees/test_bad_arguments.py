@@ -130,6 +130,10 @@ CALLS: list[Call] = [
     call(events.GaussianEvent, noise_multiplier=1.0),
     call(events.LaplaceEvent, epsilon=1.0),
     call(events.DiscreteLaplaceEvent, epsilon=1.0, sensitivity=2),
+    call(events.BalancedResponseEvent, epsilon=1.0, outcomes=10, supporting=3, shared=1),
+    call(events.ShuffledEvent, event=events.RandomizedResponseEvent(epsilon=1.0), people=100),
+    call(accounting.LossDistribution, step=0.5, lowest=-1, probabilities=(0.2, 0.5, 0.3)),
+    call(accounting.loss_distribution, events=NOISE),
     call(events.DiscreteGaussianEvent, noise_multiplier=1.0, sensitivity=2),
     call(events.SkellamEvent, noise_variance=1.0, sensitivity=2),
     call(events.StaircaseEvent, epsilon=1.0, gamma=0.3),
@@ -200,7 +204,7 @@ NOT_CALLED = {
     "Theorem",
     "Unit",
 }  # bases, and what we make ourselves
-RESULTS = {"Account", "Calibration", "Implication"}
+RESULTS = {"Account", "Accounts", "Calibration", "Enclosures", "Implication"}
 WITHOUT_ARGUMENTS = {"Always"}
 THROUGH_FUNCTIONS = {"GroupOf", "Indistinguishability", "Neighbours", "People", "Rows", "Sampling"}
 

@@ -124,7 +124,7 @@ def test_a_stand_in_for_each_pair_gives_ind(epsilon: float, advantage: float) ->
 
 @pytest.mark.parametrize("bits", [1, 2])
 def test_a_random_function_is_rarely_inverted(bits: int) -> None:
-    """black-box-oracle: the step of its proof by all functions and all orders of asking, beside the stated addend."""
+    """black-box-oracle: the step of its proof, by all functions of one or two bits, beside the stated addend."""
     size = 2**bits
     for asked in range(size):
         right, total = Fraction(0), 0

@@ -135,6 +135,8 @@ def _opinion(guarantee: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
             checked_given(records, guarantee["condition"])
             if not events and _promises(bound):
                 raise Malformed("it names no event, and so nothing that hides an answer")
+            if not events:
+                raise Unconfirmed("it names no event; that no unit moves its numbers is not checked here")
             found = _FOUND[bound["kind"]](bound, events, relation)
     except Malformed as problem:
         return Opinion(stated=stated, confirmed=False, why=str(problem))

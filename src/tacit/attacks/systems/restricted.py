@@ -97,10 +97,16 @@ class AtomicPopulations(AnsweringService):
                 value=len(self.atoms),
                 must="have everybody once, and at least two people each",
             )
+        import numpy as np
+
+        self._sizes = np.array([len(a) for a in self.atoms])
+        self._atom_of = np.empty(self.people, dtype=np.int64)
+        self._atom_of[[i for a in self.atoms for i in a]] = np.repeat(np.arange(len(self.atoms)), self._sizes)
 
     def _answer(self, members: Truths, wording: str) -> float:
-        for atom in self.atoms:
-            inside = int(members[list(atom)].sum())
-            if 0 < inside < len(atom):
-                raise refuse("a set that divides an atomic population")
+        import numpy as np
+
+        touched, inside = np.unique(self._atom_of[np.flatnonzero(members)], return_counts=True)
+        if (inside < self._sizes[touched]).any():
+            raise refuse("a set that divides an atomic population")
         return self._true(members)
