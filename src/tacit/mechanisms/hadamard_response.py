@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting import events
-from tacit.accounting.events import Event
+from tacit.accounting.events import SimpleEvent
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball
 from tacit.exact.checks import settle
@@ -23,9 +23,6 @@ from tacit.mechanisms.grid import Released
 from tacit.mechanisms.local import LocalMechanism, Reports, settle_categories
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
-
-if TYPE_CHECKING:
-    from tacit.guarantees import Profile
 
 __all__ = ["HadamardResponse", "walsh_hadamard"]
 
@@ -88,20 +85,11 @@ class HadamardResponse(LocalMechanism):
         return ("hadamard-response",)
 
     @property
-    def event(self) -> Event:
+    def event(self) -> SimpleEvent:
         """One answer: half of the outcomes support a category, a quarter two of them."""
         return events.BalancedResponseEvent(
             epsilon=float(self.bound.epsilon), outcomes=4, supporting=2, shared=1
         )
-
-    @property
-    def profile(self) -> Profile:
-        """The exact curve, half of that of Pure(epsilon) for epsilon >= 0."""
-        from tacit.guarantees import Profile
-        from tacit.guarantees.units import Neighbours
-
-        pairs = self.event.pairs(Neighbours.REPLACE_ONE)  # type: ignore[attr-defined]
-        return Profile.of_pair(pairs[0])
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting.events import SimpleEvent
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.balls import upper
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
-from tacit.guarantees import Pure
+from tacit.guarantees import Profile, Pure
+from tacit.guarantees.units import Neighbours
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.response_law import ResponseLaw
@@ -159,6 +161,19 @@ class LocalMechanism(Mechanism):
     @property
     def bound(self) -> Pure:
         return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
+
+    @property
+    @abstractmethod
+    def event(self) -> SimpleEvent:
+        """One answer of one person."""
+
+    @property
+    def profile(self) -> Profile:
+        """The exact curve of an answer that is exchanged: below that of Pure(epsilon) wherever some outcomes tell
+        nothing between two categories."""
+        pairs = self.event.pairs(Neighbours.REPLACE_ONE)
+        assert pairs is not None
+        return Profile.of_pair(pairs[0])
 
     @abstractmethod
     def _ball_chances(self) -> tuple[Any, Any, Any]:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting import events
-from tacit.accounting.events import Event
+from tacit.accounting.events import SimpleEvent
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.rationals import Exact
@@ -22,9 +22,6 @@ from tacit.mechanisms.grid import Released
 from tacit.mechanisms.local import LocalMechanism, settle_categories
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
-
-if TYPE_CHECKING:
-    from tacit.guarantees import Profile
 
 __all__ = ["RandomizedResponse", "ResponseComparison"]
 
@@ -73,16 +70,7 @@ class RandomizedResponse(LocalMechanism):
         settle_categories(self)
 
     @property
-    def profile(self) -> Profile:
-        """The exact curve; for more than two categories it is below that of Pure(epsilon)."""
-        from tacit.guarantees import Profile
-        from tacit.pld import RandomizedResponsePair
-
-        epsilon = float(self.bound.epsilon)
-        return Profile.of_pair(RandomizedResponsePair(epsilon=epsilon, categories=self.categories))
-
-    @property
-    def event(self) -> Event:
+    def event(self) -> SimpleEvent:
         """Randomised response of one person's answer."""
         return events.RandomizedResponseEvent(epsilon=float(self.bound.epsilon), categories=self.categories)
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting import events
-from tacit.accounting.events import Event
+from tacit.accounting.events import SimpleEvent
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle, whole
@@ -23,9 +23,6 @@ from tacit.mechanisms.grid import Released
 from tacit.mechanisms.local import LocalMechanism, settle_categories
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
-
-if TYPE_CHECKING:
-    from tacit.guarantees import Profile
 
 __all__ = ["MOST_CATEGORIES", "SubsetSelection"]
 
@@ -113,7 +110,7 @@ class SubsetSelection(LocalMechanism):
         return ("subset-selection",)
 
     @property
-    def event(self) -> Event:
+    def event(self) -> SimpleEvent:
         """One answer: each category is in a share d/k of the sets, two of them in d (d-1) / (k (k-1))."""
         k, d = self.categories, self.size
         return events.BalancedResponseEvent(
@@ -122,15 +119,6 @@ class SubsetSelection(LocalMechanism):
             supporting=d * (k - 1),
             shared=d * (d - 1),
         )
-
-    @property
-    def profile(self) -> Profile:
-        """The exact curve, below that of Pure(epsilon) wherever two categories may be named together or not at all."""
-        from tacit.guarantees import Profile
-        from tacit.guarantees.units import Neighbours
-
-        pairs = self.event.pairs(Neighbours.REPLACE_ONE)  # type: ignore[attr-defined]
-        return Profile.of_pair(pairs[0])
 
     @property
     def noise_distribution(self) -> dict[str, Any]:
