@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import tacit
-from tacit.cli import main
 from tacit.curator import looking
 from tacit.curator.files import read_plan
 from tacit.curator.notes import Note
@@ -45,16 +44,6 @@ kind = "count"
 by = "state"
 """
 Say = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(a) for a in arguments])
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -191,3 +192,22 @@ def test_events_of_the_accounting_room_are_read_back(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded):
         ledger.reserve(ask("c", 0.5, event=codec.to_record(event)), check)
     assert ledger.events(codec.from_record) == (event, event)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(
+    ("first", "words"), [(0.3, "0.7"), (0.7, "0.3"), (0.8, "0.2"), (0.1, "0.9"), (1 / 3, "0.66666666666")]
+)
+def test_what_would_fit_is_told_in_few_digits_and_fits(
+    place: str, first: float, words: str, exact: bool
+) -> None:
+    """Left over is 0.19999999999999996 as a float: who is told so asks for less than they may, or for dust."""
+    ledger = Ledger.create(place, budget=promise(1.0))
+    ledger.reserve(ask("a", first, exact={"epsilon": Fraction(str(first))} if exact else {}))
+    with pytest.raises(BudgetExceeded) as caught:
+        ledger.reserve(ask("b", 0.95, exact={"epsilon": Fraction("0.95")} if exact else {}))
+    told = re.search(r"; epsilon=(\S+) would fit", str(caught.value))
+    assert told is not None
+    assert len(told[1]) <= 14
+    assert told[1].startswith(words) or not exact
+    ledger.reserve(ask("c", float(told[1]), exact={"epsilon": Fraction(told[1])} if exact else {}))

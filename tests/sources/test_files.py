@@ -231,3 +231,16 @@ def test_lines_in_quotes_are_a_condition(tmp_path):
     with open_table(path, schema=schema, unit=rows()) as table:
         assert list(ask.read(table, [ask.count(by="name").on(schema, rows())])[0]["count"]) == [0, 1]
         assert table.conditions == ()
+
+
+def test_a_column_without_a_name_is_passed_over_by_its_custodian_too(tmp_path):
+    """In Parquet as in CSV: the reason would be that the file is none."""
+    from tacit.sources.microdata import open_microdata
+
+    table = pa.table([pa.array(["r1", "r2"]), pa.array([1, 2])], names=["", "x"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    for data in (tmp_path / "t.parquet", table, table.to_pandas()):
+        with open_microdata(data) as found:
+            assert found.columns == ("x",)
+            assert found.rows()["x"].to_pylist() == [1, 2]
+    assert total(tmp_path / "t.parquet") == 3

@@ -203,3 +203,14 @@ def test_a_view_that_fails_for_one_row_says_the_fixed_sentence_when_it_is_read(v
     assert len(set(said)) == 1
     assert PRIVATE not in said[0]
     assert PRIVATE not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("missing", ["a\0b", "c"])
+@pytest.mark.parametrize("unit", [rows(), people("who", at_most=2)])
+def test_a_declared_word_may_hold_a_nul(missing, unit):
+    """To DuckDB's parser it ends a statement: the release would fail after its charge, by the declaration alone."""
+    data = pa.table({"who": [1, 2, 3, 4, 5], "w": ["a\0b", "a\0b", "c", None, "a"]})
+    found = counts(
+        data, {"w": category(["a\0b", "c"], missing=missing)}, ask.count(by="w"), ask.count(where="w = 'c'"), unit=unit
+    )  # fmt: skip
+    assert found == ([[4, 1], [1]] if missing == "a\0b" else [[2, 3], [3]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,3 +128,27 @@ def test_statistics_describe_themselves_in_plain_values():
     json.dumps(ask.histogram("x", [0, 1.5, 3]).describe())
     json.dumps(ask.proportion("x > 2").describe())
     json.dumps(ask.margins(["a", "b"]).describe())
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        ask.count(), ask.mean("n", by="a"), ask.margins(["a", "b"], order=1), ask.margins(["a", "b"], order=2),
+        ask.quantiles("n", at=[0.25, 0.5, 0.75]), ask.median("n", by="a"), ask.histogram("n", 4),
+        ask.hierarchy(["a", "b"]), ask.ranges("n", 4), ask.clamping_bounds("n"),
+    ],
+    ids=lambda s: s.kind,
+)  # fmt: skip
+def test_a_plan_counts_the_numbers_that_are_released(statistic: Any) -> None:
+    """A table of margins has no axes of its own, and a quantile has as many values as shares were asked."""
+    import tacit
+
+    schema = {"a": tacit.category(["x", "y"]), "b": tacit.category(["p", "q", "r"]), "n": tacit.integer(0, 9)}
+    data = {"a": ["x", "y"], "b": ["p", "q"], "n": [1, 2]}
+    import pyarrow as pa
+
+    with tacit.Curator(
+        pa.table(data), protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=1)
+    ) as curator:
+        release = curator.release(statistic, epsilon=1)
+    assert release.planned.question.numbers == len(release.columns["value"])

@@ -16,7 +16,7 @@ from tacit.errors import InvalidParameter, visible
 if TYPE_CHECKING:
     from tacit.coupled.noiseless import ExactAnswer
 
-__all__ = ["noiseless", "say"]
+__all__ = ["DELTA", "GRID", "JSON", "PLOT", "SIZE", "UNKNOWN", "noiseless", "say"]
 
 noiseless = typer.Typer(
     name="noiseless",
@@ -25,12 +25,12 @@ noiseless = typer.Typer(
     no_args_is_help=True,
 )
 
-_N = typer.Option(..., "--n", help="The number of rows; public.")
+SIZE = typer.Option(..., "--n", help="The number of rows; public.")
 _ROWS = typer.Option(
     ..., "--rows", help='The law of a row, such as "uniform(0, 1)"; given again: one of several laws.'
 )
-_DELTA = typer.Option(..., "--delta", help="The delta at which epsilon is found.")
-_UNKNOWN = typer.Option(
+DELTA = typer.Option(..., "--delta", help="The delta at which epsilon is found.")
+UNKNOWN = typer.Option(
     None, "--unknown-rows", help="How many rows an adversary does not know; all, if left out."
 )
 _ASSUME = typer.Option(
@@ -40,9 +40,9 @@ _ASSUME = typer.Option(
     'the one named, such as "triangle(-2, 0, 2)".',
 )
 _RECTANGLE = typer.Option(None, "--rectangle", help="The rectangle's ends, such as -1.5,1.5; else the best.")
-_GRID = typer.Option(None, "--grid", help="The step of the grid of records; else a hundredth of the range.")
-_PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and against known rows to this file.")
-_JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+GRID = typer.Option(None, "--grid", help="The step of the grid of records; else a hundredth of the range.")
+PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and against known rows to this file.")
+JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
 
 
 @noiseless.callback()
@@ -52,15 +52,15 @@ def _root() -> None:
 
 @noiseless.command(name="sum", cls=PlainCommand)
 def sum_(
-    n: int = _N,
+    n: int = SIZE,
     rows: list[str] = _ROWS,
-    delta: float = _DELTA,
-    unknown_rows: int | None = _UNKNOWN,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
     assume: str = _ASSUME,
     rectangle: str | None = _RECTANGLE,
-    grid: str | None = _GRID,
-    plot: Path | None = _PLOT,
-    json: bool = _JSON,
+    grid: str | None = GRID,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the exact sum be published?
 
@@ -73,15 +73,15 @@ def sum_(
 
 @noiseless.command(name="mean", cls=PlainCommand)
 def mean(
-    n: int = _N,
+    n: int = SIZE,
     rows: list[str] = _ROWS,
-    delta: float = _DELTA,
-    unknown_rows: int | None = _UNKNOWN,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
     assume: str = _ASSUME,
     rectangle: str | None = _RECTANGLE,
-    grid: str | None = _GRID,
-    plot: Path | None = _PLOT,
-    json: bool = _JSON,
+    grid: str | None = GRID,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the exact mean be published?
 
@@ -94,16 +94,16 @@ def mean(
 
 @noiseless.command(name="count", cls=PlainCommand)
 def count(
-    n: int = _N,
+    n: int = SIZE,
     probability: str = typer.Option(
         ...,
         "--probability",
         help="The chance that a row is counted: one number, or two, each row in between.",
     ),
-    delta: float = _DELTA,
-    unknown_rows: int | None = _UNKNOWN,
-    plot: Path | None = _PLOT,
-    json: bool = _JSON,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the exact count be published?
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tacit.cli.noiseless import noiseless, say
+from tacit.cli.noiseless import DELTA, GRID, JSON, PLOT, SIZE, UNKNOWN, noiseless, say
 from tacit.cli.plain import PlainCommand
 from tacit.errors import InvalidParameter
 
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from tacit.coupled.noiseless import ExactAnswer
 
 __all__ = ["decision", "map_"]
-
-_N = typer.Option(..., "--n", help="The number of rows; public.")
-_DELTA = typer.Option(..., "--delta", help="The delta at which epsilon is found.")
-_UNKNOWN = typer.Option(
-    None, "--unknown-rows", help="How many rows an adversary does not know; all, if left out."
-)
-_GRID = typer.Option(None, "--grid", help="The step of the grid of records; else a hundredth of the range.")
-_PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and against known rows to this file.")
-_JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
 
 
 @noiseless.command(name="map", cls=PlainCommand)
@@ -33,16 +24,16 @@ def map_(
         "--hypothesis",
         help='A law the rows may come from, such as "bernoulli(0.4)"; given twice or more.',
     ),
-    n: int = _N,
-    delta: float = _DELTA,
+    n: int = SIZE,
+    delta: float = DELTA,
     weights: str | None = typer.Option(None, "--weights", help="The estimator's prior weights, such as 1,2."),
-    unknown_rows: int | None = _UNKNOWN,
-    grid: str | None = _GRID,
+    unknown_rows: int | None = UNKNOWN,
+    grid: str | None = GRID,
     draws: int = typer.Option(
         0, "--draws", help="Tables to simulate, for three laws or more: a smaller delta."
     ),
-    plot: Path | None = _PLOT,
-    json: bool = _JSON,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the most likely law be published?
 
@@ -72,13 +63,13 @@ def map_(
 def decision(
     null: str = typer.Option(..., "--null", help="The law of a row under the null."),
     alternative: str = typer.Option(..., "--alternative", help="The law of a row under the alternative."),
-    n: int = _N,
+    n: int = SIZE,
     level: float = typer.Option(..., "--level", help="The level of the test."),
-    delta: float = _DELTA,
-    unknown_rows: int | None = _UNKNOWN,
-    grid: str | None = _GRID,
-    plot: Path | None = _PLOT,
-    json: bool = _JSON,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    grid: str | None = GRID,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the decision of a test be published?
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from tacit.cli.noiseless import noiseless
+from tacit.cli.noiseless import JSON, PLOT, noiseless
 from tacit.cli.output import print_json, write_picture
 from tacit.cli.plain import PlainCommand
 
@@ -29,10 +29,8 @@ def histogram(
     size_epsilon: float | None = typer.Option(
         None, "--size-epsilon", help="For fixed: the part of epsilon that hides how many rows were kept."
     ),
-    plot: Path | None = typer.Option(
-        None, "--plot", help="Draw epsilon against delta and against known rows to this file."
-    ),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """From which count on may cells be exact?
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tacit.cli.noiseless import noiseless, say
+from tacit.cli.noiseless import DELTA, GRID, JSON, PLOT, SIZE, UNKNOWN, noiseless, say
 from tacit.cli.plain import PlainCommand
 from tacit.errors import InvalidParameter
 
@@ -16,27 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["argmax", "mode", "rounded"]
 
-_N = typer.Option(..., "--n", help="The number of rows; public.")
-_DELTA = typer.Option(..., "--delta", help="The delta at which epsilon is found.")
-_UNKNOWN = typer.Option(
-    None, "--unknown-rows", help="How many rows an adversary does not know; all, if left out."
-)
-_GRID = typer.Option(None, "--grid", help="The step of the grid of records; else a hundredth of the range.")
-_PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and against known rows to this file.")
-_JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
-
 
 @noiseless.command(name="argmax", cls=PlainCommand)
 def argmax(
     column: list[str] = typer.Option(
         ..., "--column", help='The law of a column, such as "uniform(0, 1)"; given twice or more.'
     ),
-    n: int = _N,
-    delta: float = _DELTA,
-    unknown_rows: int | None = _UNKNOWN,
-    grid: str | None = _GRID,
-    plot: Path | None = _PLOT,
-    json: bool = _JSON,
+    n: int = SIZE,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    grid: str | None = GRID,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the largest column be named?
 
@@ -55,11 +46,11 @@ def mode(
     category: list[str] = typer.Option(
         ..., "--category", help='A category with its probability, such as "bus: 1/2"; given twice or more.'
     ),
-    n: int = _N,
-    delta: float = _DELTA,
-    unknown_rows: int | None = _UNKNOWN,
-    plot: Path | None = _PLOT,
-    json: bool = _JSON,
+    n: int = SIZE,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the most frequent category be named?
 
@@ -86,14 +77,14 @@ def mode(
 
 @noiseless.command(name="rounded", cls=PlainCommand)
 def rounded(
-    n: int = _N,
+    n: int = SIZE,
     rows: str = typer.Option(..., "--rows", help='The law of a row, such as "uniform(0, 1)".'),
     steps: int = typer.Option(..., "--steps", help="The sum is rounded down to a multiple of so many steps."),
-    delta: float = _DELTA,
-    unknown_rows: int | None = _UNKNOWN,
-    grid: str | None = _GRID,
-    plot: Path | None = _PLOT,
-    json: bool = _JSON,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    grid: str | None = GRID,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the sum in coarse steps be published?
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tacit.cli.noiseless import noiseless, say
+from tacit.cli.noiseless import DELTA, JSON, PLOT, UNKNOWN, noiseless, say
 from tacit.cli.plain import PlainCommand
 from tacit.errors import InvalidParameter
 
@@ -23,23 +23,19 @@ def regression(
         ..., "--regressor", help='The law of a regressor, such as "uniform(-1, 1)"; given again for more.'
     ),
     error: str = typer.Option(..., "--error", help="The law of the error around the line."),
-    delta: float = typer.Option(..., "--delta", help="The delta at which epsilon is found."),
+    delta: float = DELTA,
     n: int | None = typer.Option(None, "--n", help="The number of rows, shared among the parts."),
     sizes: str | None = typer.Option(None, "--sizes", help="The rows of each part, such as 5000,70000."),
     slope: str = typer.Option("0", "--slope", help="A bound on each slope: one number, or one a regressor."),
     level: float = typer.Option(0.0, "--level", help="A bound on the constant of the centred columns."),
     constant: bool = typer.Option(True, "--constant/--no-constant", help="Is there a constant term?"),
-    unknown_rows: int | None = typer.Option(
-        None, "--unknown-rows", help="How many rows an adversary does not know; all, if left out."
-    ),
+    unknown_rows: int | None = UNKNOWN,
     assume: str = typer.Option(
         "prism", "--assume", help="prism; or known, for one regressor: then the slope is the true one."
     ),
     points: int = typer.Option(100, "--points", help="Steps of the grid on which each product is recorded."),
-    plot: Path | None = typer.Option(
-        None, "--plot", help="Draw epsilon against delta and against known rows to this file."
-    ),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    plot: Path | None = PLOT,
+    json: bool = JSON,
 ) -> None:
     """May the exact regression line be published?
 

@@ -100,7 +100,7 @@ def described(file: PlanFile, made: Plan) -> dict[str, Any]:
             {
                 "name": r.name,
                 "statistic": r.ask.statistic.describe(),
-                "cells": r.question.cells,
+                "cells": r.question.numbers,
                 "guarantee": r.guarantee.record,
                 "in_budget_terms": own.record,
                 "mechanism": r.treatment.describe(),
@@ -194,7 +194,7 @@ def free(out: Path, made: Plan | None = None) -> None:
 def room(made: Plan | None) -> int:
     """About how many bytes the files of a plan take, rather too many."""
     releases = made.releases if made is not None else ()
-    return 1_000_000 + sum(100_000 + 400 * (r.question.cells or 10_000) for r in releases)
+    return 1_000_000 + sum(100_000 + 400 * (r.question.numbers or 10_000) for r in releases)
 
 
 def wanted(file: PlanFile, export: str) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
-"""Plans and releases as text for a terminal and as HTML for a notebook: three significant digits, no more."""
+"""Plans and releases as text for a terminal and as HTML for a notebook: as many digits as a reader can use."""
 
 from __future__ import annotations
 
 import datetime
 import html
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.curator.figures import figures
 from tacit.curator.parts import alone, together
 from tacit.curator.quality import GOOD, WORDS, rule_of
 from tacit.errors import visible
@@ -26,6 +28,7 @@ __all__ = ["beyond_groups", "digits", "plan_html", "plan_text", "release_html", 
 SHOWN = 20
 LONGEST_KEY = 80
 GOOD_WORD = WORDS[GOOD]
+ENDS = ("value", "low", "high")
 
 
 def digits(value: Any) -> str:
@@ -87,7 +90,7 @@ def _plan_rows(plan: Plan) -> list[list[str]]:
         error = "–" if r.expected.within is None else f"± {digits(r.expected.within)}"
         floor = digits(r.expected.floor) if r.expected.floor is not None else "–"
         mean = digits(r.expected.mean) if r.expected.mean is not None else "–"
-        cells = "unknown" if r.question.cells is None else f"{r.question.cells:,}"
+        cells = "unknown" if r.question.numbers is None else f"{r.question.numbers:,}"
         rows.append([r.name, cells, priced(r.guarantee), str(own), error, mean, floor, r.treatment.reason])
     return rows
 
@@ -136,14 +139,23 @@ def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
     columns = release.columns
     names = list(columns)
     count = len(columns["value"])
-    rows = [
-        [digits(columns[n][i]) if n in ("value", "low", "high") else _key(columns[n][i]) for n in names]
-        for i in range(min(count, SHOWN))
-    ]
+    rows = []
+    for i in range(min(count, SHOWN)):
+        told = {n: _key(columns[n][i]) for n in names if n not in ENDS}
+        told |= zip(ENDS, _with_ends(*(columns[n][i] for n in ENDS)), strict=True)
+        rows.append([told[n] for n in names])
     flagged = release.quality
     if any(word != GOOD_WORD for word in flagged):
         names, rows = [*names, "quality"], [[*r, word] for r, word in zip(rows, flagged, strict=False)]
     return names, rows
+
+
+def _with_ends(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
+    """A value and its interval: whole numbers and days as they are, others so that they can be told apart."""
+    if not all(isinstance(v, float) and math.isfinite(v) for v in (value, low, high)):
+        return digits(value), digits(low), digits(high)
+    first, *ends = (text.replace("−", "-") for text in figures(value, low, high))
+    return first, ends[0], ends[1]
 
 
 def _key(value: Any) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -116,7 +117,11 @@ def fits(before: Amounts, after: Amounts, charge: Charge, limit: Limit) -> None:
     if exceeds(after, _ceiling(limit)):
         done, left = reading(before, limit)
         raise BudgetExceeded(
-            spent=done, asked=charge.guarantee.bound, left=left, whose=limit.whose, hint=_would_fit(left)
+            spent=done,
+            asked=charge.guarantee.bound,
+            left=left,
+            whose=limit.whose,
+            hint=_would_fit(left, before, charge, limit),
         )
 
 
@@ -283,9 +288,27 @@ def _no_total(bound: Bound) -> NoLaw:
     )
 
 
-def _would_fit(left: Bound) -> str:
-    numbers = [v for v in left.parameters.values() if isinstance(v, float)]
-    if not numbers or all(v == 0 for v in numbers):
+def _would_fit(left: Bound, before: Amounts, charge: Charge, limit: Limit) -> str:
+    """What is left, in at most twelve digits: the nearest such number where it fits, else the next below."""
+    numbers = {k: v for k, v in left.parameters.items() if isinstance(v, float)}
+    several = getattr(left, "epsilons", ())
+    if not any((*numbers.values(), *several)):
         return "nothing is left; a new budget is a new decision of the custodian"
-    said = ", ".join(f"{k}={v!r}" for k, v in left.parameters.items() if isinstance(v, float))
-    return f"{said} would fit"
+    if several:
+        return f"{left} would fit"
+    currency = _currency(limit.bound)
+
+    def fit(said: dict[str, str]) -> bool:
+        # Who states prices as decimals pays decimals; otherwise the float that is written so.
+        exact = {k: Fraction(v) for k, v in said.items()} if charge.exact else {}
+        bound = type(left)(**{k: float(v) for k, v in said.items()})
+        return not exceeds(added(before, currency.of_bound(bound, exact)), _ceiling(limit))
+
+    said = {k: _decimal(v, ROUND_HALF_EVEN) for k, v in numbers.items()}
+    if not fit(said):
+        said = {k: _decimal(v, ROUND_DOWN) for k, v in numbers.items()}
+    return ", ".join(f"{k}={v}" for k, v in said.items()) + " would fit"
+
+
+def _decimal(value: float, rounding: str) -> str:
+    return str(float(Context(prec=12, rounding=rounding).create_decimal(repr(value))))

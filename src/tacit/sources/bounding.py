@@ -24,6 +24,7 @@ from tacit.sources.compiling import Reader
 from tacit.sources.digests import keyed, words
 from tacit.sources.schema import Category, Number
 from tacit.sources.selection import bytewise
+from tacit.sources.sql import text_of_query
 from tacit.sources.tables import Table, _check_key, people_of
 
 __all__ = ["bounded_relation", "reader_of"]
@@ -70,13 +71,17 @@ def reader_of(table: Table, relation: Any) -> Reader:
 
 
 def _coded(table: Table) -> frozenset[str]:
-    """Declared lists of words; not the person's own column, whose values tell people apart."""
+    """Declared lists of words; not the person's own column, whose values tell people apart.
+
+    Nor a list with a NUL, which no type of DuckDB can name.
+    """
     return frozenset(
         name
         for name, column in table.schema.items()
         if isinstance(column, Category)
         and column.values is not None
         and column.of_words
+        and not any("\0" in str(word) for word in column.values)
         and name != table.person
     )
 
@@ -89,7 +94,7 @@ def _kept(table: Table, relation: Any) -> Any:
             table.on_close(drop)
         return held
     backend, name = relation.get_backend(), _new_table(table, relation.get_backend())
-    backend.con.execute(f"CREATE TEMP TABLE {name} AS {backend.compile(relation)}")
+    backend.con.execute(f"CREATE TEMP TABLE {name} AS {text_of_query(backend, relation)}")
     return bytewise(backend.table(name), table.dialect)
 
 
@@ -127,7 +132,9 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
     somebody = f"{person} IS NOT NULL" + (
         f" AND NOT isnan({person})" if types[table.person].is_floating() else ""
     )
-    source = f"SELECT * FROM (SELECT {values} FROM ({backend.compile(table.relation)})) WHERE {somebody}"
+    source = (
+        f"SELECT * FROM (SELECT {values} FROM ({text_of_query(backend, table.relation)})) WHERE {somebody}"
+    )
     name = _new_table(table, backend)
 
     def first(function: str, order: str, rows: str) -> str:

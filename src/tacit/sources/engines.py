@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tacit.sources.sql import text_of_query
+
 __all__ = ["ORDER", "DuckDB", "Engine", "Spark", "engine_of"]
 
 BATCH = 1 << 17
@@ -140,10 +142,7 @@ class Engine:
         return None
 
     def in_order(self, query: Any, keys: list[str]) -> Any:
-        """The result in an order that follows from these texts alone, if the engine is good at that.
-
-        The order is that of a column `ORDER`, an integer: whoever reads the result looks whether it rises.
-        """
+        """The result in an order by these texts alone, if the engine is good at that: that of a column `ORDER`."""
         return query
 
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
@@ -226,7 +225,7 @@ class DuckDB(Engine):
 
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
         backend = query.get_backend()
-        text = backend.compile(query)
+        text = text_of_query(backend, query)
         registered = False
 
         def start() -> Iterator[Any]:
@@ -245,7 +244,7 @@ class DuckDB(Engine):
     def hold(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
         backend = relation.get_backend()
         backend._run_pre_execute_hooks(relation)
-        name, drop = self.hold_text(backend, backend.compile(relation))
+        name, drop = self.hold_text(backend, text_of_query(backend, relation))
         return backend.table(name), drop
 
     def hold_text(self, backend: Any, text: str) -> tuple[str, Callable[[], None]]:

@@ -22,6 +22,7 @@ from tacit.sources.opening.files import Files
 from tacit.sources.opening.heads import names_of
 from tacit.sources.schema import Schema
 from tacit.sources.selection import bytewise, check_columns
+from tacit.sources.sql import text_of_query
 from tacit.sources.tables import ENGINES, MEMORY, opened_data
 
 __all__ = ["Microdata", "open_microdata"]
@@ -112,7 +113,7 @@ class Microdata:
         def run() -> tuple[str, Callable[[], None]]:
             backend._run_pre_execute_hooks(self.relation)
             if self._text is None:
-                self._text = backend.compile(self.relation)
+                self._text = text_of_query(backend, self.relation)
             return dialect.hold_text(backend, write(self._text))
 
         name, drop = self.read(run)
@@ -200,7 +201,11 @@ def open_microdata(data: Any, *, engine: str | None = None, memory: str = MEMORY
 
 
 def _names(data: Any) -> tuple[str, ...]:
-    """All columns of a table, from headers, footers and types."""
+    """All columns of a table that have a name, from headers, footers and types."""
+    return tuple(name for name in _listed(data) if name)
+
+
+def _listed(data: Any) -> tuple[str, ...]:
     if isinstance(data, str | os.PathLike) and not isinstance(data, Files):
         data = Files(path=os.fspath(data))
     if isinstance(data, Files):

@@ -129,6 +129,18 @@ class Question:
         return cell_count(self.axes)
 
     @property
+    def numbers(self) -> int | None:
+        """How many numbers the answer has: what a reader counts as its cells; None where the keys are unknown."""
+        match self.statistic.layout:
+            case "ends":
+                return 2
+            case "shares":
+                return None if self.cells is None else self.cells * len(getattr(self.statistic, "at", (0,)))
+            case "tables" | "levels":
+                return sum(p.cells or 0 for p in self.parts)
+        return self.cells
+
+    @property
     def coordinates(self) -> int | None:
         """How many numbers get noise: the cells of all parts that are not exact; None where keys are unknown.
 

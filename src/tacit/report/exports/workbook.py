@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Release
+from tacit.curator.figures import figures
 from tacit.curator.names import file_stem
 from tacit.curator.public_words import PublicWords
 from tacit.curator.quality import rule_of
@@ -32,6 +33,9 @@ __all__ = ["COVER", "ready", "sheet_names", "workbook"]
 COVER = "About"
 LONGEST = 32_767
 """Letters of a cell."""
+LOOKED = 1000
+"""Rows of a release by which its digits are chosen."""
+ENDS = ("value", "low", "high")
 
 
 def ready() -> None:
@@ -61,15 +65,32 @@ def workbook(releases: Sequence[Release], words: PublicWords) -> bytes:
     _fill(book.create_sheet(COVER), _cover(releases, words, names), widths=(34, 110), wrap=True)
     for one, name in zip(releases, names, strict=True):
         held = one.columns
-        heads = [words.column(n) if n not in ("value", "low", "high") else n for n in held]
+        heads = [words.column(n) if n not in ENDS else n for n in held]
         labelled = [words.labelled(n, c) if n in words.keys else c for n, c in held.items()]
         rows = zip(*map(_plain, labelled), one.quality, strict=True)
         sheet = book.create_sheet(name)
         sheet.freeze_panes = "A2"
-        _fill(sheet, _upto([*heads, "quality"], rows), widths=(24,) * (len(heads) + 1), head=True)
+        shown = _format(one)
+        formats = [shown if n in ENDS else None for n in held]
+        widths = (24,) * (len(heads) + 1)
+        _fill(sheet, _upto([*heads, "quality"], rows), widths=widths, head=True, formats=formats)
     out = io.BytesIO()
     book.save(out)
     return _settled(out.getvalue(), made)
+
+
+def _format(release: Release) -> str | None:
+    """How Excel shows the values: with the digits of the page. The cells hold all of them."""
+    held = [_plain(release.columns[n])[:LOOKED] for n in ENDS]
+    known = [row for row in zip(*held, strict=True) if all(_number(v) for v in row)]
+    if not known:
+        return None
+    after = max(len(figures(*row).value.partition(".")[2]) for row in known)
+    return "#,##0" + (f".{'0' * after}" if after else "")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def sheet_names(names: Sequence[str]) -> list[str]:
@@ -109,9 +130,11 @@ def _cover(
     uncovered = "; ".join(
         dict.fromkeys(t for r in releases for t in r.statement["intervals"]["do_not_cover"])
     )
+    levels = " or ".join(dict.fromkeys(f"{float(r.planned.ask.confidence):.4g}" for r in releases))
     yield (
         "Intervals",
-        f"low and high are the ends of an interval for the noise; they do not cover {uncovered}.",
+        f"low and high are the ends of an interval for the noise, with probability {levels}; they do not cover "
+        f"{uncovered}.",
     )
     for rule in dict.fromkeys(rule_of(r).sentence for r in releases):
         yield "Quality", f"{rule}."
@@ -136,6 +159,7 @@ def _fill(
     widths: Sequence[int],
     head: bool = False,
     wrap: bool = False,
+    formats: Sequence[str | None] = (),
 ) -> None:
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Alignment, Font
@@ -157,6 +181,8 @@ def _fill(
                 cell.data_type = "s"
             if head and number == 0:
                 cell.font = bold
+            elif k < len(formats) and formats[k] is not None and isinstance(shown, int | float):
+                cell.number_format = formats[k]
             elif wrap:
                 cell.alignment = wrapped
                 if k == 0:

@@ -29,7 +29,7 @@ def names_of(asked: Files) -> list[str]:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(path) as file:
-            return list(file.schema_arrow.names)
+            return [name for name in file.schema_arrow.names if name]
 
     return door.metadata(
         found, source=asked.path, problem="is not a readable Parquet file",

@@ -1,0 +1,205 @@
+"""Nine tasks at the desk, as `docs/desk.md` has them: the same lines, at most ten of plan and ten commands.
+
+Each runs on data made up in the shape of the real table. The fixture compares what is written here with the page,
+and counts.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.tables_like import colon, institutions, lung, males, medexp, slid, vocab, write_csv
+from tacit.cli import main
+
+PAGE = (Path(__file__).parents[2] / "docs" / "desk.md").read_text(encoding="utf-8")
+MOST = 10
+
+
+class Desk:
+    """A folder, in which the lines of one task of the page are carried out in their order."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys, self.title = capsys, ""
+
+    def task(self, title: str, plan: str) -> None:
+        """Write the plan that the page shows under this title."""
+        (section,) = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
+        (text,) = re.findall(r"^```toml\n(.*?)^```$", section, re.M | re.S)
+        (commands,) = re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
+        self.title, self.commands = title, commands.splitlines()
+        assert len(text.splitlines()) <= MOST, "lines of plan"
+        assert len(self.commands) <= MOST, "commands"
+        assert max(map(len, text.splitlines())) <= 160
+        Path(plan).write_text(text, encoding="utf-8")
+
+    def __call__(self, line: str) -> tuple[int, str]:
+        """Carry out the next command of the page, which is this one."""
+        assert self.commands.pop(0) == line
+        words = shlex.split(line)
+        if words[0] == "sed":
+            return self.edited(words[2], Path(words[3]))
+        code = main(words[1:])
+        told = self.capsys.readouterr()
+        return code, told.out + told.err
+
+    @staticmethod
+    def edited(change: str, file: Path) -> tuple[int, str]:
+        text = file.read_text(encoding="utf-8")
+        if change.startswith("s/"):
+            _, old, new, _ = change.split("/")
+            made = text.replace(old, new)
+        else:
+            made = re.sub(rf"{change[1:-2]}.*\n", "", text, flags=re.M)
+        assert made != text
+        file.write_text(made, encoding="utf-8")
+        return 0, ""
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Desk]:
+    monkeypatch.chdir(tmp_path)
+    made = Desk(capsys)
+    yield made
+    assert made.title
+    assert made.commands == [], "every command of the page was carried out"
+
+
+def values(file: str) -> list[dict[str, str]]:
+    with open(file, encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def test_rs_csv_with_a_semicolon(desk: Desk) -> None:
+    write_csv("slid.csv", slid(), semicolon=True)
+    assert '"1";' in Path("slid.csv").read_text()
+    desk.task("R's CSV with a semicolon", "slid.toml")
+    code, told = desk("tacit plan slid.toml")
+    assert (code, "nothing was read" in told) == (0, True)
+    code, told = desk("tacit release slid.toml --out wages")
+    assert code == 0
+    found = {row["sex"]: float(row["value"]) for row in values("wages/values/mean-wages-by-sex.csv")}
+    assert found == {"Female": pytest.approx(15, abs=3), "Male": pytest.approx(15, abs=3)}
+
+
+def test_a_stata_file(desk: Desk) -> None:
+    males("males.dta")
+    desk.task("A Stata file", "males.toml")
+    assert desk("tacit release males.toml --out males")[0] == 0
+    assert [row["union"] for row in values("males/values/mean-wage-by-union.csv")] == ["no", "yes"]
+    counts = {row["ethn"]: int(row["value"]) for row in values("males/values/count-people-by-ethn.csv")}
+    assert set(counts) == {"other", "black", "hisp"}
+    assert sum(counts.values()) == pytest.approx(545, abs=400)
+
+
+def test_a_joined_table_with_a_derived_column(desk: Desk) -> None:
+    write_csv("lung.csv", lung())
+    write_csv("institutions.csv", institutions())
+    desk.task("A joined table with a derived column", "lung.toml")
+    assert desk("tacit release lung.toml --out lung")[0] == 0
+    dead = {row["region"]: float(row["value"]) for row in values("lung/values/proportion-dead-by-region.csv")}
+    assert dead == {place: pytest.approx(2 / 3, abs=0.3) for place in ("north", "south", "west")}
+    (years,) = values("lung/values/mean-years.csv")
+    assert float(years["value"]) == pytest.approx(1.4, abs=0.2)
+
+
+def test_a_misspelt_key_that_inspect_shows(desk: Desk) -> None:
+    write_csv("medexp.csv", medexp())
+    desk.task("A misspelt key", "medexp.toml")
+    code, told = desk("tacit inspect medexp.toml")
+    assert code == 0
+    (line,) = [line for line in told.splitlines() if "outside of the declared keys" in line]
+    assert line in PAGE
+
+
+def test_next_months_data(desk: Desk) -> None:
+    """A new declared version: a new question, the same budget."""
+    write_csv("vocab.csv", vocab(year=2014))
+    desk.task("Next month's data", "vocab.toml")
+    assert desk("tacit release vocab.toml --out 2014")[0] == 0
+    write_csv("vocab.csv", vocab(year=2016))
+    desk("""sed -i 's/version = "2014"/version = "2016"/' vocab.toml""")
+    code, told = desk("tacit plan vocab.toml")
+    assert (code, "it fits, and takes 30% of epsilon" in told) == (0, True)
+    assert desk("tacit release vocab.toml --out 2016")[0] == 0
+    code, told = desk("tacit ledger show vocab.ledger")
+    assert "table 'vocab', version '2014'" in told
+    assert "table 'vocab', version '2016'" in told
+    assert "spent   epsilon = 0.6" in told
+
+
+def test_an_analysts_share(desk: Desk) -> None:
+    write_csv("slid.csv", slid(), semicolon=True)
+    desk.task("An analyst's share", "bob.toml")
+    assert desk("tacit release bob.toml --out first")[0] == 0
+    code, told = desk("tacit release bob.toml --out second --key again")
+    assert code == 1
+    assert "the share of 'bob' does not cover it" in told
+    assert not Path("second").exists()
+    assert desk("tacit ledger share slid.ledger bob --epsilon 0.7")[0] == 0
+    desk("sed -i '/^shares/d' bob.toml")
+    assert desk("tacit release bob.toml --out second --key again")[0] == 0
+
+
+def test_an_approved_request(desk: Desk) -> None:
+    write_csv("colon.csv", colon())
+    desk.task("An approved request", "colon.toml")
+    for line in (
+        "tacit key make ada.key",
+        "tacit ledger make colon.toml",
+        "tacit ledger person colon.ledger bob --role analyst",
+        "tacit ledger person colon.ledger ada --role approver --key ada.key.pub",
+        "tacit ledger rule colon.ledger --four-eyes",
+    ):
+        assert desk(line)[0] == 0, line
+    code, told = desk('tacit ledger request colon.toml --note "for the annual report"')
+    assert code == 0
+    assert "4" in told
+    approve = "tacit ledger approve colon.ledger 4 --as ada --sign ada.key --plan colon.toml"
+    assert desk(approve)[0] == 0
+    assert desk("tacit release colon.toml --out colon")[0] == 0
+    assert desk("tacit verify colon --ledger colon.ledger")[0] == 0
+    certificate = json.loads(Path("colon/certificates/count-people-by-rx.json").read_text())
+    assert (certificate["data"]["asked_by"], certificate["data"]["approved_by"]) == ("bob", ["ada"])
+
+
+def test_a_withdrawn_release(desk: Desk) -> None:
+    write_csv("lung.csv", lung())
+    desk.task("A withdrawn release", "time.toml")
+    assert desk("tacit release time.toml --out wrong")[0] == 0
+    withdraw = 'tacit ledger withdraw lung.ledger 1 --note "times are in days, not in weeks"'
+    assert desk(withdraw)[0] == 0
+    desk("sed -i 's/high = 150/high = 1095/' time.toml")
+    assert desk("tacit release time.toml --out right")[0] == 0
+    assert desk("tacit ledger supersede lung.ledger 1 --with 4")[0] == 0
+    code, told = desk("tacit verify wrong --ledger lung.ledger")
+    assert code == 1
+    assert "times are in days, not in weeks" in told
+    assert "replaced" in told
+    (time,) = values("right/values/mean-time.csv")
+    assert float(time["value"]) == pytest.approx(514, abs=60)
+
+
+def test_an_excel_workbook_for_publication(desk: Desk) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    write_csv("vocab.csv", vocab(year=2014))
+    desk.task("An Excel workbook for publication", "words.toml")
+    assert desk("tacit release words.toml --out words")[0] == 0
+    book = openpyxl.load_workbook("words/tables.xlsx")
+    cover, means, years = book.worksheets
+    assert cover["A1"].value == "Words known of ten"
+    assert [row[0] for row in means.iter_rows(values_only=True)] == ["sex", "Female", "Male"]
+    assert next(years.iter_rows(values_only=True))[0] == "Years of education"
+    assert means["B2"].number_format == "#,##0.000"
+    assert years["B2"].number_format == "#,##0"
+    assert years["A2"].number_format == "General", "keys stay as they are"
+    assert Path("words/sdmx/mean-vocabulary-by-sex.csv").is_file()
+    assert Path("words/values/count-by-education.csv-metadata.json").is_file()
