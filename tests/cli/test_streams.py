@@ -65,6 +65,34 @@ def test_an_interrupt_while_modules_load() -> None:
     assert b"Traceback" not in done.stderr
 
 
+PLAN = """
+data = { path = "t.csv" }
+protect = { unit = "rows" }
+budget = { epsilon = 1.0 }
+schema.x = { kind = "integer", low = 0, high = 9 }
+release = [{ kind = "count" }]
+"""
+
+
+def test_to_be_told_to_end_is_an_interrupt(tmp_path: Path) -> None:
+    """While files are written: no folder is left beside the place of the release, and what was paid for is free."""
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    code = (
+        "import os, signal, tacit.cli, tacit.report.building as b\n"
+        "b.report_of = lambda *a, **k: os.kill(os.getpid(), signal.SIGTERM)\ntacit.cli.main()"
+    )
+    words = ["release", "plan.toml", "--out", "out"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 130
+    assert b"an answer that was recorded is free" in done.stderr
+    assert {p.name for p in tmp_path.iterdir()} - {"t.ledger-data", "t.ledger-queue"} == {
+        "plan.toml", "t.csv", "t.ledger",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("arguments", [["ledger", "show"], ["ledger", "verify"], ["ledger", "export"]])
 def test_a_name_too_long_is_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*arguments, "a" * 300]) == 2

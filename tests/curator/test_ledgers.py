@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from support.ledgers import new_schema, postgres_server
+from support.ledgers import child_environment, new_schema, postgres_server
 from tacit.cli import main
 from tacit.curator.files import read_plan
 from tacit.curator.ledgers import BESIDE, Home
@@ -315,3 +318,33 @@ def test_two_who_make_the_first_ledger_at_once_make_one(
 
     with ThreadPoolExecutor(3) as pool:
         assert sorted(pool.map(pay, ["one", "two", "three"])) == ["paid", "refused", "refused"]
+
+
+SESSION = """
+    import sys
+    import pyarrow as pa, tacit
+    survey = tacit.Curator(pa.table({"x": [1, 2]}), protect=tacit.rows(), schema={"x": tacit.integer(0, 3)},
+                           budget=tacit.Pure(epsilon=1))
+    survey.ledger
+    print("up", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("signal", ["TERM", "KILL"])
+def test_the_ledger_of_a_session_goes_with_a_process_that_is_killed(tmp_path: Path, signal: str) -> None:
+    """It has a secret, and lay in the folder for temporary files for ever."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SESSION)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**child_environment(), "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "up\n"
+        assert list(tmp_path.rglob("session.ledger"))
+        subprocess.run(["kill", f"-{signal}", str(child.pid)], check=True)
+        child.wait(30)
+    until = time.monotonic() + 30
+    while list(tmp_path.iterdir()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir()) == []

@@ -22,6 +22,8 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `tacit` on the shell."""
     try:
+        if arguments is None:
+            _told_to_end()
         _encodable()
         code = _run(arguments)
         if sys.stdout is not None:
@@ -37,6 +39,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         sys.exit(code)
     return code
+
+
+def _told_to_end() -> None:
+    """SIGTERM (a service that stops, `timeout`) is an interrupt: what was begun is tidied up, as after Ctrl-C."""
+    import signal
+
+    def stop(*_: object) -> None:
+        # A second one ends at once.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, stop)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tacit.curator.ledgers import BESIDE, Beside, Home, home_of, refuse_protected
@@ -19,6 +16,7 @@ from tacit.ledger import Ledger, Ticket
 from tacit.ledger.budget import share
 from tacit.ledger.entries import text
 from tacit.ledger.places import without_credentials
+from tacit.sources import scratch
 from tacit.sources.twins import is_twin
 
 __all__ = ["Keeper"]
@@ -164,10 +162,11 @@ class Keeper:
         return ledger
 
     def _session(self, twin: bool) -> Ledger:
-        folder = tempfile.mkdtemp(prefix="tacit-")
-        self._drop = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        # A folder that goes with the process, however it ends: the ledger has a secret, and lasts for a session.
+        folder = scratch.new_folder()
+        self._drop = weakref.finalize(self, scratch.remove, folder)
         return Ledger.create(
-            Path(folder) / "session.ledger",
+            folder / "session.ledger",
             budget=self._budget,
             exact=exact_numbers(self._budget),
             table=self.table,

@@ -34,7 +34,9 @@ class _Root:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self.lock = _locked(self.path / LOCK)
+        # Under another name until it is held: who sweeps takes a lock that nobody holds for that of the dead.
+        self.lock = _locked(self.path / f"{LOCK}-not-yet")
+        (self.path / f"{LOCK}-not-yet").rename(self.path / LOCK)
         self.janitor = _janitor(self.path)
         atexit.register(self.close)
 
