@@ -91,7 +91,7 @@ def cleared() -> None:
     kept = (product._delta, product._epsilon, closed_form._invert, enumerated.enumerated)
     divergences = (
         renyi.sampled_renyi, renyi._integer_order, renyi.without_replacement_renyi, renyi.without_replacement_at_least,
-        renyi._largest_of,
+        renyi._largest_of, renyi._divergences,
     )  # fmt: skip
     for cache in (*kept, *divergences):
         cache.cache_clear()

@@ -50,7 +50,7 @@ curves, which is never above them, though its computed end may be: epsilons and 
 far apart, and rhos where an event is known by its rho only."""
 
 ENOUGH = 1e-3
-"""A certified enclosure this narrow is not improved upon."""
+"""A certified enclosure this narrow is not improved upon: absolutely below an epsilon of 1, relatively above."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ def _one(
         return _made(_read(Profile.of(exact), level, at_delta), level, at_delta, "gdp", relation)
     best = _read_pld(parts, relation, level, at_delta)
     found, name = best if best is not None else (Interval(low=0.0, high=math.inf), "pld")
-    enough = ENOUGH if at_delta else 1e-3 * found.high
+    enough = ENOUGH * (max(1.0, found.high) if at_delta else found.high)
     if found.width > enough or math.isinf(found.high):
         many = len(parts) > MANY and math.isfinite(found.high)
         wide = 0 < found.low < 0.95 * found.high

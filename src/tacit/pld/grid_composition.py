@@ -96,6 +96,9 @@ class GridComposition:
                         counts,
                     )
                     log_gain, unresolved = log_gain + gain, unresolved + mass
+                    if not isinstance(grid.hidden, float):
+                        hidden = np.sum(tilted(grid.hidden, losses[1:], tilt, log_a), axis=1)
+                        unresolved += float(counts @ hidden) * (1 + 1e-6)
         far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * spread
         around, outside = window(shifts, rises, step, epsilon, epsilon - far, (ends[0], ends[1]))
         nodes_needed = around[1] - around[0]

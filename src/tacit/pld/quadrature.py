@@ -11,7 +11,7 @@ from tacit.pld.arrays import UNIT, FloatArray, column
 from tacit.pld.pairs.base import Pair
 from tacit.pld.quadrature_rules import QuadratureRange, Variation
 
-__all__ = ["Quadrature", "QuadratureRange", "layered", "quadrature_of"]
+__all__ = ["Quadrature", "QuadratureRange", "layered", "mixed", "quadrature_of"]
 
 _FURTHEST = 600.0
 """Losses beyond this leave the range of e^l in floats."""
@@ -129,4 +129,36 @@ def layered(members: Sequence[tuple[Pair, int]], reach: QuadratureRange) -> Quad
         softer=rule.softer,
         variation=rule.variation if sampled else None,
         integers=None if sampled else rule.integers,
+    )
+
+
+def mixed(parts: Sequence[Quadrature], weights: Sequence[Sequence[float]]) -> Quadrature:
+    """Nodes of pairs that a coin chooses: those of all parts, by the weights of each part's rows.
+
+    Each part's transform is right to its error times the larger of 1 and its value at frequency 0: together to at most
+    twice the largest error in the same measure. Between the cells of two parts lies one in which no density is known.
+    """
+    shares = [column(list(row)) for row in weights]
+    both = list(zip(parts, shares, strict=True))
+    infinite = sum((share * part.infinite for part, share in both), np.zeros_like(parts[0].infinite))
+    cells = [
+        (part.edges, part.floors * share)
+        for part, share in both
+        if part.edges is not None and part.floors is not None
+    ]
+    edges = floors = None
+    if cells:
+        gap = np.zeros((len(parts[0].counts), 1))
+        edges = np.concatenate([edge for edge, _ in cells], axis=1)
+        floors = np.concatenate([x for _, floor in cells for x in (floor, gap)][:-1], axis=1)
+    return Quadrature(
+        losses=np.concatenate([part.losses for part in parts], axis=1),
+        masses=np.concatenate([part.masses * share for part, share in both], axis=1),
+        counts=parts[0].counts,
+        infinite=infinite * np.array([[1 - 1e-12, 1 + 1e-12]]),
+        error=2 * np.max([part.error for part in parts], axis=0) + 8 * UNIT,
+        sizes=np.concatenate([part.sizes for part in parts], axis=1),
+        relative=max(part.relative for part in parts) + 8 * UNIT,
+        edges=edges,
+        floors=floors,
     )

@@ -67,11 +67,21 @@ def sampled_renyi(pair: Pair, rate: float, order: float) -> float:
     return min(whole, bracket(value, what="a Rényi divergence").high)
 
 
+@lru_cache(maxsize=256)
+def _divergences(pair: Pair) -> dict[int, float]:
+    """Divergences of the pair at the integer orders that were asked for so far: every order needs all below it."""
+    return {}
+
+
 @lru_cache(maxsize=4096)
 def _integer_order(pair: Pair, rate: float, order: int) -> float:
-    divergences = [pair.renyi(float(j)) for j in range(2, order + 1)]
-    if any(math.isinf(d) for d in divergences):
-        return math.inf
+    known = _divergences(pair)
+    for j in range(2, order + 1):
+        if j not in known:
+            known[j] = pair.renyi(float(j))
+        if math.isinf(known[j]):
+            return math.inf
+    divergences = [known[j] for j in range(2, order + 1)]
 
     def value() -> Any:
         q = ball(rate)

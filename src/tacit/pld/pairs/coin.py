@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tacit.exact.balls import ball, bracket
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
+from tacit.pld.arrays import column
 from tacit.pld.distributions import PrivacyLossDistribution
 from tacit.pld.distributions.mixed import MixedPLD
-from tacit.pld.pairs.base import Pair, check_order
+from tacit.pld.pairs.base import Pair, batch_pld, check_order
+
+if TYPE_CHECKING:
+    from tacit.pld.quadrature import Quadrature
+    from tacit.pld.quadrature_rules import QuadratureRange
 
 __all__ = ["CoinPair"]
 
@@ -70,8 +76,18 @@ class CoinPair(Pair):
         return Interval(low=down(low) if self.exact else 0.0, high=min(up(high), 1.0))
 
     def pld(self) -> PrivacyLossDistribution:
+        return self.batch([self])
+
+    def batch_key(self) -> tuple[Any, ...] | None:
+        keys = [pair.batch_key() for pair in self.pairs]
+        return None if None in keys else ("CoinPair", *keys)
+
+    @classmethod
+    def batch(cls, pairs: Sequence[Self]) -> PrivacyLossDistribution:
+        places = range(len(pairs[0].pairs))
         return MixedPLD(
-            laws=tuple(pair.pld() for pair in self.pairs), weights=tuple(float(w) for w in self.weights)
+            laws=tuple(batch_pld([coin.pairs[i] for coin in pairs]) for i in places),
+            weights=tuple(column([float(coin.weights[i]) for coin in pairs]) for i in places),
         )
 
     @property
@@ -111,3 +127,31 @@ class CoinPair(Pair):
             return total.log1p() / (a - 1)
 
         return min(bracket(value, what="a Rényi divergence").high, max(inner))
+
+    # -- composition by transforms: each is the sum of the members', by their weights ----------------
+
+    @property
+    def has_density(self) -> bool:  # type: ignore[override]
+        return any(pair.has_density for pair in self.pairs)
+
+    def quadrature_key(self) -> tuple[Hashable, ...] | None:
+        keys = [pair.quadrature_key() for pair in self.pairs]
+        return (
+            None
+            if None in keys
+            else ("CoinPair", *((type(p), k) for p, k in zip(self.pairs, keys, strict=True)))
+        )
+
+    @classmethod
+    def quadrature(cls, members: Sequence[tuple[Pair, int]], reach: QuadratureRange) -> Quadrature | None:
+        from tacit.pld.quadrature import mixed, quadrature_of
+
+        coins = [(pair, count) for pair, count in members if isinstance(pair, cls)]
+        found, weights = [], []
+        for place in range(len(coins[0][0].pairs)):
+            nodes = quadrature_of([(pair.pairs[place], count) for pair, count in coins], reach)
+            if nodes is None:
+                return None
+            found.append(nodes)
+            weights.append([float(pair.weights[place]) for pair, _ in coins])
+        return mixed(found, weights)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.exact.balls import ball, bracket, lower, precision
 from tacit.exact.checks import require
@@ -24,6 +25,9 @@ LARGEST_SHUFFLED = 50.0
 _REACH, _FLOOR = 11.5, 40
 """Values of a binomial beyond so many standard deviations, and so many values, are put at the largest loss."""
 _MOST_ATOMS = 2_500_000
+_NEAR, _FINE, _CHUNK, _FEW = 8.0, 2048, 400_000, 1 << 16
+"""More atoms than a few are gathered at nodes: a 256th of a standard deviation of the loss apart near 0, and a 2048th
+of themselves far out."""
 _SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
 
 
@@ -219,18 +223,31 @@ def _runs(law: _Law, width: float, last: int | None = None) -> Iterator[tuple[in
     size, end = max(1, int(width)), len(law.masses)
     stop = end if last is None else min(end, last - law.start)
     starts = [*range(0, stop, size), *([stop] if stop < end else [])]
-    for i, j in zip(starts, [*starts[1:], end], strict=True):
-        yield law.start + i, law.start + j - 1, float(np.sum(law.masses[i:j]))
+    sums = np.add.reduceat(law.masses, starts).tolist()
+    for i, j, mass in zip(starts, [*starts[1:], end], sums, strict=True):
+        yield law.start + i, law.start + j - 1, mass
+
+
+def _typical(pair: ShuffledPair) -> tuple[float, float, float]:
+    """The chance that another answers at random, how many then do about, and how many of those are for either value."""
+    others, k, less = pair.people - 1, pair.outcomes, math.expm1(pair.epsilon)
+    chance = k / (k + pair.supporting * less) if k else 1 / (1 + less)
+    about = others * chance + 1
+    return chance, about, about * (pair.telling / k if k not in (0, pair.telling) else 1)
+
+
+def _deviation(pair: ShuffledPair) -> float:
+    """About the standard deviation of the loss: c answers for either value move it by 2/(a + c/2) each."""
+    _, about, c = _typical(pair)
+    return math.sqrt(max(c, 1.0)) / (about / math.expm1(pair.epsilon) + c / 2)
 
 
 def _share(pair: ShuffledPair) -> float:
     """The width of runs, in standard deviations, with which there are not too many atoms."""
-    others, k, less = pair.people - 1, pair.outcomes, math.expm1(pair.epsilon)
-    chance = k / (k + pair.supporting * less) if k else 1 / (1 + less)
-    two = k not in (0, pair.telling)
+    chance, _, c = _typical(pair)
+    others, two = pair.people - 1, pair.outcomes not in (0, pair.telling)
     low, middle, high = _window(others, chance)
     deviation = math.sqrt(others * chance * (1 - chance))
-    c = (others * chance + 1) * (pair.telling / k if two else 1)
     size = 2 * (_REACH * math.sqrt(c) / 2 + _FLOOR)
     for share in _SHARES:
         cells = (min(high, middle + 3 * deviation + _FLOOR) - low) / max(1.0, share * deviation) + 1
@@ -242,41 +259,112 @@ def _share(pair: ShuffledPair) -> float:
     return _SHARES[-1]
 
 
-@lru_cache(maxsize=8)
+class _Nodes:
+    """Losses at which atoms are gathered: close together around 0, and in proportion to their size far out.
+
+    An atom between two nodes is split so that its masses under P and under Q stay (connect-the-dots), which rounds the
+    curve up by the square of the distance. Rounding of the split is that of the atom's loss.
+    """
+
+    def __init__(self, deviation: float, epsilon: float) -> None:
+        self.near, self.top = _NEAR * deviation, epsilon
+        reach = math.ceil(math.asinh((epsilon + 1.0) / self.near) * _FINE)
+        ahead = self.near * np.sinh(np.arange(1, reach + 2) / _FINE)
+        # The local epsilon is a node: no loss of a simple answer exceeds it.
+        first = int(np.searchsorted(ahead, epsilon))
+        ahead = np.insert(ahead, first, epsilon) if ahead[first] != epsilon else ahead
+        self.losses = np.concatenate([-ahead[::-1], [0.0], ahead])
+        self.masses = np.zeros(len(self.losses))
+        self.count = 0
+        self.apart: list[tuple[FloatArray, FloatArray]] | None = []
+        """The atoms themselves, while they are few."""
+
+    def add(self, losses: FloatArray, masses: FloatArray) -> None:
+        """Atoms of these losses and P-masses, in any order."""
+        self.count += len(losses)
+        if self.apart is not None:
+            self.apart.append((losses, masses))
+            if self.count > _FEW:
+                kept, self.apart = self.apart, None
+                for one in kept:
+                    self._gather(*one)
+        else:
+            self._gather(losses, masses)
+
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """Losses, ascending, and their P-masses."""
+        losses, masses = self.losses, self.masses
+        if self.apart is not None:
+            losses, masses = (np.concatenate(x) for x in zip(*self.apart, strict=True))
+            order = np.argsort(losses, kind="stable")
+            losses, masses = losses[order], masses[order]
+        return losses[masses > 0], masses[masses > 0]
+
+    def _gather(self, losses: FloatArray, masses: FloatArray) -> None:
+        place = np.searchsorted(self.losses, losses, side="right") - 1
+        place = np.clip(place, 0, len(self.losses) - 2)
+        left = self.losses[place]
+        share = np.clip(np.expm1(left - losses) / np.expm1(left - self.losses[place + 1]), 0.0, 1.0)
+        size = len(self.losses)
+        self.masses += np.bincount(place, weights=masses * (1 - share), minlength=size)
+        self.masses += np.bincount(place + 1, weights=masses * share, minlength=size)
+
+
+def _fair(c: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatArray, FloatArray, float]:
+    """Values and masses of Bin(c, 1/2) for each c, a row each, what is left out, and their relative error.
+
+    The largest mass is C(2m, m)/4^m, m = c/2 rounded up: e^(-1/8m + 1/192m^3 - 1/640m^5)/sqrt(pi m), by Stirling's
+    series with an error below 2^-8 m^-7; the others by their ratios.
+    """
+    m = (c + 1) // 2
+    far = np.maximum(m, _FLOOR).astype(np.float64)
+    top = np.exp(-1 / (8 * far) + 1 / (192 * far**3) - 1 / (640 * far**5)) / np.sqrt(math.pi * far)
+    for few in np.unique(m[m <= _FLOOR]):
+        top[m == few] = math.comb(2 * int(few), int(few)) / 4 ** int(few)
+    reach = int(_REACH * math.sqrt(float(np.max(c))) / 2) + _FLOOR
+    k = np.arange(reach, dtype=np.float64)
+    rows, middle = c[:, None].astype(np.float64), m[:, None].astype(np.float64)
+    rising = np.cumprod(np.maximum(rows - middle - k, 0.0) / (middle + k + 1), axis=1)
+    falling = np.cumprod(np.maximum(middle - k, 0.0) / (rows - middle + k + 1), axis=1)
+    masses = np.concatenate([falling[:, ::-1], np.ones_like(middle), rising], axis=1) * top[:, None]
+    step = np.maximum(rows[:, 0] - m - reach, 0.0) / (m + reach + 1)
+    back = np.maximum(middle[:, 0] - reach, 0.0) / (rows[:, 0] - m + reach + 1)
+    beyond = (masses[:, -1] * step / (1 - step) + masses[:, 0] * back / (1 - back)) * (1 + 1e-9)
+    values = np.clip(m[:, None] + np.arange(-reach, reach + 1), 0, c[:, None])
+    return values, masses, beyond, (12 * reach + 128) * UNIT
+
+
+@lru_cache(maxsize=128)
 def _atoms(pair: ShuffledPair) -> _Atoms:
-    losses: list[FloatArray] = []
-    p: list[FloatArray] = []
-    q: list[FloatArray] = []
-    over, error = 0.0, 0.0
-    coins: dict[int, _Law] = {}
+    nodes = _Nodes(_deviation(pair), pair.epsilon)
+    over, error, slack = 0.0, 0.0, 32 * UNIT * (2 + pair.epsilon)
     for cells, lost, wrong in _cells(pair, _share(pair)):
         over += lost
-        for cell in cells:
-            law = coins.get(cell.c)
-            if law is None:
-                coins.clear()
-                law = coins[cell.c] = _binomial(cell.c, ball(1) / 2, ball(1))
-            j = (law.start + np.arange(len(law.masses))).astype(np.float64)
-            for_one, for_other = cell.a + j, cell.a + (cell.c - j)
-            masses = law.masses * (cell.weight / (cell.a + cell.c / 2))
-            losses.append(np.log(for_one / for_other))
-            p.append(masses * for_one)
-            q.append(masses * for_other)
-            over += 2 * cell.weight * law.beyond
-            error = max(error, wrong + law.error)
+        size = 2 * (int(_REACH * math.sqrt(max((cell.c for cell in cells), default=0))) + _FLOOR)
+        rows = max(1, _CHUNK // size)
+        for chunk in (cells[i : i + rows] for i in range(0, len(cells), rows)):
+            c = np.array([cell.c for cell in chunk], dtype=np.int64)
+            a, weight = (
+                np.array(x)[:, None] for x in zip(*((cell.a, cell.weight) for cell in chunk), strict=True)
+            )
+            values, masses, beyond, inner = _fair(c)
+            held = masses > 0
+            for_one, for_other = a + values, a + (c[:, None] - values)
+            losses = np.log(for_one / for_other)
+            losses = np.where(
+                np.abs(np.abs(losses) - pair.epsilon) <= slack, np.sign(losses) * pair.epsilon, losses
+            )
+            nodes.add(losses[held], (masses * (weight / (a + c[:, None] / 2)) * for_one)[held])
+            over += 2 * float(weight[:, 0] @ beyond)
+            error = max(error, wrong + inner)
     # What was left out has at most the local loss: the worst pair of that, with a weight that is rounded up.
-    top = max(pair.epsilon, max(float(x[-1]) for x in losses))
-    rest = over * (1 + 1e-6)
-    losses.append(np.array([-top, top]))
-    p.append(rest * np.array([math.exp(-top), 1.0]))
-    q.append(rest * np.array([1.0, math.exp(-top)]))
-    all_losses, all_p, all_q = (np.concatenate(x) for x in (losses, p, q))
-    order = np.argsort(all_losses, kind="stable")
-    all_losses, all_p, all_q = all_losses[order], all_p[order], all_q[order]
+    top, rest = max(pair.epsilon, float(nodes.atoms()[0][-1])), over * (1 + 1e-6)
+    nodes.add(np.array([-top, top]), rest * np.array([math.exp(-top), 1.0]))
+    losses, p = nodes.atoms()
+    q = p * np.exp(-losses)
     return _Atoms(
-        losses=all_losses, p=all_p, q=all_q,
-        p_above=_above(all_p), q_above=_above(all_q),
-        error=error + (2 * len(all_p) + 64) * UNIT, slack=8 * UNIT * (1 + top),
+        losses=losses, p=p, q=q, p_above=_above(p), q_above=_above(q),
+        error=error + (2 * nodes.count + 64) * UNIT, slack=slack,
     )  # fmt: skip
 
 
