@@ -35,7 +35,7 @@ MADE_BY_TACIT: dict[str, str] = {
         ReleasedTables ResponseComparison FoundBounds Selected SparseReleased SparseTable StableReleased Tested
         TreeCounts""",
     "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
-        Needs SampledBody permutation root total uniform_integer""",
+        Needs RoundedMarginal SampledBody permutation root total uniform_integer""",
     "tacit.accounting.events": "Event SimpleEvent",
     "tacit.accounting": "Account Accounts Calibration Enclosures Event PrivacyCurve",
     "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem

@@ -48,7 +48,7 @@ def test_laplace_scales_are_exact_quotients(epsilon: Fraction) -> None:
     assert tree.distribution.noise_scale * tree.spacing == len(tree.widths) * 2 / epsilon
     tested = MedianByTest(proposed=L1(3), test_epsilon=epsilon, release_epsilon=2 * epsilon, delta=1e-6)
     assert tested._test_distribution.noise_scale == 1 / epsilon
-    assert tested._release_distribution.noise_scale == 3 / (2 * epsilon)
+    assert tested.distribution.noise_scale == 3 / (2 * epsilon)
 
 
 @pytest.mark.parametrize("rho", [Fraction(1, 3), Fraction(1, 7), Fraction(5, 11), Fraction(1, 10)])

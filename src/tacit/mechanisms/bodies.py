@@ -32,6 +32,10 @@ from tacit.noise import (
     caratheodory_second_moments,
     total,
 )
+from tacit.noise.grid import coordinate_of
+from tacit.noise.marginal_laws import BoxNoise, Interval
+from tacit.noise.marginal_sums import Corners, ExponentialSums
+from tacit.noise.marginals import Marginal
 
 __all__ = ["Box", "Moments", "Simplex", "gauge", "moments"]
 
@@ -65,6 +69,31 @@ class Box(Body):
     @property
     def symmetric(self) -> bool:
         return all(a == -b for a, b in zip(self.low, self.high, strict=True))
+
+    @property
+    def exact_means(self) -> tuple[Fraction, ...]:
+        return tuple((Fraction(a) + Fraction(b)) / 2 for a, b in zip(self.low, self.high, strict=True))
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        """(high - low)^2 / 12."""
+        return tuple((Fraction(b) - Fraction(a)) ** 2 / 12 for a, b in zip(self.low, self.high, strict=True))
+
+    @property
+    def covariance(self) -> Floats:
+        return np.diag(self.variances)
+
+    def _side(self, coordinate: int) -> tuple[float, float]:
+        i = coordinate_of(coordinate, self)
+        return float(self.low[i]), float(self.high[i])
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        low, high = self._side(coordinate)
+        return Interval(low=low, high=high)
+
+    def noise_marginal(self, coordinate: int = 0) -> Marginal:
+        low, high = self._side(coordinate)
+        return BoxNoise(low=low, high=high, dimension=self.dimension)
 
     def needs(self) -> Needs:
         return Needs(uniforms=self.dimension)
@@ -127,6 +156,37 @@ class Simplex(Body):
     @property
     def symmetric(self) -> bool:
         return self.dimension == 1 and self.vertices[0][0] == -Fraction(self.vertices[1][0])
+
+    @property
+    def exact_means(self) -> tuple[Fraction, ...]:
+        """The mean of the corners."""
+        corners = zip(*self.vertices, strict=True)
+        return tuple(sum(map(Fraction, x), Fraction(0)) / (self.dimension + 1) for x in corners)
+
+    def _products(self, i: int, j: int) -> Fraction:
+        """sum_k (v_ki - mean_i)(v_kj - mean_j) / ((d + 1)(d + 2)): the covariance of Dirichlet(1, .., 1) weights."""
+        d, mean = self.dimension, self.exact_means
+        each = ((Fraction(v[i]) - mean[i]) * (Fraction(v[j]) - mean[j]) for v in self.vertices)
+        return sum(each, Fraction(0)) / ((d + 1) * (d + 2))
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        return tuple(self._products(i, i) for i in range(self.dimension))
+
+    @property
+    def covariance(self) -> Floats:
+        d = self.dimension
+        return np.array([[float(self._products(i, j)) for j in range(d)] for i in range(d)])
+
+    def _corners(self, coordinate: int) -> tuple[float, ...]:
+        i = coordinate_of(coordinate, self)
+        return tuple(float(v[i]) for v in self.vertices)
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        return Corners(values=self._corners(coordinate))
+
+    def noise_marginal(self, coordinate: int = 0) -> Marginal:
+        return ExponentialSums(loads=(self._corners(coordinate),))
 
     def needs(self) -> Needs:
         return Needs(exponentials=self.dimension + 1)

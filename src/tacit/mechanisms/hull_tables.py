@@ -242,7 +242,8 @@ class HullTables(TableMechanism):
 
     def variances(self) -> list[float]:
         lift = self.image.lift.astype(np.float64)
-        each = np.einsum("ij,jk,ik->i", lift, self.noise.covariance, lift)
+        drawn = self.noise.covariance + np.eye(len(self.image.base)) / (12 * FINE**2)
+        each = np.einsum("ij,jk,ik->i", lift, drawn, lift)
         return [float(t.mean()) for t in self.image.split(each)]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:

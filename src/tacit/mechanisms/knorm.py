@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle
@@ -19,7 +17,16 @@ from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.sensitivity import need
 from tacit.mechanisms.shaped import Radial, ShapedMechanism
 from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge
-from tacit.noise import Body, Difference, GridVector, KNormVector, SampledBody, SeededSource, grid_spacing
+from tacit.noise import (
+    Body,
+    ContinuousDistribution,
+    Difference,
+    GridVector,
+    KNormVector,
+    SampledBody,
+    SeededSource,
+    grid_spacing,
+)
 from tacit.noise.source import Source
 
 __all__ = ["KNorm", "KNormDifference"]
@@ -164,23 +171,27 @@ class KNormDifference(ShapedMechanism):
             "exact": True,
         }
 
+    @property
+    def law(self) -> ContinuousDistribution:
+        return Difference(distribution=KNormVector(body=self.sensitivity.body, noise_scale=self._scale))
+
     def _draw(self, source: Source) -> GridVector:
-        one = KNormVector(body=self.sensitivity.body, noise_scale=self._scale)
-        return Difference(distribution=one).sample(spacing=self.step, source=source)
+        return self.law.sample(spacing=self.step, source=source)
 
     def _one(self) -> _Side:
         return _Side(shape=self.sensitivity.body, noise_scale=self._scale, spacing=self.step)
 
     @property
     def noise_std(self) -> float:
-        """The largest standard deviation of a coordinate: sqrt(2 Var A_i), rounding added."""
-        m, d, scale = self._one()._moments()
-        variance = (d + 1) * (d + 2) * m.square - ((d + 1) * m.mean) ** 2
-        return float(np.sqrt(2 * variance.max()) * scale + self.step / 2)
+        """The largest standard deviation of a coordinate of what is drawn, grid included: about sqrt(2 Var A_i)."""
+        return self._largest_std()
+
+    def _continuous_std(self) -> float:
+        return float(self.law.stds.max())
 
     def expected_error(self) -> float:
-        """max_i E |X_i| <= the standard deviation."""
-        return self.noise_std
+        """max_i E |X_i| <= the standard deviation, and half a grid step at most."""
+        return self._continuous_std() + float(self.step) / 2
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
         """A bound: the better of two.
@@ -191,7 +202,7 @@ class KNormDifference(ShapedMechanism):
         level = confidence_level(confidence)
         both = 2 * self._one().error_quantile((1 + level) / 2)
         factor = max(2 / (3 * math.sqrt(float(1 - level))), math.sqrt(8 / 3))
-        return min(both, factor * self.noise_std + float(self.step) / 2)
+        return min(both, factor * self._continuous_std() + float(self.step) / 2)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
         """A bound, in the same way."""

@@ -44,6 +44,20 @@ class KeyDistribution:
         """Pr[J <= n]."""
         return Fraction(self.reached[min(n, len(self.reached)) - 1] if n > 0 else 0, ONE)
 
+    @property
+    def mean(self) -> float:
+        """E [center - J], what is added to a support."""
+        return float(self.center - self._moment(1))
+
+    @property
+    def variance(self) -> float:
+        """Var J."""
+        return float(self._moment(2) - self._moment(1) ** 2)
+
+    def _moment(self, power: int) -> Fraction:
+        steps = zip((0, *self.reached), self.reached, strict=False)
+        return Fraction(sum(n**power * (b - a) for n, (a, b) in enumerate(steps, start=1)), ONE)
+
     def first(self, probability: Fraction) -> int:
         """The least n with Pr[J <= n] >= probability."""
         return bisect_left(self.reached, probability * ONE) + 1

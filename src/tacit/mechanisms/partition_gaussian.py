@@ -264,9 +264,13 @@ class GaussianSelection(PartitionSelection):
         n = whole("support", support, least=0)
         return down(ball(lower(lambda: self._passes(n)))) if n else 0.0
 
+    @property
+    def law(self) -> GaussianVector:
+        """The noise of one support before it is rounded; `law.marginal().rounded(1)` is what is added."""
+        return GaussianVector(coordinates=1, noise_std=self.noise_std)
+
     def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
-        law = GaussianVector(coordinates=1, noise_std=self.noise_std)
-        noise = law.sample(spacing=1, size=supports.size, source=source).values.reshape(supports.shape)
+        noise = self.law.sample(spacing=1, size=supports.size, source=source).values.reshape(supports.shape)
         return np.asarray(add_exact(supports, noise) >= self.threshold).astype(np.bool_), noise
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:

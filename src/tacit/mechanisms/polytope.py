@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Reals
 from tacit.exact.integers import unmasked
@@ -32,10 +32,15 @@ from tacit.noise import (
     Draws,
     FiniteDistribution,
     GridVector,
+    Marginal,
     Needs,
+    RoundedMarginal,
     grid_spacing,
     total,
 )
+from tacit.noise.grid import coordinate_of
+from tacit.noise.marginal_laws import RangeNoise
+from tacit.noise.marginal_sums import ExponentialSums
 from tacit.noise.source import Source
 
 __all__ = ["PolytopeNorm", "RangeNorm"]
@@ -70,6 +75,25 @@ class _Cone(ContinuousDistribution):
 
     def needs(self) -> Needs:
         return Needs(exponentials=self.dimension)
+
+    @property
+    def exact_means(self) -> tuple[Fraction, ...]:
+        return tuple(sum(x) * self.noise_scale for x in zip(*self.corners, strict=True))
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        return tuple(sum(v * v for v in x) * self.noise_scale**2 for x in zip(*self.corners, strict=True))
+
+    @property
+    def covariance(self) -> Floats:
+        corners = np.array(self.corners, dtype=np.float64)
+        return np.asarray(corners.T @ corners * float(self.noise_scale) ** 2)
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        i = coordinate_of(coordinate, self)
+        return ExponentialSums(
+            scale=float(self.noise_scale), loads=(tuple(float(p[i]) for p in self.corners),)
+        )
 
     def formula(self, draws: Draws) -> Reals:
         columns = Matrix("corners", [[p[i] for p in self.corners] for i in range(self.dimension)])
@@ -133,6 +157,29 @@ class PolytopeNorm(ShapedMechanism):
             "exact": True,
         }
 
+    @property
+    def law(self) -> ContinuousDistribution:
+        raise NoLaw(
+            operation="one formula for the noise of a polytope",
+            reason="it is a mixture: a cone is drawn first",
+            hint="`covariance` and `marginal(i)` have its numbers",
+        )
+
+    def marginal(self, coordinate: int = 0) -> RoundedMarginal:
+        """The law of what is drawn for one count, in grid steps: sums of exponentials, mixed over the cones."""
+        i = whole("coordinate", coordinate, least=0)
+        if i >= self.coordinates:
+            raise InvalidParameter(
+                parameter="coordinate", value=coordinate, must=f"be below the dimension {self.coordinates}"
+            )
+        shares: dict[tuple[float, ...], int] = {}
+        for cone, volume in zip(self.cones, self.volumes, strict=True):
+            loads = tuple(sorted(float(p[i]) for p in cone if p[i]))
+            shares[loads] = shares.get(loads, 0) + volume
+        weights = tuple(v / sum(self.volumes) for v in shares.values())
+        one = ExponentialSums(scale=float(self._scale), loads=tuple(shares), weights=weights)
+        return one.rounded(self.step)
+
     def _draw(self, source: Source) -> GridVector:
         which = int(FiniteDistribution(weights=self.volumes).sample(size=(1,), source=source)[0])
         return _Cone(corners=self.cones[which], noise_scale=self._scale).sample(
@@ -151,8 +198,8 @@ class PolytopeNorm(ShapedMechanism):
 
     @property
     def noise_std(self) -> float:
-        """The largest standard deviation of a coordinate, rounding added."""
-        return float(np.sqrt(self.covariance.diagonal().max()) + self.step / 2)
+        """The largest standard deviation of a coordinate of what is drawn, grid included."""
+        return self._largest_std()
 
     def mean_sizes(self, combinations: Floats) -> Floats:
         """E |c X| for each row c, by Fourier inversion in each cone (floats; before rounding)."""
@@ -254,15 +301,17 @@ class RangeNorm(ShapedMechanism):
             "exact": True,
         }
 
+    @property
+    def law(self) -> ContinuousDistribution:
+        return _Range(coordinates=self.coordinates, noise_scale=self._scale)
+
     def _draw(self, source: Source) -> GridVector:
-        law = _Range(coordinates=self.coordinates, noise_scale=self._scale)
-        return law.sample(spacing=self.step, source=source)
+        return self.law.sample(spacing=self.step, source=source)
 
     @property
     def noise_std(self) -> float:
-        """sqrt((d+2)(d+3)/6) noise_scale, rounding added."""
-        d = self.coordinates
-        return float(np.sqrt((d + 2) * (d + 3) / 6) * float(self._scale) + self.step / 2)
+        """About sqrt((d+2)(d+3)/6) noise_scale: of what is drawn, grid included."""
+        return self._largest_std()
 
     def expected_error(self) -> float:
         """E |X_i| = (d+2)/3 noise_scale, plus half a grid step at most."""
@@ -298,6 +347,21 @@ class _Range(ContinuousDistribution):
     @property
     def dimension(self) -> int:
         return self.coordinates
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        """(d+2)(d+3)/6 noise_scale^2: U_i - U_0 has variance 1/6."""
+        d = self.coordinates
+        return ((d + 2) * (d + 3) * self.noise_scale**2 / 6,) * d
+
+    @property
+    def covariance(self) -> Floats:
+        """Half of the variance between two counts, which share U_0."""
+        return float(self.exact_variances[0]) / 2 * (np.eye(self.coordinates) + 1)
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        coordinate_of(coordinate, self)
+        return RangeNoise(scale=float(self.noise_scale), dimension=self.coordinates)
 
     def needs(self) -> Needs:
         return Needs(uniforms=self.coordinates + 1, exponentials=self.coordinates + 2)

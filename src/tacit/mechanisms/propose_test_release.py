@@ -102,7 +102,8 @@ class _ByTest(Mechanism):
         return DiscreteLaplace(noise_scale=1 / epsilon_parameter(self.test_epsilon, "test_epsilon"))
 
     @property
-    def _release_distribution(self) -> DiscreteLaplace:
+    def distribution(self) -> DiscreteLaplace:
+        """The noise of a value that is released, in grid steps."""
         steps = self.proposed.steps(self.step)
         return DiscreteLaplace(noise_scale=steps / epsilon_parameter(self.release_epsilon, "release_epsilon"))
 
@@ -143,7 +144,7 @@ class _ByTest(Mechanism):
         # Both noises are always drawn, so that the time does not tell the outcome before it is known.
         test, noise = (
             self._test_distribution.sample(source=source),
-            self._release_distribution.sample(source=source),
+            self.distribution.sample(source=source),
         )
         passed = distance + int(test) > self.threshold
         if not passed:
@@ -160,20 +161,18 @@ class _ByTest(Mechanism):
         """E |noise| of a release, if the test passes: noise_scale = bound / release_epsilon."""
         from tacit.exact.balls import ball, upper
 
-        rate, step = self._release_distribution.rate, self.step
+        rate, step = self.distribution.rate, self.step
         return upper(lambda: ball(step) / ball(rate).sinh())
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
         """What the noise of a release stays within, if the test passes."""
-        return in_units(
-            self._release_distribution.error_bound(confidence=confidence_level(confidence)), self.step
-        )
+        return in_units(self.distribution.error_bound(confidence=confidence_level(confidence)), self.step)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
         """For `dimension` such releases at once."""
         level = confidence_level(confidence)
         d = whole("dimension", dimension, least=1)
-        return in_units(self._release_distribution.error_bound(confidence=level, coordinates=d), self.step)
+        return in_units(self.distribution.error_bound(confidence=level, coordinates=d), self.step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,6 +158,8 @@ class RangeAnswers(TableMechanism):
         """
         miss = float(1 - confidence_level(confidence))
         variance, terms, least = self._spread()
+        if isinstance(self.noise, RoundedGaussian):
+            variance = terms * self.noise.interval_variance
         if self.gaussian:
             return [normal_factor(miss) * np.sqrt(variance) + 0.5]
         factor = np.maximum(*(_factors(np.floor(numbers), miss) for numbers in (terms, least)))

@@ -34,6 +34,7 @@ from tacit.mechanisms.shaped import ShapedMechanism
 from tacit.mechanisms.shapes import Mahalanobis
 from tacit.mechanisms.spreads import gaussian_pivot, normal_quantile
 from tacit.noise import GaussianVector, GridVector, grid_spacing
+from tacit.noise.marginal_laws import Normal
 from tacit.noise.source import Source
 
 __all__ = ["RoundedGaussian"]
@@ -135,15 +136,18 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
             "exact": True,
         }
 
-    def _draw(self, source: Source) -> GridVector:
+    @property
+    def law(self) -> GaussianVector:
         factor = self.sensitivity.factor if isinstance(self.sensitivity, Mahalanobis) else None
-        if factor is None:
+        return GaussianVector(coordinates=self.coordinates, noise_std=self.noise_std, factor=factor)
+
+    def _draw(self, source: Source) -> GridVector:
+        if not isinstance(self.sensitivity, Mahalanobis):
             # Independent coordinates: only those whose rounding is open are drawn to more digits.
             one = GaussianVector(coordinates=1, noise_std=self.noise_std)
             drawn = one.sample(spacing=self.step, size=self.coordinates, source=source)
             return replace(drawn, values=drawn.values[:, 0])
-        law = GaussianVector(coordinates=self.coordinates, noise_std=self.noise_std, factor=factor)
-        return law.sample(spacing=self.step, source=source)
+        return self.law.sample(spacing=self.step, source=source)
 
     def _widest(self) -> float:
         if isinstance(self.sensitivity, Mahalanobis):
@@ -160,7 +164,12 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
 
     @property
     def variance(self) -> float:
-        """Of a cell: noise_std^2, and the rounding's 1/12."""
+        """Of a cell of what is drawn: noise_std^2 and the rounding's 1/12; below two steps of noise, less."""
+        return Normal(scale=self._widest()).rounded(self.step).variance
+
+    @property
+    def interval_variance(self) -> float:
+        """noise_std^2 and 1/12: never below the variance, for intervals of sums of few steps."""
         return (self._widest() / float(self.step)) ** 2 + 1 / 12
 
     def step_error(self) -> float:

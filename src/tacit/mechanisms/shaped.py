@@ -12,18 +12,19 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter
 from tacit.mechanisms.bodies import Moments, moments
 from tacit.mechanisms.grid import Released
-from tacit.noise import Body, GridVector, KNormVector, SampledBody
+from tacit.noise import Body, ContinuousDistribution, GridVector, KNormVector, RoundedMarginal, SampledBody
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Radial", "ShapedMechanism"]
 
 NODES = 400
+Floats = npt.NDArray[np.float64]
 
 
 class ShapedMechanism(Mechanism):
@@ -45,6 +46,29 @@ class ShapedMechanism(Mechanism):
 
     @abstractmethod
     def _draw(self, source: Source) -> GridVector: ...
+
+    @property
+    @abstractmethod
+    def law(self) -> ContinuousDistribution:
+        """The law of the noise, in the statistic's unit, before it is rounded to the grid."""
+
+    @property
+    def covariance(self) -> Floats:
+        """That of the noise before rounding, which adds about spacing^2 / 12 to every variance."""
+        return self.law.covariance
+
+    def marginal(self, coordinate: int = 0) -> RoundedMarginal:
+        """The law of what is drawn for one coordinate, in grid steps; NoLaw where none is known."""
+        return self.law.marginal(coordinate).rounded(self.step)
+
+    def _largest_std(self) -> float:
+        """Of the coordinates of what is drawn, grid included; rounding counts as uniform where no law is known."""
+        variances = self.covariance.diagonal()
+        widest = int(np.argmax(variances))
+        try:
+            return self.marginal(widest).std * float(self.step)
+        except NoLaw:
+            return float(np.sqrt(variances[widest] + float(self.step) ** 2 / 12))
 
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
         """values + noise; exactly `coordinates` integers, of any size."""
@@ -89,10 +113,20 @@ class Radial(ShapedMechanism):
     def _moments(self) -> tuple[Moments, int, float]:
         return moments(self.body), self.coordinates, float(self._scale)
 
+    @property
+    def law(self) -> ContinuousDistribution:
+        if isinstance(self.body, SampledBody):
+            raise NoLaw(
+                operation="the law of K-norm noise of a SampledBody",
+                reason="its sampler is a black box, of which only bounds are declared",
+                hint="give the sampler as a formula with its moments: FormulaBody(..., declared_covariance=...)",
+            )
+        return KNormVector(body=self.body, noise_scale=self._scale)
+
     def _draw(self, source: Source) -> GridVector:
         if isinstance(self.body, SampledBody):
             return self.body.sample_knorm(noise_scale=self._scale, spacing=self.step, source=source)
-        return KNormVector(body=self.body, noise_scale=self._scale).sample(spacing=self.step, source=source)
+        return self.law.sample(spacing=self.step, source=source)
 
     def expected_error(self) -> float:
         """max_i E |X_i| = (d + 1) noise_scale max_i E |u_i|, plus half a grid step at most."""
@@ -101,9 +135,9 @@ class Radial(ShapedMechanism):
 
     @property
     def noise_std(self) -> float:
-        """The largest standard deviation of a coordinate: (d+1)(d+2) noise_scale^2 E u_i^2 under the root."""
-        m, d, scale = self._moments()
-        return float(np.sqrt((d + 1) * (d + 2) * m.square.max()) * scale + self.step / 2)
+        """The largest standard deviation of a coordinate of what is drawn, grid included: about
+        sqrt((d+1)(d+2) E u_i^2) noise_scale."""
+        return self._largest_std()
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
         """What every single coordinate stays within with this probability; integrated numerically."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Reals
@@ -23,6 +23,9 @@ from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.smooth import SmoothBound
 from tacit.noise import ContinuousDistribution, Draws, Needs, grid_spacing, root, total
+from tacit.noise.grid import coordinate_of
+from tacit.noise.marginal_laws import GammaDifference, Student
+from tacit.noise.marginals import Marginal
 from tacit.noise.source import Source, default_source
 
 __all__ = ["SmoothLaplace", "SmoothStudent"]
@@ -37,6 +40,14 @@ class _Laplace(ContinuousDistribution):
     @property
     def dimension(self) -> int:
         return 1
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        return (2 * self.noise_scale**2,)
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        coordinate_of(coordinate, self)
+        return GammaDifference(scale=float(self.noise_scale), shape=1)
 
     def needs(self) -> Needs:
         return Needs(exponentials=2)
@@ -55,6 +66,21 @@ class _Student(ContinuousDistribution):
     @property
     def dimension(self) -> int:
         return 1
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        """k / (k - 2) noise_scale^2."""
+        if self.degrees <= 2:
+            raise NoLaw(
+                operation=f"the variance of Student's law with {self.degrees} degrees of freedom",
+                reason="it is infinite up to two degrees",
+                hint="take three degrees or more, or quantiles",
+            )
+        return (Fraction(self.degrees, self.degrees - 2) * self.noise_scale**2,)
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        coordinate_of(coordinate, self)
+        return Student(scale=float(self.noise_scale), degrees=self.degrees)
 
     def needs(self) -> Needs:
         return Needs(normals=self.degrees + 1)
@@ -113,12 +139,17 @@ class SmoothMechanism(Mechanism):
         """The noisy value: one integer on the grid, and the smooth bound of the same data."""
         source = source if source is not None else default_source()
         array = one_value(value, "smooth sensitivity")
-        drawn = self._distribution(self._noise_scale(smooth)).sample(spacing=self.step, source=source)
+        drawn = self.law(smooth).sample(spacing=self.step, source=source)
         return Released(
             values=add_exact(array, drawn.values.reshape(array.shape)),
             spacing=self.step,
             publishable=source.publishable,
         )
+
+    def law(self, smooth: SmoothBound) -> ContinuousDistribution:
+        """The noise given the smooth bound, before rounding, with its variance and distribution. As secret as the
+        bound is."""
+        return self._distribution(self._noise_scale(smooth))
 
     def expected_error(self, smooth: SmoothBound) -> float:
         """E |noise| given the smooth bound, grid included. As secret as the bound is."""

@@ -114,8 +114,7 @@ class Staircase(AdditiveMechanism, CellNoise):
 
     @property
     def variance(self) -> float:
-        """That of Laplace noise, which for one number is as good a weight as its own."""
-        return 2.0 * float(Fraction(self.sensitivity.steps(self.step)) / self.exact_epsilon) ** 2
+        return self.distribution.variance
 
     def step_error(self) -> float:
         return self.expected_error() / float(self.step)

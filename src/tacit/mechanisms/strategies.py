@@ -117,16 +117,7 @@ def optimised(
 
 def covariance_of(mechanism: PolytopeNorm | RangeNorm | KNorm) -> Reals:
     """E X X' of shaped noise, rounding to the grid counted as uniform."""
-    d, scale = mechanism.coordinates, float(mechanism._scale)
-    match mechanism:
-        case PolytopeNorm():
-            out = mechanism.covariance
-        case RangeNorm():
-            # U_i - U_0: variance 1/6, covariance 1/12.
-            out = (d + 2) * (d + 3) * scale**2 * (np.eye(d) + 1) / 12
-        case _:
-            out = (d + 1) * (d + 2) / 3 * scale**2 * np.eye(d)
-    return np.asarray(out + np.eye(d) / 12)
+    return np.asarray(mechanism.covariance + np.eye(mechanism.coordinates) / 12)
 
 
 def variance_of(mechanism: Laplace | RoundedGaussian | None) -> float:

@@ -362,7 +362,9 @@ class CellSums(TableMechanism):
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
         """Of sums of k alike variables; half a step for the grid."""
-        miss, std = float(1 - confidence_level(confidence)), math.sqrt(self.noise.variance)
+        miss, noise = float(1 - confidence_level(confidence)), self.noise
+        wide = noise.interval_variance if isinstance(noise, RoundedGaussian) else noise.variance
+        std = math.sqrt(wide)
         out = []
         for terms in self._terms():
             each, place = np.unique(terms, return_inverse=True)

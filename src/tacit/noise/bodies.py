@@ -1,12 +1,7 @@
-"""Continuous laws in many dimensions: normal vectors, spheres, balls, and noise shaped by a body.
+"""Continuous laws in many dimensions: normal vectors, and noise shaped by a convex body.
 
-Every formula uses sums, products, quotients and square roots of uniform, exponential and normal numbers:
-  sphere      z / |z|
-  ball        z / sqrt(|z|^2 + 2 e)                    e exponential (Barthe, Guedon, Mendelson, Naor 2005)
-  l1 ball     (e_i - e'_i) / (sum |e_i - e'_i| + e)
-  linf ball   2 u - 1
-  K-norm      r u, r ~ gamma(d + 1), u uniform in K: density proportional to exp(-gauge(y) / noise_scale)
-                                                       (Hardt, Talwar 2010)
+K-norm      r u, r ~ gamma(d + 1), u uniform in K: density proportional to exp(-gauge(y) / noise_scale)
+                                                     (Hardt, Talwar 2010)
 """
 
 from __future__ import annotations
@@ -20,24 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.exact.checks import flag, settle, whole
-from tacit.exact.enclosures import Enclosure, Reals, root, total
+from tacit.exact.checks import flag, members, settle, whole
+from tacit.exact.enclosures import Reals, total
 from tacit.exact.matrices import Matrix
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.noise.grid import ContinuousDistribution, Draws, Needs
+from tacit.noise.grid import ContinuousDistribution, Draws, Needs, coordinate_of, unknown
+from tacit.noise.marginal_laws import Normal
+from tacit.noise.marginals import Marginal
 
-__all__ = [
-    "Body",
-    "Difference",
-    "Ellipsoid",
-    "EuclideanBall",
-    "FormulaBody",
-    "GaussianVector",
-    "KNormVector",
-    "L1Ball",
-    "LinfBall",
-    "Sphere",
-]
+__all__ = ["Body", "Difference", "FormulaBody", "GaussianVector", "KNormVector"]
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +52,24 @@ class GaussianVector(ContinuousDistribution):
         return self.coordinates
 
     @property
-    def covariance(self) -> npt.NDArray[np.float64]:
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        """noise_std^2 (L L')_ii."""
+        square = exact_parameter("noise_std", self.noise_std) ** 2
+        if self.factor is None:
+            return (square,) * self.coordinates
+        return tuple(square * sum((Fraction(v) ** 2 for v in row), Fraction(0)) for row in self.factor)
+
+    @property
+    def covariance(self) -> Floats:
         """noise_std^2 L L', in floats."""
         shape = np.eye(self.coordinates) if self.factor is None else np.asarray(self.factor, dtype=np.float64)
         return np.asarray(float(exact_parameter("noise_std", self.noise_std)) ** 2 * (shape @ shape.T))
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        variance = float(self.exact_variances[coordinate_of(coordinate, self)])
+        if variance == 0.0:
+            raise NoLaw(operation="the law of a coordinate", reason="it is always 0: the factor's row is 0")
+        return Normal(scale=variance**0.5)
 
     def needs(self) -> Needs:
         return Needs(normals=self.coordinates if self._matrix is None else self._matrix.shape[1])
@@ -76,36 +78,6 @@ class GaussianVector(ContinuousDistribution):
         z = draws.normals(self.needs().normals)
         shaped = z if self._matrix is None else self._matrix.apply(z)
         return shaped * draws.real(exact_parameter("noise_std", self.noise_std))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sphere(ContinuousDistribution):
-    """Uniform on the sphere of a radius in R^d."""
-
-    coordinates: int
-    radius: Exact = 1
-
-    def __post_init__(self) -> None:
-        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
-        exact_parameter("radius", self.radius)
-        settle(self, radius=self.radius)
-
-    @property
-    def dimension(self) -> int:
-        return self.coordinates
-
-    @property
-    def covariance(self) -> npt.NDArray[np.float64]:
-        """radius^2 / d on the diagonal."""
-        d, r = self.coordinates, exact_parameter("radius", self.radius)
-        return float(r * r / d) * np.eye(d)
-
-    def needs(self) -> Needs:
-        return Needs(normals=self.coordinates)
-
-    def formula(self, draws: Draws) -> Reals:
-        z = draws.normals(self.coordinates)
-        return z / root(total(z * z)) * draws.real(exact_parameter("radius", self.radius))
 
 
 class Body(ContinuousDistribution):
@@ -118,166 +90,10 @@ class Body(ContinuousDistribution):
     def symmetric(self) -> bool:
         """Whether K = -K."""
 
-    @property
-    def covariance(self) -> npt.NDArray[np.float64]:
-        """That of a uniform point, in floats; refused where no formula is stated."""
-        raise NoLaw(
-            operation=f"the covariance of a {type(self).__name__}",
-            reason="no formula for the second moments of this body is stated here",
-            hint="use a ball, a box or an ellipsoid, or estimate it from draws, which are no data",
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EuclideanBall(Body):
-    """Uniform on the ball |x| <= radius in R^d."""
-
-    coordinates: int
-    radius: Exact = 1
-
-    def __post_init__(self) -> None:
-        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
-        exact_parameter("radius", self.radius)
-        settle(self, radius=self.radius)
-
-    @property
-    def dimension(self) -> int:
-        return self.coordinates
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
-    def covariance(self) -> npt.NDArray[np.float64]:
-        """radius^2 / (d + 2) on the diagonal."""
-        d, r = self.coordinates, exact_parameter("radius", self.radius)
-        return float(r * r / (d + 2)) * np.eye(d)
-
-    def needs(self) -> Needs:
-        return Needs(normals=self.coordinates, exponentials=1)
-
-    def formula(self, draws: Draws) -> Reals:
-        z, e = draws.normals(self.coordinates), draws.exponentials(1)
-        length = root(total(z * z) + e * draws.real(Fraction(2)))
-        return z / length * draws.real(exact_parameter("radius", self.radius))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ellipsoid(Body):
-    """Uniform on {L x : |x| <= 1}: the unit ball of the Mahalanobis norm |L^-1 y|, covariance shape L L'."""
-
-    factor: Sequence[Sequence[Exact]] | npt.NDArray[np.float64]
-    _matrix: Matrix = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        matrix = Matrix("factor", self.factor)
-        if matrix.shape[0] != matrix.shape[1]:
-            raise InvalidParameter(parameter="factor", value=matrix.shape, must="be square")
-        if matrix.is_singular():
-            raise InvalidParameter(parameter="factor", value="singular", must="have an inverse")
-        object.__setattr__(self, "_matrix", matrix)
-
-    @property
-    def dimension(self) -> int:
-        return self._matrix.shape[0]
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
-    def covariance(self) -> npt.NDArray[np.float64]:
-        """L L' / (d + 2)."""
-        shape = np.array(self.factor, dtype=np.float64)
-        return np.asarray(shape @ shape.T / (self.dimension + 2))
-
-    def needs(self) -> Needs:
-        return Needs(normals=self.dimension, exponentials=1)
-
-    def formula(self, draws: Draws) -> Reals:
-        return self._matrix.apply(EuclideanBall(coordinates=self.dimension).formula(draws))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class L1Ball(Body):
-    """Uniform on |x_1| + ... + |x_d| <= radius."""
-
-    coordinates: int
-    radius: Exact = 1
-
-    def __post_init__(self) -> None:
-        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
-        exact_parameter("radius", self.radius)
-        settle(self, radius=self.radius)
-
-    @property
-    def dimension(self) -> int:
-        return self.coordinates
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
-    def covariance(self) -> npt.NDArray[np.float64]:
-        """2 radius^2 / ((d + 1) (d + 2)) on the diagonal."""
-        d, r = self.coordinates, exact_parameter("radius", self.radius)
-        return float(2 * r * r / ((d + 1) * (d + 2))) * np.eye(d)
-
-    def needs(self) -> Needs:
-        return Needs(exponentials=2 * self.coordinates + 1)
-
-    def formula(self, draws: Draws) -> Reals:
-        # e - e' is a signed exponential of the same size law: no separate sign is needed.
-        e = draws.exponentials(self.coordinates)
-        signed = e - draws.exponentials(self.coordinates)
-        return (
-            signed
-            / (total(_size(signed)) + draws.exponentials(1))
-            * draws.real(exact_parameter("radius", self.radius))
-        )
-
-
-def _size(values: Reals) -> Reals:
-    if isinstance(values, Enclosure):
-        return Enclosure(np.abs(values.mid), values.rad)
-    return np.abs(values)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinfBall(Body):
-    """Uniform on max |x_i| <= radius."""
-
-    coordinates: int
-    radius: Exact = 1
-
-    def __post_init__(self) -> None:
-        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
-        exact_parameter("radius", self.radius)
-        settle(self, radius=self.radius)
-
-    @property
-    def dimension(self) -> int:
-        return self.coordinates
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
-    def covariance(self) -> npt.NDArray[np.float64]:
-        """radius^2 / 3 on the diagonal."""
-        d, r = self.coordinates, exact_parameter("radius", self.radius)
-        return float(r * r / 3) * np.eye(d)
-
-    def needs(self) -> Needs:
-        return Needs(uniforms=self.coordinates)
-
-    def formula(self, draws: Draws) -> Reals:
-        u = draws.uniforms(self.coordinates)
-        centred = u * draws.real(Fraction(2)) - draws.real(Fraction(1))
-        return centred * draws.real(exact_parameter("radius", self.radius))
+    def noise_marginal(self, coordinate: int = 0) -> Marginal:
+        """The law of one coordinate of K-norm noise, noise_scale 1. Theorem `body-marginals`."""
+        coordinate_of(coordinate, self)
+        raise unknown("the law of a coordinate of K-norm noise", self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,17 +101,35 @@ class FormulaBody(Body):
     """A convex body given by a sampler: a formula in the primitives whose value is uniform on the body.
 
     Assumption (the caller's proof): `sampler(draws)` is uniform on a convex body that contains 0 when the
-    primitives are ideal. It is written with +, -, *, / and `root`, for both kinds of real.
+    primitives are ideal. It is written with +, -, *, / and `root`, for both kinds of real. A formula says nothing of
+    its own moments: `declared_mean` (0 for a symmetric body) and `declared_covariance` of the uniform point are the
+    caller's too, and where they are not given there is no variance. No law of one coordinate follows from them.
     """
 
     coordinates: int
     primitives: Needs
     sampler: Callable[[Draws], Reals]
     is_symmetric: bool = False
+    declared_covariance: Sequence[Sequence[Exact]] | None = None
+    declared_mean: Sequence[Exact] | None = None
 
     def __post_init__(self) -> None:
         settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
         settle(self, is_symmetric=flag("is_symmetric", self.is_symmetric))
+        if self.declared_mean is not None:
+            settle(self, declared_mean=_row("declared_mean", self.declared_mean, self.coordinates))
+        if self.declared_covariance is not None:
+            rows = [
+                _row("declared_covariance", row, self.coordinates)
+                for row in members("declared_covariance", self.declared_covariance)
+            ]
+            square = [[rows[j][i] for j in range(len(rows))] for i in range(self.coordinates)]
+            if [list(row) for row in rows] != square or any(rows[i][i] <= 0 for i in range(len(rows))):
+                raise InvalidParameter(
+                    parameter="declared_covariance", value=f"{len(rows)} rows",
+                    must="be a symmetric matrix with a row for each coordinate and a diagonal above 0",
+                )  # fmt: skip
+            settle(self, declared_covariance=tuple(rows))
 
     @property
     def dimension(self) -> int:
@@ -305,6 +139,30 @@ class FormulaBody(Body):
     def symmetric(self) -> bool:
         return self.is_symmetric
 
+    def _declared(self) -> list[list[Fraction]]:
+        if self.declared_covariance is None or (self.declared_mean is None and not self.symmetric):
+            raise NoLaw(
+                operation="the moments of a FormulaBody",
+                reason="a sampler's formula says nothing of them",
+                hint="give declared_covariance (and declared_mean, if the body is not symmetric)",
+            )
+        return [[Fraction(v) for v in row] for row in self.declared_covariance]
+
+    @property
+    def exact_means(self) -> tuple[Fraction, ...]:
+        self._declared()
+        if self.declared_mean is None:
+            return (Fraction(0),) * self.coordinates
+        return tuple(Fraction(v) for v in self.declared_mean)
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        return tuple(row[i] for i, row in enumerate(self._declared()))
+
+    @property
+    def covariance(self) -> Floats:
+        return np.array([[float(v) for v in row] for row in self._declared()])
+
     def needs(self) -> Needs:
         return self.primitives
 
@@ -312,9 +170,20 @@ class FormulaBody(Body):
         return self.sampler(draws)
 
 
+def _row(name: str, values: Sequence[Exact], length: int) -> tuple[Fraction, ...]:
+    row = tuple(exact_parameter(name, v, positive=False) for v in members(name, values))
+    if len(row) != length:
+        raise InvalidParameter(parameter=name, value=len(row), must=f"have {length} entries")
+    return row
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KNormVector(ContinuousDistribution):
-    """r u with r ~ Gamma(d + 1, noise_scale), u uniform in K: density prop. to exp(-gauge / noise_scale)."""
+    """r u with r ~ Gamma(d + 1, noise_scale), u uniform in K: density prop. to exp(-gauge / noise_scale).
+
+    With m and C the mean and covariance of u: mean (d+1) noise_scale m, covariance (d+1) noise_scale^2
+    [(d+2) C + m m'], from E r and E r^2 of the radius.
+    """
 
     body: Body
     noise_scale: Exact
@@ -330,25 +199,34 @@ class KNormVector(ContinuousDistribution):
         return self.body.dimension
 
     @property
-    def covariance(self) -> npt.NDArray[np.float64]:
-        """(d + 1) (d + 2) noise_scale^2 times that of a uniform point: E r^2 of the Gamma radius; K = -K, so 0 is the
-        mean. NoLaw where the body has no formula."""
-        if not self.body.symmetric:
-            raise NoLaw(
-                operation="the covariance of K-norm noise", reason="a body that is not symmetric has a mean of its own",
-                hint="take the difference of two such noises, or estimate it from draws",
-            )  # fmt: skip
-        d, scale = self.dimension, exact_parameter("noise_scale", self.noise_scale)
-        return float((d + 1) * (d + 2) * scale * scale) * self.body.covariance
+    def _scale(self) -> Fraction:
+        return exact_parameter("noise_scale", self.noise_scale)
+
+    @property
+    def exact_means(self) -> tuple[Fraction, ...]:
+        return tuple((self.dimension + 1) * self._scale * m for m in self.body.exact_means)
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        d, square = self.dimension, self._scale**2
+        own = zip(self.body.exact_variances, self.body.exact_means, strict=True)
+        return tuple((d + 1) * square * ((d + 2) * v + m * m) for v, m in own)
+
+    @property
+    def covariance(self) -> Floats:
+        d, mean = self.dimension, np.array([float(m) for m in self.body.exact_means])
+        factor = float((d + 1) * self._scale**2)
+        return np.asarray(factor * ((d + 2) * self.body.covariance + np.outer(mean, mean)))
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        return self.body.noise_marginal(coordinate).scaled(float(self._scale))
 
     def needs(self) -> Needs:
         return self.body.needs() + Needs(exponentials=self.dimension + 1)
 
     def formula(self, draws: Draws) -> Reals:
         radius = total(draws.exponentials(self.dimension + 1))
-        return (
-            self.body.formula(draws) * radius * draws.real(exact_parameter("noise_scale", self.noise_scale))
-        )
+        return self.body.formula(draws) * radius * draws.real(self._scale)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,15 +240,17 @@ class Difference(ContinuousDistribution):
         return self.distribution.dimension
 
     @property
-    def covariance(self) -> npt.NDArray[np.float64]:
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        """Twice those of one."""
+        return tuple(2 * v for v in self.distribution.exact_variances)
+
+    @property
+    def covariance(self) -> Floats:
         """Twice that of one; NoLaw where it has none."""
-        one = getattr(self.distribution, "covariance", None)
-        if one is None:
-            raise NoLaw(
-                operation="the covariance of a difference", reason="the law it is made of has no formula for it",
-                hint="estimate it from draws",
-            )  # fmt: skip
-        return np.asarray(2 * one)
+        return np.asarray(2 * self.distribution.covariance)
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        return self.distribution.marginal(coordinate).difference()
 
     def needs(self) -> Needs:
         return self.distribution.needs() + self.distribution.needs()

@@ -20,13 +20,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Enclosure, Reals, root, running
 from tacit.exact.integers import real_array
 from tacit.noise.bodies import Body
-from tacit.noise.grid import Draws, Needs
+from tacit.noise.grid import Draws, Needs, coordinate_of
+from tacit.noise.marginal_laws import Ball as Disc
+from tacit.noise.marginal_laws import GammaDifference
+from tacit.noise.marginals import Marginal
+from tacit.noise.moment_noise import MomentNoise
 
 __all__ = [
     "MOST_FREQUENCIES",
@@ -62,6 +66,36 @@ class CaratheodoryBody(Body):
     @property
     def symmetric(self) -> bool:
         return self.frequencies == 1
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        """Half of E |c_k|^2 for both coordinates of c_k. Theorem `caratheodory-inertia`."""
+        return tuple(v / 2 for v in caratheodory_second_moments(self.frequencies) for _ in range(2))
+
+    @property
+    def covariance(self) -> Floats:
+        return np.diag(self.variances)
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        """Of c_1 only, whose square has the law Beta(1/2, 2m - 1/2); that of others has no closed form here."""
+        if coordinate_of(coordinate, self) > 1:
+            raise NoLaw(
+                operation="the law of a later coordinate of the Caratheodory body",
+                reason="only c_1, a Verblunsky coefficient, has a closed form",
+                hint="the law of K-norm noise of this body has one for every coordinate: KNormVector(...).marginal(i)",
+            )
+        return Disc(dimension=4 * self.frequencies - 2)
+
+    def noise_marginal(self, coordinate: int = 0) -> Marginal:
+        """By its characteristic function, a Pfaffian. Theorem `caratheodory-marginals`."""
+        k = coordinate_of(coordinate, self) // 2 + 1
+        if self.frequencies == 1:
+            return GammaDifference(shape=1.5)
+        return MomentNoise(
+            frequencies=self.frequencies,
+            place=k,
+            spread=float(self.exact_variances[2 * k - 1]) * (self.dimension + 1) * (self.dimension + 2),
+        )
 
     def needs(self) -> Needs:
         return Needs(normals=2 * self.frequencies, exponentials=self.frequencies)

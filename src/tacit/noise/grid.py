@@ -18,12 +18,13 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter, NotCertified
+from tacit.errors import InvalidParameter, NoLaw, NotCertified
 from tacit.exact.balls import Ball, CertifiedReal, ball, precision
 from tacit.exact.checks import whole
 from tacit.exact.enclosures import Enclosure, Reals, constant
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
+from tacit.noise.marginals import Marginal
 from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
 from tacit.noise.source import Source, default_source
 
@@ -118,6 +119,24 @@ class Draws:
         return self._take("normals", count)
 
 
+def unknown(what: str, law: object) -> NoLaw:
+    """For a law whose numbers nobody has stated."""
+    return NoLaw(
+        operation=f"{what} of a {type(law).__name__}", reason="no formula for it is stated here",
+        hint="use a ball, a box, a simplex or an ellipsoid, or estimate it from draws, which are no data",
+    )  # fmt: skip
+
+
+def coordinate_of(coordinate: object, law: ContinuousDistribution) -> int:
+    """A coordinate of the law, counted from 0."""
+    i = whole("coordinate", coordinate, least=0)
+    if i >= law.dimension:
+        raise InvalidParameter(
+            parameter="coordinate", value=coordinate, must=f"be below the dimension {law.dimension}"
+        )
+    return i
+
+
 class ContinuousDistribution(ABC):
     """A law on R^d given by a formula in independent primitives; exact after rounding to any grid."""
 
@@ -135,6 +154,45 @@ class ContinuousDistribution(ABC):
     @abstractmethod
     def formula(self, draws: Draws) -> Reals:
         """The rows, as an array (rows, d), by +, -, *, / and `root` only."""
+
+    # --- its numbers: exact where they are rational, which they are for all laws of this room ------------------
+    @property
+    def exact_means(self) -> tuple[Fraction, ...]:
+        """E X_i: 0 unless a law says otherwise."""
+        return (Fraction(0),) * self.dimension
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        """Var X_i."""
+        raise unknown("the variances", self)
+
+    @property
+    def variances(self) -> npt.NDArray[np.float64]:
+        """Var X_i, in floats."""
+        return np.array([float(v) for v in self.exact_variances])
+
+    @property
+    def stds(self) -> npt.NDArray[np.float64]:
+        """The standard deviation of each coordinate."""
+        return np.asarray(np.sqrt(self.variances))
+
+    @property
+    def covariance(self) -> npt.NDArray[np.float64]:
+        """E (X - E X)(X - E X)', in floats."""
+        if self.dimension > 1:
+            raise unknown("the covariance", self)
+        return self.variances[:, None]
+
+    @property
+    def expected_squared_error(self) -> float:
+        """E |X|^2 over all coordinates."""
+        squares = [v + m * m for v, m in zip(self.exact_variances, self.exact_means, strict=True)]
+        return float(sum(squares, Fraction(0)))
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        """The law of one coordinate, the first being 0; `rounded(spacing)` is that of what `sample` draws."""
+        coordinate_of(coordinate, self)
+        raise unknown("the law of one coordinate", self)
 
     def simulate(
         self,

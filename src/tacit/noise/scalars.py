@@ -16,8 +16,10 @@ from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Reals, total
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.noise.grid import ContinuousDistribution, Draws, GridVector, Needs, grid_spacing
+from tacit.noise.grid import ContinuousDistribution, Draws, GridVector, Needs, coordinate_of, grid_spacing
 from tacit.noise.lazy_inversion import Inverter
+from tacit.noise.marginal_laws import Beta, GammaNumber
+from tacit.noise.marginals import Marginal
 from tacit.noise.source import Source, default_source
 
 __all__ = ["ContinuousBeta", "ContinuousGamma"]
@@ -101,10 +103,24 @@ class ContinuousGamma(ContinuousDistribution):
         return 1
 
     @property
+    def exact_means(self) -> tuple[Fraction, ...]:
+        """shape noise_scale."""
+        return (exact_parameter("shape", self.shape) * exact_parameter("noise_scale", self.noise_scale),)
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
+        """shape noise_scale^2."""
+        return (exact_parameter("shape", self.shape) * exact_parameter("noise_scale", self.noise_scale) ** 2,)
+
+    @property
     def variance(self) -> float:
         """shape noise_scale^2."""
-        scale = exact_parameter("noise_scale", self.noise_scale)
-        return float(exact_parameter("shape", self.shape) * scale * scale)
+        return float(self.exact_variances[0])
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        coordinate_of(coordinate, self)
+        scale, shape = (float(exact_parameter(n, getattr(self, n))) for n in ("noise_scale", "shape"))
+        return GammaNumber(scale=scale, shape=shape)
 
     def needs(self) -> Needs:
         return _gamma_needs(_half_integer("shape", self.shape))
@@ -142,10 +158,25 @@ class ContinuousBeta(ContinuousDistribution):
         return 1
 
     @property
-    def variance(self) -> float:
+    def exact_means(self) -> tuple[Fraction, ...]:
+        """a / (a + b)."""
+        a, b = exact_parameter("a", self.a), exact_parameter("b", self.b)
+        return (a / (a + b),)
+
+    @property
+    def exact_variances(self) -> tuple[Fraction, ...]:
         """a b / ((a + b)^2 (a + b + 1))."""
         a, b = exact_parameter("a", self.a), exact_parameter("b", self.b)
-        return float(a * b / ((a + b) ** 2 * (a + b + 1)))
+        return (a * b / ((a + b) ** 2 * (a + b + 1)),)
+
+    @property
+    def variance(self) -> float:
+        """a b / ((a + b)^2 (a + b + 1))."""
+        return float(self.exact_variances[0])
+
+    def marginal(self, coordinate: int = 0) -> Marginal:
+        coordinate_of(coordinate, self)
+        return Beta(a=float(exact_parameter("a", self.a)), b=float(exact_parameter("b", self.b)))
 
     def needs(self) -> Needs:
         return _gamma_needs(_half_integer("a", self.a)) + _gamma_needs(_half_integer("b", self.b))

@@ -46,6 +46,11 @@ class JointNoise(CellNoise):
     def share(self) -> DiscreteDistribution:
         """What one holder adds to each number."""
 
+    @property
+    @abstractmethod
+    def distribution(self) -> DiscreteDistribution:
+        """What all that remain add to each number together."""
+
     @abstractmethod
     def _tail(self) -> Floats:
         """Pr[|noise| >= t], t = 0, 1, ..., of the sum of all that remain, in units of `_unit` steps."""
@@ -126,6 +131,10 @@ class JointPolya(JointNoise):
         return PolyaDifference(shape=Fraction(1, self.honest), noise_scale=self.noise_scale)
 
     @property
+    def distribution(self) -> PolyaDifference:
+        return PolyaDifference(shape=Fraction(self.remaining, self.honest), noise_scale=self.noise_scale)
+
+    @property
     def exact_epsilon(self) -> Fraction:
         return self.steps / self.noise_scale
 
@@ -191,6 +200,10 @@ class JointSkellam(JointNoise):
     @property
     def share(self) -> Skellam:
         return Skellam(noise_variance=self.noise_variance / self.honest)
+
+    @property
+    def distribution(self) -> Skellam:
+        return Skellam(noise_variance=self.noise_variance * self.remaining / self.honest)
 
     @property
     def exact_epsilon(self) -> None:

@@ -47,6 +47,23 @@ register(
     "0 inside a compact convex body",
 )
 register(
+    "body-marginals",
+    "The mean and covariance of K-norm noise follow from those of a uniform point; one coordinate of it is Laplace's "
+    "for the l1 ball, a difference of two Gamma((d+1)/2) for the ball, a Gamma mixture for a box, a sum of "
+    "exponentials for a simplex.",
+    "computed here; Neuts 1981 for sums of exponentials",
+    "0 inside a compact convex body",
+    Standing.SHARPER,
+)
+register(
+    "caratheodory-marginals",
+    "One coordinate of K-norm noise of the Caratheodory body has the characteristic function Pf[(l - j) F_{j+l}(t)] "
+    "over its value at 0, F_n the Fourier coefficients of (1 - i t cos k theta)^-2.",
+    "de Bruijn 1955 for the integral",
+    "a uniform point times an independent Gamma(2m + 1)",
+    Standing.SHARPER,
+)
+register(
     "caratheodory-sampler",
     "Independent Verblunsky coefficients, |a_j|^2 ~ Beta(1, 2(m - j) + 1), give moments that are uniform on the "
     "Caratheodory body; rounding them to a grid is exact.",
