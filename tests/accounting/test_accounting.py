@@ -34,10 +34,14 @@ SIMPLE: list[e.SimpleEvent] = [
     e.TabulatedEvent(p=(0.6, 0.3, 0.1), q=(0.5, 0.3, 0.2)),
     e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=1.0), sampling_rate=0.1),
     e.PoissonSampledEvent(event=e.LaplaceEvent(epsilon=1.0), sampling_rate=0.1),
+    e.BalancedResponseEvent(epsilon=0.6, outcomes=20, supporting=8, shared=2),
 ]
 REPLACED: list[e.SimpleEvent] = [
     e.SampledWithoutReplacementEvent(event=e.GaussianEvent(noise_multiplier=1.0), sampling_rate=0.1),
     e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=1.0), sampling_rate=0.1),
+    e.BalancedResponseEvent(epsilon=0.6, outcomes=4, supporting=2, shared=1),
+    e.ShuffledEvent(event=e.RandomizedResponseEvent(epsilon=0.8, categories=3), people=9),
+    e.ShuffledEvent(event=e.BalancedResponseEvent(epsilon=0.8, outcomes=4, supporting=2, shared=1), people=9),
 ]
 CASES = [(x, "add-or-remove") for x in SIMPLE] + [(x, "replace-one") for x in REPLACED]
 NAMES = [f"{x.kind}-{n}-{i}" for i, (x, n) in enumerate(CASES)]

@@ -96,6 +96,13 @@ def answers(epsilon: float, k: int) -> tuple[list[float], list[float]]:
     return [x / total for x in odds], [x / total for x in [odds[1], odds[0], *odds[2:]]]
 
 
+def sets(epsilon: float, k: int, d: int) -> tuple[list[float], list[float]]:
+    """d of k categories, a set with the truth in it e^epsilon times as likely as one without: truths 0 and 1."""
+    each = list(itertools.combinations(range(k), d))
+    laws = [[math.exp(epsilon) if x in s else 1.0 for s in each] for x in (0, 1)]
+    return [w / sum(laws[0]) for w in laws[0]], [w / sum(laws[1]) for w in laws[1]]
+
+
 TABLE = ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
 EVENTS: list[tuple[e.SimpleEvent, Pairs]] = [
     (e.LaplaceEvent(epsilon=1.0), [laplace(1.0)]),
@@ -119,6 +126,7 @@ EVENTS: list[tuple[e.SimpleEvent, Pairs]] = [
     (e.PermuteAndFlipEvent(epsilon=1.0), permute_and_flip(1.0)),
     (e.RandomizedResponseEvent(epsilon=1.0), [answers(1.0, 2)]),
     (e.RandomizedResponseEvent(epsilon=1.0, categories=5), [answers(1.0, 5)]),
+    (e.BalancedResponseEvent(epsilon=1.0, outcomes=20, supporting=8, shared=2), [sets(1.0, 5, 2)]),
     (e.PureEvent(epsilon=1.0), [second.randomized_response(1.0), laplace(1.0), *exponential(1.0)]),
     (e.ApproximateEvent(epsilon=1.0, delta=0.01), [second.worst_approximate(1.0, 0.01)]),
     (e.ConcentratedEvent(rho=0.125), [gaussian(0.5)]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 import tacit
+from tacit.accounting import events
 from tacit.guarantees import Bound, Renyi
 
 epsilons = st.one_of(
@@ -37,3 +38,39 @@ closed: dict[str, st.SearchStrategy[Bound]] = {
     "renyi": renyi(),
 }
 any_closed = st.one_of(*closed.values())
+
+
+# --- events of answers that people randomise themselves ------------------------------------------------------
+@st.composite
+def balanced_responses(draw: st.DrawFn) -> events.BalancedResponseEvent:
+    """Subset selection of d among k, Hadamard response, and any three numbers that fit."""
+    epsilon = draw(st.floats(0.01, 5))
+    k = draw(st.integers(2, 7))
+    d = draw(st.integers(1, k - 1))
+    outcomes, supporting, shared = draw(
+        st.sampled_from(
+            [(k * (k - 1), d * (k - 1), d * (d - 1)), (4, 2, 1), (2 * k + d, k, draw(st.integers(0, k - 1)))]
+        )
+    )
+    return events.BalancedResponseEvent(
+        epsilon=epsilon, outcomes=outcomes, supporting=supporting, shared=shared
+    )
+
+
+local_answers: st.SearchStrategy[events.Event] = st.one_of(
+    balanced_responses(),
+    st.builds(
+        lambda e, k: events.RandomizedResponseEvent(epsilon=e, categories=k),
+        st.floats(0.01, 5),
+        st.integers(2, 9),
+    ),
+    st.builds(lambda e: events.PureEvent(epsilon=e), st.floats(0.01, 5)),
+    st.builds(
+        lambda e, one: events.ComposedEvent(events=(one, events.PureEvent(epsilon=e))),
+        st.floats(0.01, 2),
+        balanced_responses(),
+    ),
+)
+shuffled = st.builds(
+    lambda event, people: events.ShuffledEvent(event=event, people=people), local_answers, st.integers(1, 30)
+)
