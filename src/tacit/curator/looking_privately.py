@@ -7,10 +7,12 @@ bounds or keys can be filtered by. What comes out is a release like any other, a
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from tacit.curator.asks import Ask, ask
 from tacit.curator.curator import Curator
+from tacit.curator.names import RESERVED, folded
 from tacit.curator.prices import Number as Paid
 from tacit.curator.release import Releases
 from tacit.errors import EmptyComposition, InvalidParameter
@@ -32,6 +34,9 @@ from tacit.sources.schema import (
 from tacit.statistics import proportion
 
 __all__ = ["inspect_privately"]
+
+LONGEST = 60
+"""Letters of a column's name that stand in that of its release."""
 
 
 def inspect_privately(
@@ -57,7 +62,10 @@ def inspect_privately(
         )  # fmt: skip
     # What is made of other columns would be made of columns without their declarations: it is left out.
     stored = {name: column for name, column in curator.schema.items() if not column.derived}
-    asks = [a for name, column in stored.items() for a in _asks(name, column, rows)]
+    asks = [
+        a for word, (name, column) in zip(_words(stored), stored.items(), strict=True)
+        for a in _asks(word, name, column, rows)
+    ]  # fmt: skip
     if not asks:
         raise EmptyComposition(
             what="the list of declarations that can lose a row", hint="declare bounds or keys"
@@ -86,13 +94,27 @@ def _bare(column: Column) -> Column:
     return integer() if isinstance(column, Integer) else number()
 
 
-def _asks(name: str, column: Column, rows: int | None) -> Iterator[Ask]:
+def _words(names: Iterable[str]) -> Iterator[str]:
+    """A word for each column that a release can be named by: a column may have a name that no file can."""
+    taken: set[str] = set()
+    for name in names:
+        base = re.sub(r"[^\w .-]", "_", name)[:LONGEST].strip(" .") or "column"
+        if folded(base).split(".")[0] in RESERVED:
+            base = base.replace(".", "_")
+        word, number = base, 2
+        while folded(word) in taken:
+            word, number = f"{base} {number}", number + 1
+        taken.add(folded(word))
+        yield word
+
+
+def _asks(word: str, name: str, column: Column, rows: int | None) -> Iterator[Ask]:
     outside = _outside(name, column)
     if outside is not None:
         # Of all rows: those without a value are not outside.
         there = And(parts=(Not(inner=IsMissing(column=name)), outside))
-        yield ask(proportion(there), name=f"{name} outside", rows=rows)
-    yield ask(proportion(IsMissing(column=name)), name=f"{name} missing", rows=rows)
+        yield ask(proportion(there), name=f"{word} outside", rows=rows)
+    yield ask(proportion(IsMissing(column=name)), name=f"{word} missing", rows=rows)
 
 
 def _outside(name: str, column: Column) -> Expression | None:
