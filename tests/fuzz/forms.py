@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 
 import tacit
 from fuzz import values
+from fuzz.holders import HELD, draw_held, held
 from fuzz.pairs import RAW, Row, broken_line
 from fuzz.quick import connection
 from fuzz.worlds import Column, World
@@ -24,8 +26,8 @@ from fuzz.worlds import Column, World
 How = dict[str, Any]
 FORMS = (
     *("arrow",) * 3, "pandas", "pandas objects", "polars", "parquet", "parquet", "parquet pattern", "parquet path",
-    "parquet name", "csv", "csv", "csv.gz", "csv.tsv", "csv list", "csv written", "csv written", "xlsx", "sqlite",
-    "duckdb file", "stata", "joined", "ibis table", "ibis table", "ibis collation", "ibis collation",
+    "parquet name", "csv", "csv", "csv.gz", "csv.tsv", "csv list", "csv written", "csv written",
+    *HELD, "joined", "ibis table", "ibis table", "ibis collation", "ibis collation",
     "ibis view", "ibis view",
 )  # fmt: skip
 SPARK = ("parquet", "arrow", "csv", "spark frame", "spark frame", "spark collation", "spark view")
@@ -50,6 +52,8 @@ def arrow_table(world: World, rows: list[Row]) -> pa.Table:
 def draw_how(rng: random.Random, form: str, world: World) -> How:
     """What the form needs, for both tables alike."""
     columns = world.columns
+    if form in HELD:
+        return draw_held(rng, form, world)
     match form:
         case "parquet pattern":
             other = rng.choice([None, None, rng.choice(columns).name])
@@ -64,12 +68,10 @@ def draw_how(rng: random.Random, form: str, world: World) -> How:
             return {
                 "separator": separator, "encoding": encoding, "decimal": rng.choice([".", ","]),
                 "dates": rng.choice([None, "day-first", "month-first"]), "missing": rng.choice([[], ["NA", "3"]]),
-                "said": rng.random() < 0.5,
+                "said": rng.random() < 0.5, "mark": rng.choice([b"/", b".", b"-"]),
             }  # fmt: skip
         case "csv list":
             return {"files": rng.choice([2, 3])}
-        case "joined":
-            return {"public": rng.random() < 0.5, "parquet": rng.random() < 0.5}
         case "parquet name":
             return {"name": rng.choice(NAMES)}
         case "pandas objects":
@@ -91,9 +93,7 @@ def make(form: str, how: How, world: World, rows: list[Row], folder: Path) -> tu
     folder.mkdir(parents=True, exist_ok=True)
     if form.startswith("csv"):
         return _csv(form, how, world, rows, folder), _nothing
-    if form in ("xlsx", "sqlite", "duckdb file", "stata", "joined"):
-        from fuzz.holders import held
-
+    if form in HELD:
         return held(form, how, world, rows, folder), _nothing
     if form == "pandas objects":
         return _objects(how, world, rows), _nothing
@@ -185,7 +185,7 @@ def _csv(form: str, how: How, world: World, rows: list[Row], folder: Path) -> An
     names = [_quoted(c.name.encode(), mark) for c in world.columns]
     lines = [mark.join(names)]
     for row in rows:
-        plain = [values.text(c.stored, row[c.name]) for c in world.columns]
+        plain = [_field(how, c, values.text(c.stored, row[c.name])) for c in world.columns]
         if RAW in row:
             at = next(i for i, c in enumerate(world.columns) if c is not world.person)
             lines.append(broken_line([_quoted(f, mark) for f in plain], row[RAW], mark, at))
@@ -199,6 +199,20 @@ def _csv(form: str, how: How, world: World, rows: list[Row], folder: Path) -> An
         content = gzip.compress(content, 1)
     path.write_bytes(content)
     return str(path)
+
+
+ISO = re.compile(rb"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+
+
+def _field(how: How, column: Column, text: bytes) -> bytes:
+    """A number and a day as the file is said to have them, in both tables; all else as it is."""
+    if how.get("dates") and column.label == "date" and (day := ISO.fullmatch(text)):
+        year, month, number = day.groups()
+        first = [number, month] if how["dates"] == "day-first" else [month, number]
+        return how["mark"].join([*first, year])
+    if how.get("decimal") == "," and column.label in ("number", "free", "integer"):
+        return text.replace(b".", b",") if re.fullmatch(rb" ?[0-9]+[.][0-9]+", text) else text
+    return text
 
 
 def _written(how: How, content: bytes, folder: Path) -> Any:

@@ -22,7 +22,8 @@ FAMILIES = {
     "files": "parquet,parquet pattern,parquet path,parquet name",
     "text": "csv,csv.gz,csv.tsv",
     "written": "csv written,csv list",
-    "holders": "xlsx,sqlite,duckdb file,stata",
+    "holders": "xlsx,sqlite,duckdb file,sqlite seen,duckdb seen",
+    "statistics": "stata,spss,sas,several",
     "joins": "joined",
     "engine": "ibis table,ibis collation,ibis view",
 }

@@ -78,3 +78,14 @@ def test_ticks_are_few_round_and_inside(low: float, width: float, most: int) -> 
     slack = 1e-6 * (high - low) + 1e-9 * max(abs(low), abs(high))
     assert len(found) <= most
     assert all(low - slack <= t <= high + slack for t in found)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [
+        (0, 829, [0, 200, 400, 600, 800]), (0, 394, [0, 100, 200, 300]), (0, 1, [0, 0.5, 1]),
+        (12, 19, [12, 14, 16, 18]), (0, 5, [0, 2, 4]), (0, 10, [0, 5, 10]),
+    ],
+)  # fmt: skip
+def test_ticks_are_as_many_as_there_is_room_for(low: float, high: float, found: list[float]) -> None:
+    assert ticks(low, high) == pytest.approx(found)

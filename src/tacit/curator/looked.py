@@ -154,7 +154,8 @@ def cells_notes(planned: Planned, seen: CellsSeen) -> Iterator[Note]:
     smallest = "; ".join(f"{label[:LONGEST]} ({n:,})" for label, n in seen.smallest)
     yield Note(
         about=name, what="cells", attention=total is not None and seen.occupied < total,
-        sentence=f"{seen.occupied:,} cells hold {seen.of}{empty}; the smallest: {smallest}",
+        sentence=f"{seen.occupied:,} {'cell holds' if seen.occupied == 1 else 'cells hold'} {seen.of}{empty}; "
+        f"the smallest: {smallest}",
         numbers={"occupied": seen.occupied, "cells": total, "smallest": [n for _, n in seen.smallest]},
     )  # fmt: skip
     if within is None:

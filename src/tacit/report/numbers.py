@@ -57,8 +57,9 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers (1, 2 or 5 times a power of ten) inside the range, at most `most`."""
     if not high > low:
         return [low]
-    rough = (high - low) / max(1, most - 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(s * power for s in (1, 2, 5, 10, 20) if (high - low) / (s * power) <= most - 1)
-    first = math.ceil(low / step - SLACK)
-    return [k * step for k in range(first, math.floor(high / step + SLACK) + 1)]
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    for step in (s * power for s in (1, 2, 5, 10, 20, 50)):
+        first, last = math.ceil(low / step - SLACK), math.floor(high / step + SLACK)
+        if last - first < most:
+            break
+    return [k * step for k in range(first, last + 1)]

@@ -133,9 +133,8 @@ def _bytes(files: Files) -> list[Proposal]:
         bad, lines = _undecodable(path, declared)
         if bad:
             reason = f"{bad:,} of {lines:,} lines are not {declared}"
-            out.append(
-                Proposal(words='encoding = "cp1252"', reason=f"{reason}; or another of one byte a letter")
-            )
+            words = 'encoding = "cp1252" or another of one byte a letter'
+            out.append(Proposal(words=words, reason=reason))
         out += _separator(path, files)
     return out
 
