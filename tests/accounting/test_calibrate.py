@@ -1,13 +1,12 @@
-"""Calibration asks for few accounts, ends at a certified one, and stops no sooner than it says.
-
-A plan is made once for each account, so that counting its calls counts them.
-"""
+"""Calibration asks for few accounts, ends at a certified one, and stops no sooner than it says."""
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 
@@ -36,16 +35,25 @@ PLANS: dict[str, Callable[[float], Made]] = {
 }
 
 
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The plans of which an account is asked."""
+    module, calls = importlib.import_module("tacit.accounting.calibrate"), []
+
+    def asked(plan: Made, **values: Any) -> Any:
+        calls.append(plan)
+        return account(plan, **values)
+
+    monkeypatch.setattr(module, "account", asked)
+    return calls
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(3.0, 1e-9), (1.8, 1e-4), (8.0, 1e-6)])
 @pytest.mark.parametrize("name", PLANS)
-def test_few_accounts_find_a_certified_one(name: str, epsilon: float, delta: float) -> None:
-    calls: list[float] = []
-
-    def plan(value: float) -> Made:
-        calls.append(value)
-        return PLANS[name](value)
-
-    found = calibrate(plan, epsilon=epsilon, delta=delta)
+def test_few_accounts_find_a_certified_one(
+    name: str, epsilon: float, delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = counted(monkeypatch)
+    found = calibrate(PLANS[name], epsilon=epsilon, delta=delta)
     assert len(calls) <= 7
     assert found.account.epsilon.high <= epsilon
     again = account(PLANS[name](found.value), delta=delta).epsilon
@@ -76,3 +84,45 @@ def test_falling_parameters_and_targets_out_of_reach() -> None:
         calibrate(lambda v: events.PureEvent(epsilon=0.1), epsilon=1.0, delta=0.0).account.epsilon.high
         <= 0.1 + 1e-9
     )
+
+
+# Every account of a plan that is far from the target may take a thousand times as long as one near it.
+LONG = {
+    "integers": (lambda v: repeated(events.DiscreteGaussianEvent(noise_multiplier=v), 10**6), True),
+    "Laplace": (lambda v: repeated(events.LaplaceEvent(epsilon=v), 100), False),
+    "rate": (
+        lambda v: repeated(events.PoissonSampledEvent(event=gaussian(1.0), sampling_rate=v), 1000),
+        False,
+    ),
+}
+
+
+def repeated(event: events.Event, times: int) -> events.Event:
+    return events.RepeatedEvent(event=event, times=times)
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_no_account_is_far_from_the_target(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, more_noise = LONG[name]
+    calls = counted(monkeypatch)
+    found = calibrate(
+        plan, epsilon=1.0, delta=1e-6, more_noise=more_noise, most=1.0 if name == "rate" else None
+    )
+    assert found.account.epsilon.high <= 1.0
+    assert len(calls) <= 7
+    assert all(account(one, delta=1e-6).epsilon.high < 10 for one in calls)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("least", [1, 7])
+def test_whole_numbers_take_few_accounts(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted(monkeypatch)
+    step = events.PoissonSampledEvent(event=gaussian(1.0), sampling_rate=0.01)
+    found = calibrate(
+        lambda v: repeated(step, int(v)), epsilon=2.0, delta=1e-6, more_noise=False, whole=True, least=least
+    )
+    assert len(calls) <= 9
+    assert account(repeated(step, int(found.value) + 1), delta=1e-6).epsilon.high > 2.0
+    with pytest.raises(NoLaw):
+        calibrate(
+            lambda v: repeated(gaussian(0.1), int(v)), epsilon=2.0, delta=1e-6, more_noise=False, whole=True
+        )

@@ -24,7 +24,7 @@ from tacit.accounting.filters import (
     RenyiFilter,
     filter_for,
 )
-from tacit.accounting.losses import LossDistribution, loss_distribution
+from tacit.accounting.loss_distributions import LossDistribution, loss_distribution
 from tacit.accounting.training import TrainingRun, dp_sgd
 
 __all__ = [

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tacit.accounting.accountants import TOLERANCE, Account, account
-from tacit.accounting.events import Event
-from tacit.errors import InvalidParameter, NoLaw
+from tacit.accounting.events import Event, flatten
+from tacit.errors import InvalidParameter, NoLaw, TacitError
 from tacit.exact.checks import flag, non_negative, positive, probability
 from tacit.guarantees.arguments import LARGEST, how_many
 from tacit.guarantees.units import Neighbours
@@ -23,6 +23,10 @@ _STEEP = 40.0
 """Heights beyond this are taken as this: where epsilon is 0, or has no bound."""
 _MOST_PARABOLAS = 10
 """After so many tries every other one halves the bracket."""
+_SAMPLE = 16
+"""So many different events of a plan say about where to begin."""
+_MOST_WHOLE = 16
+"""After so many tries a whole number is near enough where the account cannot tell it from the next ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +74,68 @@ def calibrate(
     def cost(value: float) -> Account:
         return account(plan(value), delta=level, neighbours=relation)
 
-    if flag("whole", whole):
-        found = _whole(cost, target, more_noise, first, top)
+    integers = flag("whole", whole)
+
+    def rough(value: float) -> float:
+        return _rough(
+            plan(min(max(round(value), first), LARGEST) if integers else min(value, top)), level, relation
+        )
+
+    begin = _begin(rough, target, more_noise)
+    if integers:
+        found = _whole(cost, target, more_noise, first, top, begin)
     else:
-        found = _Search(cost, target, more_noise, top).run()
+        found = _Search(cost, target, more_noise, top, begin, rough).run()
     if found is None:
         raise _out_of_reach(target, level)
     return found
+
+
+def _begin(rough: Callable[[float], float], target: float, more_noise: bool) -> float | None:
+    """About the value that is sought, by a rough look at a few values; None where that says nothing.
+
+    An account far from the target may take a thousand times as long as one near it.
+    """
+    wanted, sign = math.log(target) if target > 0 else -math.inf, 1.0 if more_noise else -1.0
+    if math.isinf(wanted):
+        return None
+
+    def height(x: float) -> float:
+        found = rough(math.exp(sign * x))
+        return math.log(found) - wanted if found > 0 else -_STEEP
+
+    try:
+        x, step, here = 0.0, 1.0, height(0.0)
+        way = 1.0 if here > 0 else -1.0
+        while (height(x + way * step) > 0) == (here > 0):
+            x, step = x + way * step, 2 * step
+            if abs(x) > _FURTHEST / 2:
+                return None
+        low, high = min(x, x + way * step), max(x, x + way * step)
+        for _ in range(8):
+            middle = (low + high) / 2
+            low, high = (middle, high) if height(middle) > 0 else (low, middle)
+    except (TacitError, OverflowError):
+        return None
+    return math.exp(sign * (low + high) / 2)
+
+
+def _rough(events: Event | Sequence[Event], delta: float, relation: Neighbours) -> float:
+    """About the epsilon: rho + 2 sqrt(rho ln 1/delta) with divergences of order 2 in the place of 2 rho, and no more
+    than all largest losses together. Nothing rests on it but where a search begins."""
+    parts = flatten(events)
+    chosen = parts[:: max(1, len(parts) // _SAMPLE)]
+    rho = top = 0.0
+    for event, count in chosen:
+        pairs = event.pairs(relation)
+        if pairs is None:
+            continue
+        if pairs[0].measured:
+            raise NoLaw(operation="a rough look", reason="it would take as long as the account")
+        rho += count * pairs[0].renyi(2.0) / 2
+        top += count * pairs[0].largest_loss.high
+    rho, top = rho * len(parts) / len(chosen), top * len(parts) / len(chosen)
+    return min(top, rho + 2 * math.sqrt(rho * -math.log(delta))) if delta > 0 else top
 
 
 class _Search:
@@ -89,10 +148,17 @@ class _Search:
     """
 
     def __init__(
-        self, cost: Callable[[float], Account], target: float, more_noise: bool, most: float = math.inf
+        self,
+        cost: Callable[[float], Account],
+        target: float,
+        more_noise: bool,
+        most: float = math.inf,
+        begin: float | None = None,
+        rough: Callable[[float], float] | None = None,
     ) -> None:
+        self.rough = None if begin is None else rough
         self.cost, self.target, self.sign = cost, target, 1.0 if more_noise else -1.0
-        self.most = most
+        self.most, self.begin = most, min(1.0 if begin is None else begin, most)
         self.best: Calibration | None = None
         self.good: float | None = None
         self.bad: float | None = None
@@ -118,14 +184,29 @@ class _Search:
 
     def run(self) -> Calibration | None:
         """Tries until the answer is near enough; None where no noise in reach is enough."""
-        start = 0.0 if self.most >= 1 else self.sign * math.log(self.most)
-        self.try_at(start)
+        height = self.try_at(self.sign * math.log(self.begin))
+        if (x := self._second(height)) is not None:
+            self.try_at(x)
         while not self._near_enough() and not self._at_most():
             x = self._next()
             if abs(x) > _FURTHEST:
                 return self.best
             self.try_at(x)
         return self.best
+
+    def _second(self, height: float) -> float | None:
+        """Where the rough look, corrected by what it was off, puts the root; None where it does not help."""
+        if self.rough is None or self._near_enough() or abs(height) >= _STEEP:
+            return None
+        try:
+            there = self.rough(self.begin)
+            value = _begin(self.rough, there * math.exp(-height), self.sign > 0)
+        except (TacitError, OverflowError):
+            return None
+        if value is None or not 0 < value < self.most:
+            return None
+        moved = self.sign * math.log(value) - self.tried[-1][0]
+        return self.tried[-1][0] + moved if 0 < moved * (1 if height > 0 else -1) < 4 else None
 
     def _at_most(self) -> bool:
         """Whether the largest value that makes sense is the answer, or no answer."""
@@ -189,12 +270,18 @@ class _Search:
 
 
 def _whole(
-    cost: Callable[[float], Account], target: float, more_noise: bool, least: int, most: float
+    cost: Callable[[float], Account],
+    target: float,
+    more_noise: bool,
+    least: int,
+    most: float,
+    begin: float | None = None,
 ) -> Calibration | None:
     """The largest whole number that meets the target, or the smallest where larger ones mean more noise.
 
-    Doubled until it is on the other side, then narrowed: every other step where a power of the number would put the
-    root, every other one in the middle.
+    Steps of growing length until it is on the other side, then narrowed: every other step where a power of the number
+    would put the root, every other one in the middle. Where numbers are so large that their accounts cannot be told
+    apart, the last one that meets the target within a tenth of the width.
     """
     top = LARGEST if math.isinf(most) else int(most)
     kept: dict[int, Account] = {}
@@ -206,30 +293,48 @@ def _whole(
             return -_STEEP if high <= target else _STEEP
         return min(max(math.log(high / target) if math.isfinite(high) else _STEEP, -_STEEP), _STEEP)
 
-    low, at_low = least, height(least)
-    if (at_low > 0) != more_noise:
-        return Calibration(value=low, account=kept[low]) if more_noise else None
-    high, at_high = low, at_low
-    while (at_high > 0) == more_noise:
-        if high == top:
-            return None if more_noise else Calibration(value=high, account=kept[high])
-        low, at_low = high, at_high
-        high = min(2 * high, top)
-        at_high = height(high)
+    def low_side(height: float) -> bool:
+        """Whether the number sought is larger, or this one where larger numbers mean less noise."""
+        return (height > 0) == more_noise
+
+    start = min(max(round(begin), least), top) if begin is not None and begin < top else least
+    low = high = None
+    at_low = at_high = 0.0
+    value, factor = start, 1.1
+    while low is None or high is None:
+        at = height(value)
+        if low_side(at):
+            low, at_low = value, at
+            if high is None and value == top:
+                return None if more_noise else Calibration(value=value, account=kept[value])
+            value = min(max(value + 1, int(value * factor)), top)
+        else:
+            high, at_high = value, at
+            if low is None and value == least:
+                return Calibration(value=value, account=kept[value]) if more_noise else None
+            value = max(min(value - 1, int(value / factor)), least)
+        factor *= factor
     bisect = False
-    while high - low > 1:
+    while high - low > 1 and not (
+        len(kept) > _MOST_WHOLE and _alike(kept, high if more_noise else low, target)
+    ):
         middle = math.isqrt(low * high) if high > 2 * low else (low + high) // 2
         if not bisect and at_low != at_high:
             share = at_low / (at_low - at_high)
             middle = round(low * (high / low) ** share)
         middle, bisect = min(max(middle, low + 1), high - 1), not bisect
-        value = height(middle)
-        if (value > 0) == more_noise:
-            low, at_low = middle, value
+        at = height(middle)
+        if low_side(at):
+            low, at_low = middle, at
         else:
-            high, at_high = middle, value
+            high, at_high = middle, at
     found = high if more_noise else low
     return Calibration(value=found, account=kept[found])
+
+
+def _alike(kept: dict[int, Account], value: int, target: float) -> bool:
+    found = kept[value].epsilon
+    return target - found.high <= 0.1 * min(found.width, TOLERANCE * max(1.0, found.high))
 
 
 def _out_of_reach(epsilon: float, delta: float) -> NoLaw:

@@ -161,7 +161,7 @@ def cells_notes(planned: Planned, seen: CellsSeen) -> Iterator[Note]:
     if within is None:
         return
     error = f"± {digits(within)} at {planned.expected.confidence:.0%}"
-    if planned.question.statistic.kind not in COUNTS:
+    if not planned.question.statistic.whole:
         yield Note(
             about=name, what="error", sentence=f"a cell errs within {error}", numbers={"within": within}
         )
@@ -172,9 +172,6 @@ def cells_notes(planned: Planned, seen: CellsSeen) -> Iterator[Note]:
         about=name, what="cells below the error", attention=small > 0, sentence=told,
         numbers={"cells": small, "within": within},
     )  # fmt: skip
-
-
-COUNTS = ("count", "histogram", "contingency", "sparse_histogram", "margins")
 
 
 def _note(about: str, what: str, part: int, of: int, sentence: str) -> Note:

@@ -8,14 +8,15 @@ from fractions import Fraction
 
 from tacit.exact.balls import ball, upper
 from tacit.exact.rationals import Exact
-from tacit.exact.rounding import sum_up, up
-from tacit.guarantees import Bound, GaussianDP, Pure
+from tacit.exact.rounding import up
+from tacit.guarantees import Bound, GaussianDP
+from tacit.guarantees.running_sum import PURE, currency_of, summed
 from tacit.mechanisms.base import Mechanism, epsilon_parameter
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.sensitivity import L1, L2
 
-__all__ = ["Budget", "block_mechanism", "composed_bound"]
+__all__ = ["Budget", "block_mechanism", "composed_bound", "sum_of_epsilons"]
 
 # Room for the directed rounding of several parts, so that their sum stays within the budget.
 SLACK = 1 - Fraction(1, 1 << 40)
@@ -62,7 +63,12 @@ def composed_bound(mechanisms: Sequence[Mechanism | None]) -> Bound:
     bounds = [m.bound for m in mechanisms if m is not None]
     if len(bounds) == 1:
         return bounds[0]
-    if all(isinstance(b, Pure) for b in bounds):
-        return Pure(epsilon=sum_up([float(b.epsilon) for b in bounds if isinstance(b, Pure)]))
-    mus = [b.mu for b in bounds if isinstance(b, GaussianDP)]
-    return GaussianDP(mu=upper(lambda: sum((ball(m) ** 2 for m in mus), ball(0)).sqrt()))
+    currency = currency_of(bounds[0])
+    assert currency is not None
+    return currency.bound(summed(currency, [(currency.of_bound(b), 1) for b in bounds]))
+
+
+def sum_of_epsilons(*epsilons: float | Fraction) -> float:
+    """The epsilon of the steps of one mechanism together, rounded up."""
+    total = summed(PURE, [({"epsilon": Fraction(epsilon)}, 1) for epsilon in epsilons])
+    return PURE.bound(total).epsilon_at(0.0)

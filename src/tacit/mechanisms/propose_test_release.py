@@ -14,9 +14,9 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import Integers, add_exact, integer_array
 from tacit.exact.rationals import Exact
-from tacit.exact.rounding import sum_up
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, in_units, shown
+from tacit.mechanisms.budgets import sum_of_epsilons
 from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import L1, need
@@ -115,7 +115,7 @@ class _ByTest(Mechanism):
     @property
     def bound(self) -> Approximate:
         """epsilons add, and delta pays for data whose local sensitivity is above the bound."""
-        total = sum_up([Fraction(self.test_epsilon), Fraction(self.release_epsilon)])
+        total = sum_of_epsilons(self.test_epsilon, self.release_epsilon)
         return Approximate(epsilon=total, delta=delta_parameter(self.delta))
 
     @property

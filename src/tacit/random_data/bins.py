@@ -12,10 +12,10 @@ from tacit.errors import InvalidParameter
 from tacit.exact.checks import flag, members, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
-from tacit.exact.rounding import sum_up
 from tacit.guarantees import Pure
 from tacit.mechanisms import Exponential, Score
 from tacit.mechanisms.base import epsilon_parameter
+from tacit.mechanisms.budgets import sum_of_epsilons
 from tacit.noise.source import Source, default_source
 from tacit.random_data.base import RandomMechanism, gamma_parameter, independent, rows_parameter
 from tacit.random_data.histogram import RandomHistogram, ReleasedHistogram
@@ -71,7 +71,7 @@ class ChosenBins(RandomMechanism):
 
     @property
     def _bound(self) -> Pure:
-        return Pure(epsilon=sum_up([Fraction(self.choice_epsilon), Fraction(self.release_epsilon)]))
+        return Pure(epsilon=sum_of_epsilons(self.choice_epsilon, self.release_epsilon))
 
     @property
     def _gamma(self) -> Fraction:

@@ -22,11 +22,11 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, is_number, members, plain, settle, whole
 from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.exact.rounding import sum_up
 from tacit.guarantees import Approximate
 from tacit.guarantees.declarations import INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE, SMOOTH_CHANGE
 from tacit.mechanisms import L1, Exponential, Laplace, Released, Score, SmoothBound, SmoothLaplace, on_grid
 from tacit.mechanisms.base import epsilon_parameter
+from tacit.mechanisms.budgets import sum_of_epsilons
 from tacit.mechanisms.gaussian import delta_parameter
 from tacit.noise import grid_spacing
 from tacit.noise.source import Source, default_source
@@ -307,7 +307,7 @@ class ChangesByQuantile(_Changes):
 
     @property
     def _bound(self) -> Approximate:
-        total = sum_up([Fraction(self.choice_epsilon), Fraction(self.release_epsilon)])
+        total = sum_of_epsilons(self.choice_epsilon, self.release_epsilon)
         return Approximate(epsilon=total, delta=self._delta)
 
     @property

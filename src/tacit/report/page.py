@@ -32,14 +32,14 @@ def report_html(view: ReportView) -> str:
         tag("title", view.title),
         tag("style", Markup(style_sheet())),
     )
-    crowd = "few" if len(sections) <= 2 else "some" if len(sections) <= 6 else "many"
+    amount = "few" if len(sections) <= 2 else "some" if len(sections) <= 6 else "many"
     body = tag(
         "body",
         tag("a", "To the findings", href="#releases", class_="skip"),
         _top(view),
         tag(
             "main",
-            tag("section", sections, id="releases", class_=crowd, aria_label="Findings"),
+            tag("section", sections, id="releases", class_=amount, aria_label="Findings"),
             _reading(view),
             _about_you(view),
             _officer(view),

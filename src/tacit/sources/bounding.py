@@ -148,18 +148,18 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
         return bytewise(backend.table(name), table.dialect)
     # rank() keeps all rows that tie for the last place: equal rows, or different rows with equal hashes.
     run(f"CREATE TEMP TABLE {name} AS {first('rank', HASH, source)}")
-    crowds, settled = _new_table(table, backend), _new_table(table, backend)
+    many, settled = _new_table(table, backend), _new_table(table, backend)
     run(
-        f"CREATE TEMP TABLE {crowds} AS SELECT {person} FROM {name} GROUP BY {person} HAVING count(*) > {at_most}"
+        f"CREATE TEMP TABLE {many} AS SELECT {person} FROM {name} GROUP BY {person} HAVING count(*) > {at_most}"
     )
-    if run(f"SELECT count(*) FROM {crowds}").fetchone()[0]:
-        among = f"{person} IN (SELECT {person} FROM {crowds})"
+    if run(f"SELECT count(*) FROM {many}").fetchone()[0]:
+        among = f"{person} IN (SELECT {person} FROM {many})"
         chosen = first("row_number", f"{HASH}, {listed}", f"SELECT * FROM {name} WHERE {among}")
         run(f"CREATE TEMP TABLE {settled} AS {chosen}")
         run(f"DELETE FROM {name} WHERE {among}")
         run(f"INSERT INTO {name} SELECT {listed} FROM {settled}")
         run(f"DROP TABLE {settled}")
-    run(f"DROP TABLE {crowds}")
+    run(f"DROP TABLE {many}")
     return bytewise(backend.table(name), table.dialect)
 
 

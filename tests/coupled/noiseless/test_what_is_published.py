@@ -139,7 +139,7 @@ def test_a_known_line_is_published_on_the_grid_that_the_claim_is_about(
     for (part, size), mean in zip(enumerate(line.sizes), means, strict=True):
         steps = line.answer.details["parts"][part]["steps"]
         law, _ = pair_law(line.design, part, slope, tuple(steps))
-        low, widths = np.array(line.design.lows(part)), 2 * np.array(line.design.halves(part))
+        low, widths = np.array(line.design.lows(part)), 2 * np.array(line.design.half_widths(part))
         places = (mean - low) / widths * np.array(steps) * size
         assert places == pytest.approx(np.rint(places), abs=1e-6)
         # Row by row: each is recorded where the law of the claim has a value.

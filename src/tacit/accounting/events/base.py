@@ -13,6 +13,7 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import settle
 from tacit.guarantees import Concentrated, GaussianDP, Profile, Pure, convert
 from tacit.guarantees.arguments import how_many, listed
+from tacit.guarantees.running_sum import PURE, summed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
 
@@ -158,6 +159,13 @@ def joined_pairs(event: Event, neighbours: Neighbours) -> tuple[Pair, Pair] | No
     removal = Product(pairs=[(pairs[0], count) for pairs, count in known]).as_pair()
     addition = Product(pairs=[(pairs[1], count) for pairs, count in known]).as_pair()
     return (removal, removal) if addition == removal else (removal, addition)
+
+
+def event_epsilon(event: Event) -> float | None:
+    """The pure epsilon of an event or a composition, rounded up; None where a part has none."""
+    found = [(PURE.of_release(simple, neighbours=Neighbours.ADD_OR_REMOVE), n) for simple, n in event.parts()]
+    known = [(amounts, n) for amounts, n in found if amounts is not None]
+    return PURE.bound(summed(PURE, known)).epsilon_at(0.0) if len(known) == len(found) else None
 
 
 def nested(*inner: Event) -> int:

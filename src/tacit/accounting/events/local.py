@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from tacit.accounting.events.base import Event, SimpleEvent, both_orders, flatten, nested
+from tacit.accounting.events.base import Event, SimpleEvent, both_orders, event_epsilon, flatten, nested
 from tacit.accounting.events.mechanisms import RandomizedResponseEvent
 from tacit.accounting.events.sampled import PoissonSampledEvent, SampledWithoutReplacementEvent
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import positive, settle, whole
-from tacit.exact.rounding import sum_up
 from tacit.guarantees.arguments import how_many
 from tacit.guarantees.units import Neighbours
 from tacit.pld import ApproximatePair, BalancedResponsePair, Pair, ShuffledPair
@@ -113,7 +111,7 @@ class ShuffledEvent(SimpleEvent):
 
     def pure(self) -> float:
         """The local epsilon, which needs no shuffler."""
-        return sum_up([Fraction(simple.pure() or 0.0) * n for simple, n in flatten(self.event)])
+        return event_epsilon(self.event) or 0.0
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """One pair above both orders of a replacement."""

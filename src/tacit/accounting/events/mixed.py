@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from tacit.accounting.events.base import Event, SimpleEvent, joined_pairs, nested
+from tacit.accounting.events.base import Event, SimpleEvent, event_epsilon, joined_pairs, nested
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import probability, settle
 from tacit.guarantees.arguments import listed
@@ -58,7 +58,11 @@ class MixedEvent(SimpleEvent):
 
     def pure(self) -> float | None:
         """The largest of the members' epsilons: any of them may be chosen."""
-        own = [_pure(event) for event, weight in zip(self.events, self.weights, strict=True) if weight > 0]
+        own = [
+            event_epsilon(event)
+            for event, weight in zip(self.events, self.weights, strict=True)
+            if weight > 0
+        ]
         known = [epsilon for epsilon in own if epsilon is not None]
         return max(known) if len(known) == len(own) else None
 
@@ -87,11 +91,3 @@ class MixedEvent(SimpleEvent):
         if removal == addition:
             return forward, forward
         return forward, CoinPair(pairs=tuple(addition), weights=tuple(weights))
-
-
-def _pure(event: Event) -> float | None:
-    from tacit.exact.rounding import sum_up
-
-    own = [(simple.pure(), count) for simple, count in event.parts()]
-    known = [Fraction(epsilon) * count for epsilon, count in own if epsilon is not None]
-    return sum_up(known) if len(known) == len(own) else None

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from tacit.accounting.events.base import Event, SimpleEvent, both_orders, joined_pairs, nested
+from tacit.accounting.events.base import Event, SimpleEvent, both_orders, event_epsilon, joined_pairs, nested
 from tacit.accounting.events.mechanisms import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import probability
-from tacit.exact.rounding import sum_up
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, PoissonSampledPair, Product, SampledReplacementPair, WithoutReplacementPair
 
@@ -75,11 +73,10 @@ class PoissonSampledEvent(SimpleEvent):
         """ln(1 + q (e^epsilon - 1)) where the mechanism has a pure epsilon."""
         from tacit.guarantees import Pure, subsample
 
-        own = [(simple.pure(), count) for simple, count in self.event.parts()]
-        known = [(Fraction(epsilon) * count) for epsilon, count in own if epsilon is not None]
-        if len(known) < len(own):
+        own = event_epsilon(self.event)
+        if own is None:
             return None
-        sampled = subsample(Pure(epsilon=sum_up(known)), rate=self.sampling_rate, scheme="poisson")
+        sampled = subsample(Pure(epsilon=own), rate=self.sampling_rate, scheme="poisson")
         return sampled.epsilon_at(0.0)
 
 

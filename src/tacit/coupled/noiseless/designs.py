@@ -167,7 +167,7 @@ class Design:
             + sum(b * g.half for b, g in zip(self.slopes, self.regressors, strict=True))
         )
 
-    def halves(self, part: int) -> tuple[float, ...]:
+    def half_widths(self, part: int) -> tuple[float, ...]:
         """Half the range of each published product of a part."""
         if part == 0:
             return (*(g.half for g in self.regressors), self.response_half)
@@ -179,16 +179,18 @@ class Design:
 
     def lows(self, part: int) -> tuple[float, ...]:
         """The low end of each range."""
-        return tuple(0.0 if part and j == part - 1 else -half for j, half in enumerate(self.halves(part)))
+        return tuple(
+            0.0 if part and j == part - 1 else -half for j, half in enumerate(self.half_widths(part))
+        )
 
     def steps(self, part: int) -> tuple[float, ...]:
         """The grid on which each product is recorded."""
-        return tuple(2 * half / self.points for half in self.halves(part))
+        return tuple(2 * half / self.points for half in self.half_widths(part))
 
     def box(self, part: int, intervals: Sequence[tuple[float, float]]) -> Box:
         """The height on a box that is symmetric in all coordinates but the square; refused outside of the support."""
         given = tuple((float(a), float(b)) for a, b in intervals)
-        lows, halves = self.lows(part), self.halves(part)
+        lows, halves = self.lows(part), self.half_widths(part)
         if len(given) != self.dimension + 1:
             raise InvalidParameter(
                 parameter="prism", value=len(given), must=f"have {self.dimension + 1} intervals"
@@ -265,7 +267,7 @@ class Design:
 
     def _descent(self, part: int, start: float, lower: float, own: float) -> tuple[float, Box | None]:
         """Move one side, all sides, or all sides with the low end of the square, as long as it helps."""
-        halves, d = self.halves(part), self.dimension
+        halves, d = self.half_widths(part), self.dimension
         share = [own if part and j == part - 1 else start for j in range(d + 1)]
         best = self._tried(part, halves, share, lower)
         if math.isinf(best[0]):

@@ -59,7 +59,7 @@ class ExactRegression:
         if not self.known:
             return np.array(self.design.steps(part))
         coarse = np.array(self.coarse(part), dtype=np.float64)
-        return 2 * np.array(self.design.halves(part)) / coarse
+        return 2 * np.array(self.design.half_widths(part)) / coarse
 
     def coarse(self, part: int) -> tuple[int, int]:
         """With a known law: in how many steps each of the two products is recorded."""

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import settle, whole
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.exact.rounding import up
 from tacit.functions.bases.rows import as_rows, cells_of
 from tacit.functions.boxes import Floats
 from tacit.functions.densities.released import ReleasedDensity
@@ -21,6 +20,7 @@ from tacit.functions.fourier.family import FourierKDE
 from tacit.functions.fourier.plan import FourierPlan, grid_sums
 from tacit.guarantees import Neighbours, Pure
 from tacit.mechanisms.base import epsilon_parameter
+from tacit.mechanisms.budgets import sum_of_epsilons
 from tacit.mechanisms.fourier import fourier_spacing
 from tacit.mechanisms.knorm import KNormDifference
 from tacit.mechanisms.laplace import Laplace
@@ -161,7 +161,7 @@ class FourierRegression:
         density = self.density_plan.bound
         assert isinstance(density, Pure)
         parts = (density, self.weighted_noise.bound, self.total_noise.bound)
-        return Pure(epsilon=up(sum((Fraction(float(p.epsilon)) for p in parts), Fraction(0))))
+        return Pure(epsilon=sum_of_epsilons(*(float(p.epsilon) for p in parts)))
 
     def release(self, rows: Any, responses: Any, *, source: Source | None = None) -> ReleasedRegression:
         """Reads rows and responses once. A row without a number in either is moved to the low ends."""

@@ -259,7 +259,7 @@ def _share(pair: ShuffledPair) -> float:
     return _SHARES[-1]
 
 
-class _Nodes:
+class _Gathered:
     """Losses at which atoms are gathered: close together around 0, and in proportion to their size far out.
 
     An atom between two nodes is split so that its masses under P and under Q stay (connect-the-dots), which rounds the
@@ -336,7 +336,7 @@ def _fair(c: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatArray, FloatArr
 
 @lru_cache(maxsize=128)
 def _atoms(pair: ShuffledPair) -> _Atoms:
-    nodes = _Nodes(_deviation(pair), pair.epsilon)
+    nodes = _Gathered(_deviation(pair), pair.epsilon)
     over, error, slack = 0.0, 0.0, 32 * UNIT * (2 + pair.epsilon)
     for cells, lost, wrong in _cells(pair, _share(pair)):
         over += lost
