@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tacit
 from support import independent as second
-from tacit.accounting import ACCOUNTANTS, account, bound_of, calibrate, profile_of
+from tacit.accounting import ACCOUNTANTS, account, accountants, bound_of, calibrate, profile_of
 from tacit.accounting import events as e
 from tacit.accounting.codec import dumps, from_record, loads, to_record
 from tacit.errors import EmptyComposition, InvalidParameter
@@ -364,3 +364,12 @@ def test_calibration_asks_for_few_accounts_and_wastes_little(
     less = account(plan(found.value * (1 - 1e-4)), delta=1e-6).epsilon
     assert less.high > target - less.width
     assert len(asked) <= 10
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("rdp", "renyi"), ("RDP", "renyi"), ("prv", "pld")])
+def test_who_says_the_word_of_another_tool_is_told_ours(theirs: str, ours: str) -> None:
+    with pytest.raises(tacit.errors.UnknownName, match=f"here it is called '{ours}'"):
+        tacit.account(tacit.events.GaussianEvent(noise_multiplier=1), delta=1e-6, accountant=theirs)
+    for word, name in accountants.ELSEWHERE.items():
+        assert word not in accountants.ACCOUNTANTS
+        assert name in accountants.ACCOUNTANTS

@@ -182,6 +182,9 @@ ACCOUNTANTS: dict[str, Callable[[Counted, Neighbours], Bound | None]] = {
     "renyi": _renyi,
 }
 
+ELSEWHERE = {"rdp": "renyi", "moments": "renyi", "prv": "pld", "fft": "pld", "cdp": "zcdp", "basic": "pure"}
+"""What other tools call them."""
+
 
 def bound_of(
     events: Event | Sequence[Event],
@@ -191,7 +194,13 @@ def bound_of(
 ) -> Bound:
     """The composed bound by one accountant; NoLaw where its theorem does not cover an event."""
     if text("accountant", accountant) not in ACCOUNTANTS:
-        raise UnknownName(what="accountant", name=accountant, known=ACCOUNTANTS)
+        here = ELSEWHERE.get(accountant.lower())
+        raise UnknownName(
+            what="accountant",
+            name=accountant,
+            known=ACCOUNTANTS,
+            hint=f"here it is called {here!r}" if here else "",
+        )
     parts = flatten(events)
     bound = ACCOUNTANTS[accountant](parts, Neighbours.parse(neighbours))
     if bound is None:
