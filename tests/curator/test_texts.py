@@ -191,3 +191,23 @@ def test_what_rounds_to_a_thousand_is_written_as_one() -> None:
     from tacit.curator.text import digits
 
     assert [digits(x) for x in (999.4, 999.6, -999.9, 1000.0)] == ["999", "1,000", "-1,000", "1,000"]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ((1.4034863, 1.3952705, 1.4116958), ("1.4035", "1.3952", "1.4117")),
+        ((-1.4034863, -1.4116958, -1.3952705), ("-1.4035", "-1.4117", "-1.3952")),
+        ((138.93, 138.23652, 139.632959), ("138.93", "138.23", "139.64")),
+        ((1234567, 1234000, 1235134), ("1,234,567", "1,234,000", "1,235,134")),
+        ((0.5, 0.0, float("inf")), ("0.5", "0", "∞")),
+        ((None, None, None), ("–", "–", "–")),
+    ],
+)
+def test_a_value_is_told_from_its_interval_on_a_terminal(
+    given: tuple[Any, Any, Any], shown: tuple[str, str, str]
+) -> None:
+    """With the digits of the page, ends rounded outwards; whole numbers and what is no number as they are."""
+    from tacit.curator.text import _with_ends
+
+    assert _with_ends(*given) == shown
