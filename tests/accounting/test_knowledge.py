@@ -115,3 +115,79 @@ def test_sums_of_divergences_rhos_and_mus(part: tuple[str, float, int], delta: f
         if name == "pure" and part[0] == "gaussian":
             continue
         assert best <= bound_of(plan, accountant=name).epsilon(delta) * (1 + SLACK) + width
+
+
+def mixture(*events: e.SimpleEvent) -> e.SimpleEvent:
+    return e.MixedEvent(events=events, weights=(0.25, 0.75))
+
+
+def replaced(kind: str, epsilon: float) -> tuple[e.SimpleEvent, list[e.SimpleEvent]]:
+    """Events of answers, crowds and coins, for replace-one neighbours, and what less is known by."""
+    pure, by_rho = e.PureEvent(epsilon=epsilon), e.ConcentratedEvent(rho=rho_of(epsilon))
+    laplace, response = (
+        e.LaplaceEvent(epsilon=epsilon),
+        e.RandomizedResponseEvent(epsilon=epsilon, categories=3),
+    )
+    match kind:
+        case "balanced":
+            return e.BalancedResponseEvent(epsilon=epsilon, outcomes=12, supporting=6, shared=2), [
+                pure,
+                by_rho,
+            ]
+        case "shuffled":
+            return e.ShuffledEvent(event=response, people=60), [
+                e.ShuffledEvent(event=pure, people=60),
+                pure,
+                by_rho,
+            ]
+        case "fewer people":
+            return e.ShuffledEvent(event=laplace, people=90), [
+                e.ShuffledEvent(event=laplace, people=40),
+                pure,
+            ]
+        case "coin":
+            return mixture(laplace, response), [mixture(pure, pure), mixture(by_rho, pure), pure, by_rho]
+        case "rarely":
+            seldom = e.MixedEvent(events=(laplace,), weights=(0.25,))
+            return seldom, [mixture(laplace, e.LaplaceEvent(epsilon=epsilon / 4)), laplace, pure]
+        case "integers":
+            found = e.DiscreteGaussianEvent(noise_multiplier=1 / epsilon, sensitivity=2)
+            return found, [e.ConcentratedEvent(rho=found.rho)]
+        case "permuted":
+            return e.PermuteAndFlipEvent(epsilon=epsilon), [
+                pure,
+                e.ApproximateEvent(epsilon=epsilon, delta=1e-12),
+            ]
+    return e.ApproximateEvent(epsilon=epsilon, delta=1e-12), [
+        e.ApproximateEvent(epsilon=epsilon, delta=1e-11)
+    ]
+
+
+REPLACED = ("balanced", "shuffled", "fewer people", "coin", "rarely", "integers", "permuted", "approximate")
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(REPLACED), st.sampled_from((0.1, 0.4, 1.5)), st.sampled_from((1, 2, 9, 60)), deltas)
+def test_answers_crowds_and_coins(kind: str, epsilon: float, times: int, delta: float) -> None:
+    """Up to the width of the enclosure, or a part in a thousand where the lower end is not known."""
+    event, coarser = replaced(kind, epsilon)
+    found = account([repeated(event, times)], delta=delta, neighbours="replace-one").epsilon
+    width = found.width if found.low > 0 else 1e-3 * max(1.0, found.high)
+    for less in coarser:
+        known = account([repeated(less, times)], delta=delta, neighbours="replace-one").epsilon.high
+        assert found.high <= known * (1 + SLACK) + SLACK + (width if times > 1 else 0.0)
+
+
+def test_every_kind_of_event_is_compared() -> None:
+    """What is added later must come here too; a Skellam event has no coarser one, samples are tried above."""
+    kinds = {k for kind in KINDS for k in (described(kind, 0.5)[0].kind, "pure")}
+    kinds |= {replaced(kind, 0.5)[0].kind for kind in REPLACED} | {"concentrated", "skellam"}
+    kinds |= {
+        sampled(e.LaplaceEvent(epsilon=1.0), how, 0.5).kind for how in ("poisson", "without replacement")
+    }
+    own = [
+        getattr(e, name)
+        for name in e.__all__
+        if name not in ("ComposedEvent", "Event", "RepeatedEvent", "flatten")
+    ]
+    assert {one.kind for one in own if one is not e.SimpleEvent} <= kinds
