@@ -50,9 +50,17 @@ def csv_text(columns: Mapping[str, Any]) -> str:
 
 
 def _cells(column: Any) -> list[Any]:
-    if isinstance(column, np.ndarray) and column.dtype == np.float64:
-        return [repr(value) for value in column.tolist()]
-    return [_cell(value) for value in column]
+    """A column's cells, each as `_cell` has it; columns of one type at once, and each text once."""
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    kinds = set(map(type, values))
+    if kinds <= {float}:
+        return list(map(repr, values))
+    if kinds <= {int, bool, type(None)}:
+        return values
+    if kinds <= {str}:
+        safe = {text: safe_text(text) for text in set(values)}
+        return [safe[text] for text in values]
+    return [_cell(value) for value in values]
 
 
 def _cell(value: Any) -> Any:

@@ -17,6 +17,7 @@ from tacit.errors import InvalidParameter
 __all__ = ["canonical", "canonical_table", "derived_key", "mac", "plain", "sha256"]
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
@@ -24,7 +25,7 @@ def canonical(value: Any, *, what: str = "value") -> str:
     """The one text of a plain value; anything that is not plain JSON is refused, without showing it."""
     _only_plain(value, what)
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
         raise _not_plain(what) from None
 
@@ -60,7 +61,7 @@ def _only_plain(value: Any, what: str, depth: int = 0) -> None:
         raise _not_plain(what)
     if isinstance(value, dict):
         for key, inner in value.items():
-            if not isinstance(key, str):
+            if type(key) is not str and not isinstance(key, str):
                 raise _not_plain(what)
             if type(inner) not in PLAIN:
                 _only_plain(inner, what, depth + 1)

@@ -111,7 +111,7 @@ class Register:
         Approvals count whose names still have the role, and the key, that they had when they approved.
         """
         self.asker(body["analyst"])
-        asked, waiting = asked_digest(body), []
+        asked, waiting = asked_digest(body) if self.requests else "", []
         for number, request in sorted(self.requests.items()):
             if request.asked != asked:
                 continue
