@@ -202,3 +202,27 @@ def test_bad_schedules() -> None:
             CorrelatedNoise(**{"strategy": "square_root", "steps": 8} | bad)  # type: ignore[arg-type]
     with pytest.raises(UnknownName):
         CorrelatedNoise(strategy="guess", steps=8)
+
+
+def test_a_sampled_composition_asks_few_questions_of_its_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A curve that is measured gets no sharper by more digits: both ends, from few accounts of the composition."""
+    from tacit.exact.balls import precision
+    from tacit.pld.product import Product
+
+    asked, delta_of = [], Product.delta
+    monkeypatch.setattr(Product, "delta", lambda self, *a, **k: asked.append(a) or delta_of(self, *a, **k))
+    once = E.PoissonSampledEvent(event=E.RepeatedEvent(event=LAPLACE, times=2), sampling_rate=0.07)
+    ends = tacit.account(once, delta=1e-3).epsilon
+    assert ends.high * (1 - 1e-3) <= ends.low <= ends.high
+    assert len(asked) <= 100
+    inside = {"kind": "repeated", "times": 2, "event": {"kind": "laplace", "epsilon": 1.0}}
+    with precision(192):
+        second = both_orders(
+            {"kind": "poisson_sampled", "sampling_rate": 0.07, "event": inside},
+            "add-or-remove",
+            exact(2.0**-10),
+        )
+        assert second is not None
+        found = [max(float(h(exact(e))) for h in second) for e in (ends.low, ends.high)]
+    assert found[1] <= 1e-3 * (1 + 1e-5)
+    assert found[0] >= 1e-3 * (1 - 1e-5)

@@ -1,12 +1,14 @@
 """A second opinion: the bound of a certificate, computed again by a small program of its own.
 
-An outside auditor reads these four files first. They share no code with `pld` or `accounting`, know nothing of
-tables, and prefer what is plainly right to what is fast:
+An outside auditor reads these files first, in this order. They share no code with `pld` or `accounting`, know nothing
+of tables, and prefer what is plainly right to what is fast:
 
     records       what may stand in a certificate at all: kinds, fields, ranges
-    curves        one event, as it stands in a certificate -> delta(epsilon) for every real epsilon
+    curves        one event, as it stands in a certificate -> delta(epsilon) for every real epsilon; `integers` and
+                  `shuffled` have those that are sums over many values
     composition   one grid of losses, every rounding upwards, one exact multiplication of integers
     claims        what a certificate states -> what this program finds
+    plans         the noise of a certificate against its events, and the charge of all of a plan
 
 `release` applies them to a folder; it is what `tacit verify` asks.
 
@@ -16,6 +18,7 @@ certificate with plan, ledger and recorded answer.
 
 from __future__ import annotations
 
-from tacit.audit.claims import Opinion, opinion_on_certificate, opinion_on_charge, opinion_on_noise
+from tacit.audit.claims import Opinion, opinion_on_certificate
+from tacit.audit.plans import opinion_on_charge, opinion_on_noise
 
 __all__ = ["Opinion", "opinion_on_certificate", "opinion_on_charge", "opinion_on_noise"]

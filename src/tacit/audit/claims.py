@@ -1,4 +1,4 @@
-"""What a certificate states, and what this program finds: the bound of one release, and the charge of a plan.
+"""What a certificate states, and what this program finds.
 
 A bound is confirmed where this program's own upper end is at most TOLERANCE above what is stated: its grid only rounds
 upwards, so that the truth lies below both. Sums (epsilons; epsilons and deltas; rhos; squares of mu) are added as
@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from tacit.exact.rounding import up
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["TOLERANCE", "Opinion", "opinion_on_certificate", "opinion_on_charge", "opinion_on_noise"]
+__all__ = ["HAIR", "TOLERANCE", "Opinion", "opinion_on", "opinion_on_certificate"]
 
 TOLERANCE = Fraction(2, 100)
 HAIR = Fraction(1, 10**9)
@@ -34,8 +34,10 @@ HAIR = Fraction(1, 10**9)
 PRECISION = 512
 MOST_RUNS = 2_000_000
 """Of more runs on one grid what is cut off and rounded adds up to too much, and takes too long."""
-COARSEST, FINEST = 200, 1 << 14
+COARSEST, FINEST = 200, 1 << 16
 """Points of the first and of the last grid within the stated epsilon."""
+ORDERS = 1 << 14
+"""Points within the largest loss, where a divergence is asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,78 +52,13 @@ class Opinion:
 
 def opinion_on_certificate(certificate: Mapping[str, Any]) -> Opinion:
     """The bound of one release against the events that its certificate names."""
-    return _opinion(certificate["guarantee"], certificate["event"], certificate["neighbours"])
+    return opinion_on(certificate["guarantee"], certificate["event"], certificate["neighbours"])
 
 
-def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
-    """The events against the noise that the mechanism names with its sensitivity; None where it names no such noise.
-
-    Laplace noise of scale b on numbers that move by s steps in all has epsilon s / b; Gaussian noise of this standard
-    deviation on numbers that move by the root of q steps has the multiplier noise_std / sqrt(q).
-    """
-    noises, records = certificate["mechanism"].get("noise", []), certificate["event"]
-    if not noises or not all("sensitivity" in one for one in noises):
-        return None
-    if len(noises) != len(records):
-        return Opinion(stated="events", confirmed=False, why="there are more or fewer of them than noises")
-    for noise, record in zip(noises, records, strict=True):
-        moved, event = noise["sensitivity"], record["event"]
-        if moved["norm"] == "L1" and "epsilon" in event:
-            holds = Fraction(moved["steps"]) / Fraction(noise["noise_scale"]) <= Fraction(
-                event["epsilon"]
-            ) * (1 + HAIR)
-        elif moved["norm"] == "L2" and "noise_multiplier" in event:
-            squared = Fraction(noise["noise_std"]) ** 2 / moved["steps_squared"]
-            holds = squared * (1 + HAIR) >= Fraction(event["noise_multiplier"]) ** 2
-        else:
-            return None
-        if not holds:
-            return Opinion(
-                stated=f"event of kind {event['kind']}", confirmed=False, why="its noise gives less"
-            )
-    return Opinion(stated="events", confirmed=True)
-
-
-def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
-    """The charge of a plan against the events of all of its releases, none of them missing."""
-    plan = certificates[0]["plan"]
-    events = [record for one in certificates for record in one["event"]]
-    opinion = _opinion(plan["charge"], events, certificates[0]["neighbours"])
-    if opinion.confirmed and plan["charge"]["condition"]["kind"] == "random-data":
-        # The same condition on each; what may fail for one release or for another adds up.
-        given = [checked_given(one["event"], plan["charge"]["condition"]) for one in certificates]
-        if sum(given) > Fraction(plan["charge"]["condition"]["gamma"]) * (1 + HAIR):
-            return replace(
-                opinion, confirmed=False, why="its gamma is less than those of its releases together"
-            )
-    missing = set(plan.get("releases", ())) - {one.get("name") for one in certificates}
-    if missing:
-        return replace(opinion, confirmed=None, why=f"{len(missing)} of its certificates are not there")
-    same = ("neighbours", "plan")
-    if any(one[name] != certificates[0][name] for one in certificates for name in same):
-        return replace(opinion, confirmed=False, why="its certificates state different plans")
-    for one in certificates:
-        own, whole = one["guarantee"], plan["charge"]
-        if own.get("unit") != whole.get("unit"):
-            return replace(opinion, confirmed=False, why="it is for another unit than its certificates")
-        if not _includes(whole["condition"], own["condition"]):
-            return replace(opinion, confirmed=False, why="it drops the condition of a certificate")
-    return opinion
-
-
-def _includes(whole: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Is what a release assumes a part of what its plan assumes?"""
-    if own["kind"] == "always":
-        return True
-    if own["kind"] == "priors" or whole["kind"] != own["kind"]:
-        return bool(whole["kind"] == own["kind"])
-    same = ("assumption", "definition")
-    least = "gamma" if own["kind"] == "random-data" else "advantage"
-    enough = Fraction(own[least]) <= Fraction(whole[least]) * (1 + HAIR)
-    return enough and all(own.get(name) == whole.get(name) for name in same)
-
-
-def _opinion(guarantee: Mapping[str, Any], records: Sequence[Mapping[str, Any]], neighbours: str) -> Opinion:
+def opinion_on(
+    guarantee: Mapping[str, Any], records: Sequence[Mapping[str, Any]], neighbours: str
+) -> Opinion:
+    """A guarantee, of a release or of a plan, against events."""
     bound = guarantee["bound"]
     stated = _words(bound)
     if guarantee["condition"]["kind"] == "priors":
@@ -186,6 +123,12 @@ def _pure(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
             return None
         q, e = exact(event["sampling_rate"]), exact(inner).exp()
         return _fraction((1 + q * (e - 1)).log())
+    if event["kind"] in ("repeated", "composed"):
+        own = [_pure(e, neighbours) for e in event.get("events", [event.get("event")])]
+        return None if None in own else sum(filter(None, own), Fraction(0)) * int(event.get("times", 1))
+    if event["kind"] == "mixed":
+        own = [_pure(e, neighbours) for e, w in zip(event["events"], event["weights"], strict=True) if w]
+        return None if None in own else max(filter(None, own), default=Fraction(0))
     if event["kind"] == "shuffled":  # the local epsilon, which needs no shuffler
         if neighbours != "replace-one":
             raise Unconfirmed("no formula for shuffled answers of added or removed people")
@@ -254,13 +197,20 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
     limit = Fraction(bound["epsilon"])
     if any(f <= limit * (1 + HAIR) for f in found) or not delta or not limit:
         return min(found, default=None)
-    points, last = COARSEST, None
+    finest = _smallest(counts, neighbours)
+    first = points = (
+        max(COARSEST, math.ceil(limit / finest)) if finest and limit <= finest * FINEST else COARSEST
+    )
+    last = None
     while points <= FINEST and not any(f <= limit * (1 + TOLERANCE / 4) for f in found):
+        width = limit / points
+        if finest and width < finest:
+            width = finest / math.ceil(finest / width)  # a loss that many runs have lies on the grid
         try:
-            by_curve = _by_curve(counts, neighbours, limit / points, float(delta))
+            by_curve = _by_curve(counts, neighbours, width, float(delta))
         except TooLong:
-            if last is None and points == COARSEST:
-                raise Unconfirmed("its losses range too far for the grid of this program") from None
+            if last is None and points == first:
+                raise
             break
         if by_curve is not None:
             found.append(by_curve)
@@ -269,6 +219,12 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
                 break
         last, points = by_curve, points * 2
     return min(found, default=None)
+
+
+def _smallest(counts: Counter[str], neighbours: str) -> Fraction | None:
+    """The smallest epsilon of a run: a grid that is coarser than it would make it larger."""
+    own = [_stated_epsilon(json.loads(text), neighbours) for text in counts]
+    return min((epsilon for epsilon in own if epsilon), default=None)
 
 
 def _stated_epsilon(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
@@ -285,9 +241,9 @@ def _by_curve(counts: Counter[str], neighbours: str, width: Fraction, delta: flo
     """The larger epsilon of both orders of neighbours, all events together on one grid of losses."""
     step, runs = exact(width), _merged(counts)
     if sum(runs.values()) > MOST_RUNS:
-        raise TooLong
+        raise TooLong("it was run more often than this program follows")
     negligible = delta * 1e-6 / (1 + sum(runs.values()))
-    curves = [(both_orders(json.loads(text), neighbours), times) for text, times in runs.items()]
+    curves = [(both_orders(json.loads(text), neighbours, step), times) for text, times in runs.items()]
     largest = Fraction(0)
     for order in (0, 1):
         parts = [(on_grid(pair[order], step, negligible=negligible), times) for pair, times in curves if pair]
@@ -319,40 +275,48 @@ def _merged(counts: Counter[str]) -> Counter[str]:
     return rest
 
 
-def _divergence(text: str, order: float, neighbours: str) -> Fraction:
+def _divergence(event: Mapping[str, Any], neighbours: str) -> Callable[[float], Fraction]:
     """Order times rho for Gaussian noise; else, where losses are bounded, ln E_P[e^{(order - 1) loss}] / (order - 1).
 
     A pair whose curve lies above has the larger divergence: a divergence is a mean of such curves over all ratios.
     """
-    event = json.loads(text)
     if event["kind"] in ("gaussian", "discrete_gaussian", "concentrated"):
-        return Fraction(order) * (_rho(event, neighbours) or 0)
+        rho = _rho(event, neighbours) or Fraction(0)
+        return lambda order: Fraction(order) * rho
     widest = _pure(event, neighbours)
     if widest is None:
         raise Unconfirmed(f"no divergence of an event of kind {event['kind']!r}")
-    if math.isinf(order):
-        return widest
-    step, above = exact(widest / FINEST), exact(order) - 1
-    largest = Fraction(0)
-    for h in both_orders(event, neighbours) or ():
-        losses = on_grid(h, step, negligible=2.0**-BITS)
-        moment = sum(
-            ((above * (losses.lowest + i) * step).exp() * m for i, m in enumerate(losses.masses) if m),
-            exact(0),
-        )
-        if losses.infinite:
-            raise Unconfirmed("some of its losses are infinite")
-        largest = max(largest, _fraction((moment / (1 << BITS)).log() / above))
-    return largest
+    if not widest:
+        return lambda order: Fraction(0)
+    step = exact(widest / ORDERS)
+    pair = both_orders(event, neighbours, step) or ()
+    grids = [on_grid(h, step, negligible=2.0**-BITS) for h in dict.fromkeys(pair)]
+    # No loss is above the widest: what rounding left beyond it lies one step on, 1 / (1 - e^{-step}) times as much.
+    more = math.ceil(ORDERS / widest * 2)
+
+    def at(order: float) -> Fraction:
+        if math.isinf(order):
+            return widest
+        above, largest = exact(order) - 1, Fraction(0)
+        grown = (above * step).exp()
+        for losses in grids:
+            moment = exact(0)
+            for mass in reversed(losses.masses):
+                moment = moment * grown + mass
+            beyond = losses.infinite * more * (above * (ORDERS + 1) * step).exp()
+            moment = (moment * (above * losses.lowest * step).exp() + beyond) / (1 << BITS)
+            largest = max(largest, _fraction(moment.log() / above))
+        return largest
+
+    return at
 
 
 def _orders(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) -> Fraction:
     """The largest ratio of a sum of divergences to what is stated at its order."""
     ratios = [Fraction(0)]
+    each = [(_divergence(json.loads(text), neighbours), times) for text, times in counts.items()]
     for order, stated in zip(bound["orders"], bound["epsilons"], strict=True):
-        found = sum(
-            (_divergence(text, order, neighbours) * times for text, times in counts.items()), Fraction(0)
-        )
+        found = sum((divergence(order) * times for divergence, times in each), Fraction(0))
         if found and not stated:
             raise Unconfirmed("a divergence of 0 is stated for noise that has one")
         ratios.append(found / Fraction(stated) if found else Fraction(0))

@@ -14,26 +14,35 @@ moved up: from the top to an infinite loss, at the bottom to the lowest one that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tacit.audit.curves import Curve, exact
+from tacit.audit.curves import Curve, Unconfirmed, both_orders, exact
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["BITS", "Losses", "TooLong", "composed", "epsilon_at", "on_grid"]
+__all__ = ["BITS", "Losses", "TooLong", "composed", "curve_of", "epsilon_at", "on_grid", "together"]
 
 BITS = 192
-LONGEST = 1 << 17
+LONGEST = 1 << 18
 FAR = 100
 """A loss beyond which only infinite ones lie; others there would count as infinite as well."""
 
 
-class TooLong(Exception):
+INSIDE, LONGEST_INSIDE = 1e-24, 1 << 14
+"""What is cut off of a composition inside of a sample or a mixture, and how many points it has."""
+
+
+class TooLong(Unconfirmed):
     """The grid would have more points than this program takes."""
+
+    def __init__(self, why: str = "its losses range too far for the grid of this program") -> None:
+        super().__init__(why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +59,11 @@ def _units(value: arb) -> int:
     return max(0, int((value * (1 << BITS)).upper().ceil().unique_fmpz()))
 
 
-def on_grid(h: Curve, step: arb, *, negligible: float) -> Losses:
+def on_grid(h: Curve, step: arb, *, negligible: float, longest: int = LONGEST) -> Losses:
     """The losses of the pair of straight lines above the curve; the grid ends where the curve is negligible."""
     for_ever = h(exact(FAR))
-    last = _end(lambda points: h(points * step) - for_ever, negligible)
-    first = -_end(lambda points: h(-points * step) - 1 + (-points * step).exp(), negligible)
+    last = _end(lambda points: h(points * step) - for_ever, negligible, longest)
+    first = -_end(lambda points: h(-points * step) - 1 + (-points * step).exp(), negligible, longest)
     places = _convex([((i * step).exp(), h(i * step)) for i in range(first, last + 1)])
     masses = [0] * (last - first + 1)
     left = (places[0][2] - 1) / places[0][1]
@@ -62,17 +71,17 @@ def on_grid(h: Curve, step: arb, *, negligible: float) -> Losses:
         right = (next_value - value) / (after - t)
         masses[i] = _units(t * (right - left))
         left = right
-    _, t, value = places[-1]
-    masses[-1] = _units(t * (0 - left))
+    i, t, value = places[-1]
+    masses[i] = _units(t * (0 - left))
     return Losses(lowest=first, masses=masses, infinite=_units(value))
 
 
-def _end(left: Callable[[int], arb], negligible: float) -> int:
+def _end(left: Callable[[int], arb], negligible: float, longest: int) -> int:
     """The number of points, a power of two, after which no more than this is left of the curve."""
     points = 1
     while float(left(points).upper()) > negligible:
         points *= 2
-        if points > LONGEST:
+        if points > longest:
             raise TooLong
     return points
 
@@ -84,6 +93,8 @@ def _convex(points: list[tuple[arb, arb]]) -> list[tuple[int, arb, arb]]:
     """
     kept: list[tuple[int, arb, arb]] = []
     for i, (t, v) in enumerate(points):
+        if not v.is_finite():  # lines between the others lie above h as well
+            continue
         while len(kept) >= 2:
             (_, a, u), (_, b, w) = kept[-2:]
             if ((w - u) * (t - b)).mid() <= ((v - w) * (b - a)).mid():
@@ -96,9 +107,9 @@ def _convex(points: list[tuple[arb, arb]]) -> list[tuple[int, arb, arb]]:
 def composed(parts: Iterable[tuple[Losses, int]], *, negligible: float) -> Losses:
     """All of the parts together, each as often as it says."""
     out = Losses(lowest=0, masses=[1 << BITS], infinite=0)
-    far = int(negligible * (1 << BITS))
     for losses, times in parts:
-        power = losses
+        # What is cut off of a power counts as often as the power is run: 2 negligible in all.
+        power, far = losses, int(Fraction(negligible) * (1 << BITS) / times)
         while times:
             if times & 1:
                 out = _product(out, power, far)
@@ -125,7 +136,9 @@ def _product(a: Losses, b: Losses, far: int) -> Losses:
     kept[0] += low
     if len(kept) > LONGEST:
         raise TooLong
-    return Losses(lowest=a.lowest + b.lowest + bottom, masses=kept, infinite=a.infinite + b.infinite + moved)
+    endless = a.infinite * (sum(b.masses) + b.infinite) + sum(a.masses) * b.infinite
+    infinite = -(-endless >> BITS) + moved
+    return Losses(lowest=a.lowest + b.lowest + bottom, masses=kept, infinite=infinite)
 
 
 def epsilon_at(losses: Losses, step: arb, delta: float) -> arb | None:
@@ -146,3 +159,53 @@ def epsilon_at(losses: Losses, step: arb, delta: float) -> arb | None:
     if not mass - allowed > weighed:  # at epsilon = 0 already
         return exact(0)
     return ((mass - allowed) / weighed).log()
+
+
+def together(event: Mapping[str, Any], neighbours: str, step: arb) -> tuple[Curve, Curve] | None:
+    """The curves of a composition that is sampled, or chosen by a coin, as a whole."""
+    found = [(both_orders(one, neighbours, step), n) for one, n in _members(event)]
+    known = [(pair, n) for pair, n in found if pair is not None]
+    if not known:
+        return None
+    for doubled in range(17):  # the first grid that is not too long
+        width = step * 2**doubled
+        try:
+            grids = [
+                [(on_grid(pair[i], width, negligible=INSIDE, longest=LONGEST_INSIDE), n) for pair, n in known]
+                for i in (0, 1)
+            ]
+            first, last = (composed(parts, negligible=INSIDE) for parts in grids)
+        except TooLong:
+            continue
+        return curve_of(first, width), curve_of(last, width)
+    raise TooLong
+
+
+def _members(event: Mapping[str, Any], times: int = 1) -> Iterable[tuple[Mapping[str, Any], int]]:
+    if event["kind"] == "repeated":
+        yield from _members(event["event"], times * int(event["times"]))
+    elif event["kind"] == "composed":
+        for one in event["events"]:
+            yield from _members(one, times)
+    else:
+        yield event, times
+
+
+def curve_of(losses: Losses, step: arb) -> Curve:
+    """h(x) = infinite + the sum of p (1 - e^{x - loss}) over losses above x."""
+    n, wide = len(losses.masses), float(step)
+    mass, weighed = [exact(0)] * (n + 1), [exact(0)] * (n + 1)  # from each loss on: p, and p e^{-loss}
+    for i in range(n - 1, -1, -1):
+        p = exact(Fraction(losses.masses[i], 1 << BITS))
+        mass[i] = mass[i + 1] + p
+        weighed[i] = weighed[i + 1] + p * (-(losses.lowest + i) * step).exp()
+    endless = exact(Fraction(losses.infinite, 1 << BITS))
+
+    def h(x: arb) -> arb:
+        near = min(max(float(x.mid()) / wide, -(2.0**40)), 2.0**40)
+        first = math.floor(near) + 1 - losses.lowest
+        # The sum over any other losses is smaller: next to one of them both sides are tried.
+        sums = [mass[i] - x.exp() * weighed[i] for i in {min(max(first + d, 0), n) for d in (-1, 0, 1)}]
+        return endless + max(sums, key=lambda b: float(b.upper()))
+
+    return h

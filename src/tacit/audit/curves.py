@@ -14,31 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from tacit.audit.basics import Curve, Unconfirmed, exact
+from tacit.audit.integers import discrete_gaussian, skellam
 from tacit.audit.shuffled import MOST_PEOPLE, MOST_PEOPLE_OF_MANY, local_epsilon, one_sum, shuffled_curve
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["WIDEST", "Curve", "Unconfirmed", "both_orders", "exact", "swapped"]
-
-Curve: TypeAlias = "Callable[[arb], arb]"
-
-WIDEST = 20_000
-"""Integer noise is summed value by value: up to this many values on a side."""
-
-
-class Unconfirmed(Exception):
-    """This program has no formula for what is stated."""
-
-
-def exact(value: int | float | str | Fraction) -> arb:
-    """A ball around a number that is given exactly."""
-    from flint import arb, fmpq
-
-    given = Fraction(value)
-    return arb(fmpq(given.numerator, given.denominator))
+__all__ = ["Curve", "Unconfirmed", "both_orders", "exact", "swapped"]
 
 
 def swapped(h: Curve) -> Curve:
@@ -46,15 +31,16 @@ def swapped(h: Curve) -> Curve:
     return lambda x: 1 - x.exp() + x.exp() * h(-x)
 
 
-def both_orders(event: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] | None:
-    """The curves of (with, without) and (without, with); for replaced units both are the larger one."""
+def both_orders(
+    event: Mapping[str, Any], neighbours: str, step: arb | None = None
+) -> tuple[Curve, Curve] | None:
+    """The curves of (with, without) and (without, with); for replaced units both are the larger one.
+
+    A composition inside of another event is put on a grid of its own, of this step or a multiple of it.
+    """
     kind, given = event["kind"], dict(event)
-    if kind == "poisson_sampled":
-        return _poisson(given, neighbours)
-    if kind == "without_replacement":
-        return _without_replacement(given, neighbours)
-    if kind == "mixed":
-        return _mixed(given, neighbours)
+    if kind in _INSIDE:
+        return _INSIDE[kind](given, neighbours, step)
     if kind == "shuffled":
         return _shuffled(given, neighbours)
     if kind == "tabulated":
@@ -176,7 +162,12 @@ def _staircase(given: Mapping[str, Any]) -> Curve:
 def _exponential(given: Mapping[str, Any]) -> Curve:
     """(1 - e^{(x - epsilon)/2})^2 / (1 - e^{-epsilon}): the worst pair whose losses range over epsilon."""
     epsilon = exact(given["epsilon"])
-    return _within(epsilon, lambda x: (1 - ((x - epsilon) / 2).exp()) ** 2 / (1 - (-epsilon).exp()))
+
+    def inside(x: arb) -> arb:
+        root = 1 - ((x - epsilon) / 2).exp()  # around 0 at the end, where a power of a ball is no number
+        return root * root / (1 - (-epsilon).exp())
+
+    return _within(epsilon, inside)
 
 
 def _concentrated(given: Mapping[str, Any]) -> Curve:
@@ -211,71 +202,19 @@ def _discrete_laplace(given: Mapping[str, Any]) -> Curve:
     return _within(epsilon, inside)
 
 
-def _integer_noise(weights: list[arb], beyond: arb, s: int) -> Curve:
-    """Symmetric integer noise with weights at 0, 1, ... whose ratio to the moved ones is monotone; moved by s.
+def _together(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple[Curve, Curve] | None:
+    from tacit.audit.composition import together
 
-    `beyond` bounds the mass of one tail after the last weight.
-    """
-    n = len(weights)
-    tails = [beyond] * (n + 1)
-    for k in range(n - 1, -1, -1):
-        tails[k] = tails[k + 1] + weights[k]
-    whole = 2 * tails[0] - weights[0]
-
-    def weight(k: int) -> arb:
-        return weights[abs(k)]
-
-    def above(k: int) -> arb:
-        """Pr[noise >= k]."""
-        return (tails[k] if k >= 0 else whole - tails[1 - k]) / whole
-
-    def h(x: arb) -> arb:
-        t, low, high = x.exp(), s - n + 1, n - 1  # the first k with Pr[k - s] > t Pr[k]
-        while low < high:
-            middle = (low + high) // 2
-            if weight(middle - s) > t * weight(middle):
-                high = middle
-            else:
-                low = middle + 1
-        return above(low - s) - t * above(low) + 2 * (1 + t) * beyond / whole
-
-    return h
-
-
-def _discrete_gaussian(given: Mapping[str, Any]) -> Curve:
-    """Weights e^{-k^2 / (2 noise_std^2)}."""
-    s = int(given["sensitivity"])
-    std = Fraction(given["noise_multiplier"]) * s
-    last = math.ceil(float(std) * 20) + 2 * s + 10
-    if last > WIDEST:
-        raise Unconfirmed("discrete Gaussian noise is too wide to be summed value by value")
-    scale = -1 / (2 * exact(std) ** 2)
-    weights = [(scale * k * k).exp() for k in range(last)]
-    # The ratio of neighbouring weights only falls: a geometric series from the last one on.
-    ratio = weights[-1] / weights[-2]
-    return _integer_noise(weights, weights[-1] * ratio / (1 - ratio), s)
-
-
-def _skellam(given: Mapping[str, Any]) -> Curve:
-    """Weights I_k(variance), the difference of two Poisson counts."""
-    s, variance = int(given["sensitivity"]), Fraction(given["noise_variance"])
-    last = math.ceil(20 * math.sqrt(float(variance))) + 2 * s + 60
-    if last > WIDEST:
-        raise Unconfirmed("Skellam noise is too wide to be summed value by value")
-    v = exact(variance)
-    weights = [exact(0)] * last
-    weights[-1], weights[-2] = v.bessel_i(last - 1), v.bessel_i(last - 2)
-    for k in range(last - 2, 0, -1):  # I_{k-1} = I_{k+1} + (2k/v) I_k: a sum of positive terms
-        weights[k - 1] = weights[k + 1] + 2 * k / v * weights[k]
-    ratio = weights[-1] / weights[-2]
-    return _integer_noise(weights, weights[-1] * ratio / (1 - ratio), s)
+    if step is None:
+        raise Unconfirmed("no formula for a composition without a grid")
+    return together(given, neighbours, step)
 
 
 _SYMMETRIC: dict[str, Callable[[Mapping[str, Any]], Curve]] = {
     "approximate": _approximate,
     "balanced_response": _balanced_response,
     "concentrated": _concentrated,
-    "discrete_gaussian": _discrete_gaussian,
+    "discrete_gaussian": discrete_gaussian,
     "discrete_laplace": _discrete_laplace,
     "exponential": _exponential,
     "gaussian": _gaussian,
@@ -283,7 +222,7 @@ _SYMMETRIC: dict[str, Callable[[Mapping[str, Any]], Curve]] = {
     "permute_and_flip": _pure,
     "pure": _pure,
     "randomized_response": _randomised_response,
-    "skellam": _skellam,
+    "skellam": skellam,
     "staircase": _staircase,
 }
 
@@ -306,12 +245,12 @@ def _tabulated(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve]
     return larger, larger
 
 
-def _poisson(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] | None:
+def _poisson(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple[Curve, Curve] | None:
     """q P + (1 - q) Q against Q: q h(ln((t - 1 + q) / q)), and 1 - t where t <= 1 - q."""
     if neighbours == "replace-one":
         raise Unconfirmed("no formula for Poisson sampling of replaced units")
     q = exact(given["sampling_rate"])
-    inner = both_orders(given["event"], neighbours)
+    inner = both_orders(given["event"], neighbours, step)
     if inner is None or given["sampling_rate"] == 0:
         return None
 
@@ -325,11 +264,11 @@ def _poisson(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] |
     return sampled(inner[0]), swapped(sampled(swapped(inner[1])))
 
 
-def _mixed(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] | None:
+def _mixed(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple[Curve, Curve] | None:
     """A coin chooses: the mean of the members' curves; who has none reveals nothing, as does missing weight."""
     weights = [exact(w) for w in given["weights"]]
     whole = max(sum((Fraction(w) for w in given["weights"]), Fraction(0)), Fraction(1))
-    members = [both_orders(event, neighbours) for event in given["events"]]
+    members = [both_orders(event, neighbours, step) for event in given["events"]]
     known = [(w / exact(whole), m) for w, m in zip(weights, members, strict=True) if m is not None]
     if not known:
         return None
@@ -363,12 +302,14 @@ def _shuffled(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve]:
     return within, within
 
 
-def _without_replacement(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve] | None:
+def _without_replacement(
+    given: Mapping[str, Any], neighbours: str, step: arb | None
+) -> tuple[Curve, Curve] | None:
     """q h(ln(1 + (t - 1) / q)) for t >= 1, and its swap below."""
     if neighbours != "replace-one":
         raise Unconfirmed("no formula for sampling without replacement of added or removed units")
     q = exact(given["sampling_rate"])
-    inner = both_orders(given["event"], neighbours)
+    inner = both_orders(given["event"], neighbours, step)
     if inner is None or given["sampling_rate"] == 0:
         return None
     h = inner[0]
@@ -379,3 +320,12 @@ def _without_replacement(given: Mapping[str, Any], neighbours: str) -> tuple[Cur
     back = swapped(above)
     both: Curve = lambda x: above(x) if x >= 0 else back(x)  # noqa: E731
     return both, both
+
+
+_INSIDE: dict[str, Callable[[Mapping[str, Any], str, arb | None], tuple[Curve, Curve] | None]] = {
+    "composed": _together,
+    "mixed": _mixed,
+    "poisson_sampled": _poisson,
+    "repeated": _together,
+    "without_replacement": _without_replacement,
+}

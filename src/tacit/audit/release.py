@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tacit.audit.claims import Opinion, opinion_on_certificate, opinion_on_charge, opinion_on_noise
+from tacit.audit.claims import Opinion, opinion_on_certificate
+from tacit.audit.plans import opinion_on_charge, opinion_on_noise
 from tacit.curator.reading import read_certificate
 from tacit.curator.verifying import Finding
 from tacit.errors import TacitError

@@ -34,7 +34,10 @@ class ClosedForm:
 def _invert(pair: Pair, delta: float) -> Interval:
     """The adjacent floats between which the closed-form curve crosses delta."""
     if pair.measured:
-        return Interval(low=0.0, high=_crossed(lambda e: pair.hockey_stick(e).high, delta))
+        high = _crossed(lambda e: pair.hockey_stick(e).high, delta)
+        below = (high * (1 - 10.0**-k) for k in range(8, 0, -1)) if pair.exact and math.isfinite(high) else ()
+        low = next((e for e in below if pair.hockey_stick(e).low > delta), 0.0)
+        return Interval(low=low, high=high)
 
     def search(over: Callable[[float], bool]) -> tuple[float, float]:
         """(a, b) next to each other with over(a) and not over(b); (0, 0) if over(0) is false."""

@@ -151,7 +151,11 @@ class Pair:
         if epsilon >= top.high or epsilon == math.inf:
             value = infinite
         else:
-            value = bracket(lambda: self.curve(ball(epsilon).exp()), what="a hockey-stick divergence")
+            # What is measured gets no sharper by more digits.
+            most = 96 if self.measured else 1 << 14
+            value = bracket(
+                lambda: self.curve(ball(epsilon).exp()), limit=most, what="a hockey-stick divergence"
+            )
         low = min(max(value.low, 0.0), 1.0) if self.exact else 0.0
         return Interval(low=low, high=min(max(value.high, low), 1.0))
 
@@ -272,6 +276,10 @@ class SwappedPair(Pair):
     @property
     def exact(self) -> bool:  # type: ignore[override]
         return self.pair.exact
+
+    @property
+    def measured(self) -> bool:  # type: ignore[override]
+        return self.pair.measured
 
     @property
     def exact_in_products(self) -> bool:  # type: ignore[override]

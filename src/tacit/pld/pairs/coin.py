@@ -55,6 +55,10 @@ class CoinPair(Pair):
         return all(pair.exact for pair in self.pairs)
 
     @property
+    def measured(self) -> bool:  # type: ignore[override]
+        return any(pair.measured for pair in self.pairs)
+
+    @property
     def exact_in_products(self) -> bool:  # type: ignore[override]
         return all(pair.exact_in_products for pair in self.pairs)
 

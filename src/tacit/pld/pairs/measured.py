@@ -36,6 +36,7 @@ class MeasuredPair(Pair):
     """A curve that is measured through `bound_at` rather than written down as a ball."""
 
     __slots__ = ()
+    measured = True
 
     def bound_at(self, epsilon: float) -> Interval:
         """Enclosure of H_epsilon at any real epsilon."""
@@ -65,7 +66,6 @@ class WorstPair(MeasuredPair):
     products: tuple[Product, ...]
     exact = False
     exact_in_products = False
-    measured = True
 
     @property
     def sort_key(self) -> tuple[Any, ...]:

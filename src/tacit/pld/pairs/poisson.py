@@ -53,6 +53,10 @@ class PoissonSampledPair(Pair):
         return self.pair.exact
 
     @property
+    def measured(self) -> bool:  # type: ignore[override]
+        return self.pair.measured
+
+    @property
     def exact_in_products(self) -> bool:  # type: ignore[override]
         return self.pair.exact_in_products
 

@@ -1,0 +1,101 @@
+"""What stands beside a bound: the noise that gives its events, and the charge of all releases of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from tacit.audit.claims import HAIR, Opinion, opinion_on
+from tacit.audit.records import checked_given
+
+__all__ = ["opinion_on_charge", "opinion_on_noise"]
+
+_OF_NOISE = {
+    ("discrete Laplace", "L1"): ("discrete_laplace", "pure"),
+    ("Gaussian, rounded to the grid", "L2"): ("gaussian",),
+}
+"""What a noise is an event of; noise under other names is not checked."""
+
+
+def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
+    """The events against the noise that the mechanism names with its sensitivity; None where it names no such noise.
+
+    Laplace noise of scale b on numbers that move by s steps in all has epsilon s / b; Gaussian noise of this standard
+    deviation on numbers that move by the root of q steps has the multiplier noise_std / sqrt(q).
+    """
+    noises, records = certificate["mechanism"].get("noise", []), certificate["event"]
+    if not noises or not all("sensitivity" in one for one in noises):
+        return None
+    if len(noises) != len(records):
+        return Opinion(stated="events", confirmed=False, why="there are more or fewer of them than noises")
+    for noise, record in zip(noises, records, strict=True):
+        moved, event = noise["sensitivity"], record["event"]
+        known = _OF_NOISE.get((str(noise.get("distribution")), moved["norm"]))
+        if known is None:
+            return None
+        if event["kind"] not in known:
+            why = f"its noise is {noise['distribution']}"
+            return Opinion(stated=f"event of kind {event['kind']}", confirmed=False, why=why)
+        steps = moved["steps" if moved["norm"] == "L1" else "steps_squared"]
+        wide = Fraction(noise["noise_scale" if moved["norm"] == "L1" else "noise_std"])
+        if wide <= 0 or isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+            holds = False
+        elif moved["norm"] == "L1":
+            holds = steps / wide <= Fraction(event["epsilon"]) * (1 + HAIR)
+            holds = holds and event.get("sensitivity", steps) == steps
+        else:
+            holds = wide**2 / steps * (1 + HAIR) >= Fraction(event["noise_multiplier"]) ** 2
+        if not holds:
+            return Opinion(
+                stated=f"event of kind {event['kind']}", confirmed=False, why="its noise gives less"
+            )
+    return Opinion(stated="events", confirmed=True)
+
+
+def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
+    """The charge of a plan against the events of all of its releases, none of them missing."""
+    plan = certificates[0]["plan"]
+    events = [record for one in certificates for record in one["event"]]
+    opinion = opinion_on(plan["charge"], events, certificates[0]["neighbours"])
+    if opinion.confirmed and plan["charge"]["condition"]["kind"] == "random-data":
+        # The same condition on each; what may fail for one release or for another adds up.
+        given = [checked_given(one["event"], plan["charge"]["condition"]) for one in certificates]
+        if sum(given) > Fraction(plan["charge"]["condition"]["gamma"]) * (1 + HAIR):
+            return replace(
+                opinion, confirmed=False, why="its gamma is less than those of its releases together"
+            )
+    if opinion.confirmed and plan["charge"]["condition"]["kind"] == "bounded-adversary":
+        each = [Fraction(one["guarantee"]["condition"].get("advantage", 0)) for one in certificates]
+        if sum(each) > Fraction(plan["charge"]["condition"]["advantage"]) * (1 + HAIR):
+            return replace(
+                opinion, confirmed=False, why="its advantage is less than those of its releases together"
+            )
+        if plan["charge"]["condition"]["definition"] == "ind" and sum(map(bool, each)) > 1:
+            return replace(opinion, confirmed=None, why="advantages of several releases are not weighed here")
+    missing = set(plan.get("releases", ())) - {one.get("name") for one in certificates}
+    if missing:
+        return replace(opinion, confirmed=None, why=f"{len(missing)} of its certificates are not there")
+    same = ("neighbours", "plan")
+    if any(one[name] != certificates[0][name] for one in certificates for name in same):
+        return replace(opinion, confirmed=False, why="its certificates state different plans")
+    for one in certificates:
+        own, whole = one["guarantee"], plan["charge"]
+        if own.get("unit") != whole.get("unit"):
+            return replace(opinion, confirmed=False, why="it is for another unit than its certificates")
+        if not _includes(whole["condition"], own["condition"]):
+            return replace(opinion, confirmed=False, why="it drops the condition of a certificate")
+    return opinion
+
+
+def _includes(whole: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Is what a release assumes a part of what its plan assumes?"""
+    if own["kind"] == "always":
+        return True
+    if own["kind"] == "priors" or whole["kind"] != own["kind"]:
+        return bool(whole["kind"] == own["kind"])
+    same = ("assumption", "definition")
+    least = "gamma" if own["kind"] == "random-data" else "advantage"
+    enough = Fraction(own[least]) <= Fraction(whole[least]) * (1 + HAIR)
+    return enough and all(own.get(name) == whole.get(name) for name in same)
