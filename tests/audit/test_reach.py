@@ -16,7 +16,7 @@ from tacit.accounting import events as ev
 from tacit.accounting.codec import to_record
 from tacit.audit import claims, opinion_on_certificate, opinion_on_charge, opinion_on_noise
 from tacit.audit.basics import exact
-from tacit.audit.composition import composed, curve_of, on_grid
+from tacit.audit.composition import BITS, composed, curve_of, on_grid
 from tacit.audit.curves import both_orders
 from tacit.curator.certificate import CIPHER, certify
 from tacit.curator.plan import make_plan
@@ -205,3 +205,17 @@ def test_advantages_of_releases_add_up_in_the_charge() -> None:
     assert charged(0.2) is True
     assert charged(0.19) is False
     assert charged(0.9, "ind") is None  # there each is weighed by e^epsilon of those before it
+
+
+def test_infinite_losses_add_up() -> None:
+    """Five runs that fail with 1/1000 each: 1 - 0.999^5, and no delta below is confirmed at any epsilon."""
+    with precision(256):
+        orders = both_orders({"kind": "approximate", "epsilon": 0.25, "delta": 1e-3}, "add-or-remove")
+        assert orders is not None
+        one = on_grid(orders[0], exact("1/8"), negligible=1e-30)
+        whole = composed([(one, 5)], negligible=1e-30).infinite / 2**BITS
+    assert whole == pytest.approx(1 - 0.999**5, rel=1e-9)
+    runs = ev.RepeatedEvent(event=ev.ApproximateEvent(epsilon=0.25, delta=1e-3), times=5)
+    for delta, confirmed in ((1.05 * whole, True), (0.95 * whole, False)):
+        bound = {"kind": "approximate", "epsilon": 1.25, "delta": delta}
+        assert opinion_on_certificate(stated(bound, runs)).confirmed is confirmed
