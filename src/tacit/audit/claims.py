@@ -217,6 +217,8 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
             # A finer grid gains less each time: there is no way left to what is stated.
             if last is not None and last - by_curve < (by_curve - limit * (1 + TOLERANCE)) / 4:
                 break
+        elif last is None and points > 2 * first:
+            break  # three grids on which what is infinite is above delta already
         last, points = by_curve, points * 2
     return min(found, default=None)
 
