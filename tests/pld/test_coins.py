@@ -132,3 +132,15 @@ def test_each_divergence_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> No
     accountants.bound_of([event], accountant="renyi")
     whole = [order for order in asked if order == int(order)]
     assert len(whole) <= 1.1 * len(set(whole))
+
+
+@pytest.mark.parametrize("noise", [1200.0, 5000.0])
+def test_one_wide_discrete_gaussian_is_known_from_both_sides(noise: float) -> None:
+    """At this width it is the continuous curve to a millionth; its rho alone gives a sixth more."""
+    found = account(e.DiscreteGaussianEvent(noise_multiplier=noise), delta=1e-6).epsilon
+    near = account(e.GaussianEvent(noise_multiplier=noise), delta=1e-6).epsilon.high
+    assert found.low <= near * (1 + 1e-6)
+    assert near * (1 - 1e-6) <= found.high <= 1.01 * near
+    at = account(e.DiscreteGaussianEvent(noise_multiplier=noise), epsilon=near).delta
+    assert at.low <= 1e-6 * (1 + 1e-4)
+    assert 1e-6 * (1 - 1e-4) <= at.high <= 1.01e-6

@@ -1,7 +1,7 @@
 """Which engine answers: the one rule.
 
     the product is                         engine                 ends
-    one pair, once                         its closed form        adjacent floats (ball arithmetic)
+    one pair, once, with a closed form     that form              adjacent floats (ball arithmetic)
     pairs with few losses, listed briefly  the list itself        a few units
     pairs that all have a quadrature       transforms, inverted   as near as asked
     anything else, or where the transform  one grid of losses     as near as asked, or as the grid allows
@@ -50,7 +50,7 @@ def engine_for(product: Product) -> Answers:
     from tacit.pld.engine import Engine
     from tacit.pld.enumerated import enumerated
 
-    if product.single is not None:
+    if product.single is not None and product.single.has_closed_form:
         return ClosedForm(product.single)
     listed = enumerated(product)
     return listed if listed is not None else Engine(list(product.pairs))

@@ -166,7 +166,7 @@ class Product:
         """Enclosure of H_epsilon of the product; closed form for one pair, certified grid otherwise."""
         require(not math.isnan(epsilon), parameter="epsilon", value=epsilon, must="be a number")
         pair = self.single
-        if pair is not None:
+        if pair is not None and pair.has_closed_form:
             return pair.hockey_stick(epsilon)
         if epsilon == -math.inf:
             return Interval(low=1.0, high=1.0)

@@ -202,6 +202,11 @@ class Pair:
         """(epsilon, delta) where the pair is the worst one of that promise."""
         return None
 
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether the ball of its curve is worth its time; else even one of it is composed."""
+        return True
+
     def reduced(self) -> Pair:
         """The pair without layers that change nothing."""
         return self

@@ -74,11 +74,15 @@ class DiscreteGaussianPair(Pair):
     def largest_loss(self) -> Interval:
         return UNBOUNDED
 
+    @property
+    def has_closed_form(self) -> bool:
+        return self.noise_std <= _BALL_TERMS / 40
+
     def _terms(self) -> int:
         return math.ceil(2 * 40 * self.noise_std + self.sensitivity + 10)
 
     def curve(self, t: Any) -> Any:
-        if self.noise_std > _BALL_TERMS / 40:
+        if not self.has_closed_form:
             raise NotCertified(
                 what="the profile of a discrete Gaussian",
                 reason=f"its noise_std of {self.noise_std:g} needs too many terms in ball arithmetic",
