@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from support import independent as second
-from tacit.guarantees import BoundedAdversary
+from tacit.guarantees import BoundedAdversary, Indistinguishability
 from tacit.guarantees.laws.conditions import sim_to_ind
 from tacit.mechanisms import HadamardResponse, RandomizedResponse, SubsetSelection
 from tacit.noise import DiscreteStaircase
@@ -120,6 +120,71 @@ def test_a_stand_in_for_each_pair_gives_ind(epsilon: float, advantage: float) ->
     assert gained <= told + 1e-12
     if q[0] >= advantage and p[1] >= advantage:
         assert gained == pytest.approx(told, abs=1e-12)
+
+
+def test_no_laws_near_a_private_pair_gain_more_and_nothing_leads_back() -> None:
+    """sim-ind-order: pairs of three outcomes that are (epsilon, delta)-close, each moved by the advantage in every
+    direction; the guarantee says so itself, and never that IND is SIM."""
+    draw = np.random.default_rng(5)
+    tightest = 0.0
+    for _ in range(40):
+        p, q = draw.dirichlet((1, 1, 1), size=2)
+        epsilon, advantage = float(draw.uniform(0.05, 1.5)), float(draw.uniform(0, 0.2))
+        delta = second.both(p, q, epsilon)
+        told = sim_to_ind(
+            BoundedAdversary(assumption="none", advantage=advantage), tacit.Pure(epsilon=epsilon)
+        ).advantage
+        for i, j in itertools.permutations(range(3), 2):
+            here, there = p.copy(), q.copy()
+            move, back = min(advantage, here[j]), min(advantage, there[i])
+            here[i], here[j] = here[i] + move, here[j] - move
+            there[i], there[j] = there[i] - back, there[j] + back
+            gained = second.hockey_stick(here, there, epsilon) - delta
+            assert gained <= told + 1e-12
+            tightest = max(tightest, gained / told)
+    assert tightest > 0.5
+
+    def promise(definition: Indistinguishability, advantage: float) -> tacit.Guarantee:
+        condition = BoundedAdversary(assumption="none", advantage=advantage, definition=definition)
+        return tacit.Guarantee(bound=tacit.Pure(epsilon=1), unit=tacit.rows(), condition=condition)
+
+    sim, ind, a = Indistinguishability.SIM, Indistinguishability.IND, 1e-6
+    enough = (1 + math.e) * a * (1 + 1e-9)
+    assert promise(sim, a).implies(promise(ind, enough))
+    assert not promise(sim, a).implies(promise(ind, enough * 0.99))
+    assert not promise(ind, 0.0).implies(promise(sim, 0.5))
+    assert not promise(ind, a).implies(promise(sim, a))
+
+
+@pytest.mark.parametrize("inverted", [0.3, 0.55, 0.8])
+@pytest.mark.parametrize("asked", [0, 1, 2])
+def test_a_mechanism_that_breaks_whenever_its_reduction_inverts(asked: int, inverted: float) -> None:
+    """black-box-oracle, whole: F tells the data wherever R inverts with more than p, and is private elsewhere, the most
+    that the reduction allows. With a random function of two bits drawn inside, it has the stated delta."""
+    size, epsilon = 4, 0.7
+    p, q = second.randomized_response(epsilon)
+    laws = np.zeros((2, 4))
+    tables = list(itertools.product(range(size), repeat=size))
+    broken = 0
+    for table in tables:
+        right = 0
+        for u in range(size):
+            hit = next((v for v in range(asked) if table[v] == table[u]), asked)
+            right += table[hit] == table[u]
+        told = right / size > inverted
+        broken += told
+        # outcomes 0, 1: an answer of randomised response; 2, 3: the bit itself
+        laws[0] += np.array([0, 0, 1, 0]) if told else np.array([*p, 0, 0])
+        laws[1] += np.array([0, 0, 0, 1]) if told else np.array([*q, 0, 0])
+    laws /= len(tables)
+    stated = black_box_delta(delta=0.0, advantage=0.0, queries=asked, bits=2, inverted=inverted)
+    assert second.both(laws[0], laws[1], epsilon) == pytest.approx(broken / len(tables))
+    assert broken / len(tables) <= stated
+    more = black_box_delta(delta=0.01, advantage=0.02, queries=asked, bits=20, inverted=inverted)
+    assert Fraction(more) >= Fraction(0.01) + Fraction(0.02) + Fraction(
+        2 * (asked + 1), 2**20 - asked
+    ) / Fraction(inverted)
+    assert more == pytest.approx(0.03 + 2 * (asked + 1) / ((2**20 - asked) * inverted), rel=1e-12)
 
 
 @pytest.mark.parametrize("bits", [1, 2])

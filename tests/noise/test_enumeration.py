@@ -209,18 +209,6 @@ def test_64_bit_boundaries_of_a_gaussian() -> None:
         tail -= terms[k]
 
 
-def test_block_rejection_is_an_identity_of_exponents() -> None:
-    """(block weight) x (keeping chance) is the Gaussian weight, as exact exponents."""
-    for variance in (Fraction(10**6), Fraction(7**9, 5)):
-        bits = 0
-        while variance > (48 << bits) ** 2:
-            bits += 1
-        a = Fraction(1 << (2 * bits)) / (2 * variance)
-        for h, place in ((0, 0), (0, 5), (3, 17), (40, (1 << bits) - 1)):
-            y = Fraction(place, 1 << bits)
-            assert a * h * h + a * y * (2 * h + y) == Fraction((h << bits) + place) ** 2 / (2 * variance)
-
-
 def test_single_draws_take_the_same_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time must not tell the outcome: every word above the floor costs the same number of comparisons."""
     steps = []
