@@ -164,15 +164,16 @@ def test_questions_at_a_terminal(say: Say, monkeypatch: pytest.MonkeyPatch) -> N
     given = iter(
         [
             "rows or what",
-            "people",
+            "p",
             "whom",
+            "wh",
             "who",
             "0",
             "3",
-            "integer",
+            "i",
             "high",
             "0:120",
-            "category",
+            "Cat",
             "CA,NY",
             "",
             "1.5",
@@ -187,7 +188,10 @@ def test_questions_at_a_terminal(say: Say, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(command, "_terminal", lambda: True)
     monkeypatch.setattr(command.typer, "prompt", prompt)
-    assert say("init", "t.csv")[0] == 0
+    code, told, _ = say("init", "t.csv")
+    assert code == 0
+    assert "unknown answer 'rows or what'; known: people, rows" in told
+    assert "unknown answer 'wh'" in told, "a column is named in full"
     found = read_plan("t.toml")
     assert found.unit == tacit.people("who", at_most=3)
     assert dict(found.schema) == {"age": tacit.integer(0, 120), "state": tacit.category(["CA", "NY"])}

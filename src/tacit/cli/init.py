@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json
-from tacit.errors import InvalidParameter, TacitError, UnknownColumn, visible
+from tacit.errors import InvalidParameter, TacitError, UnknownColumn, UnknownName, visible
 
 if TYPE_CHECKING:
     from tacit.sources.headings import Heading
@@ -172,7 +172,9 @@ def _asked(found: Sequence[Heading], answers: dict[str, Any]) -> None:
         answers["protect"] = _choice("Who is protected: people or rows?", ("people", "rows"))
     if answers["protect"] == "people" or answers["person"] is not None:
         if answers["person"] is None:
-            answers["person"] = _choice("Which column tells people apart?", [h.name for h in found])
+            answers["person"] = _choice(
+                "Which column tells people apart?", [h.name for h in found], brief=False
+            )
         if answers["at_most"] is None:
             answers["at_most"] = _read("At most how many rows of one person are used?", _positive)
     for one in found:
@@ -218,13 +220,15 @@ def _price(word: str) -> Callable[[str], float]:
     return read
 
 
-def _choice(question: str, known: Iterable[str]) -> str | None:
+def _choice(question: str, known: Iterable[str], *, brief: bool = True) -> str | None:
     words = list(known)
 
     def pick(text: str) -> str:
-        if text not in words:
-            raise ValueError
-        return text
+        # Of a word of ours its beginning is enough; a column is named in full.
+        begin = [w for w in words if brief and w.startswith(text.lower())]
+        if text not in words and len(begin) != 1:
+            raise UnknownName(what="answer", name=text, known=words)
+        return text if text in words else begin[0]
 
     found: str | None = _read(question, pick)
     return found
@@ -241,4 +245,4 @@ def _read(question: str, read: Callable[[str], Any]) -> Any:
         except TacitError as problem:
             print(f"  {problem}")
         except ValueError:
-            print("  that is no answer to this question")
+            print("  that is no answer to this question: a number, or nothing at all")
