@@ -74,6 +74,11 @@ def mixed_without_replacement(n: int) -> Plan:
     return [(without_replacement if k % 2 else laplace)(n)[k] for k in range(n)]
 
 
+def coins(n: int) -> Plan:
+    both = zip(laplace(n), gaussian(n), strict=True)
+    return [e.MixedEvent(events=pair, weights=(0.4, 0.5)) for pair in both]
+
+
 KINDS: dict[str, tuple[Callable[[int], Plan], bool, str]] = {
     "Laplace": (laplace, True, "add-or-remove"),
     "randomised response": (randomised_response, True, "add-or-remove"),
@@ -82,6 +87,7 @@ KINDS: dict[str, tuple[Callable[[int], Plan], bool, str]] = {
     "Poisson-sampled Laplace": (sampled_laplace, True, "add-or-remove"),
     "Gaussian without replacement": (without_replacement, False, "replace-one"),
     "mixed": (mixed, True, "add-or-remove"),
+    "chosen by a coin": (coins, True, "add-or-remove"),
     "mixed, half without replacement": (mixed_without_replacement, False, "replace-one"),
 }
 
@@ -173,6 +179,15 @@ def calibrations() -> list[dict[str, Any]]:
             event=e.RandomizedResponseEvent(epsilon=1 / noise), sampling_rate=rate
         )
 
+    def integers(noise: float, rate: float) -> e.SimpleEvent:
+        return e.DiscreteGaussianEvent(noise_multiplier=noise * (1 + rate))
+
+    def plain(noise: float, rate: float) -> e.SimpleEvent:
+        return e.LaplaceEvent(epsilon=(1 + rate) / noise)
+
+    def mixture(noise: float, rate: float) -> e.SimpleEvent:
+        return e.MixedEvent(events=(plain(noise, rate), poisson(noise, rate)), weights=(0.5, 0.5))
+
     rows = []
     for name, kind, relation, n, times in (
         ("Poisson-sampled Gaussian", poisson, "add-or-remove", 1, 1000),
@@ -180,6 +195,10 @@ def calibrations() -> list[dict[str, Any]]:
         ("Gaussian without replacement", fixed, "replace-one", 1, 1000),
         ("Gaussian without replacement", fixed, "replace-one", 30, 1),
         ("randomised response without replacement", answers, "replace-one", 100, 1),
+        ("discrete Gaussian", integers, "add-or-remove", 1, 10**6),
+        ("Laplace", plain, "add-or-remove", 1, 10**4),
+        ("Laplace", plain, "add-or-remove", 30, 1),
+        ("chosen by a coin", mixture, "add-or-remove", 10, 100),
     ):
         rates = spread(0.01, 0.02, n)
 
