@@ -268,3 +268,32 @@ def test_no_sample_and_members_of_no_weight_are_no_obstacle() -> None:
     running.admit(never, neighbours="replace-one")
     running.admit(mixed, neighbours="replace-one")
     assert running.spent == tacit.Pure(epsilon=0.25)
+
+
+def test_what_a_refusal_tells_fits_together() -> None:
+    """In mu as well, whose square is what is added up; and a budget with something left does not read as spent."""
+
+    def words(text: str, name: str) -> list[Fraction]:
+        return [Fraction(found) for found in re.findall(rf"{name} ([0-9.e-]+)", text)]
+
+    for budget, event, name in (
+        (tacit.GaussianDP(mu=1), E.GaussianEvent(noise_multiplier=14), "mu"),
+        (tacit.Pure(epsilon=1), E.PureEvent(epsilon=0.00999951), "epsilon"),
+        (
+            tacit.Approximate(epsilon=1, delta=1e-6),
+            E.ApproximateEvent(epsilon=0.0499993, delta=1e-9),
+            "epsilon",
+        ),
+    ):
+        running = filter_for(budget)
+        with pytest.raises(BudgetExceeded) as refused:  # noqa: PT012
+            while True:
+                running.admit(event)
+        spent, asked, left, _ = words(str(refused.value), name)
+        assert asked > left
+        assert spent < 1
+        spent, of, left = words(repr(running), name)
+        assert spent < of == 1
+        assert left > 0
+    advanced = repr(AdvancedFilter(tacit.Approximate(epsilon=1, delta=1e-6)))
+    assert advanced.startswith("AdvancedFilter: spent rho 0 and delta 0 of rho")

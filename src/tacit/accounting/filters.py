@@ -12,7 +12,7 @@ docs/theory/profile-filter.md for a counterexample.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from threading import Lock
 from typing import Any, ClassVar
@@ -27,6 +27,7 @@ from tacit.guarantees.bounds.base import no_renyi
 from tacit.guarantees.running_sum import (
     APPROXIMATE,
     CONCENTRATED,
+    MOST_DIGITS,
     NOTHING,
     Amounts,
     Currency,
@@ -38,7 +39,6 @@ from tacit.guarantees.running_sum import (
     rest,
     shown,
     summed,
-    told_apart,
     typed,
 )
 from tacit.guarantees.units import Neighbours
@@ -80,6 +80,12 @@ class Filter(ABC):
         """The largest bound of the budget's kind that would still be admitted, rounded down."""
         return self._currency.bound(rest(self._total, self._limits), down)
 
+    def __repr__(self) -> str:
+        total = self._total
+        left = rest(total, self._limits)
+        spent, of, told = _told_apart(self._currency, (total, self._limits, left), self._limits, left)
+        return f"{type(self).__name__}: spent {spent} of {of}, left {told}"
+
     def fits(
         self,
         release: Bound | Event,
@@ -110,7 +116,7 @@ class Filter(ABC):
                 self._total = after
                 return
         left = rest(before, self._limits)
-        spent, asked, told = told_apart(self._currency, (before, cost, left), cost, left)
+        spent, asked, told = _told_apart(self._currency, (before, cost, left), cost, left)
         raise BudgetExceeded(spent=spent, asked=asked, left=told, hint=f"at most {told} would fit")
 
     def _asked(
@@ -144,6 +150,25 @@ class Filter(ABC):
 
     def _within(self, total: Amounts) -> bool:
         return not exceeds(total, self._limits)
+
+
+def _told_apart(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, left: Amounts) -> list[str]:
+    """Sums in words, with digits enough that they do not contradict each other.
+
+    What was asked and did not fit reads larger than what is left; and the first sum, what was spent, with something
+    left, reads smaller than both together.
+    """
+    pairs = [(n, asked[n], top) for n, top in left.items() if None not in (top, asked[n]) and asked[n] != top]
+    for name, rest_of in left.items():
+        spent = amounts[0][name]
+        if spent is not None and rest_of:
+            pairs.append((name, spent, spent + rest_of))
+    digits = 4
+    while digits < MOST_DIGITS and any(
+        currency.digits_of(n, a, digits) == currency.digits_of(n, b, digits) for n, a, b in pairs
+    ):
+        digits += 4
+    return [currency.told(a, digits) for a in amounts]
 
 
 def _checked(bound: Bound, exact: Mapping[str, Fraction]) -> dict[str, Fraction]:

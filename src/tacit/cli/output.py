@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -17,8 +18,19 @@ PICTURES = (".pdf", ".png", ".svg")
 
 
 def print_json(data: Mapping[str, Any]) -> None:
-    """One object on standard output; numbers at full precision, keys in their given order."""
-    print(json.dumps(data, indent=2, allow_nan=True))
+    """One object on standard output; numbers at full precision, keys in their given order.
+
+    JSON has no word for what is endless or no number: these are the strings "inf", "-inf" and "nan".
+    """
+    print(json.dumps(_strict(data), indent=2, allow_nan=False))
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {(str(key) if isinstance(key, float) else key): _strict(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(one) for one in value]
+    return str(float(value)) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> Path:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -31,6 +31,7 @@ __all__ = [
     "APPROXIMATE",
     "CONCENTRATED",
     "GAUSSIAN",
+    "MOST_DIGITS",
     "NOTHING",
     "PURE",
     "Amounts",
@@ -45,7 +46,6 @@ __all__ = [
     "root",
     "shown",
     "summed",
-    "told_apart",
     "typed",
 ]
 
@@ -111,6 +111,10 @@ class Currency(ABC):
     @abstractmethod
     def told(self, amounts: Amounts, digits: int = 4) -> str:
         """A sum in words, to so many digits."""
+
+    def digits_of(self, name: str, value: Fraction | None, digits: int) -> str:
+        """One sum as `told` writes it."""
+        return shown(value, digits)
 
     def exact(self, amounts: Amounts) -> dict[str, Fraction]:
         """The numbers of the bound that a sum is, by the bound's names, before they are rounded to floats."""
@@ -227,8 +231,10 @@ class _SquaredMus(Currency):
         return {} if square is None else {"mu": rational_root(square)}
 
     def told(self, amounts: Amounts, digits: int = 4) -> str:
-        square = amounts["mu squared"]
-        return f"mu {shown(None if square is None else rational_root(square), digits)}"
+        return f"mu {self.digits_of('mu squared', amounts['mu squared'], digits)}"
+
+    def digits_of(self, name: str, value: Fraction | None, digits: int) -> str:
+        return shown(None if value is None else rational_root(value, bits=4 * MOST_DIGITS), digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,14 +341,14 @@ def root(square: Fraction, rounded: Rounded = up) -> float:
     return rounded(rational_root(square, rounded))
 
 
-def rational_root(square: Fraction, rounded: Rounded = up) -> Fraction:
-    """The square root of a rational: exactly where it is one, else to 160 binary digits in the given direction."""
+def rational_root(square: Fraction, rounded: Rounded = up, bits: int = ROOT_BITS) -> Fraction:
+    """The square root of a rational: exactly where it is one, else to so many binary digits in the given direction."""
     if square == 0:
         return Fraction(0)
     above, below = math.isqrt(square.numerator), math.isqrt(square.denominator)
     if above * above == square.numerator and below * below == square.denominator:
         return Fraction(above, below)
-    shift = max(0, ROOT_BITS - (square.numerator.bit_length() - square.denominator.bit_length()) // 2)
+    shift = max(0, bits - (square.numerator.bit_length() - square.denominator.bit_length()) // 2)
     whole = math.isqrt(square.numerator * 4**shift // square.denominator)
     return Fraction(whole if rounded is down else whole + 1, 2**shift)
 
@@ -373,15 +379,6 @@ def shown(value: Fraction | None, digits: int = 4) -> str:
         return f"{float(value):.{digits}g}"
     with localcontext(prec=digits):
         return f"{(Decimal(value.numerator) / Decimal(value.denominator)).normalize():g}"
-
-
-def told_apart(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, left: Amounts) -> list[str]:
-    """Sums in words, with digits enough that what was asked and did not fit reads larger than what is left."""
-    digits = 4
-    over = [n for n, top in left.items() if top is not None and asked[n] is not None and asked[n] != top]
-    while digits < MOST_DIGITS and any(shown(asked[n], digits) == shown(left[n], digits) for n in over):
-        digits += 4
-    return [currency.told(a, digits) for a in amounts]
 
 
 def typed(bound: Bound) -> dict[str, Fraction]:
