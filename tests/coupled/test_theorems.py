@@ -20,6 +20,7 @@ from tacit.coupled import (
     Pufferfish,
     SimulationDP,
     Simulator,
+    filling_in,
     mixture,
     one_row,
     pair_of_values,
@@ -223,6 +224,25 @@ def test_post_processing(
     before = definition.delta(mechanism, epsilon=level, simulator=simulator).high
     assert definition.delta(processed, epsilon=level, simulator=same).high <= before
     assert definition.delta(processed, epsilon=level).low <= definition.delta(mechanism, epsilon=level).high
+
+
+@few
+@given(mechanisms(), priors(), factors, st.integers(0, 1))
+def test_differential_privacy_is_enough_for_every_prior(
+    mechanism: FiniteMechanism, prior: Prior, factor: Fraction, filled: int
+) -> None:
+    """always-implies-priors: rows that lean on each other and on what is known; the simulator fills a value in. Its
+    delta is never above the largest over neighbours, by all sets of outputs."""
+    worst = max(
+        independent.smallest_delta(mechanism.table[one], mechanism.table[other], factor)
+        for one in DATA
+        for other in DATA
+        if sum(a != b for a, b in zip(one, other, strict=True)) == 1
+    )
+    found = Distributional(priors=(prior,)).delta(
+        mechanism, epsilon=Level.of_factor(factor), simulator=filling_in(mechanism, filled)
+    )
+    assert found.high <= worst
 
 
 @few
