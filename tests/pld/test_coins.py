@@ -144,3 +144,14 @@ def test_one_wide_discrete_gaussian_is_known_from_both_sides(noise: float) -> No
     at = account(e.DiscreteGaussianEvent(noise_multiplier=noise), epsilon=near).delta
     assert at.low <= 1e-6 * (1 + 1e-4)
     assert 1e-6 * (1 - 1e-4) <= at.high <= 1.01e-6
+
+
+def test_frequencies_that_cannot_be_paid_for_take_no_memory() -> None:
+    """Many releases of little noise: 2^34 frequencies were held before it was seen that they are too many."""
+    from tacit.pld.fourier import Piece, _gone
+
+    size = 1 << 18
+    piece = Piece(
+        start=0, weights=np.full((1, size), 1 / size), counts=np.ones(1), variances=np.ones(1), unit=1e-15
+    )
+    assert not _gone([piece], 1e-3, 1.0, 65536, 1e8)

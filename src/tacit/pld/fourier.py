@@ -187,7 +187,7 @@ def _gone(pieces: list[Piece], step: float, edge: float, fineness: int, budget: 
     points = 1 << (fineness * pieces[0].weights.shape[1] - 1).bit_length()
     spacing = 2 * math.pi / (points * step)
     low = math.floor(edge / spacing) - 1
-    if low < 0:
+    if low < 0 or 2 * points > budget:
         return False
     total = np.zeros(points // 2 + 1 - low)
     usable = [p for p in pieces if p.weights.shape[1] <= points]
