@@ -205,7 +205,7 @@ def calibrations() -> list[dict[str, Any]]:
         def plan(noise: float, kind: Any = kind, rates: list[float] = rates, times: int = times) -> Plan:
             return [e.RepeatedEvent(event=kind(noise, rate), times=times) for rate in rates]
 
-        account(plan(1.0), delta=1e-6, neighbours=relation)  # what is imported at first is not counted
+        account(plan(50.0), delta=1e-6, neighbours=relation)  # what is imported at first is not counted
         cleared()
         start = time.process_time()
         found = calibrate(plan, epsilon=1.0, delta=1e-6, neighbours=relation)
