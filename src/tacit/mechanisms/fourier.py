@@ -30,7 +30,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.shapes import Contribution, Gauge
-from tacit.noise import EuclideanBall, caratheodory_second_moments, grid_spacing
+from tacit.noise import EuclideanBall, grid_spacing
 from tacit.noise.caratheodory import MOST_FREQUENCIES
 
 __all__ = ["FourierNoise", "fourier_noise", "fourier_spacing"]
@@ -117,7 +117,7 @@ def fourier_noise(
         name: _mechanism(name, m, d, epsilon, delta, both, units, step)
         for name in (names if only is None else [only])
     }
-    energies = {name: _energy(mechanism, w, m) for name, mechanism in made.items()}
+    energies = {name: _energy(mechanism, w) for name, mechanism in made.items()}
     best = min(energies, key=energies.__getitem__)
     return FourierNoise(
         name=best, mechanism=made[best], energies=energies, reason=_reason(best, energies, m, d, only)
@@ -175,23 +175,15 @@ def _mechanism(
     )
 
 
-def variances(mechanism: FourierMechanism, frequencies: int, count: int) -> Floats:
+def variances(mechanism: FourierMechanism, count: int) -> Floats:
     """The variance of the noise of each feature's sum; the rounding's part, spacing^2 / 12, is left out."""
-    match mechanism:
-        case Laplace():
-            return np.full(count, mechanism.noise_std**2)
-        case Gamma():
-            return np.full(count, (count + 1) * float(mechanism._scale) ** 2)
-        case KNorm():
-            return np.full(count, 3 * float(mechanism._scale) ** 2)
-        case KNormDifference():
-            each = np.repeat([float(v) / 2 for v in caratheodory_second_moments(frequencies)], 2)
-            return np.asarray(2 * (count + 1) * (count + 2) * float(mechanism._scale) ** 2 * each)
-    return np.full(count, float(mechanism.noise_std) ** 2)
+    if isinstance(mechanism, Laplace):
+        return np.full(count, mechanism.noise_std**2)
+    return mechanism.law.variances
 
 
-def _energy(mechanism: FourierMechanism, w: Floats, m: int) -> float:
-    return float((w**2 * variances(mechanism, m, w.size)).sum())
+def _energy(mechanism: FourierMechanism, w: Floats) -> float:
+    return float((w**2 * variances(mechanism, w.size)).sum())
 
 
 def _reason(best: str, energies: dict[str, float], m: int, d: int, only: str | None) -> str:
