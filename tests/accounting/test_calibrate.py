@@ -122,6 +122,18 @@ def test_whole_numbers_take_few_accounts(least: int, monkeypatch: pytest.MonkeyP
     )
     assert len(calls) <= 9
     assert account(repeated(step, int(found.value) + 1), delta=1e-6).epsilon.high > 2.0
+    calls.clear()
+    response = events.RandomizedResponseEvent(epsilon=1.0)  # of shuffled answers there is no rough look
+    found = calibrate(
+        lambda v: events.ShuffledEvent(event=response, people=int(v)),
+        epsilon=0.5,
+        delta=1e-3,
+        whole=True,
+        neighbours="replace-one",
+    )
+    assert len(calls) <= 12
+    fewer = events.ShuffledEvent(event=response, people=int(found.value) - 1)
+    assert account(fewer, delta=1e-3, neighbours="replace-one").epsilon.high > 0.5
     with pytest.raises(NoLaw):
         calibrate(
             lambda v: repeated(gaussian(0.1), int(v)), epsilon=2.0, delta=1e-6, more_noise=False, whole=True

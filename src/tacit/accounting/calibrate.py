@@ -300,20 +300,24 @@ def _whole(
     start = min(max(round(begin), least), top) if begin is not None and begin < top else least
     low = high = None
     at_low = at_high = 0.0
-    value, factor = start, 1.1
+    value, slope, last = start, 0.75, (0, 0.0)
     while low is None or high is None:
         at = height(value)
+        if last[0] and 0 < abs(last[1]) < _STEEP and abs(at) < _STEEP:
+            slope = min(max(abs((at - last[1]) / math.log(value / last[0])), 0.2), 4.0)
+        last = value, at
+        # As far as the slope so far says, and a little further.
+        jump = math.exp(min(1.15 * abs(at) / slope + 0.02, 8.0))
         if low_side(at):
             low, at_low = value, at
             if high is None and value == top:
                 return None if more_noise else Calibration(value=value, account=kept[value])
-            value = min(max(value + 1, int(value * factor)), top)
+            value = min(max(value + 1, round(value * jump)), top)
         else:
             high, at_high = value, at
             if low is None and value == least:
                 return Calibration(value=value, account=kept[value]) if more_noise else None
-            value = max(min(value - 1, int(value / factor)), least)
-        factor *= factor
+            value = max(min(value - 1, round(value / jump)), least)
     bisect = False
     while high - low > 1 and not (
         len(kept) > _MOST_WHOLE and _alike(kept, high if more_noise else low, target)
