@@ -215,3 +215,24 @@ def test_formulas_of_ones_own_have_the_moments_that_are_declared() -> None:
             made(declared_covariance=wrong)
     with pytest.raises(InvalidParameter):
         made(declared_mean=[0])
+
+
+@pytest.mark.parametrize("d", [3, 61, 199, 201, 1000, 20_000])
+def test_balls_of_many_dimensions(d: int) -> None:
+    """Pr[G - G' > x] = E Pr[G > x + G'], both Gamma((d+1)/2), by quadrature over G'."""
+    from scipy.special import gammaincc, gammainccinv, gammaincinv
+
+    shape = (d + 1) / 2
+    one = KNormVector(body=EuclideanBall(coordinates=d), noise_scale=1).marginal(d - 1)
+    nodes, weights = np.polynomial.legendre.leggauss(300)
+    low, high = gammaincinv(shape, 1e-15), gammainccinv(shape, 1e-15)
+    g = (high - low) / 2 * nodes + (high + low) / 2
+    density = np.exp((shape - 1) * np.log(g) - g - math.lgamma(shape)) * weights * (high - low) / 2
+    density /= density.sum()
+    for z in (0.0, 0.5, 2.0, 5.0):
+        x = z * one.std
+        assert float(one.survival(x)) == pytest.approx(
+            float((density * gammaincc(shape, np.maximum(x + g, 0))).sum()), abs=2e-9
+        )
+        assert float(one.cumulative(-x)) == float(one.survival(x))
+    assert one.std == pytest.approx(math.sqrt(d + 1))

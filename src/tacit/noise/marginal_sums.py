@@ -157,7 +157,7 @@ def inverted(
     characteristic: Callable[[Floats], Floats],
     variance: float,
     reach: float,
-    d: int,
+    d: float,
     *,
     scale: float,
     sides: int,
