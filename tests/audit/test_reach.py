@@ -176,6 +176,31 @@ def test_noise_is_of_the_events_own_kind() -> None:
         assert opinion.confirmed is False, forged
 
 
+def test_noise_of_very_many_steps_is_under_the_continuous_curve_that_is_wider() -> None:
+    """Laplace noise on a grid is above the continuous one of its epsilon, and under that of 2 ln cosh(1 / 2b) more."""
+    schema = {"v": tacit.number(0, 120)}
+    plan = make_plan(
+        [tacit.ask(tacit.mean("v"), epsilon=0.2)], schema=tacit.Schema(schema), unit=tacit.rows(),
+        budget=tacit.Pure(epsilon=1.0),
+    )  # fmt: skip
+    honest = json.loads(json.dumps(certify(plan, plan.releases[0], ledger={}, made=MADE, values=None)))
+    assert honest["event"][0]["event"]["kind"] == "laplace"
+    found = opinion_on_noise(honest)
+    assert found is not None
+    assert found.confirmed is True
+    narrow = copy.deepcopy(honest)
+    narrow["event"][0]["event"]["epsilon"] = 0.199
+    assert opinion_on_noise(narrow).confirmed is False  # type: ignore[union-attr]
+    for steps, more, holds in ((1, 0.0, False), (1, 0.3, True), (20, 0.0, False), (20, 0.03, True)):
+        few = copy.deepcopy(honest)
+        few["mechanism"]["noise"][0] |= {
+            "noise_scale": str(steps),
+            "sensitivity": {"norm": "L1", "steps": steps},
+        }
+        few["event"][0]["event"]["epsilon"] = 1.0 + more
+        assert opinion_on_noise(few).confirmed is holds, (steps, more)  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("noise_scale", "-1000"), ("noise_scale", "0"), ("steps", -5), ("steps", 0), ("steps", True)]
 )  # fmt: skip

@@ -13,7 +13,7 @@ from tacit.audit.records import checked_given
 __all__ = ["opinion_on_charge", "opinion_on_noise"]
 
 _OF_NOISE = {
-    ("discrete Laplace", "L1"): ("discrete_laplace", "pure"),
+    ("discrete Laplace", "L1"): ("discrete_laplace", "laplace", "pure"),
     ("Gaussian, rounded to the grid", "L2"): ("gaussian",),
 }
 """What a noise is an event of; noise under other names is not checked."""
@@ -22,8 +22,9 @@ _OF_NOISE = {
 def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
     """The events against the noise that the mechanism names with its sensitivity; None where it names no such noise.
 
-    Laplace noise of scale b on numbers that move by s steps in all has epsilon s / b; Gaussian noise of this standard
-    deviation on numbers that move by the root of q steps has the multiplier noise_std / sqrt(q).
+    Laplace noise of scale b on numbers that move by s steps in all has epsilon s / b; for the curve of continuous noise
+    to be above that of a grid its epsilon is larger by 2 ln cosh(1 / 2b), at most 1 / 4b^2. Gaussian noise of this
+    standard deviation on numbers that move by the root of q steps has the multiplier noise_std / sqrt(q).
     """
     noises, records = certificate["mechanism"].get("noise", []), certificate["event"]
     if not noises or not all("sensitivity" in one for one in noises):
@@ -43,7 +44,8 @@ def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
         if wide <= 0 or isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
             holds = False
         elif moved["norm"] == "L1":
-            holds = steps / wide <= Fraction(event["epsilon"]) * (1 + HAIR)
+            more = wide**-2 / 4 if event["kind"] == "laplace" else 0
+            holds = steps / wide + more <= Fraction(event["epsilon"]) * (1 + HAIR)
             holds = holds and event.get("sensitivity", steps) == steps
         else:
             holds = wide**2 / steps * (1 + HAIR) >= Fraction(event["noise_multiplier"]) ** 2
