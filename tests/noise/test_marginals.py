@@ -48,6 +48,7 @@ LAWS = {
     "normal": GaussianVector(coordinates=2, noise_std=2, factor=[[1, 0], [1, 1]]),
     "normal difference": Difference(distribution=GaussianVector(coordinates=2, noise_std=2)),
     "gamma": ContinuousGamma(shape=2.3, noise_scale=2),
+    "half gamma difference": Difference(distribution=ContinuousGamma(shape=0.5, noise_scale=2)),
     "gamma difference": Difference(distribution=ContinuousGamma(shape=2.5, noise_scale=2)),
     "beta": ContinuousBeta(a=2, b=3.5),
 }

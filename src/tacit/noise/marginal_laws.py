@@ -224,9 +224,11 @@ class GammaDifference(Marginal):
             log = n * np.log(at / 2) - at - math.lgamma(self.shape) - math.log(math.pi) / 2
             with np.errstate(over="ignore", invalid="ignore"):
                 density = np.exp(log + np.log(kve(n, at)))
-            # K_n overflows where the density has its value at 0.
-            middle = math.exp(math.lgamma(abs(n)) - math.lgamma(self.shape)) / (2 * math.sqrt(math.pi))
-            density = np.where(np.isfinite(density), density, middle if n > 0 else 0.0)
+            # K_n overflows where the density has its value at 0, and there is none for n <= 0.
+            middle = 0.0
+            if n > 0:
+                middle = math.exp(math.lgamma(n) - math.lgamma(self.shape)) / (2 * math.sqrt(math.pi))
+            density = np.where(np.isfinite(density), density, middle)
             half = np.minimum((density * weights).sum(axis=-1), 0.5)
         return np.where(z >= 0, half, 1 - half)
 
