@@ -75,9 +75,8 @@ def _draw(rows: Sequence[Row]) -> Figure:
     axes.set_xlim(0, max(k))
     axes.set_ylim(0, 20)
     axes.legend(frameon=False, fontsize=9, loc="upper right")
-    label(
-        axes, f"What k releases of epsilon = {EPSILON} cost together", "releases k", "epsilon of all of them"
-    )
+    title = f"What k releases of epsilon = {EPSILON} cost together, at delta = {DELTA:g}"
+    label(axes, title, "releases k", "epsilon of all of them")
     return figure
 
 

@@ -23,6 +23,7 @@ PLANS: dict[str, Event] = {
     "Gaussian noise of the variance of Laplace": GaussianEvent(noise_multiplier=math.sqrt(2)),
 }
 AT = tuple(i / 20 for i in range(81))
+FINELY = tuple(i / 200 for i in range(801))
 Row = tuple[float | str, ...]
 
 
@@ -33,7 +34,10 @@ def make() -> Made:
     guesses: Sequence[str] = [f"{100 * c.best_guess:.1f}% ({name})" for name, c in curves.items()]
 
     def draw() -> Figure:
-        return curves_figure(curves)
+        # Corners show only between points that are close together.
+        return curves_figure(
+            {name: privacy_curve(event, epsilons=FINELY, points=1001) for name, event in PLANS.items()}
+        )
 
     return Made(
         columns=("epsilon", *(f"delta of {name}" for name in PLANS)),
