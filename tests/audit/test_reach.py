@@ -244,3 +244,10 @@ def test_infinite_losses_add_up() -> None:
     for delta, confirmed in ((1.05 * whole, True), (0.95 * whole, False)):
         bound = {"kind": "approximate", "epsilon": 1.25, "delta": delta}
         assert opinion_on_certificate(stated(bound, runs)).confirmed is confirmed
+
+
+def test_a_rho_beside_sampled_noise() -> None:
+    """The best order of the curve of a rho is found, not taken from a short list."""
+    sampled = ev.PoissonSampledEvent(event=ev.GaussianEvent(noise_multiplier=1.1), sampling_rate=0.05)
+    rho = ev.RepeatedEvent(event=ev.ConcentratedEvent(rho=0.004), times=5)
+    agrees(ev.ComposedEvent(events=(rho, sampled)), 1e-6, below=False)

@@ -178,11 +178,21 @@ def _concentrated(given: Mapping[str, Any]) -> Curve:
     def at(x: arb, a: arb) -> arb:
         return ((a - 1) * (a * rho - x)).exp() * (1 - 1 / a) ** a / (a - 1)
 
+    def height(above: float, x: float) -> float:
+        a = 1 + above
+        return above * (a * wide - x) + a * math.log1p(-1 / a) - math.log(above)
+
     def h(x: arb) -> arb:
-        centre = max(1.0, (float(x.mid()) / wide + 1) / 2)
-        orders = [1 + (centre - 1) * s for s in (0.7, 0.85, 0.95, 1, 1.03, 1.07, 1.15, 1.3, 1.6)]
-        found = [at(x, exact(a)) for a in (*orders, 1.01, 1.1, 1.5) if a > 1]
-        return min([exact(1), *found], key=lambda b: float(b.upper()))
+        near = float(x.mid())
+        above, apart = (
+            max(0.01, (near / wide - 1) / 2),
+            2.0,
+        )  # a - 1; any will do, and the best lies around here
+        while apart > 1.01:
+            tried = [min(max(above * apart**k, 1e-9), 1e9) for k in (0, -1, 1)]
+            better = min(tried, key=lambda one: height(one, near))
+            above, apart = better, apart if better != above else apart**0.5
+        return min(exact(1), at(x, exact(1 + above)), key=lambda b: float(b.upper()))
 
     return h
 
