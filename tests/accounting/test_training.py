@@ -153,6 +153,13 @@ def test_what_cannot_be_sought_is_bad_input(event: str, capsys: pytest.CaptureFi
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_running_totals_have_a_largest_number_of_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer where more than those that can be worked out would do; a look beyond them is no error."""
+    plan = ["--event", "correlated_tree noise_multiplier=50 steps=?", "--epsilon", "1", "--delta", "1e-6"]
+    assert main(["calibrate", *plan]) == 0
+    assert "steps = 16384" in capsys.readouterr().out.replace(",", "")
+
+
 def test_out_of_reach_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     plan = ["--event", "laplace epsilon=5 times=?", "--epsilon", "2", "--delta", "0"]
     assert main(["calibrate", *plan]) == 1

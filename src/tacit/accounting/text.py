@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from tacit.accounting import events as e
-from tacit.accounting.correlated import STRATEGIES, CorrelatedNoise
+from tacit.accounting.correlated import MOST_STEPS, STRATEGIES, CorrelatedNoise
 from tacit.accounting.events import Event, RepeatedEvent, SimpleEvent
 from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
@@ -300,9 +300,18 @@ def describe(word: str, values: Mapping[str, Any]) -> Described:
         make=make,
         whole=sought in _WHOLE or sought == "epochs",
         least=int(batch) if sought == "records" else 1,
-        most=float(given["records"]) if sought == "batch_size" else _MOST.get(sought),
+        most=_most(base, sought, given),
         note=note,
     )
+
+
+def _most(word: str, sought: str, given: Mapping[str, Any]) -> float | None:
+    """The largest value that makes sense."""
+    if sought == "batch_size":
+        return float(given["records"])
+    if sought == "steps" and word.startswith("correlated_"):
+        return float(MOST_STEPS)
+    return _MOST.get(sought)
 
 
 def _number(name: str, value: Any) -> float | int:
