@@ -108,6 +108,15 @@ def test_what_a_later_version_may_mean_is_not_confirmed(unknown: dict[str, Any])
     assert opinion.why
 
 
+@pytest.mark.parametrize("version", [2, 0, 10**400, 1.5, True, None, "1", [], NAN])
+def test_a_guarantee_of_another_version_is_not_confirmed(version: Any) -> None:
+    said = stated(pure(1.0), LAPLACE)
+    said["guarantee"]["version"] = 1
+    assert opinion_on_certificate(said).confirmed is True
+    said["guarantee"]["version"] = version
+    assert opinion_on_certificate(said).confirmed is None
+
+
 def test_tables_are_taken_as_laws() -> None:
     """p and q within 1e-9 of a sum of 1; ratios are those of the laws, whatever the last digits."""
     table = {"kind": "tabulated", "p": [0.3, 0.7], "q": [0.7, 0.3]}

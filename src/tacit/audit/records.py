@@ -164,6 +164,9 @@ _CONDITIONS: dict[str, dict[str, Range]] = {
 def checked_bound(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
     """The stated bound, of a known kind and condition, with numbers that are numbers."""
     bound, condition = guarantee["bound"], guarantee["condition"]
+    version = guarantee.get("version", VERSION)
+    if version != VERSION or isinstance(version, bool):
+        raise Unconfirmed("it is of another version")
     fields = _CONDITIONS.get(condition["kind"]) if isinstance(condition["kind"], str) else None
     if fields is None:
         raise Unconfirmed("it holds under a condition that is not known here")
