@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -145,6 +146,8 @@ def matrix(strategy: str, n: int, bands: int | None) -> np.ndarray:  # type: ign
             width *= 2
         return np.array(rows)
     c = [math.comb(2 * k, k) / 4**k for k in range(n)]
+    if strategy == "toeplitz":
+        c = [1.0, 1 / 2, 1 / 3, 1 / 4, *[0.0] * n][:n]
     if bands is not None:
         c = [x if k < bands else 0.0 for k, x in enumerate(c)]
     full = np.array([[c[i - j] if i >= j else 0.0 for j in range(n)] for i in range(n)])
@@ -169,7 +172,10 @@ def test_no_schedule_moves_more_than_the_sensitivity(strategy: str, n: int, k: i
         with pytest.raises(NoLaw):
             CorrelatedNoise(strategy=strategy, steps=n, participations=k, separation=b)
         return
-    found = CorrelatedNoise(strategy=strategy, steps=n, participations=k, separation=b, bands=bands)
+    own = (1.0, 0.5, Fraction(1, 3), 0.25, 0) if strategy == "toeplitz" else None
+    found = CorrelatedNoise(
+        strategy=strategy, steps=n, participations=k, separation=b, bands=bands, coefficients=own
+    )
     c = matrix(strategy, n, bands)
     truth = max(float(np.linalg.norm(c[:, list(s)].sum(axis=1))) for s in schedules(n, k, b))
     assert truth <= found.sensitivity * (1 + 1e-12)
@@ -187,6 +193,36 @@ def test_no_schedule_moves_more_than_the_sensitivity(strategy: str, n: int, k: i
 )
 def test_largest_errors(strategy: str, n: int, error: float) -> None:
     assert CorrelatedNoise(strategy=strategy, steps=n).largest_error == pytest.approx(error, abs=5e-3)
+
+
+def test_diagonals_of_ones_own() -> None:
+    """Those of the square root give what it gives, on any scale; the error is that of the inverse matrix."""
+    c = [math.comb(2 * k, k) / 4**k for k in range(20)]
+    how = {"steps": 20, "participations": 3, "separation": 4}
+    named = CorrelatedNoise(strategy="square_root", **how)  # type: ignore[arg-type]
+    for scale in (1, 8):
+        own = CorrelatedNoise(strategy="toeplitz", coefficients=[scale * x for x in c], **how)  # type: ignore[arg-type]
+        assert own.sensitivity == pytest.approx(scale * named.sensitivity, rel=1e-14)
+        assert own.largest_error == pytest.approx(named.largest_error, rel=1e-12)
+    plain = CorrelatedNoise(strategy="toeplitz", coefficients=[2], steps=9)
+    assert (plain.sensitivity, plain.largest_error) == (2.0, pytest.approx(3.0))
+    inverse = np.linalg.inv(matrix("toeplitz", 9, None))
+    rows = np.linalg.norm(np.tril(np.ones((9, 9))) @ inverse, axis=1)
+    short = CorrelatedNoise(strategy="toeplitz", coefficients=(1.0, 0.5, Fraction(1, 3), 0.25, 0), steps=9)
+    assert short.largest_error == pytest.approx(short.sensitivity * rows.max(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        None, [], [0], [1, -0.5], [0.5, 1], [1, math.nan], [1, math.inf], [1, True], "1", 1, [1] * 9, [[1]], [1, None],
+    ],
+)  # fmt: skip
+def test_diagonals_that_have_no_theorem_are_refused(bad: object) -> None:
+    with pytest.raises(InvalidParameter):
+        CorrelatedNoise(strategy="toeplitz", steps=8, coefficients=bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter):
+        CorrelatedNoise(strategy="tree", steps=8, coefficients=[1])
 
 
 def test_the_event_is_gaussian_noise_over_the_sensitivity() -> None:

@@ -10,20 +10,24 @@ Source: Denisov, McMahan, Rush, Smith, Thakurta 2022; Kalinin, Lampert 2024; Kai
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 from tacit.accounting.events import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, settle, text
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down
-from tacit.guarantees.arguments import how_many
+from tacit.guarantees.arguments import how_many, listed
 
-__all__ = ["STRATEGIES", "CorrelatedNoise"]
+__all__ = ["NAMED", "STRATEGIES", "CorrelatedNoise"]
 
-STRATEGIES = ("banded_square_root", "normalised_square_root", "square_root", "tree")
+NAMED = ("banded_square_root", "normalised_square_root", "square_root", "tree")
+STRATEGIES = (*NAMED, "toeplitz")
 MOST_STEPS = 1 << 14
 
 
@@ -33,7 +37,8 @@ class CorrelatedNoise:
 
     `square_root`: C is the square root of the triangle of ones, Toeplitz with c_k = C(2k, k)/4^k;
     `banded_square_root`: its first `bands` diagonals; `normalised_square_root`: its columns scaled to norm 1;
-    `tree`: the sums over all nodes of a binary tree.
+    `tree`: the sums over all nodes of a binary tree; `toeplitz`: diagonals of one's own, `coefficients` c_0 >= c_1 >=
+    ... >= 0 with 0 beyond them, such as those of a factorisation that was optimised elsewhere.
     """
 
     strategy: str
@@ -41,6 +46,7 @@ class CorrelatedNoise:
     participations: int = 1
     separation: int = 1
     bands: int | None = None
+    coefficients: Sequence[Exact] | None = None
 
     def __post_init__(self) -> None:
         if text("strategy", self.strategy) not in STRATEGIES:
@@ -60,6 +66,14 @@ class CorrelatedNoise:
             )
         if banded:
             settle(self, bands=how_many("bands", self.bands))
+        if (self.strategy == "toeplitz") != (self.coefficients is not None):
+            raise InvalidParameter(
+                parameter="coefficients",
+                value=None if self.coefficients is None else "given",
+                must="be given for toeplitz, and only for it",
+            )
+        if self.coefficients is not None:
+            settle(self, coefficients=_diagonals(self.coefficients, self.steps))
         if self.strategy == "normalised_square_root" and self.times > 1:
             raise NoLaw(
                 operation="several participations under the normalised square root",
@@ -75,7 +89,13 @@ class CorrelatedNoise:
     @property
     def sensitivity(self) -> float:
         """How far one unit moves C x at most, in the L2 norm, rounded up (theorem `participation-schedules`)."""
-        return _sensitivity(self.strategy, self.steps, self.times, self.separation, self.bands)
+        return _sensitivity(
+            self.strategy, self.steps, self.times, self.separation, self.bands, self._coefficients
+        )
+
+    @property
+    def _coefficients(self) -> tuple[Fraction, ...] | None:
+        return None if self.coefficients is None else tuple(map(Fraction, self.coefficients))
 
     def as_event(self, *, noise_multiplier: float) -> GaussianEvent:
         """The release as an event; `noise_multiplier` is noise_std over the largest norm of one contribution."""
@@ -91,11 +111,32 @@ class CorrelatedNoise:
         if self.strategy == "tree":
             nodes = max((t + 1).bit_count() for t in range(self.steps))
             return self.sensitivity * math.sqrt(nodes)
-        return _toeplitz_error(self.strategy, self.steps, self.bands) * self.sensitivity
+        return _toeplitz_error(self.strategy, self.steps, self.bands, self._coefficients) * self.sensitivity
+
+
+def _diagonals(given: object, steps: int) -> tuple[Fraction, ...]:
+    """The diagonals of C, as they were typed: the first above 0, none below 0 or above the one before it."""
+    found = tuple(exact_parameter("coefficients", c, positive=False) for c in listed("coefficients", given))
+    falling = all(a >= b >= 0 for a, b in pairwise(found))
+    if not found or found[0] <= 0 or not falling or len(found) > steps:
+        raise InvalidParameter(
+            parameter="coefficients",
+            value=f"{len(found)} numbers",
+            must="be at most one a step, the first above 0, each at least 0 and no larger than the one before",
+            hint="only then is the largest sensitivity over schedules known",
+        )
+    return found
 
 
 @lru_cache(maxsize=256)
-def _sensitivity(strategy: str, steps: int, times: int, separation: int, bands: int | None) -> float:
+def _sensitivity(
+    strategy: str,
+    steps: int,
+    times: int,
+    separation: int,
+    bands: int | None,
+    coefficients: tuple[Fraction, ...] | None,
+) -> float:
     if strategy == "normalised_square_root":
         return 1.0
     if strategy == "tree":
@@ -105,8 +146,8 @@ def _sensitivity(strategy: str, steps: int, times: int, separation: int, bands: 
 
     def norm() -> object:
         """Participations at steps 0, b, 2b, ...: the row r gets the sum of c_(r - jb)."""
-        c = [ball(1)]
-        for k in range(1, min(steps, bands or steps)):
+        c = [ball(1)] if coefficients is None else [ball(x) for x in coefficients]
+        for k in range(1, min(steps, bands or steps) if coefficients is None else 0):
             c.append(c[-1] * (2 * k - 1) / (2 * k))
         total = ball(0)
         for row in range(steps):
@@ -121,17 +162,21 @@ def _sensitivity(strategy: str, steps: int, times: int, separation: int, bands: 
 
 
 @lru_cache(maxsize=64)
-def _toeplitz_error(strategy: str, steps: int, bands: int | None) -> float:
+def _toeplitz_error(
+    strategy: str, steps: int, bands: int | None, coefficients: tuple[Fraction, ...] | None
+) -> float:
     """The largest row norm of B = A C^-1 (with the columns of C scaled to norm 1, where it is normalised)."""
     import numpy as np
 
-    c = np.array([float(x) for x in _float_coefficients(steps)])
+    c = np.zeros(steps)
+    known = _float_coefficients(steps) if coefficients is None else list(map(float, coefficients))
+    c[: len(known)] = known
     if bands is not None:
         c[bands:] = 0.0
     inverse = np.zeros(steps)
-    inverse[0] = 1.0
+    inverse[0] = 1 / c[0]
     for k in range(1, steps):
-        inverse[k] = -float(np.dot(c[1 : k + 1], inverse[k - 1 :: -1][:k]))
+        inverse[k] = -float(np.dot(c[1 : k + 1], inverse[k - 1 :: -1][:k])) / c[0]
     b = np.cumsum(inverse)  # without scaling, row r of B is b_r, ..., b_0
     if strategy != "normalised_square_root":
         return float(np.sqrt(np.sum(b * b)))

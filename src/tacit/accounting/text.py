@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from tacit.accounting import events as e
-from tacit.accounting.correlated import MOST_STEPS, STRATEGIES, CorrelatedNoise
+from tacit.accounting.correlated import MOST_STEPS, NAMED, CorrelatedNoise
 from tacit.accounting.events import Event, RepeatedEvent, SimpleEvent
 from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
@@ -99,7 +99,7 @@ WORDS: dict[str, _Word] = {
         meaning="anything with this (epsilon, delta)",
     ),
     "concentrated": _Word(make=e.ConcentratedEvent, noise="rho", meaning="anything with this rho (zCDP)"),
-    **{f"correlated_{name}": _correlated(name) for name in STRATEGIES},
+    **{f"correlated_{name}": _correlated(name) for name in NAMED},
     "discrete_gaussian": _Word(
         make=e.DiscreteGaussianEvent,
         noise="noise_multiplier",
@@ -154,7 +154,7 @@ _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
     "without_replacement_": e.SampledWithoutReplacementEvent,
 }
 _SAMPLED_BY = {"shuffled_": "people", "subsampled_": "sampling_rate", "without_replacement_": "sampling_rate"}
-_UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in STRATEGIES))
+_UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in NAMED))
 """Words that say themselves how they sample."""
 _WHOLE = (
     "bands", "batch_size", "categories", "participations", "people", "records", "sensitivity", "separation", "steps",
