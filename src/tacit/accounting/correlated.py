@@ -95,7 +95,7 @@ class CorrelatedNoise:
 
     @property
     def _coefficients(self) -> tuple[Fraction, ...] | None:
-        return None if self.coefficients is None else tuple(map(Fraction, self.coefficients))
+        return None if self.coefficients is None else tuple(Fraction(c) for c in self.coefficients)
 
     def as_event(self, *, noise_multiplier: float) -> GaussianEvent:
         """The release as an event; `noise_multiplier` is noise_std over the largest norm of one contribution."""
