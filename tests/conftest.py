@@ -1,8 +1,9 @@
-"""Hypothesis runs the same examples every time: no test depends on luck. What was compiled is kept for the next."""
+"""Hypothesis runs the same examples every time, and noise is that of the test: no test depends on luck."""
 
 import gc
 import os
 import sys
+from typing import Any
 
 # As many processes run as there are cores: threads of the linear algebra would only wait for each other.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -11,7 +12,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from support import types_of_sql  # noqa: E402
+from support import luck, types_of_sql  # noqa: E402
 
 settings.register_profile(
     "tacit",
@@ -47,3 +48,14 @@ def pytest_runtest_setup() -> None:
     """Where SQL is written, which is much of what tests wait for, the names of its types are parsed once."""
     if "sqlglot.expressions" in sys.modules:
         types_of_sql.settle()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> None:
+    """A fixture that is shared draws the same, whichever test asks for it first."""
+    luck.settle(f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param_index', 0)}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    luck.settle(item.nodeid)
