@@ -30,6 +30,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified
 from tacit.exact.checks import non_negative, probability, text
 from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees import Bound, Profile, Pure, Renyi
+from tacit.guarantees.arguments import numbers
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
 from tacit.guarantees.running_sum import CONCENTRATED, GAUSSIAN, PURE, Currency, summed
 from tacit.guarantees.units import Neighbours
@@ -267,13 +268,7 @@ def _each(
 ) -> Accounts:
     """One by one: each answer is that of the number alone."""
     name = "delta" if at_delta else "epsilon"
-    must = "be a number, or a list or an array of numbers without a mask"
-    if np.ma.is_masked(levels):
-        raise InvalidParameter(parameter=name, value="masked", must=must)
-    try:
-        given = np.asarray(levels)
-    except ValueError:
-        raise InvalidParameter(parameter=name, value=type(levels).__name__, must=must) from None
+    given = numbers(name, levels)
     if not given.size:
         raise EmptyComposition(what=f"the array of {name}s", hint="name at least one")
     found = [_one(events, x, at_delta, relation, accountant) for x in given.reshape(-1).tolist()]

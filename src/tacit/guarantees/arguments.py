@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
 
-__all__ = ["LARGEST", "Numbers", "a_kind", "each", "how_many", "instance", "listed", "real"]
+__all__ = ["LARGEST", "Numbers", "a_kind", "each", "how_many", "instance", "listed", "numbers", "real"]
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,12 +73,19 @@ def each(parameter: str, value: Any, answer: Callable[[Any], float]) -> Any:
         return answer(value)
     import numpy as np
 
-    must = "be a number, or an array of numbers"
+    given = numbers(parameter, value)
+    found = np.array([answer(x) for x in given.reshape(-1).tolist()], dtype=np.float64)
+    return found.reshape(given.shape)
+
+
+def numbers(parameter: str, value: Any) -> NDArray[Any]:
+    """A list or an array as an array; with a mask, or of lists of several lengths, it is refused."""
+    import numpy as np
+
+    must = "be a number, or a list or an array of numbers without a mask"
     if np.ma.is_masked(value):
         raise InvalidParameter(parameter=parameter, value="masked", must=must)
     try:
-        given = np.asarray(value)
+        return np.asarray(value)
     except ValueError:
         raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must) from None
-    found = np.array([answer(x) for x in given.reshape(-1).tolist()], dtype=np.float64)
-    return found.reshape(given.shape)
