@@ -21,7 +21,7 @@ from support.code import FILES, ROOMS, SRC, named, text, tree
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("numpy", "scipy", "flint", "matplotlib", "sklearn", "typer")
-MOST_LINES = 400
+MOST_LINES = 900
 # Past the limit for now: each with its own ceiling, so that it can only shrink.
 LONGER: dict[str, int] = {}
 
