@@ -50,12 +50,18 @@ ESTIMATORS = [
 ]
 
 
+def contradicting(estimator: Any) -> dict[str, str]:
+    """The checks that this estimator must fail: a classifier's targets are labels, and none of them is infinite."""
+    spared = {"check_supervised_y_no_nan"} if hasattr(estimator, "classes") else set()
+    return {name: why for name, why in CONTRADICT_PRIVACY.items() if name not in spared}
+
+
 def test_few_checks_contradict_privacy() -> None:
     assert len(CONTRADICT_PRIVACY) <= 10
 
 
 @pytest.mark.filterwarnings("default")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda _: CONTRADICT_PRIVACY)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=contradicting)
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
