@@ -9,6 +9,7 @@ SECONDS ?= 600
 SEED   ?= 1
 ENGINE ?= duckdb
 REPORT ?=
+CHANGED ?=
 
 .PHONY: help demo test lint check docs mutants fuzz bench lock clean
 
@@ -18,7 +19,7 @@ help:
 	@echo "make lint     ruff, mypy --strict"
 	@echo "make check    the same, and the contract tests"
 	@echo "make docs     the documents as a site, into site/"
-	@echo "make mutants  one-line breaches of the code, each of which a test must notice"
+	@echo "make mutants  one-line breaches of the code, each of which a test must notice (CHANGED=main~5: since then)"
 	@echo "make fuzz     neighbours that must behave alike, for as long as SECONDS says (SEED, ENGINE, REPORT)"
 	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
 	@echo "make lock     resolve both lock files anew from pyproject.toml"
@@ -60,6 +61,7 @@ docs: $(STAMP)
 
 mutants: $(STAMP) $(SPARK)
 	$(BIN)/python tests/mutants/run.py -j $(JOBS)
+	$(BIN)/python tests/mutants/run.py -j $(JOBS) --changed $(CHANGED)
 
 fuzz: $(STAMP) $(SPARK)
 	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS) --seed $(SEED) --engine $(ENGINE) --report "$(REPORT)"
