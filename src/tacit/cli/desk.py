@@ -200,6 +200,15 @@ def _same(path: Path, asked: str | None) -> None:
         )  # fmt: skip
 
 
+def _about(number: int, release: str) -> str:
+    """What is corrected: the whole charge, or the one release that is named."""
+    return f"release {release!r} of charge {number}" if release else f"charge {number}"
+
+
+def _others(release: str) -> str:
+    return "; its other releases stand as before" if release else ""
+
+
 @ledger.command(name="withdraw")
 def withdraw(
     where: str = WHERE,
@@ -222,7 +231,8 @@ def withdraw(
             _done(entry, json, f"request {number} is closed", request=number)
             return
         entry = found.withdraw(number, note=note, by=by, release=release)
-    _done(entry, json, f"charge {number} is withdrawn; it stays paid", charge=number, release=release)
+    said = f"{_about(number, release)} is withdrawn; the charge stays paid" + _others(release)
+    _done(entry, json, said, charge=number, release=release)
 
 
 @ledger.command(name="supersede")
@@ -241,7 +251,7 @@ def supersede(
 
     with Ledger.open(where, wait_seconds=wait) as found:
         entry = found.supersede(number, with_=with_, note=note, by=by, release=release)
-    said = f"charge {number} is replaced by charge {with_}"
+    said = f"{_about(number, release)} is replaced by charge {with_}" + _others(release)
     _done(entry, json, said, charge=number, replaced_by=with_, release=release)
 
 

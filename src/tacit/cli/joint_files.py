@@ -31,9 +31,10 @@ def compare(agreed: Agreement, session: Session, total: Any, release: Path, find
             told = (release / "certificates" / f"{stem}.json").read_text(encoding="utf-8")
             values = (release / "values" / f"{stem}.csv").read_text(encoding="utf-8")
             said = json_module.loads(told)
-            time, by = said["ledger"]["time"], said["versions"]
-            one = releases_of(agreed.joint, total, session=session, time=time, made_by=by)[at]
-        except (OSError, ValueError, KeyError, TypeError):
+            as_said = {"time": said["ledger"]["time"], "made_by": said["versions"]}
+            as_said["quality_rule"] = said["data"].get("quality_rule", 1)
+            one = releases_of(agreed.joint, total, session=session, **as_said)[at]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             finds(f"{name}: values and certificate", False, "they cannot be read")
             continue
         finds(f"{name}: the values are those of the sum", values == one.to_csv())

@@ -14,6 +14,7 @@ import typer
 
 from tacit.cli.output import print_json, write_whole
 from tacit.errors import visible
+from tacit.guarantees.declarations import FIXED_PARAMETERS
 
 __all__ = ["JSON", "WAIT", "WHERE", "ledger"]
 
@@ -79,8 +80,6 @@ def _shown(found: dict[str, Any]) -> Iterator[str]:
     for look in found["looks"]:
         version = f", version {look['version']!r}" * bool(look["version"])
         yield f"{look['sequence']:>6}  {_when(look)}  looked at the data  {look['analyst']}{version}"
-    for sentence in found["declared"]:
-        yield f"declared, and not checked: {sentence}"
     yield f"anchor  {found['anchor']}"
 
 
@@ -104,11 +103,20 @@ def _charge(found: dict[str, Any], one: dict[str, Any], state: str) -> Iterator[
         yield f"          {one['analyst']} says: {one['note']}"
     if one.get("replaces"):
         yield f"          replaces {', '.join(one['replaces'])}"
+    for sentence in one.get("declared", []):
+        yield f"          declared, and not checked: {_of_plan(sentence)}"
     for said in one.get("corrections", []):
         what = "WITHDRAWN" if said["kind"] == "withdraw" else f"REPLACED by charge {said['replaced_by']}"
         which = f" ({said['release']})" if said["release"] else ""
         why = f": {said['note']}" if said["note"] else ""
         yield f"          {what}{which} on {said['time'][:10]} by {said['by']}{why}"
+
+
+def _of_plan(sentence: str) -> str:
+    """A declaration of one charge: it speaks of the releases of its own plan and of no others in the ledger."""
+    if sentence == FIXED_PARAMETERS:
+        return "the parameters of all releases of this plan were fixed before any of them was made"
+    return sentence
 
 
 def _when(one: dict[str, Any]) -> str:

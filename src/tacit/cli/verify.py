@@ -41,21 +41,31 @@ def verify(
     found = Verified(findings=(*found.findings, *second_opinions(folder)))
     if json:
         told = [{"what": f.what, "holds": f.holds, "why": f.why} for f in found.findings]
-        print_json({"ok": found.ok, "findings": told})
+        print_json({"ok": found.ok, "made": found.made, "fallen": list(found.fallen), "findings": told})
     else:
         for finding in found.findings:
             print(visible(str(finding)))
-        print(_verdict(found))
+        for line in _verdict(found, len(list((folder / "certificates").glob("*.json")))):
+            print(visible(line))
     if not found.ok:
         raise typer.Exit(1)
 
 
-def _verdict(found: Verified) -> str:
+def _verdict(found: Verified, releases: int) -> list[str]:
+    """The end of the list: of the whole folder, or of the releases in it that fell and of those that stand."""
     if found.ok:
-        return "everything that could be checked holds"
-    if found.made:
-        return "this release is what was made, and does not stand any more"
-    return "this release is not what was made"
+        return ["everything that could be checked holds"]
+    if not found.made:
+        return ["this release is not what was made"]
+    named = ", ".join(map(repr, found.fallen))
+    if len(found.fallen) >= releases:
+        return ["this release is what was made, and does not stand any more"]
+    left = releases - len(found.fallen)
+    return [
+        f"does not stand any more: {named}; it is what was made, and was withdrawn or replaced since",
+        f"the other {'release stands' if left == 1 else f'{left} releases stand'}: everything that could be checked "
+        "of them holds",
+    ]
 
 
 @key.callback(invoke_without_command=True)

@@ -33,7 +33,9 @@ def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Est
     if value is None:
         value = nearest_histogram(estimate.value).astype(np.float64)
     value = value.reshape(np.shape(estimate.value))
-    return Estimate(value=value, low=np.minimum(low, value), high=np.maximum(high, value))
+    return Estimate(
+        value=value, low=np.minimum(low, value), high=np.maximum(high, value), reach=estimate.farthest
+    )
 
 
 def _family(question: Question, treatment: Treatment, noisy: Noisy) -> Reals | None:

@@ -25,6 +25,7 @@ from tacit.curator.made import ledger_part, read_release
 from tacit.curator.paying import check_of, payable, payable_exactly, standing_of
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import Number, Price, flag, stated
+from tacit.curator.quality import RULE
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Release, Releases
 from tacit.curator.treatments import Noisy
@@ -321,6 +322,7 @@ class Curator:
                 **self._keeper.known_of(paid),
                 "version": self.version,
                 "made_up": is_made_up(self._data),
+                "quality_rule": RULE,
                 **({"reading": self.reading} if self.reading else {}),
             },
             "versions": versions(),

@@ -32,11 +32,22 @@ MEAN_MISS = Fraction(1, 50)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Value and interval of every cell."""
+    """Value and interval of every cell; `reach` is how far the interval went from the value before it was cut.
+
+    It is given where an interval was cut at 0 or at a declared bound, and can be shorter than the noise: 0 in [0, 0].
+    """
 
     value: Reals
     low: Reals
     high: Reals
+    reach: Reals | None = None
+
+    @property
+    def farthest(self) -> Reals:
+        """The distance from the value to the farther end, before any cut: what the quality of a cell is judged by."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            shown = np.maximum(self.high - self.value, self.value - self.low)
+        return shown if self.reach is None else np.maximum(shown, self.reach)
 
 
 def estimate(
@@ -97,7 +108,9 @@ def _of(
             steps = _half(by_part.get(form.part), level)
             top = reals(noisy[form.part])
             shifted = [form.value({**noisy, form.part: top + s}) for s in (-steps, steps)]
-            return Estimate(value=value, low=shifted[0], high=shifted[1])
+            # Value and ends are cut at the declared bounds: [0, 0] is as uncertain as its noise.
+            reach = steps * form.gradient(noisy)[form.part]
+            return Estimate(value=value, low=shifted[0], high=shifted[1], reach=reach)
         case Share():
             low, high = _share(form, by_part, noisy, float(level))
         case Quotient():

@@ -130,7 +130,7 @@ class OnRandomData(Treatment):
     ) -> Estimate:
         """Values with intervals of the noise; of no width where there is none. A noisy cell is not a small one."""
         found = super(OnRandomData, self).read(question, noisy, confidence, coordinates=coordinates)
-        exact, low, high = self.exact_cells(noisy), found.low, found.high
+        exact, low, high, far = self.exact_cells(noisy), found.low, found.high, found.farthest
         if isinstance(question.form, Share):
             # One of the two has noise: a share grows with the one and falls with the other.
             half = self.half_widths(confidence, coordinates=coordinates)
@@ -141,6 +141,10 @@ class OnRandomData(Treatment):
             )
             ends, one = question.form.enclose(below, above), np.logical_xor(*exact.values())
             low, high = np.where(one, ends[0], low), np.where(one, ends[1], high)
+            # Counts below 0 were cut: the share moves by no less than the noise over the rows.
+            rows = np.maximum(sum(np.maximum(np.asarray(noisy.parts[n]), 0.0) for n in self.counts), 1.0)
+            moved = question.form.width * np.maximum(*reach.values()) / rows
+            far = np.where(one, moved, far)
         elif self.cells > 1:
             least = float(self.told(noisy)["exact_below"])
             low = np.minimum(np.maximum(low, least), found.value)
@@ -149,6 +153,7 @@ class OnRandomData(Treatment):
             value=found.value,
             low=np.where(alone, found.value, low),
             high=np.where(alone, found.value, high),
+            reach=np.where(alone, 0.0, far),
         )
 
     def finish(self, question: Question, noisy: Noisy, estimate: Estimate) -> Estimate:
@@ -162,7 +167,9 @@ class OnRandomData(Treatment):
         out = value.copy()
         out[free] = nearest_histogram(value[free], total=total).astype(np.float64)
         low, high = np.maximum(estimate.low, 0.0), np.maximum(estimate.high, 0.0)
-        return Estimate(value=out, low=np.minimum(low, out), high=np.maximum(high, out))
+        return Estimate(
+            value=out, low=np.minimum(low, out), high=np.maximum(high, out), reach=estimate.farthest
+        )
 
     # --- saying ---------------------------------------------------------------------------------------
     def told(self, noisy: Noisy) -> dict[str, Any]:

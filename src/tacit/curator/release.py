@@ -14,7 +14,7 @@ from tacit.curator.functions.published import PublishedFunction
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan import Planned
-from tacit.curator.quality import WORDS, rule_of
+from tacit.curator.quality import WORDS, flags_of
 from tacit.curator.spreadsheet import csv_text
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, NoLaw
@@ -122,8 +122,7 @@ class Release:
     @property
     def quality(self) -> list[str]:
         """For each cell "good", "use with care", "too noisy to use" or "no value" (`tacit.curator.quality`)."""
-        ends = [np.ravel(getattr(self.estimate, n)).astype(np.float64) for n in ("value", "low", "high")]
-        return [WORDS[flag] for flag in rule_of(self).judged(*ends)]
+        return [WORDS[flag] for flag in flags_of(self)]
 
     @property
     def table(self) -> Any:

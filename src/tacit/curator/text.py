@@ -152,7 +152,7 @@ def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
 
 def _with_ends(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
     """A value and its interval: whole numbers and days as they are, others so that they can be told apart."""
-    if not all(isinstance(v, float) and math.isfinite(v) for v in (value, low, high)):
+    if not all(isinstance(v, float) and not math.isnan(v) for v in (value, low, high)):
         return digits(value), digits(low), digits(high)
     first, *ends = (text.replace("−", "-") for text in figures(value, low, high))
     return first, ends[0], ends[1]

@@ -44,6 +44,8 @@ class Finding:
     what: str
     holds: bool | None
     why: str = ""
+    fallen: str = ""
+    """The release that was withdrawn or replaced, where this is what does not hold."""
 
     def __str__(self) -> str:
         word = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[self.holds]
@@ -64,7 +66,12 @@ class Verified:
     @property
     def made(self) -> bool:
         """Is it what was made, although it may have been withdrawn or replaced since?"""
-        return all(f.holds is not False or f.what.endswith(STANDS) for f in self.findings)
+        return all(f.holds is not False or f.fallen for f in self.findings)
+
+    @property
+    def fallen(self) -> tuple[str, ...]:
+        """The releases that were withdrawn or replaced since, by name; the others of the folder stand."""
+        return tuple(dict.fromkeys(f.fallen for f in self.findings if f.fallen))
 
 
 def verify_release(
@@ -260,7 +267,12 @@ def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> Fin
     kinds = ("withdraw", "supersede")
     about = [e.correction() for e in chain if e.kind in kinds and e.body["about"] == charge]
     said = [str(c) for c in about if c.release in ("", release)]
-    return Finding(what=f"the release of {name} {STANDS}", holds=not said, why="; ".join(said))
+    return Finding(
+        what=f"the release of {name} {STANDS}",
+        holds=not said,
+        why="; ".join(said),
+        fallen=release if said else "",
+    )
 
 
 def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> Finding:

@@ -54,7 +54,9 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
         },
         "spent": _standing(ledger, history, None)[0],
         "remaining": _standing(ledger, history, None)[1],
-        "declared": sorted({sentence for c in charges for sentence in c.guarantee.declared}),
+        "declared": [
+            f"charge {c.sequence}: {sentence}" for c in charges for sentence in c.guarantee.declared
+        ],
         "anchor": f"{history.sequence}:{history.digest}",
         "analysts": {
             name: {
@@ -84,6 +86,7 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
                 "of_budget": _parts(ledger, c),
                 "releases": [dict(one) for one in c.told],
                 "approved_by": list(c.approved_by),
+                "declared": list(c.guarantee.declared),
                 "corrections": [_correction(e) for e in said.get(c.sequence, [])],
                 "replaces": list(replaced_with(history.said, c.sequence)) if c.sequence in later else [],
             }

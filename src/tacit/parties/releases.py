@@ -14,6 +14,7 @@ from tacit.curator.certificate import CIPHER, SEEDED, versions
 from tacit.curator.curator import Curator
 from tacit.curator.made import read_release
 from tacit.curator.prices import Number
+from tacit.curator.quality import RULE
 from tacit.curator.release import Releases
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Guarantee, Pure
@@ -32,15 +33,19 @@ __all__ = ["joint_release", "releases_of"]
 
 
 def releases_of(
-    joint: Joint, found: SecureSum, *, session: Session, time: str = "", made_by: dict[str, Any] | None = None
-) -> Releases:
+    joint: Joint, found: SecureSum, *, session: Session, time: str = "", made_by: dict[str, Any] | None = None,
+    quality_rule: int = RULE,
+) -> Releases:  # fmt: skip
     """The releases of a sum: values, intervals of the noise that is in it, certificates.
 
-    `time` and `made_by` (the versions of libraries) are those of now, unless somebody makes an old one again.
+    `time`, `made_by` (the versions of libraries) and the rule of quality are those of now, unless somebody makes an old
+    one again.
     """
     plan = joint.plan(joint.price.bound(), remaining=len(found.remaining))
     made = _made(joint, found, session) | ({"time": time} if time else {})
     made |= {"versions": made_by} if made_by else {}
+    if quality_rule < RULE:
+        made["data"] = {k: v for k, v in made["data"].items() if k != "quality_rule"}
     at, answers = 0, []
     for r in plan.releases:
         parts = {}
@@ -85,6 +90,7 @@ def _made(joint: Joint, found: SecureSum, session: Session) -> dict[str, Any]:
             "table": "",
             "version": "",
             "made_up": False,
+            "quality_rule": RULE,
             "joint": told,
         },
         "versions": versions(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,7 @@ from tacit.curator.exact_answers import ExactTreatment
 from tacit.curator.names import file_stem
 from tacit.curator.plan import Planned, title_of
 from tacit.curator.public_words import PublicWords
-from tacit.curator.quality import QualityRule, rule_of
+from tacit.curator.quality import flags_of, rule_of
 from tacit.curator.text import priced
 from tacit.curator.words import question_words
 from tacit.errors import InvalidParameter, TacitError
@@ -174,14 +175,16 @@ def _sentences(text: str) -> list[str]:
 def _release(release: Release, words: PublicWords, truth: Sequence[float] | None) -> ReleaseView:
     planned, said = release.planned, release.statement
     statistic = said["statistic"]
-    rule = rule_of(release)
+    rule, flags = rule_of(release), flags_of(release)
     ends = [np.ravel(getattr(release.estimate, n)) for n in ("value", "low", "high")]
-    shown, rest = _shown(planned.question, ends, rule)
+    shown, rest = _shown(planned.question, ends, flags)
     columns = keys_at(planned.question, release.noisy, shown)
     named = [words.labelled(name, held) for name, held in columns.items()]
     keys = list(zip(*named, strict=True)) if named else [()] * len(shown)
     cells = tuple(
-        _cell(k, *(float(e[i]) for e in ends), rule=rule, truth=None if truth is None else float(truth[i]))
+        _cell(
+            k, *(float(e[i]) for e in ends), flag=flags[i], truth=None if truth is None else float(truth[i])
+        )
         for k, i in zip(keys, shown.tolist(), strict=True)
     )
     error, floor = said["error"], said["price_of_privacy"]
@@ -216,7 +219,7 @@ def _name(planned: Planned, name: str) -> str:
     return name.replace("-", " ") if name == title_of(planned.ask) else name
 
 
-def _shown(question: Question, ends: Sequence[Any], rule: QualityRule) -> tuple[Any, Rest | None]:
+def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tuple[Any, Rest | None]:
     """Which cells a page can show: all of a small table, of a large one the largest; and what is told of all."""
     value, low, high = ends
     if value.size <= MOST_POINTS or (question.statistic.layout == "shares" and not question.axes):
@@ -227,21 +230,18 @@ def _shown(question: Question, ends: Sequence[Any], rule: QualityRule) -> tuple[
     near = np.flatnonzero(ranked >= least)
     shown = near[np.lexsort((near, -ranked[near], ~there[near]))][:MOST_CELLS]
     known = there & ~np.isnan(low) & ~np.isnan(high)
-    counts = rule.counts(value, low, high)
-    halves = (np.fmax(high, value)[known] - np.fmin(low, value)[known]) / 2
+    counts = {flag: n for flag, n in Counter(flags).items() if flag}
+    wide = np.fmax(high, value)[known] - np.fmin(low, value)[known]
     return shown, Rest(
-        total=value.size, flag_counts=counts, typical_width=float(np.median(halves)) if halves.size else None
+        total=value.size, flag_counts=counts, typical_width=float(np.median(wide)) if wide.size else None
     )
 
 
 def _cell(
-    keys: tuple[Any, ...], value: float, low: float, high: float, *, rule: QualityRule, truth: float | None
+    keys: tuple[Any, ...], value: float, low: float, high: float, *, flag: str, truth: float | None
 ) -> Cell:
     shown = value if math.isfinite(value) else None
     known = not (math.isnan(low) or math.isnan(high))
-    flag = rule.flag(shown, low if known else None, high if known else None)
-    if shown is not None and not known:
-        flag = "noisy"
     seen = truth if truth is not None and math.isfinite(truth) else None
     ends = (min(low, value), max(high, value)) if known and shown is not None else (None, None)
     return Cell(keys=keys, value=shown, low=ends[0], high=ends[1], flag=flag, truth=seen)

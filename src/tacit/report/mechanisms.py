@@ -41,7 +41,7 @@ def _glance(view: ReportView) -> Markup:
 
 def _glance_row(view: ReleaseView) -> Markup:
     width = view.typical_width
-    interval = "none" if width is None else f"±\u00a0{three(width)}"
+    interval = "none" if width is None else f"{three(width)} wide"
     ratio = three(view.ratio) if view.ratio is not None else "not known"
     pills = [
         tag("span", flag_pill(view, id), f" {n:,} of {view.total:,}", class_="flagged")
@@ -62,10 +62,10 @@ def _facts(view: ReleaseView) -> Markup:
     entries: list[tuple[str, Markup | str]] = [("Price", tag("span", view.price, class_="strong num"))]
     width = view.typical_width
     if width is not None:
-        words = f"±\u00a0{three(width)}" + (" (median over the cells)" if view.total > 1 else "")
+        words = f"{three(width)} wide" + (", the median over the cells" if view.total > 1 else "")
         entries.append((f"Interval at {percent(view.confidence)}", tag("span", words, class_="num")))
     if view.expected_error is not None:
-        entries.append(("Expected error", tag("span", f"±\u00a0{three(view.expected_error)}", class_="num")))
+        entries.append(("Expected error", tag("span", three(view.expected_error), class_="num")))
     if view.lower_bound is not None:
         bound = tag("span", three(view.lower_bound), class_="num")
         entries.append(("No private mechanism can go below", bound))

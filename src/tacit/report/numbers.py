@@ -8,7 +8,17 @@ from typing import Any
 
 from tacit.curator.figures import SLACK, Figures, figures, three
 
-__all__ = ["Figures", "compact", "figures", "key_place", "key_words", "percent", "three", "ticks"]
+__all__ = [
+    "Figures",
+    "compact",
+    "compact_ends",
+    "figures",
+    "key_place",
+    "key_words",
+    "percent",
+    "three",
+    "ticks",
+]
 
 
 def percent(share: float) -> str:
@@ -25,6 +35,22 @@ def compact(value: float) -> str:
                 return three(value)
             return three(value / {"bn": 1e9, "M": 1e6, "k": 1e3}[letter]) + letter
     return three(value)
+
+
+def compact_ends(low: float, high: float) -> str:
+    """Both ends of an interval in short words, each rounded outwards: 1.87k to 2.01k."""
+    return f"{compact(_outwards(low, math.floor))} to {compact(_outwards(high, math.ceil))}"
+
+
+def _outwards(value: float, turn: Any) -> float:
+    """Three significant digits, all of them on the far side: what is written holds what was certified."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    steps = value / unit
+    near = round(steps)
+    # A number of three digits stays itself, whatever the division made of it.
+    return (near if abs(steps - near) <= SLACK * abs(steps) else turn(steps)) * unit
 
 
 def key_words(key: Any) -> str:

@@ -131,11 +131,11 @@ class ReleaseView:
 
     @property
     def typical_width(self) -> float | None:
-        """The median half-width of the intervals; None where there are none."""
+        """The median width of the intervals, from end to end; None where there are none."""
         if self.rest is not None:
             return self.rest.typical_width
-        halves = [(c.high - c.low) / 2 for c in self.cells if c.low is not None and c.high is not None]
-        return statistics.median(halves) if halves else None
+        wide = [c.high - c.low for c in self.cells if c.low is not None and c.high is not None]
+        return statistics.median(wide) if wide else None
 
     @property
     def shows_truth(self) -> bool:

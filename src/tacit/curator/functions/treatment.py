@@ -95,7 +95,9 @@ class FunctionTreatment(Treatment):
         low, value, high = (
             np.asarray(fit.shown(x)).reshape(shape) for x in (plain - half, plain, plain + half)
         )
-        return Estimate(value=value, low=low, high=high)
+        # What is shown is cut at 0 or at the bounds of the outcome; `reach` is in its unit.
+        uncut = np.broadcast_to(reach, np.shape(plain)).reshape(shape)
+        return Estimate(value=value, low=low, high=high, reach=uncut)
 
     def function(self, question: Question, noisy: Noisy, *, publishable: bool = True) -> PublishedFunction:
         """What was released, as a function of any point."""

@@ -11,7 +11,7 @@ from tacit.report.markup import Markup, ident, tag
 from tacit.report.numbers import figures, key_place, key_words, percent, three
 from tacit.report.pictures.bars import bars
 from tacit.report.pictures.curve import curve, histogram
-from tacit.report.pictures.field import field_map, fits_a_map, half_widths, holds_zero
+from tacit.report.pictures.field import field_map, fits_a_map, holds_zero, widths
 from tacit.report.pictures.heat import axes_of_table, heat_map, says_numbers
 from tacit.report.pictures.scale import span_of, value_span
 from tacit.report.pictures.strip import strip
@@ -199,16 +199,16 @@ def _heat(
 ) -> Markup:
     """A heat map with its uncertainty: in the cells, in a sentence where it is alike, or as a second map."""
     made = heat_map(id, title, told, cells, names, **more)
-    half = half_widths([c for c in cells if c.low is not None and c.value is not None])
-    if not half or says_numbers(cells):
+    wides = widths([c for c in cells if c.low is not None and c.value is not None])
+    if not wides or says_numbers(cells):
         return made
-    least, most = (end(h.value or 0.0 for h in half) for end in (min, max))
-    wide = f"half the width of the {percent(confidence)} interval"
+    least, most = (end(w.value or 0.0 for w in wides) for end in (min, max))
+    wide = f"the width of the {percent(confidence)} interval"
     if most - least <= ALIKE * most:
         return tag("div", made, tag("p", f"In every cell {wide} is {three(most)}.", class_="quiet-words"))
     low, high = more.get("span") or value_span(cells)
     second = heat_map(
-        f"{id}-width", f"{title}: {wide}", f"From {three(least)} to {three(most)}.", half, names,
+        f"{id}-width", f"{title}: {wide}", f"From {three(least)} to {three(most)}.", wides, names,
         **{**more, "span": (0.0, high - low)},
     )  # fmt: skip
     words = f"Its uncertainty: {wide}, from {three(least)} to {three(most)}; a step of colour is as much as above."
@@ -278,14 +278,14 @@ def _signs(view: ReleaseView) -> bool:
 def _map(id: str, name: str, told: str, view: ReleaseView) -> Markup:
     """The function, and beside it how far the noise may have moved it."""
     names = (view.columns[0], view.columns[1])
-    half = half_widths(view.cells)
-    wide = f"half the width of the {percent(view.confidence)} interval"
+    wides = widths(view.cells)
+    wide = f"the width of the {percent(view.confidence)} interval"
     released = field_map(id, name, told, view.cells, names, signs=_signs(view))
     # A density is cut at 0, and its intervals with it: that says nothing about the noise.
-    whole = [h.value or 0.0 for h, c in zip(half, view.cells, strict=True) if c.low != 0.0] or [0.0]
+    whole = [w.value or 0.0 for w, c in zip(wides, view.cells, strict=True) if c.low != 0.0] or [0.0]
     least, most = min(whole), max(whole)
     if most - least <= ALIKE * most:
-        cut = ", less where it is cut at 0" if len(whole) < len(half) else ""
+        cut = ", less where it is cut at 0" if len(whole) < len(wides) else ""
         alike = tag(
             "p", f"The noise is alike everywhere: {wide} is {three(most)}{cut}.", class_="quiet-words"
         )
@@ -299,7 +299,7 @@ def _map(id: str, name: str, told: str, view: ReleaseView) -> Markup:
         tag(
             "div",
             tag("h3", f"Its uncertainty: {wide}"),
-            field_map(f"{id}-width", f"{view.title}: {wide}", spread, half, names, signs=False, span=steps),
+            field_map(f"{id}-width", f"{view.title}: {wide}", spread, wides, names, signs=False, span=steps),
         ),
     ]
     return tag("div", parts, class_="multiples")

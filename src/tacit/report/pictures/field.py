@@ -10,7 +10,7 @@ from tacit.report.pictures.heat import STEPS, step_of
 from tacit.report.pictures.scale import hatching, value_span
 from tacit.report.view import Cell, Key
 
-__all__ = ["field_map", "fits_a_map", "half_widths", "holds_zero"]
+__all__ = ["field_map", "fits_a_map", "holds_zero", "widths"]
 
 ROW, HEAD, FOOT = 15, 22, 76
 LABELS = 16.0
@@ -31,9 +31,9 @@ def holds_zero(cell: Cell) -> bool:
     return cell.low is not None and cell.high is not None and cell.low <= 0.0 <= cell.high
 
 
-def half_widths(cells: Sequence[Cell]) -> list[Cell]:
-    """The same cells with half the width of their interval for a value."""
-    return [Cell(keys=c.keys, value=((c.high or 0.0) - (c.low or 0.0)) / 2) for c in cells]
+def widths(cells: Sequence[Cell]) -> list[Cell]:
+    """The same cells with the width of their interval, from end to end, for a value."""
+    return [Cell(keys=c.keys, value=(c.high or 0.0) - (c.low or 0.0)) for c in cells]
 
 
 def field_map(

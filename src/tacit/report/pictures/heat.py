@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tacit.curator.quality import NOISY
 from tacit.report.markup import Markup, picture, tag
-from tacit.report.numbers import compact, key_words
+from tacit.report.numbers import compact, compact_ends, key_words
 from tacit.report.pictures.scale import hatching, value_span
 from tacit.report.view import Cell, Key
 
@@ -26,7 +26,7 @@ def axes_of_table(cells: Sequence[Cell]) -> tuple[list[Key], list[Key]]:
 
 
 def says_numbers(cells: Sequence[Cell]) -> bool:
-    """Has each cell room for its value and half the width of its interval?"""
+    """Has each cell room for its value and the ends of its interval?"""
     return min(map(len, axes_of_table(cells))) <= MOST_ACROSS
 
 
@@ -85,8 +85,8 @@ def _cell(
     if numbers:
         ink = "halo" if noisy else f"heat-ink-{step}"
         x, words = f"{left + width / 2:.2f}%", compact(cell.value)
-        half = None if cell.low is None or cell.high is None else (cell.high - cell.low) / 2
-        lift = 0 if half is None else 7
+        ends = None if cell.low is None or cell.high is None else compact_ends(cell.low, cell.high)
+        lift = 0 if ends is None else 7
         parts.append(
             tag(
                 "text",
@@ -97,10 +97,9 @@ def _cell(
                 class_=f"{ink} cell num",
             )
         )
-        if half is not None:
-            told = f"±\u00a0{compact(half)}"
+        if ends is not None:
             parts.append(
-                tag("text", told, x=x, y=top + CELL / 2 + 12, text_anchor="middle", class_=f"{ink} half num")
+                tag("text", ends, x=x, y=top + CELL / 2 + 12, text_anchor="middle", class_=f"{ink} half num")
             )
     return tag("g", *parts)
 

@@ -1,0 +1,240 @@
+"""What a person reads is what was certified: ends of intervals, words of quality, declarations, corrections."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit
+from tacit.cli import main
+from tacit.curator.quality import rule_of
+from tacit.noise.source import SeededSource
+from tacit.report.building import report_of
+from tacit.report.numbers import compact_ends
+
+PLACES = [f"p{i:02}" for i in range(24)]
+SEXES = ["f", "m"]
+SCHEMA = {
+    "place": tacit.category(PLACES),
+    "sex": tacit.category(SEXES),
+    "x": tacit.number(0, 100),
+}
+
+
+def answered(*asked: Any, seed: int = 5, rows: int = 3, given: float = 0.1) -> tuple[Any, Any]:
+    """Cells of `rows` people each, in all crossings, with noise far above them."""
+    place, sex = (np.repeat(v, rows) for v in zip(*[(p, s) for p in PLACES for s in SEXES], strict=True))
+    table = pd.DataFrame({"place": place, "sex": sex, "x": np.zeros(len(place))})
+    with tacit.Curator(
+        table, protect=tacit.rows(neighbours="replace-one"), schema=SCHEMA,
+        budget=tacit.Approximate(epsilon=5, delta=1e-6), source=SeededSource(seed=seed),
+    ) as one:  # fmt: skip
+        plan = one.preview(list(asked), epsilon=given * len(asked))
+        return plan, one.release(plan)
+
+
+@pytest.fixture(scope="module")
+def counts() -> tuple[Any, Any]:
+    return answered(tacit.ask(tacit.count(by=["place", "sex"]), consistent=True))
+
+
+# --- intervals ---------------------------------------------------------------------------------------------
+def number(text: str) -> float:
+    size = {"k": 1e3, "M": 1e6, "n": 1e9}.get(text[-1], 1.0)
+    return float(text.rstrip("kMbn").replace(",", "").replace("−", "-")) * size
+
+
+def test_no_page_prints_half_of_an_interval(counts: tuple[Any, Any]) -> None:
+    plan, releases = counts
+    cut = [
+        c for c in zip(*(releases[0].columns[n] for n in ("value", "low", "high")), strict=True) if c[1] == 0
+    ]
+    assert any(c[0] - c[1] != c[2] - c[0] for c in cut), "an interval is cut, and its half says nothing"
+    page = report_of(plan, releases, budget=plan.charge)
+    assert "±" not in page
+    assert "half the width" not in page
+
+
+def test_the_cells_of_a_heat_map_hold_the_certified_ends(counts: tuple[Any, Any]) -> None:
+    plan, releases = counts
+    page = html.unescape(report_of(plan, releases, budget=plan.charge))
+    shown = [tuple(map(number, e)) for e in re.findall(r'class="[^"]*half num">(\S+) to (\S+)</text>', page)]
+    low, high = (releases[0].columns[n].tolist() for n in ("low", "high"))
+    # The longer side runs down: place by place, as in the file.
+    assert len(shown) == len(low) == 48
+    assert all(a <= c and d <= b for (a, b), c, d in zip(shown, low, high, strict=True))
+    assert all(b - a <= 1.02 * (d - c) + 0.02 for (a, b), c, d in zip(shown, low, high, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.0, 28.0, "0 to 28"),
+        (1870.0, 2007.0, "1,870 to 2,010"),
+        (18_704.0, 20_071.0, "18.7k to 20.1k"),
+        (-1234.0, -1231.0, "−1,240 to −1,230"),
+        (0.12341, 0.12349, "0.123 to 0.124"),
+        (1.1, 1.1, "1.1 to 1.1"),
+        (-np.inf, np.inf, "−∞ to ∞"),
+    ],
+)
+def test_short_words_of_an_interval_are_rounded_outwards(low: float, high: float, words: str) -> None:
+    assert compact_ends(low, high) == words
+
+
+def test_an_interval_without_an_end_keeps_the_other_one_outside() -> None:
+    """On a terminal too: 1,235.5 is not told as 1,240 where it is the lower end."""
+    from tacit.curator.text import _with_ends
+
+    assert _with_ends(2000.0, 1239.5, np.inf)[1:] == ("1,230", "∞")
+    assert _with_ends(2000.0, -np.inf, 3001.0)[1:] == ("-∞", "3,010")
+
+
+# --- quality -----------------------------------------------------------------------------------------------
+def test_a_zero_that_has_noise_is_never_good(counts: tuple[Any, Any]) -> None:
+    """The three people of a cell are not 'good' as 0 in [0, 0]."""
+    held = counts[1][0].columns
+    zero = [i for i in range(48) if held["value"][i] == held["low"][i] == held["high"][i] == 0]
+    assert zero, "an interval is cut to nothing"
+    assert {counts[1][0].quality[i] for i in range(48) if held["value"][i] == 0} == {"too noisy to use"}
+    plan, releases = counts
+    page = report_of(plan, releases, budget=plan.charge)
+    assert f"{counts[1][0].quality.count('too noisy to use')} of 48" in page
+
+
+def test_what_is_cut_at_its_bounds_is_judged_by_its_noise() -> None:
+    """A mean with a public number of rows: the noisy sum is far below 0, and the interval is [0, 0]."""
+    frame = pd.DataFrame({"x": [0.0] * 40})
+    schema = {"x": tacit.number(0, 100, missing=0)}
+    unit = tacit.rows(neighbours="replace-one")
+    with tacit.Curator(frame, protect=unit, schema=schema, budget=tacit.Pure(epsilon=1)) as curator:
+        (one,) = curator.release(curator.preview([tacit.mean("x")], epsilon=0.1))
+    parts = {**one.noisy.parts, "above": np.array(-(10**10))}
+    noisy = dataclasses.replace(one.noisy, parts=parts)
+    read = one.planned.treatment.read(one.planned.question, noisy, one.planned.ask.confidence)
+    made = dataclasses.replace(one, noisy=noisy, estimate=read)
+    assert [made.columns[n][0] for n in ("value", "low", "high")] == [0, 0, 0]
+    assert made.quality == ["too noisy to use"]
+
+
+def test_a_zero_that_no_unit_can_move_is_good() -> None:
+    frame = pd.DataFrame({"x": [1.0] * 40})
+    with tacit.Curator(
+        frame, protect=tacit.rows(neighbours="replace-one"), schema={"x": tacit.number(0, 9)},
+        budget=tacit.Pure(epsilon=1),
+    ) as one:  # fmt: skip
+        released = one.release(tacit.count(), epsilon=0.1)
+    assert (released.columns["low"][0], released.columns["high"][0], released.quality) == (40, 40, ["good"])
+    none = dataclasses.replace(released.estimate, **dict.fromkeys(("value", "low", "high"), np.zeros(1)))
+    assert dataclasses.replace(released, estimate=none).quality == ["good"]
+
+
+def test_an_old_record_keeps_the_words_of_its_rule(counts: tuple[Any, Any]) -> None:
+    """Certificates bind the words: a replay of what the first rule judged says what it said."""
+    one = counts[1][0]
+    assert one.certificate["data"]["quality_rule"] == 2
+    old = dataclasses.replace(
+        one, data={k: v for k, v in one.data.items() if k != "quality_rule"}, _certified={}
+    )
+    held = old.columns
+    for i, word in enumerate(old.quality):
+        value, far = (
+            held["value"][i],
+            max(held["high"][i] - held["value"][i], held["value"][i] - held["low"][i]),
+        )
+        said = (
+            "good" if far <= 0.25 * value else "use with care" if far <= 0.5 * value else "too noisy to use"
+        )
+        assert word == said
+    assert old.quality != one.quality
+    assert "before it is cut" in rule_of(one).sentence
+    assert "before it is cut" not in rule_of(old).sentence
+
+
+# --- what a ledger says ------------------------------------------------------------------------------------
+PLAN = """
+data = { path = "survey.csv", table = "survey" }
+protect = { unit = "rows" }
+schema.age = { kind = "number", low = 0, high = 120 }
+budget = { epsilon = 3.0, delta = 1e-6 }
+ledger = { path = "survey.ledger" }
+"""
+SPENT = "spend = {{ epsilon = {}, delta = 1e-7 }}\n"
+TEN = [f'{{ kind = "count", name = "c{i}", where = "age >= {i}" }}' for i in range(10)]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "survey.csv").write_text("age\n" + "".join(f"{i % 90}\n" for i in range(500)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ten(epsilon: float, *, first: int = 0) -> None:
+    Path("plan.toml").write_text(PLAN + SPENT.format(epsilon) + f"release = [{', '.join(TEN[first:])}]\n")
+
+
+def test_a_declaration_is_shown_with_the_charge_that_declares_it(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later plan was chosen after the first was seen: nothing says that all releases were fixed in advance."""
+    for number in (0, 1):
+        ten(0.9, first=number)
+        assert main(["release", "plan.toml", "--out", f"out{number}"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "show", "survey.ledger"]) == 0
+    shown = capsys.readouterr().out
+    assert "in advance" not in shown
+    assert shown.count("of this plan were fixed before any of them was made") == 2
+    lines = shown.splitlines()
+    for at in (i for i, line in enumerate(lines) if "declared, and not checked" in line):
+        assert lines[at].startswith("          "), "below its charge"
+    assert main(["ledger", "show", "survey.ledger", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [c["declared"] for c in told["charges"]] == [
+        ["the parameters of all releases were fixed in advance"]
+    ] * 2
+    assert [d.partition(":")[0] for d in told["declared"]] == [
+        f"charge {c['sequence']}" for c in told["charges"]
+    ]
+
+
+def test_one_of_ten_is_withdrawn_and_nine_stand(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ten(0.9)
+    assert main(["release", "plan.toml", "--out", "out"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "withdraw", "survey.ledger", "1", "--note", "wrong", "--release", "c3"]) == 0
+    said = capsys.readouterr().out
+    assert "release 'c3' of charge 1 is withdrawn" in said
+    assert "its other releases stand" in said
+    assert main(["verify", "out", "--ledger", "survey.ledger"]) == 1
+    *_, gone, rest = capsys.readouterr().out.splitlines()
+    assert "'c3'" in gone
+    assert "does not stand any more" in gone
+    assert rest.startswith("the other 9 releases stand")
+    assert main(["verify", "out", "--ledger", "survey.ledger", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["made"], told["fallen"]) == (False, True, ["c3"])
+    # One that was changed is not excused by one that was withdrawn.
+    file = Path("out/values/c4.csv")
+    file.write_text(file.read_text().replace("value", "VALUE"))
+    assert main(["verify", "out", "--ledger", "survey.ledger"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "this release is not what was made"
+
+
+def test_all_of_a_charge_are_withdrawn(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ten(0.9, first=8)
+    assert main(["release", "plan.toml", "--out", "out"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "withdraw", "survey.ledger", "1", "--note", "wrong"]) == 0
+    assert capsys.readouterr().out.startswith("charge 1 is withdrawn; the charge stays paid (")
+    assert main(["verify", "out", "--ledger", "survey.ledger"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].endswith("does not stand any more")
