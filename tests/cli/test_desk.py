@@ -241,3 +241,44 @@ def test_a_plan_that_does_not_fit_exits_1(place: Path, capsys: pytest.CaptureFix
     Path("plan.toml").write_text(PLAN.replace("spend = { epsilon = 0.4 }", "spend = { epsilon = 0.7 }"))
     Path("survey.ledger").unlink()
     assert said(capsys, "plan plan.toml")[0] == 1
+
+
+def test_an_approver_who_names_a_plan_approves_no_other(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in (
+        "key make ada.key",
+        "ledger make plan.toml",
+        "ledger person survey.ledger bob --role analyst",
+        "ledger person survey.ledger ada --role approver --key ada.key.pub",
+        "ledger request plan.toml",
+    ):
+        assert said(capsys, line)[0] == 0, line
+    Path("other.toml").write_text(PLAN.replace("0.4", "0.5"))
+    number = next(iter(json.loads(said(capsys, "ledger show survey.ledger --json")[1])["requests"]))[
+        "sequence"
+    ]
+    approve = f"ledger approve survey.ledger {number} --as ada --sign ada.key --plan"
+    code, out, err = said(capsys, f"{approve} other.toml")
+    assert (code, out) == (2, "")
+    assert "be the plan that is asked" in err
+    shown = json.loads(said(capsys, "ledger show survey.ledger --json")[1])["requests"]
+    assert [r["approved_by"] for r in shown] == [[]]
+    assert said(capsys, f"{approve} plan.toml")[0] == 0
+
+
+def test_a_share_is_set_by_whoever_is_named_and_only_by_a_custodian(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in (
+        "ledger make plan.toml",
+        "ledger person survey.ledger custodian --role custodian",
+        "ledger person survey.ledger bob --role analyst",
+    ):
+        assert said(capsys, line)[0] == 0, line
+    code, out, err = said(capsys, "ledger share survey.ledger bob --epsilon 0.9 --as bob")
+    assert (code, out) == (1, "")
+    assert "takes the role of custodian" in err
+    assert said(capsys, "ledger share survey.ledger bob --epsilon 0.7 --as custodian")[0] == 0
+    shown = json.loads(said(capsys, "ledger show survey.ledger --json")[1])
+    assert shown["analysts"]["bob"]["share"]["epsilon"] == 0.7

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
 import sys
 import zipfile
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
@@ -18,11 +21,13 @@ import pytest
 import tacit
 import tacit.statistics as ask
 from tacit.cli import main
+from tacit.curator.intervals import Estimate
 from tacit.curator.public_words import PublicWords
 from tacit.curator.spreadsheet import original
+from tacit.errors import InvalidParameter
 from tacit.noise.source import SeededSource
 from tacit.report.exports import csvw_text, export_files, sdmx_text, workbook, write_workbook
-from tacit.report.exports.workbook import sheet_names
+from tacit.report.exports.codes import code_of, codes, id_of, ids, numbered, sheet_name, sheets
 from tacit.sources import Schema, category, date, integer, number
 
 NASTY = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\tx", "plain", "<b>&"]
@@ -112,8 +117,16 @@ def test_the_same_releases_give_the_same_bytes(released: Any) -> None:
 
 
 def test_sheets_have_names_that_excel_takes() -> None:
-    names = sheet_names(["About", "a" * 40, "A" * 40, "x/y:z*?[1]\\", "history", "'", "=1+1"])
+    odd = ["About", "a" * 40, "A" * 40, "x/y:z*?[1]\\", "x-y-z---1--", "history", "'", "=1+1", "plain", "a b"]
+    names = sheets(odd)
     assert len({n.casefold() for n in names}) == len(names)
+    assert names == [sheet_name(n) for n in odd], "whatever other sheets there are"
+    assert [n for n in names if n in odd] == ["x-y-z---1--", "=1+1", "plain", "a b"]
+    assert sheet_name(names[0]) != names[0], "a name that looks like another one's"
+    with pytest.raises(InvalidParameter, match="different names"):
+        sheets(["a", "a"])
+    with pytest.raises(InvalidParameter, match="different codes"):
+        sheets(["a", "A"])
     assert all(0 < len(n) <= 31 and not re.search(r"[\[\]:*?/\\]", n) for n in names)
     assert "about" not in {n.casefold() for n in names}
 
@@ -170,6 +183,92 @@ def test_sdmx_has_codes_names_and_the_released_numbers(released: Any) -> None:
     margins = sdmx_text(released[3], WORDS)
     assert "_T" in margins
     assert "TIME_PERIOD" not in sdmx_text(released[0], PublicWords(period="last spring"))
+
+
+def test_exports_say_level_quality_and_ends_as_released(released: Any) -> None:
+    """Each cell's own word, the whole level, the right end where there is none, and that a seed is no secret."""
+    one = released[0]
+    at = dataclasses.replace(
+        one.planned, ask=dataclasses.replace(one.planned.ask, confidence=Fraction(975, 1000))
+    )
+    rows = list(csv.DictReader(io.StringIO(sdmx_text(dataclasses.replace(one, planned=at), WORDS))))
+    assert {row["CONF_LEVEL"] for row in rows} == {"0.975"}
+    book = openpyxl.load_workbook(io.BytesIO(workbook(released, WORDS)))
+    for sheet, mine in zip(book.worksheets[1:], released, strict=True):
+        assert [row[-1] for row in sheet.iter_rows(min_row=2, values_only=True)] == mine.quality
+    assert any(len(set(r.quality)) > 1 and r.quality != r.quality[::-1] for r in released), (
+        "marks that differ"
+    )
+    told = {row[0]: row[1] for row in book.worksheets[0].iter_rows(values_only=True) if row[0]}
+    assert "seeded source" in told["NOT FOR PUBLICATION"]
+    ratio = released[4]
+    ends = {"value": [1.5] * 7, "low": [-np.inf] * 7, "high": [np.inf] * 7}
+    wide = dataclasses.replace(ratio, estimate=Estimate(**{n: np.array(v) for n, v in ends.items()}))
+    sheet = openpyxl.load_workbook(io.BytesIO(workbook([wide], WORDS))).worksheets[1]
+    assert [row[1:4] for row in sheet.iter_rows(min_row=2, values_only=True)] == [(1.5, "−∞", "∞")] * 7
+
+
+def test_what_is_published_does_not_say_that_it_is_for_a_test(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"n": [1, 2] * 50})
+    with tacit.Curator(
+        frame, protect=tacit.rows(), schema={"n": integer(0, 9)}, budget=tacit.Pure(epsilon=2)
+    ) as one:
+        made = [one.release(tacit.count(), epsilon=1.0)]
+    cover = openpyxl.load_workbook(io.BytesIO(workbook(made, PublicWords()))).worksheets[0]
+    assert "NOT FOR PUBLICATION" not in {row[0] for row in cover.iter_rows(values_only=True)}
+
+
+# --- a code is a function of its key alone ---------------------------------------------------------------
+MEAN = [
+    "東京", "大阪", "St Paul", "St. Paul", "St_Paul", "St__Paul", "st paul", "a b c", "a_b c", "a b_c", "a__b", "", " ",
+    "_T", "_U", "all", "missing", "-5", "-5a", "5", "5.0", "5_0", "x" * 61, "x" * 62, "é", "e\u0301", "A", "a",
+    "true", "=1",
+]  # fmt: skip
+
+
+def test_codes_do_not_move_with_other_keys() -> None:
+    """東京 was `_` in one version and `__2` in the next; St Paul and St. Paul changed places with the noise."""
+    first, then = codes(["東京", "St Paul", "St. Paul"]), codes(["大阪", "St. Paul", "東京", "St Paul"])
+    assert first == {k: then[k] for k in first}
+    assert numbered(["St Paul", "St. Paul"]) == ["St_Paul", "St_Paul_2"], (
+        "form 1, which is kept for comparing"
+    )
+
+
+def test_codes_of_different_keys_are_different() -> None:
+    told = [code_of(k) for k in MEAN]
+    told += [code_of(code) for code in told if code not in MEAN]
+    again = list(dict.fromkeys([*MEAN, *(code_of(k) for k in MEAN)]))
+    assert len({code_of(k) for k in again}) == len(again), "keys that look like codes of others, too"
+    assert all(re.fullmatch(r"-?\d+|[A-Za-z0-9_][A-Za-z0-9_-]*", code) for code in told)
+    assert not {"_T", "_U"} & set(told), "the total and what is missing"
+    for key in ("CA", "2024-Q1", "high_school", "-5", "north-west"):
+        assert code_of(key) == key, "what is a code already is its own"
+    assert code_of("St Paul") == "St__Paul"
+    names = ["age", "Age", "AGE", "obs_value", "a b", "a_b", "東京", "x_x0123456789abcdef"]
+    assert len(set(ids(names, taken=("OBS_VALUE",)))) == len(names)
+    assert id_of("age") == "AGE"
+    assert "OBS_VALUE" not in ids(names, taken=("OBS_VALUE",))
+    assert all(re.fullmatch(r"[A-Z0-9_-]+", id_of(n)) for n in names)
+
+
+def test_codes_that_fall_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacit.report.exports.codes.digits_of", lambda text, count: "0" * count)
+    assert len(codes(["é", "plain"])) == 2
+    with pytest.raises(InvalidParameter, match="different codes"):
+        codes(["é", "ü"])
+
+
+def test_no_heading_of_sdmx_stands_twice() -> None:
+    """A label that is called like the column of the values is not read for it."""
+    frame = pd.DataFrame({"obs_value": ["a", "b"] * 50, "region": ["N", "S"] * 50})
+    schema = {"obs_value": tacit.category(["a", "b"]), "region": tacit.category(["N", "S"])}
+    with tacit.Curator(frame, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=2)) as one:
+        made = one.release(tacit.count(by=["obs_value", "region"]), epsilon=1.0)
+    words = PublicWords(columns={"region": "OBS_VALUE", "obs_value": "REGION"})
+    heads = sdmx_text(made, words).partition("\n")[0].split(",")
+    assert len(set(heads)) == len(heads)
+    assert heads.count("OBS_VALUE") == 1
 
 
 # --- from a plan -----------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """SDMX-CSV 2.0 with names beside codes: a row an observation, its keys as dimensions, the interval as attributes.
 
-Codes are made of the keys: letters, digits, `-` and `_` stay, the rest becomes `_`, and codes that would fall together
-get a number. `_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is
-the period of the plan's [report] where it is one that SDMX knows (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
+A code is a function of its key alone (`codes.py`), so that a series that is loaded by its code stays that of its key.
+`_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is the period of
+the plan's [report] where it is one that SDMX knows (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
 COMMENT_OBS stands in each row of a release that was withdrawn or replaced, and only there; the code list of OBS_STATUS
 has no word for that, so that such a row has the one for low reliability and never that of a normal value.
 """
@@ -23,6 +23,7 @@ from tacit.curator.names import file_stem
 from tacit.curator.public_words import PublicWords
 from tacit.curator.quality import ABSENT, CARE, GOOD, NOISY, WORDS
 from tacit.curator.spreadsheet import safe_text
+from tacit.report.exports.codes import FORM, codes, id_of, ids, key_text, numbered
 
 __all__ = ["sdmx_text"]
 
@@ -39,15 +40,18 @@ TAKEN = (
 )  # fmt: skip
 
 
-def sdmx_text(release: Release, words: PublicWords) -> str:
-    """One release as SDMX-CSV; empty where there is no number or an interval has no end."""
+def sdmx_text(release: Release, words: PublicWords, *, form: int = FORM) -> str:
+    """One release as SDMX-CSV; empty where there is no number or an interval has no end.
+
+    Form 1 is what the first version wrote, for comparing.
+    """
     held = release.columns
     keys = [n for n in held if n not in ("value", "low", "high")]
-    ids = _codes(keys, upper=True, taken=TAKEN)
+    named = ids(keys, taken=TAKEN) if form >= FORM else numbered(keys, upper=True, taken=TAKEN)
     period = words.period if PERIOD.fullmatch(words.period) else ""
     heads = ["STRUCTURE", "STRUCTURE_ID", "ACTION"]
-    for name, id in zip(keys, ids, strict=True):
-        heads += [id, safe_text(words.column(name))]
+    for name, id in zip(keys, named, strict=True):
+        heads += [id, _head(words.column(name)) if form >= FORM else safe_text(words.column(name))]
     heads += ["TIME_PERIOD"] if period else []
     heads += ["OBS_VALUE", "OBS_STATUS", "CONF_LOW", "CONF_HIGH", "CONF_LEVEL", "QUALITY"]
     comment = [safe_text(release.correction)] if release.corrections else []
@@ -56,8 +60,12 @@ def sdmx_text(release: Release, words: PublicWords) -> str:
     totals = release.planned.question.statistic.layout in ("tables", "levels")
     for name in keys:
         shown = {k: words.key(name, k) for k in dict.fromkeys(held[name])}
-        codes = dict(zip(shown, _codes(list(shown), totals=totals), strict=True))
-        columns += [[codes[k] for k in held[name]], [_named(shown[k]) for k in held[name]]]
+        total = ALL if totals else None
+        if form >= FORM:
+            coded = codes(list(shown), total=total)
+        else:
+            coded = dict(zip(shown, numbered(list(shown), total=total), strict=True))
+        columns += [[coded[k] for k in held[name]], [_named(shown[k]) for k in held[name]]]
     quality = release.quality
     columns += [[period] * len(quality)] if period else []
     columns += [
@@ -67,7 +75,9 @@ def sdmx_text(release: Release, words: PublicWords) -> str:
         _numbers(held["high"]),
     ]
     level = f"{float(release.planned.ask.confidence):.6g}"
-    structure = f"{AGENCY}:{_codes([file_stem(release.name)], upper=True)[0]}(1.0)"
+    stem = file_stem(release.name)
+    flow = id_of(stem) if form >= FORM else numbered([stem], upper=True)[0]
+    structure = f"{AGENCY}:{flow}(1.0)"
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(heads)
@@ -76,33 +86,16 @@ def sdmx_text(release: Release, words: PublicWords) -> str:
     return out.getvalue()
 
 
-def _codes(
-    keys: Sequence[Any], *, upper: bool = False, totals: bool = False, taken: Sequence[str] = ()
-) -> list[str]:
-    """A code for each key, all different; none begins like a formula."""
-    found: list[str] = []
-    used = set(taken)
-    for key in keys:
-        base = "_U" if key is None else "_T" if totals and key == ALL else _code(_named(key))
-        base = base.upper() if upper else base
-        code, number = base, 2
-        while code in used:
-            code, number = f"{base}_{number}", number + 1
-        used.add(code)
-        found.append(code)
-    return found
-
-
-def _code(text: str) -> str:
-    code = re.sub(r"[^A-Za-z0-9_-]+", "_", text)
-    plain = re.fullmatch(r"-?\d+", code) is not None
-    return code if plain or re.match(r"[A-Za-z0-9_]", code) else f"_{code.lstrip('-')}"
-
-
 def _named(key: Any) -> str:
     if key is None:
         return "missing"
-    return safe_text(str(key).lower() if isinstance(key, bool) else str(key))
+    return safe_text(key_text(key))
+
+
+def _head(label: str) -> str:
+    """The heading of a column of names: never that of a column of codes or of numbers."""
+    shown = safe_text(label)
+    return f"{shown} (name)" if re.fullmatch(r"[A-Z0-9_-]+", shown) else shown
 
 
 def _numbers(column: Any) -> list[Any]:

@@ -27,10 +27,10 @@ from tacit.curator.text import priced
 from tacit.curator.verifying_exports import MOST_ROWS
 from tacit.errors import InvalidParameter
 from tacit.report.about_you import about_you
+from tacit.report.exports.codes import COVER, FORM, numbered_sheets, sheets
 
-__all__ = ["COVER", "ready", "sheet_names", "workbook"]
+__all__ = ["COVER", "ready", "workbook"]
 
-COVER = "About"
 LONGEST = 32_767
 """Letters of a cell."""
 LOOKED = 1000
@@ -51,8 +51,8 @@ def ready() -> None:
         ) from None
 
 
-def workbook(releases: Sequence[Release], words: PublicWords) -> bytes:
-    """The workbook as bytes; the same for the same releases and words."""
+def workbook(releases: Sequence[Release], words: PublicWords, *, form: int = FORM) -> bytes:
+    """The workbook as bytes; the same for the same releases and words. Form 1 is what the first version wrote."""
     ready()
     import openpyxl
 
@@ -61,7 +61,8 @@ def workbook(releases: Sequence[Release], words: PublicWords) -> bytes:
     book.properties.creator = safe_text(words.publisher or "tacit")
     book.properties.title = safe_text(words.title or "Released statistics")
     book.properties.created = made
-    names = sheet_names([r.name for r in releases])
+    named = sheets if form >= FORM else numbered_sheets
+    names = named([r.name for r in releases])
     _fill(book.create_sheet(COVER), _cover(releases, words, names), widths=(34, 110), wrap=True)
     for one, name in zip(releases, names, strict=True):
         held = one.columns
@@ -91,20 +92,6 @@ def _format(release: Release) -> str | None:
 
 def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def sheet_names(names: Sequence[str]) -> list[str]:
-    """Names that Excel takes: at most 31 letters, none of []:*?/\\, all different whatever their case."""
-    used, found = {COVER.casefold(), "history"}, []
-    for name in names:
-        base = re.sub(r"[\[\]:*?/\\]", "-", safe_text(name)).strip("' ") or "release"
-        shown, number = base[:31].rstrip("' "), 2
-        while shown.casefold() in used:
-            tail = f" {number}"
-            shown, number = base[: 31 - len(tail)].rstrip("' ") + tail, number + 1
-        used.add(shown.casefold())
-        found.append(shown)
-    return found
 
 
 def _cover(
