@@ -102,6 +102,9 @@ def until_sealed(tacit, *commit: str) -> None:
     for i, name in enumerate(NAMES):
         assert contribute(tacit, name, f"mail/to-{i}-keys.msg")["charged"] is False
     assert combine(tacit, "shares")["closed"]
+    for i, name in enumerate(NAMES):
+        assert contribute(tacit, name, f"mail/to-{i}-shares.msg")["charged"] is False
+    assert combine(tacit, "agree")["closed"]
 
 
 @pytest.mark.slow
@@ -118,14 +121,20 @@ def test_a_release_from_agreement_to_verification(place: Path, tacit) -> None:
     for name in NAMES:  # again: the same message, the same commitment
         commitments[name] = join(tacit, name, "--commit")["commitment"]
     assert combine(tacit, "keys")["closed"]
-    answers = {"keys": "shares", "shares": "masked", "masked": "confirm", "confirm": "reveal"}
+    answers = {
+        "keys": "shares",
+        "shares": "agree",
+        "agree": "masked",
+        "masked": "confirm",
+        "confirm": "reveal",
+    }
     left = list(range(3))
     for kind, answer in answers.items():
         for i in left:
             told = contribute(tacit, NAMES[i], f"mail/to-{i}-{kind}.msg")
             assert told.code == 0
             assert told["kind"] == answer
-            assert told["charged"] is (kind not in ("keys",))
+            assert told["charged"] is (kind not in ("keys", "shares"))
         if answer == "masked":
             Path("mail/masked-1.msg").rename("lost.msg")  # south's vector is lost on the way
             waits = combine(tacit, answer)
@@ -233,22 +242,22 @@ def test_who_may_not_join(place: Path, tacit) -> None:
 def test_data_and_versions_that_change_between_rounds(place: Path, tacit) -> None:
     until_sealed(tacit, "--commit")
     (place / "north" / "plan.toml").write_text(plan(version="2026-12"))
-    said = contribute(tacit, "north", "mail/to-0-shares.msg")
+    said = contribute(tacit, "north", "mail/to-0-agree.msg")
     assert said.code == 2
     assert "version" in said.error
     assert "not charged" in said.error
     with (place / "south" / "visits.csv").open("a") as file:
         file.write("a,1\n")
-    said = contribute(tacit, "south", "mail/to-1-shares.msg")
+    said = contribute(tacit, "south", "mail/to-1-agree.msg")
     assert "committed to" in said.error
     for i, name in ((0, "north"), (1, "south")):
-        again = contribute(tacit, name, f"mail/to-{i}-shares.msg")
+        again = contribute(tacit, name, f"mail/to-{i}-agree.msg")
         assert again.code == 1
         assert "its ledger says" in again.error
         spent = tacit("ledger", "show", next((place / name).glob("*ledger*")))
         assert "0.5" not in json.dumps(spent.get("spent", ""))
     # Somebody else's message, and one of another kind.
-    assert contribute(tacit, "west", "mail/to-0-shares.msg").code == 2
+    assert contribute(tacit, "west", "mail/to-0-agree.msg").code == 2
     assert contribute(tacit, "west", "mail/to-2-keys.msg").code == 0
     assert contribute(tacit, "west", "session/session.json").code == 2
     assert contribute(tacit, "west", "nowhere.msg").code == 2

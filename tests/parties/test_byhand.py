@@ -76,6 +76,8 @@ def test_no_secret_in_the_clear_on_disk(tmp_path: Path) -> None:
     sent = collect(at.session, tmp_path / "agg", waiting).sent
     waiting = [h.handle(sent[i]) for i, h in enumerate(holders)]
     sent = collect(at.session, tmp_path / "agg", waiting).sent
+    waiting = [h.handle(sent[i]) for i, h in enumerate(holders)]
+    sent = collect(at.session, tmp_path / "agg", waiting).sent
     for i, h in enumerate(holders):
         h.handle(sent[i])
         secrets += [h.holder._kept[j] for j in range(3)] + [h.holder.pair_seed(j) for j in range(3) if j != i]
@@ -108,6 +110,8 @@ def test_a_crash_at_the_charge_is_not_charged_again(tmp_path: Path, crash: str) 
     sent = collect(at.session, tmp_path / "agg", waiting).sent
     waiting = [kept(at, i, tmp_path).handle(sent[i]) for i in range(3)]
     sent = collect(at.session, tmp_path / "agg", waiting).sent
+    waiting = [kept(at, i, tmp_path).handle(sent[i]) for i in range(3)]
+    sent = collect(at.session, tmp_path / "agg", waiting).sent
     charges: list[int] = []
 
     class Died(BaseException):
@@ -130,6 +134,8 @@ def test_the_state_is_ended_on_disk_before_the_charge(tmp_path: Path) -> None:
     """Power fails inside the charge: what lies on the disk at that moment must refuse a second one."""
     at = room(3, 3, 1)
     waiting = [kept(at, i, tmp_path).start() for i in range(3)]
+    sent = collect(at.session, tmp_path / "agg", waiting).sent
+    waiting = [kept(at, i, tmp_path).handle(sent[i]) for i in range(3)]
     sent = collect(at.session, tmp_path / "agg", waiting).sent
     waiting = [kept(at, i, tmp_path).handle(sent[i]) for i in range(3)]
     sent = collect(at.session, tmp_path / "agg", waiting).sent

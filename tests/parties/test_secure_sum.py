@@ -10,9 +10,9 @@ from support.parties import LENGTH, Room, room
 from tacit.errors import BadMessage, InvalidParameter, JointRefused
 from tacit.noise import SeededSource
 from tacit.parties.aggregator import Aggregator
-from tacit.parties.holder import SEALED, Holder, list_digest
+from tacit.parties.holder import Holder, list_digest
 from tacit.parties.masks import add_mask
-from tacit.parties.messages import AGGREGATOR, read, write
+from tacit.parties.messages import AGGREGATOR, write
 from tacit.parties.process import Wire, run_in_process
 from tacit.parties.session import Session, pack
 from tacit.parties.shamir import PRIME, SHARE_BYTES, join, split
@@ -41,17 +41,17 @@ def test_all_remain() -> None:
     assert at.charges == dict.fromkeys(range(6), 1)
 
 
-@pytest.mark.parametrize("stage", ["keys", "shares", "masked", "confirm", "reveal"])
+@pytest.mark.parametrize("stage", ["keys", "shares", "agree", "masked", "confirm", "reveal"])
 def test_two_of_six_leave_at_any_stage(stage: str) -> None:
     at = room()
     wire = Wire(carry=lambda s, i, raw: [] if s == stage and i in (1, 4) else [raw])
     found = run_in_process(at.session, at.holders(), wire)
-    gone = {1, 4} if stage in ("keys", "shares", "masked") else set()
+    gone = {1, 4} if stage in ("keys", "shares", "agree", "masked") else set()
     assert set(found.remaining) == set(range(6)) - gone
     assert (found.values == at.truth(found.remaining)).all()
 
 
-@pytest.mark.parametrize("stage", ["keys", "shares", "masked", "confirm", "reveal"])
+@pytest.mark.parametrize("stage", ["keys", "shares", "agree", "masked", "confirm", "reveal"])
 def test_too_many_leave(stage: str) -> None:
     at = room()
     with pytest.raises(JointRefused, match=r"needed|left"):
@@ -69,7 +69,7 @@ def test_a_masked_vector_looks_like_nothing_and_no_seed_is_in_the_clear() -> Non
     def carry(stage: str, i: int, raw: bytes) -> list[bytes]:
         if stage == "keys":
             secrets.extend(holders[i]._private.values())
-        if stage in ("keys", "shares", "masked"):
+        if stage in ("keys", "shares", "agree", "masked"):
             seen.append(raw)
         return [raw]
 
@@ -182,34 +182,6 @@ def test_a_roster_with_foreign_keys() -> None:
         holders[0].handle(raw)
 
 
-def test_views_of_members_that_differ_are_caught() -> None:
-    """Holder 0 is told that 5 is no member, the others that it is: masks would not cancel, and no sum is given."""
-    at = room()
-    aggregator, holders, sent = until("shares", at)
-    five = aggregator.session.sizes.holders - 1
-    short = write(
-        "sealed", session=at.session.id, sender=AGGREGATOR, key=None, members=[0, 1, 2, 3, 4], of=[1, 2, 3, 4],
-        body=read(sent[0], session=at.session.id, keys=list(at.session.keys)).body[: 4 * SEALED],
-    )  # fmt: skip
-    for i, raw in sent.items():
-        answer = holders[i].handle(short if i == 0 else raw)
-        if i == 0:
-            with pytest.raises(BadMessage, match="another list of members"):
-                aggregator.handle(answer)
-        else:
-            aggregator.handle(answer)
-    assert five in aggregator._members
-    # An aggregator that hides it: the holders' signatures are under different views.
-    everybody = write(
-        "survivors", session=at.session.id, sender=AGGREGATOR, key=None, survivors=[0, 1, 2, 3, 4]
-    )
-    confirms = [holders[i].handle(everybody) for i in range(5)]
-    lengths, body = pack(confirms)
-    raw = write("confirmed", session=at.session.id, sender=AGGREGATOR, key=None, body=body, lengths=lengths)
-    with pytest.raises(JointRefused, match="1 holders confirm"):
-        holders[0].handle(raw)
-
-
 def test_wrong_shares_are_not_summed() -> None:
     at = room(4, 3, 0)
     aggregator, holders, sent = until("confirm", at)
@@ -287,7 +259,7 @@ def test_a_holder_twice_and_vectors_of_other_lengths() -> None:
     at = room()
     with pytest.raises(InvalidParameter, match="joins once"):
         Session(sizes=at.sizes, keys=(at.session.keys[0],) * 6, length=1, about=bytes(32), nonce=bytes(32))
-    aggregator, holders, sent = until("shares", at)
+    aggregator, holders, sent = until("agree", at)
     holders[0]._contribute = lambda: np.zeros(LENGTH + 1, dtype=np.uint64)
     with pytest.raises(InvalidParameter, match="words of 64 bits"):
         holders[0].handle(sent[0])
@@ -315,7 +287,7 @@ def test_thirty_of_a_hundred_leave_at_any_stage(seed: int) -> None:
     """30 of 100 drop out, each at a stage and on a way that a seed draws: the sum of those whose vectors arrived."""
     source = SeededSource(seed=seed)
     at = Room(Sizes(holders=100, fewest=70, colluding=10), nonce=seed.to_bytes(32, "little"))
-    stages = ["keys", "shares", "masked", "confirm", "reveal"]
+    stages = ["keys", "shares", "agree", "masked", "confirm", "reveal"]
     ways = [*stages, *(f"to {s}" for s in stages[:-1])]
     words = source.words(130)
     gone = {
@@ -331,7 +303,11 @@ def test_thirty_of_a_hundred_leave_at_any_stage(seed: int) -> None:
         return [raw, raw]
 
     found = run_in_process(at.session, at.holders(), Wire(carry=carry))
-    early = {i for i, way in gone.items() if way in ("keys", "to keys", "shares", "to shares", "masked")}
+    early = {
+        i
+        for i, way in gone.items()
+        if way in ("keys", "to keys", "shares", "to shares", "agree", "to agree", "masked")
+    }
     assert set(found.remaining) == set(range(100)) - early
     assert (found.values == at.truth(found.remaining)).all()
     assert set(at.charges.values()) == {1}

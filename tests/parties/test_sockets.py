@@ -24,7 +24,7 @@ HOLDER = textwrap.dedent(
     from tacit.parties.sockets import take_part
     from pathlib import Path
     at = room(3, 2, 0)
-    take_part(at.holder({index}), address=("127.0.0.1", {port}), certificate=Path({certificate!r}))
+    take_part(at.kept({index}, Path({home!r})), address=("127.0.0.1", {port}), certificate=Path({certificate!r}))
     assert at.charges == {{{index}: 1}}
     """
 )
@@ -37,7 +37,9 @@ def test_three_processes_over_tls(tmp_path: Path) -> None:
 
     def ready(port: int) -> None:
         for i in range(3):
-            code = HOLDER.format(tests=tests, index=i, port=port, certificate=str(certificate))
+            code = HOLDER.format(
+                tests=tests, index=i, port=port, certificate=str(certificate), home=str(tmp_path)
+            )
             started.append(subprocess.Popen([sys.executable, "-c", code]))
 
     found = serve(at.session, certificate=certificate, key=key, ready=ready, patience=120)
@@ -84,7 +86,7 @@ def run(tmp_path: Path, at, holders, *, patience: float = 20.0):
 
 def test_a_holder_that_never_comes_is_gone(tmp_path: Path) -> None:
     at = room(4, 3, 0)
-    found, ended, beside = run(tmp_path, at, {i: at.holder(i) for i in range(3)}, patience=2.0)
+    found, ended, beside = run(tmp_path, at, {i: at.kept(i, tmp_path) for i in range(3)}, patience=2.0)
     beside.join(60)
     assert found.remaining == (0, 1, 2)
     assert (found.values == at.truth((0, 1, 2))).all()
@@ -93,7 +95,7 @@ def test_a_holder_that_never_comes_is_gone(tmp_path: Path) -> None:
 
 def test_too_few_is_a_refusal_on_both_sides(tmp_path: Path) -> None:
     at = room(4, 3, 0)
-    found, ended, beside = run(tmp_path, at, {0: at.holder(0)}, patience=1.0)
+    found, ended, beside = run(tmp_path, at, {0: at.kept(0, tmp_path)}, patience=1.0)
     beside.join(60)
     assert isinstance(found, JointRefused)
     assert "nobody was charged" in str(found)
@@ -113,7 +115,7 @@ def test_another_certificate_is_not_spoken_to(tmp_path: Path) -> None:
     def ready(port: int) -> None:
         def call() -> None:
             try:
-                take_part(at.holder(0), address=("127.0.0.1", port), certificate=false)
+                take_part(at.kept(0, tmp_path), address=("127.0.0.1", port), certificate=false)
             except BaseException as problem:
                 met.append(problem)
 
@@ -133,7 +135,15 @@ def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="certificate"):
         serve(at.session, certificate=tmp_path / "no", key=tmp_path / "no")
     with pytest.raises(InvalidParameter, match="certificate"):
-        take_part(at.holder(0), address=("127.0.0.1", 1), certificate=tmp_path / "no")
+        take_part(at.kept(0, tmp_path), address=("127.0.0.1", 1), certificate=tmp_path / "no")
     certificate, _ = make_certificate(tmp_path)
     with pytest.raises(JointRefused, match="connection"):
-        take_part(at.holder(0), address=("127.0.0.1", 1), certificate=certificate, patience=2)
+        take_part(at.kept(0, tmp_path), address=("127.0.0.1", 1), certificate=certificate, patience=2)
+
+
+def test_a_holder_that_would_forget_what_it_signed_is_refused(tmp_path: Path) -> None:
+    """A plain holder lives in memory: its process, started again, would make new keys and sign a second list."""
+    at = room(3, 2, 0)
+    certificate, _ = make_certificate(tmp_path)
+    with pytest.raises(InvalidParameter, match="kept in a file"):
+        take_part(at.holder(0), address=("127.0.0.1", 1), certificate=certificate)  # type: ignore[arg-type]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.parties.holder import Holder
+from tacit.parties.kept import KeptHolder
 from tacit.parties.session import Session
 from tacit.parties.sizes import Sizes
 
@@ -37,6 +39,18 @@ class Room:
             return self.vectors[i].view(np.uint64)
 
         return Holder(session=self.session, index=i, key=self.keys[i], contribute=contribute)
+
+    def kept(self, i: int, folder: Path) -> KeptHolder:
+        """A holder whose state lies in a folder of its own."""
+
+        def contribute() -> np.ndarray:
+            self.charges[i] = self.charges.get(i, 0) + 1
+            return self.vectors[i].view(np.uint64)
+
+        (folder / str(i)).mkdir(parents=True, exist_ok=True)
+        return KeptHolder(
+            folder / str(i) / "state", session=self.session, index=i, key=self.keys[i], contribute=contribute
+        )
 
     def holders(self) -> dict[int, Holder]:
         return {i: self.holder(i) for i in range(self.sizes.holders)}

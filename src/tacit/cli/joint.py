@@ -77,6 +77,7 @@ def join(
     from tacit.parties.kept import locked
 
     agreed, session = open_session(folder)
+    session.still_run()
     with read_plan(plan, releases=False).curator() as curator:
         signing = _key(key)
         index = agreed.place(signing.public_key().public_bytes_raw())
@@ -123,6 +124,7 @@ def contribute(
     from tacit.parties.messages import read
 
     agreed, session = open_session(folder)
+    session.still_run()
     raw = read_message(message)
     signing = _key(key)
     index = agreed.place(signing.public_key().public_bytes_raw())
@@ -212,7 +214,7 @@ def verify(
 
     try:
         said = json_module.loads((release / "transcript" / "members.json").read_text(encoding="utf-8"))
-        kinds = ("keys", "masked", "confirm", "reveal")
+        kinds = ("keys", "agree", "masked", "confirm", "reveal")
         parts = {k: [p.read_bytes() for p in listed(release / "transcript" / k)] for k in kinds}
         total = recomputed(session, parts, said)
     except (TacitError, OSError, ValueError, TypeError) as problem:

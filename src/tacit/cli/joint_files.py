@@ -56,9 +56,9 @@ def write_joint(agreed: Agreement, session: Session, found: Carried, out: Path) 
         written[f"values/{stem}.csv"] = one.to_csv().encode()
         written[f"certificates/{stem}.json"] = (json_text(one.certificate) + "\n").encode()
     left = set(found.result.remaining)
-    for kind in ("keys", "masked", "confirm", "reveal"):
+    for kind in ("keys", "agree", "masked", "confirm", "reveal"):
         for i, raw in found.messages[kind].items():
-            if kind == "keys" or i in left:
+            if kind in ("keys", "agree") or i in left:
                 written[f"transcript/{kind}/{i}.msg"] = raw
     written["transcript/members.json"] = json_module.dumps(list(found.members)).encode()
     for name, body in written.items():

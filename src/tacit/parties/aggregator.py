@@ -22,7 +22,7 @@ from tacit.parties.shamir import SHARE_BYTES, join, weights
 
 __all__ = ["Aggregator", "SecureSum"]
 
-STAGES = ("keys", "shares", "masked", "confirm", "reveal", "done")
+STAGES = ("keys", "shares", "agree", "masked", "confirm", "reveal", "done")
 CHARGED = "holders that sent a masked vector have charged for it, and keep that charge"
 
 
@@ -51,6 +51,7 @@ class Aggregator:
         self._total: Words = np.zeros(session.length, dtype=np.uint64)
         self._roster: list[int] = []
         self._members: list[int] = []
+        self._agreed: list[int] = []
         self._survivors: list[int] = []
         self._view = b""
         self._ring: list[list[int]] | None = None
@@ -80,7 +81,7 @@ class Aggregator:
     def _check(self, message: Message) -> None:
         """What can be seen of a message at once."""
         kind, sender = message.kind, message.sender
-        allowed = {"shares": self._roster, "masked": self._members}.get(kind)
+        allowed = {"shares": self._roster, "agree": self._members, "masked": self._agreed}.get(kind)
         if kind in ("confirm", "reveal"):
             allowed = self._survivors
         if allowed is not None and sender not in allowed:
@@ -94,6 +95,9 @@ class Aggregator:
             to = [j for j in self.keepers(sender) if j in set(self._roster) and j != sender]
             if message.numbers("to") != to or len(message.body) != SEALED * len(to):
                 raise BadMessage(what="sealed shares", reason="they are not one for each neighbour")
+        elif kind == "agree":
+            if message.bytes_of("view") != self._view:
+                raise BadMessage(what="an agreement to the members", reason="its holder saw another list")
         elif kind == "masked":
             message.bytes_of("seed")
             if message.bytes_of("view") != self._view:
@@ -121,8 +125,8 @@ class Aggregator:
     def advance(self) -> dict[int, bytes]:
         """Close the stage; what to send to whom. The last one gives the result."""
         senders = sorted(self._got.get(self.stage, {}))
-        step = {"keys": self._to_roster, "shares": self._to_sealed, "masked": self._to_survivors}
-        step |= {"confirm": self._to_confirmed, "reveal": self._to_result}
+        step = {"keys": self._to_roster, "shares": self._to_members, "agree": self._to_sealed}
+        step |= {"masked": self._to_survivors, "confirm": self._to_confirmed, "reveal": self._to_result}
         if self.stage == "done":
             raise BadMessage(what="another step", reason="the session is over")
         return step[self.stage](senders)
@@ -143,21 +147,36 @@ class Aggregator:
             raise BadMessage(what="the list of members", reason="it is not a part of the roster, in order")
         self._members = senders
         self._view = commitment("view", self._view, list_digest("members", senders))
-        self.stage = "masked"
+        self.stage = "agree"
+        if self.session.protocol == 1:
+            self._agreed, self.stage = senders, "masked"
+
+    def settle_agreed(self, senders: list[int]) -> None:
+        """Close the stage of agreements: enough signed the one list of members."""
+        self._need(
+            senders, self.session.sizes.threshold, "agreed to the members", charged="nobody was charged"
+        )
+        self._agreed, self.stage = senders, "masked"
+
+    def _to_members(self, senders: list[int]) -> dict[int, bytes]:
+        self.settle_members(senders)
+        return dict.fromkeys(senders, self._write("members", members=senders))
 
     def _to_sealed(self, senders: list[int]) -> dict[int, bytes]:
-        self.settle_members(senders)
+        self.settle_agreed(senders)
         cut: dict[int, dict[int, bytes]] = {}
-        for i in senders:
+        for i in self._members:
             message = self._got["shares"][i]
             cut[i] = {
                 j: message.body[SEALED * at : SEALED * (at + 1)] for at, j in enumerate(message.numbers("to"))
             }
         out = {}
+        signed = [self._got["agree"][i].raw for i in senders]
         for j in senders:
             of = [i for i in self.keepers(j) if i in cut and i != j]
             body = b"".join(cut[i][j] for i in of)
-            out[j] = self._write("sealed", body=body, members=senders, of=of)
+            lengths, body = pack([body, *signed])
+            out[j] = self._write("sealed", body=body, lengths=lengths, of=of)
         self._got["shares"].clear()
         return out
 

@@ -24,13 +24,14 @@ from tacit.parties.aggregator import Aggregator, SecureSum
 from tacit.parties.agreement import Agreement, parse_agreement, read_agreement
 from tacit.parties.kept import locked, write_private
 from tacit.parties.messages import read
-from tacit.parties.session import Session
+from tacit.parties.session import PROTOCOL, Session
 
 __all__ = ["Carried", "begin", "collect", "open_session", "read_message", "recomputed"]
 
-FORMAT = "tacit joint session 1"
+FORMATS = {"tacit joint session 1": 1, "tacit joint session 2": PROTOCOL}
+"""How a session's folder names its protocol; one of the first protocol is opened to verify its release, only."""
 MOST_MESSAGE = 1 << 30
-KINDS = ("keys", "shares", "masked", "confirm", "reveal")
+KINDS = ("keys", "shares", "agree", "masked", "confirm", "reveal")
 
 
 # --- the session's folder -----------------------------------------------------------------------------------
@@ -40,7 +41,7 @@ def begin(agreement: Path, out: Path) -> tuple[Agreement, Session]:
     session = agreed.joint.session(agreed.keys)
     _new_folder(out)
     said = {
-        "format": FORMAT, "id": session.id.hex(), "nonce": session.nonce.hex(),
+        "format": f"tacit joint session {session.protocol}", "id": session.id.hex(), "nonce": session.nonce.hex(),
         "agreement": sha256(agreed.text.encode()), "names": list(agreed.names),
         "keys": [k.hex() for k in agreed.keys],
     }  # fmt: skip
@@ -60,13 +61,14 @@ def open_session(folder: Path) -> tuple[Agreement, Session]:
     try:
         said = json.loads(told)
         keys, nonce = [bytes.fromhex(k) for k in said["keys"]], bytes.fromhex(said["nonce"])
-        fits = said["format"] == FORMAT and said["agreement"] == sha256(agreement.encode())
+        protocol = FORMATS.get(said["format"], 0)
+        fits = bool(protocol) and said["agreement"] == sha256(agreement.encode())
     except (ValueError, KeyError, TypeError, RecursionError):
         raise wrong from None
     if not fits:
         raise wrong
     agreed = parse_agreement(agreement, folder / "agreement.toml", keys=keys)
-    session = agreed.joint.session(agreed.keys, nonce=nonce)
+    session = agreed.joint.session(agreed.keys, nonce=nonce, protocol=protocol)
     if session.id.hex() != said.get("id") or list(agreed.names) != said.get("names"):
         raise wrong
     return agreed, session
@@ -104,6 +106,7 @@ class Carried:
 
 def collect(session: Session, folder: Path, raws: Sequence[bytes], *, go_on: bool = False) -> Carried:
     """Take messages of the stage that is open; close it when all are there, or when told to go on without the rest."""
+    session.still_run()
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         aggregator, closed, sent = _resumed(session, folder)
@@ -155,7 +158,7 @@ def _over(
 
 def _expected(aggregator: Aggregator) -> list[int]:
     """Who may still answer in this stage."""
-    kept = {"shares": aggregator._roster, "masked": aggregator._members}
+    kept = {"shares": aggregator._roster, "agree": aggregator._members, "masked": aggregator._agreed}
     if aggregator.stage in ("confirm", "reveal"):
         return aggregator._survivors
     return kept.get(aggregator.stage, list(range(aggregator.session.sizes.holders)))
@@ -202,6 +205,8 @@ def recomputed(
         if kind == "shares":
             aggregator.settle_members(list(members))
             continue
+        if kind == "agree" and session.protocol == 1:
+            continue
         for raw in messages.get(kind, ()):
             if read(raw, session=session.id, keys=list(session.keys)).kind != kind:
                 raise BadMessage(what="a message", reason=f"it lies among those of the kind {kind}")
@@ -210,7 +215,10 @@ def recomputed(
             signed = len(aggregator._got["confirm"])
             if signed < session.sizes.threshold:
                 raise BadMessage(what="the list of survivors", reason=f"{signed} holders signed it")
-        aggregator.advance()
+        if kind == "agree":
+            aggregator.settle_agreed(sorted(aggregator._got["agree"]))
+        else:
+            aggregator.advance()
     return aggregator.result()
 
 

@@ -2,12 +2,15 @@
 
     start() -> keys        fresh X25519 keys, signed
     roster  -> shares      shares of two secrets (the mask key, the self seed), sealed to each keeper
+    members -> agree       a signature under the roster and the one list of members that this holder is shown
     sealed  -> masked      vector + self mask + pairwise masks, modulo 2^64; here the holder charges and reads
     survivors -> confirm   a signature under the list of those whose vectors arrived
     confirmed -> reveal    for each member one of its two shares: the self seed's if it remained, else the mask key's
 
-It answers each kind once; the same bytes again get the same answer, other bytes an error. It reveals only under a
-list that `threshold` holders signed, itself among those who remained, and never both shares of one member.
+It answers each kind once; the same bytes again get the same answer, other bytes an error. It makes its vector only
+under a roster and a list of members that `threshold` holders signed, so that all who make one have seen the same two.
+It reveals only under a list of survivors that `threshold` holders signed, itself among those who remained, and never
+both shares of one member.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ from tacit.parties.shamir import SHARE_BYTES, split
 __all__ = ["Holder", "list_digest"]
 
 SEALED = 2 * SHARE_BYTES + 16
+STRETCHES = "an aggregator that names stretches of the ring as gone is caught here; by chance it is rare"
 
 
 def list_digest(label: str, members: Sequence[int]) -> bytes:
@@ -51,8 +55,8 @@ class Holder:
     """One holder in one session. `contribute` makes its vector, and is called once, when the masks are agreed."""
 
     order: ClassVar[dict[str, str]] = {
-        "new": "", "keyed": "roster", "shared": "sealed", "masked": "survivors", "confirmed": "confirmed",
-        "revealed": "",
+        "new": "", "keyed": "roster", "shared": "members", "agreed": "sealed", "masked": "survivors",
+        "confirmed": "confirmed", "revealed": "",
     }  # fmt: skip
 
     def __init__(
@@ -66,6 +70,7 @@ class Holder:
         table: str = "",
         rehearsal: bool = False,
     ) -> None:
+        session.still_run()
         if (
             not 0 <= index < session.sizes.holders
             or key.public_key().public_bytes_raw() != session.keys[index]
@@ -83,7 +88,7 @@ class Holder:
         self._kept: dict[int, bytes] = {}
         self._members: list[int] = []
         self._survivors: list[int] = []
-        self._view = b""
+        self._view, self._roster_view = b"", b""
         self._first = b""
         self.state = "new"
         self.asked, self.charged = False, False
@@ -117,7 +122,8 @@ class Holder:
             raise BadMessage(
                 what=f"a message of the kind {message.kind}", reason="it is not this message's turn"
             )
-        answers = {"roster": self._roster, "sealed": self._sealed, "survivors": self._confirm}
+        answers = {"roster": self._roster, "members": self._agree, "sealed": self._sealed}
+        answers |= {"survivors": self._confirm}
         answer = answers.get(message.kind, self._confirmed)(message)
         self._answered[message.kind] = (message.digest, answer)
         return answer
@@ -137,7 +143,7 @@ class Holder:
         if next(m for m in found if m.sender == self.index).digest != self._first:
             self.state = "ended"
             raise self._refused("the roster has other keys for this holder than it sent")
-        self._view = commitment("roster", *(m.digest for m in found))
+        self._view = self._roster_view = commitment("roster", *(m.digest for m in found))
         keepers = [j for j in self.keepers(self.index) if j in self._publics]
         threshold = self.session.ring.threshold
         if len(keepers) < threshold:
@@ -159,7 +165,7 @@ class Holder:
         self.state = "shared"
         return self._write("shares", body=b"".join(sealed), to=[j for j in keepers if j != self.index])
 
-    def _sealed(self, message: Message) -> bytes:
+    def _agree(self, message: Message) -> bytes:
         members = message.numbers("members")
         if members != sorted(members) or self.index not in members or not set(members) <= set(self._publics):
             raise BadMessage(
@@ -169,13 +175,39 @@ class Holder:
             raise self._refused(
                 f"{len(members)} holders shared their secrets, and {self.session.least} are needed"
             )
-        senders = [j for j in self.keepers(self.index) if j in set(members) and j != self.index]
-        if message.numbers("of") != senders or len(message.body) != SEALED * len(senders):
+        # No list of survivors has fewer gaps than its members: what would be refused there is refused before a charge.
+        if self.session.ring.gaps(self.session.sizes, self._ring_seed(), members):
+            raise self._refused("too many neighbours on the ring are no members", hint=STRETCHES)
+        if len(self._with_me(members)) + 1 < self.session.ring.threshold:
+            raise self._refused("too few neighbours are members to keep this holder's secrets")
+        # One list a session: handle() answers no second message of this kind, and a kept holder's file says so too.
+        self._members = members
+        self._view = commitment("view", self._view, list_digest("members", members))
+        self.state = "agreed"
+        return self._write("agree", view=self._view.hex())
+
+    def _sealed(self, message: Message) -> bytes:
+        members, senders = self._members, self._with_me(self._members)
+        parts = unpack(message, message.said.get("lengths"))
+        shares, signed = (parts[0], parts[1:]) if parts else (b"", [])
+        if message.numbers("of") != senders or len(shares) != SEALED * len(senders):
             raise BadMessage(what="the sealed shares", reason="they are not one of each neighbour")
+        found = [read(raw, session=self.session.id, keys=list(self.session.keys)) for raw in signed]
+        signers = {
+            m.sender
+            for m in found
+            if m.kind == "agree" and m.sender in members and m.said.get("view") == self._view.hex()
+        }
+        if len(signers) < self.session.sizes.threshold:
+            self.state = "ended"
+            raise self._refused(
+                f"{len(signers)} holders agree to the list of members, and {self.session.sizes.threshold} must",
+                hint="an aggregator that shows different lists to different holders is caught here",
+            )
         own = X25519PrivateKey.from_private_bytes(self._private["seal"])
         for at, j in enumerate(senders):
             key = agreed(own, self._publics[j][0], session=self.session.id, purpose=f"seal {j} {self.index}")
-            self._kept[j] = open_sealed(key, message.body[SEALED * at : SEALED * (at + 1)], self._view)
+            self._kept[j] = open_sealed(key, shares[SEALED * at : SEALED * (at + 1)], self._roster_view)
         # A key of somebody else that gives no agreement is found here, before anything is charged.
         seeds = {j: self.pair_seed(j) for j in senders}
         # The vector is made, and charged for, here: whatever fails from here on, it does not begin again.
@@ -185,8 +217,6 @@ class Holder:
         add_mask(vector, self._self_seed(), sign=1)
         for j, seed in seeds.items():
             add_mask(vector, seed, sign=1 if self.index < j else -1)
-        self._members = members
-        self._view = commitment("view", self._view, list_digest("members", members))
         self.state = "masked"
         return self._write(
             "masked",
@@ -209,10 +239,7 @@ class Holder:
             )
         if self.session.ring.gaps(self.session.sizes, self._ring_seed(), survivors):
             self.state = "ended"
-            raise self._refused(
-                "too many neighbours on the ring are gone",
-                hint="an aggregator that names stretches of the ring as gone is caught here; by chance it is rare",
-            )
+            raise self._refused("too many neighbours on the ring are gone", hint=STRETCHES)
         self._survivors = survivors
         self.state = "confirmed"
         return self._write("confirm", view=self._view.hex(), list=list_digest("survivors", survivors).hex())
@@ -251,6 +278,11 @@ class Holder:
         if self.session.ring.side == 0:
             return list(range(self.session.sizes.holders))
         return self.session.ring.keepers(self.session.sizes, self._ring_seed())[index]
+
+    def _with_me(self, members: Sequence[int]) -> list[int]:
+        """The members with whom this holder shares a mask."""
+        listed = set(members)
+        return [j for j in self.keepers(self.index) if j in listed and j != self.index]
 
     def _ring_seed(self) -> bytes:
         return commitment("ring", *(a + b for a, b in self._publics.values()))

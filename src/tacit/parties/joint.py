@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,10 @@ from tacit.ledger.canonical import canonical, sha256
 from tacit.noise.source import Source, default_source
 from tacit.parties.graph import TRIES, Ring, ring_for
 from tacit.parties.holder import Holder
+from tacit.parties.kept import KeptHolder
 from tacit.parties.masks import Words, random_bytes
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
-from tacit.parties.session import Session
+from tacit.parties.session import PROTOCOL, Session
 from tacit.parties.sizes import Sizes
 from tacit.parties.treating import (
     MOST_CELLS,
@@ -299,12 +301,14 @@ class Joint:
         return np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.uint64)
 
     # --- sessions -----------------------------------------------------------------------------------------
-    def session(self, keys: Sequence[bytes], *, nonce: bytes | None = None) -> Session:
+    def session(
+        self, keys: Sequence[bytes], *, nonce: bytes | None = None, protocol: int = PROTOCOL
+    ) -> Session:
         """A run of this agreement by the holders of these public keys."""
         fresh = random_bytes(default_source()) if nonce is None else nonce
         return Session(
             sizes=self.sizes, keys=tuple(keys), length=self.length, about=self.about, nonce=fresh,
-            graph_delta=self.graph_delta,
+            graph_delta=self.graph_delta, protocol=protocol,
         )  # fmt: skip
 
     def check(self, curator: Curator) -> Plan:
@@ -332,6 +336,24 @@ class Joint:
         return Holder(
             session=session, index=index, key=key, contribute=self.contribution(curator, session), source=source,
             table=table, rehearsal=curator.made_up or not curator.publishable,
+        )  # fmt: skip
+
+    def kept_holder(
+        self,
+        curator: Curator,
+        *,
+        session: Session,
+        index: int,
+        key: Ed25519PrivateKey,
+        state: str | Path,
+        source: Source | None = None,
+        table: str = "",
+    ) -> KeptHolder:
+        """As `holder`, with its state in a file of this folder: it survives its process, as sockets and mail need."""
+        return KeptHolder(
+            Path(state) / f"{session.id.hex()[:16]}.state", session=session, index=index, key=key, source=source,
+            contribute=self.contribution(curator, session), table=table,
+            rehearsal=curator.made_up or not curator.publishable,
         )  # fmt: skip
 
     def contribution(self, curator: Curator, session: Session) -> Callable[[], Words]:

@@ -134,6 +134,7 @@ class KeptHolder:
             "publics": {str(i): [a.hex(), b.hex()] for i, (a, b) in h._publics.items()},
             "kept": {str(i): v.hex() for i, v in h._kept.items()},
             "members": h._members, "survivors": h._survivors, "view": h._view.hex(), "first": h._first.hex(),
+            "roster view": h._roster_view.hex(),
             "state": h.state, "asked": h.asked, "charged": h.charged, "index": h.index,
             "note": self.note, "sent": self._sent.hex(),
         }  # fmt: skip
@@ -171,5 +172,6 @@ class KeptHolder:
         h._kept = {int(i): bytes.fromhex(v) for i, v in said["kept"].items()}
         h._members, h._survivors = said["members"], said["survivors"]
         h._view, h._first = bytes.fromhex(said["view"]), bytes.fromhex(said["first"])
+        h._roster_view = bytes.fromhex(said["roster view"])
         h.state, h.asked, h.charged = said["state"], said["asked"], said["charged"]
         self.note, self._sent = said["note"], bytes.fromhex(said["sent"])

@@ -10,7 +10,10 @@ from tacit.parties.masks import commitment
 from tacit.parties.messages import Message
 from tacit.parties.sizes import Sizes
 
-__all__ = ["Session", "pack", "unpack"]
+__all__ = ["PROTOCOL", "Session", "pack", "unpack"]
+
+PROTOCOL = 2
+"""2: members are agreed and signed before any vector is made. 1 had no such round; its releases are only verified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +21,7 @@ class Session:
     """One run: its sizes, the holders' long-lived Ed25519 public keys in order, the length of the vectors.
 
     `about` is the digest of whatever the sum is for, `nonce` makes the run one of its own. The id of the run covers
-    all of them, and every signature covers the id: no message of another run is ever taken.
+    all of them and the protocol, and every signature covers the id: no message of another run is ever taken.
     """
 
     sizes: Sizes
@@ -27,6 +30,7 @@ class Session:
     about: bytes
     nonce: bytes
     graph_delta: float = 0.0
+    protocol: int = PROTOCOL
     id: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,6 +47,8 @@ class Session:
             raise InvalidParameter(parameter="length", value=self.length, must="be at least 1")
         if len(self.about) != 32 or len(self.nonce) != 32:
             raise InvalidParameter(parameter="nonce", value=len(self.nonce), must="be 32 bytes, as `about`")
+        if self.protocol not in (1, PROTOCOL):
+            raise InvalidParameter(parameter="protocol", value=self.protocol, must=f"be 1 or {PROTOCOL}")
         object.__setattr__(self, "keys", keys)
         sizes = repr(sorted(self.sizes.describe().items())).encode()
         parts = (
@@ -53,12 +59,23 @@ class Session:
             self.nonce,
             *keys,
         )
-        object.__setattr__(self, "id", commitment("session", *parts))
+        object.__setattr__(
+            self, "id", commitment("session" if self.protocol == 1 else f"session {self.protocol}", *parts)
+        )
 
     @property
     def ring(self) -> Ring:
         """Who shares masks with whom."""
         return ring_for(self.sizes, self.graph_delta)
+
+    def still_run(self) -> None:
+        """Refuse to take part in a session of the first protocol: its releases can be verified, and that is all."""
+        if self.protocol != PROTOCOL:
+            raise InvalidParameter(
+                parameter="session", value=f"protocol {self.protocol}", must=f"be of protocol {PROTOCOL}",
+                hint="it was begun by an earlier version, in which the members were not agreed before vectors left; "
+                "begin a new one with tacit joint init",
+            )  # fmt: skip
 
     @property
     def least(self) -> int:

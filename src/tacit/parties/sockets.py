@@ -20,8 +20,7 @@ from pathlib import Path
 from tacit.errors import BadMessage, InvalidParameter
 from tacit.exact.checks import positive
 from tacit.parties.aggregator import Aggregator, SecureSum
-from tacit.parties.holder import Holder
-from tacit.parties.kept import KeptHolder, write_private
+from tacit.parties.kept import KeptHolder, locked, write_private
 from tacit.parties.messages import read
 from tacit.parties.session import Session
 
@@ -154,10 +153,18 @@ def serve(
 
 
 def take_part(
-    holder: Holder | KeptHolder, *, address: tuple[str, int], certificate: Path, patience: float = 360.0
+    holder: KeptHolder, *, address: tuple[str, int], certificate: Path, patience: float = 360.0
 ) -> None:
-    """Answer the aggregator at this address, which must have that certificate, until this holder has revealed."""
-    inner = holder.holder if isinstance(holder, KeptHolder) else holder
+    """Answer the aggregator at this address, which must have that certificate, until this holder has revealed.
+
+    The holder's state lies in a file: a process that is started again goes on with the lists that it signed.
+    """
+    if not isinstance(holder, KeptHolder):
+        raise InvalidParameter(
+            parameter="holder", value=type(holder).__name__, must="be one whose state is kept in a file",
+            hint="agreement.kept_holder(curator, state=..., ...): one that forgot what it signed could sign twice",
+        )  # fmt: skip
+    inner = holder.holder
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
@@ -168,6 +175,7 @@ def take_part(
         ) from None
     try:
         with (
+            locked(holder.path.parent),
             socket.create_connection(address, timeout=positive("patience", patience)) as plain,
             context.wrap_socket(plain, server_hostname=address[0]) as link,
         ):

@@ -26,6 +26,13 @@ register(
     "noise that is infinitely divisible; honest holders draw their shares independently",
 )
 register(
+    "agreed-members",
+    "If a vector leaves only under a roster and a list of members that threshold of n holders signed, and 2 threshold "
+    "> n + c, then all honest holders that send one have the same two, whatever the aggregator tells each of them.",
+    "proved here",
+    "signatures that cannot be forged; honest holders sign one list a session, also after a restart",
+)
+register(
     "one-list-of-survivors",
     "If threshold of n holders must sign the list of survivors and 2 threshold > n + c, two lists are never both "
     "confirmed, and of no honest member both secrets are opened.",
@@ -37,7 +44,8 @@ register(
     "Whoever runs the aggregator and at most c holders learns of the honest ones' vectors no more than their sum, up "
     "to the advantage against X25519, HKDF, AES-256 and Ed25519.",
     "Bonawitz et al. 2017; Bell et al. 2020",
-    "c < threshold; a complete graph of masks; keys exchanged beforehand; messages as in the state machine",
+    "c < threshold; a complete graph of masks; keys exchanged beforehand; messages as in the state machine, the "
+    "aggregator's chosen by the adversary",
 )
 register(
     "sparse-masks",
