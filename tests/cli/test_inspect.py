@@ -18,6 +18,7 @@ from tacit.curator.notes import Note
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.guarantees.declarations import SEEN, SEEN_ANOTHER
 from tacit.ledger import Ledger, looked, overview
+from tacit.parties import Joint, Sizes
 
 PLANTED, NUMBER = "Zerzura-7731", "98765.4375"
 PLAN = """
@@ -305,8 +306,12 @@ def test_a_holder_who_has_looked_takes_no_part_in_a_joint_release(plan: Path) ->
     found = read_plan(plan)
     with found.curator() as curator:
         looked(curator.ledger, analyst="curator", version="1")
+        agreed = Joint.of(
+            tacit.count(), schema=curator.schema, protect=curator.unit, epsilon=0.1,
+            sizes=Sizes(holders=3, fewest=3, colluding=0),
+        )  # fmt: skip
         with pytest.raises(tacit.errors.JointRefused, match="seen the data"):
-            curator.contribute(found.plan(), key="session")
+            curator.contribute(agreed.check(curator), key="session")
         assert not curator.ledger.charges()
 
 

@@ -1,5 +1,6 @@
 """A curator's part in a joint release: charged before it is read, once a session, and recorded without an answer.
 
+A plan of shares is a type of its own, which no other verb takes: each of its numbers has a part of the noise only.
 And what both roads need before a charge: a source of noise that can be drawn from.
 """
 
@@ -8,13 +9,74 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
+from tacit.curator.charges import Charged
+from tacit.curator.plan import Plan, Planned
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError
-from tacit.guarantees import Priors
+from tacit.guarantees import Guarantee, Priors
+from tacit.guarantees.arguments import instance
 from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total, seen
 from tacit.noise.source import Source
 
-__all__ = ["contributed", "noise_source"]
+__all__ = ["SharePlan", "contributed", "noise_source", "share_of", "whole"]
+
+
+class SharePlan:
+    """A holder's share of a joint plan, in the terms of its budget: for `Curator.contribute`, and nothing else."""
+
+    __slots__ = ("_plan",)
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = instance("plan", plan, Plan, must="be a plan")
+        if not all(r.treatment.of_shares for r in plan.releases):
+            raise InvalidParameter(parameter="plan", value="whole noise", must="be a plan of shares")
+
+    @property
+    def releases(self) -> tuple[Planned, ...]:
+        """What is asked, each with the share of the noise that this holder adds."""
+        return self._plan.releases
+
+    @property
+    def charge(self) -> Guarantee:
+        """What this holder's ledger is charged."""
+        return self._plan.charge
+
+    @property
+    def charged(self) -> Charged:
+        """The charge with its exact numbers, and by what the releases add up."""
+        return self._plan.charged
+
+    @property
+    def digest(self) -> str:
+        """Of all that is planned."""
+        return self._plan.digest
+
+    def __str__(self) -> str:
+        return f"a holder's share of\n{self._plan}"
+
+
+def whole(plan: object) -> Plan:
+    """A plan that can be released; a holder's share of one cannot, and neither can what is no plan."""
+    if isinstance(plan, SharePlan) or (
+        isinstance(plan, Plan) and any(r.treatment.of_shares for r in plan.releases)
+    ):
+        raise InvalidParameter(
+            parameter="plan", value="a holder's share of a joint plan", must="go to contribute and nowhere else",
+            hint="its numbers have a part of the noise only; tacit joint adds up the parts of all holders",
+        )  # fmt: skip
+    instance("plan", plan, Plan, must="be a plan", hint="survey.preview(...) makes one")
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def share_of(plan: object) -> Plan:
+    """The plan in a holder's share; a whole plan is for `release`."""
+    if not isinstance(plan, SharePlan):
+        raise InvalidParameter(
+            parameter="plan", value=type(plan).__name__, must="be a holder's share of a joint plan",
+            hint="agreement.check(curator) makes one; whole plans are for release",
+        )  # fmt: skip
+    return plan._plan
 
 
 def contributed(

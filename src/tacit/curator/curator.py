@@ -16,7 +16,7 @@ from typing import Any, NoReturn, overload
 
 from tacit.curator.asks import Ask, asks_of
 from tacit.curator.certificate import CIPHER, SEEDED, versions
-from tacit.curator.contributing import contributed, noise_source
+from tacit.curator.contributing import SharePlan, contributed, noise_source, share_of, whole
 from tacit.curator.fitting import Fit, fit_of
 from tacit.curator.given import Assumed, Given, given_of
 from tacit.curator.keeper import Keeper, Named
@@ -166,7 +166,8 @@ class Curator:
     def _planned(self, asked: Asked, total: Price | None, given: Given | None, **changes: Any) -> Plan:
         """The plan, with a price and changes that are not None."""
         changes = {name: value for name, value in changes.items() if value is not None}
-        if isinstance(asked, Plan):
+        if isinstance(asked, Plan | SharePlan):
+            whole(asked)
             words = {"a price": total, "given": given} | changes
             said = [word for word, value in words.items() if value is not None]
             if said:
@@ -227,6 +228,8 @@ class Curator:
         return releases[0] if isinstance(asked, Statistic | Ask) else releases
 
     def _request(self, plan: Plan, key: str, *, joint: bool = False) -> Request:
+        if not joint:
+            whole(plan)
         # In a joint plan each holder has files of its own, written as they are there.
         read = plan.reading == self.reading or joint
         if plan.unit != self.unit or plan.schema != self.schema or not read:
@@ -251,13 +254,13 @@ class Curator:
     def request(self, plan: Plan, *, key: str | None = None, note: str = "") -> int:
         """Ask for an approval of exactly this plan; the number of the request. Charges nothing, reads no row."""
         self._usable()
-        asked = self._request(plan, plan.digest if key is None else text("key", key))
+        asked = self._request(plan, whole(plan).digest if key is None else text("key", key))
         return self._keeper.for_charging().request(asked, check_of(self.budget), note=note)[0]
 
     def fit(self, plan: Plan, *, key: str | None = None) -> Fit:
         """What is left, and whether the plan fits it; reads no row, spends nothing, makes no ledger."""
         self._usable()
-        asked = self._request(plan, plan.digest if key is None else text("key", key))
+        asked = self._request(plan, whole(plan).digest if key is None else text("key", key))
         return fit_of(self._keeper.glance(), asked, self.budget, self._keeper.shares)
 
     def _run(self, plan: Plan, key: str) -> Releases:
@@ -296,9 +299,10 @@ class Curator:
         """Are its rows those of a twin, and of nobody?"""
         return is_made_up(self._data)
 
-    def contribute(self, plan: Plan, *, key: str) -> list[Noisy]:
+    def contribute(self, share: SharePlan, *, key: str) -> list[Noisy]:
         """This table's part in a joint plan, charged first, with its share of the noise; `key` names the session."""
         self._usable()
+        plan = share_of(share)
         request = self._request(plan, text("key", key), joint=True)
         table, ledger = self._open(), self._keeper.for_charging()
 

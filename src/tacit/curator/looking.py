@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tacit.curator.contributing import whole
 from tacit.curator.curator import Curator
 from tacit.curator.looked import cells_notes, column_notes, people_notes
 from tacit.curator.notes import MARK, Note
@@ -94,7 +95,7 @@ def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
     """
     instance("curator", curator, Curator, must="be a Curator", hint="tacit.inspect(survey, plan)")
     if plan is not None:
-        instance("plan", plan, Plan, must="be a plan", hint="survey.preview(...) makes one")
+        whole(plan)
         if plan.schema != curator.schema or plan.unit != curator.unit:
             raise InvalidParameter(
                 parameter="plan", value=plan.digest[:12], must="be made for this schema and unit"

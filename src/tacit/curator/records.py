@@ -46,6 +46,11 @@ def encode(answers: list[Noisy], made: dict[str, Any]) -> bytes:
 
 def decode(data: bytes) -> tuple[list[Noisy], dict[str, Any]]:
     """The answers that were encoded, and what made them."""
+    if not isinstance(data, bytes):
+        raise InvalidParameter(
+            parameter="key", value="that of something else", must="be the key of a release",
+            hint="what is on record under it is a part of a joint session, or a path; it has no values to give again",
+        )  # fmt: skip
     head, _, body = data.partition(b"\n")
     try:
         told = json.loads(head)

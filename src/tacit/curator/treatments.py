@@ -96,6 +96,9 @@ class Treatment:
         "noise"  # what comes from the source of randomness; nothing where an answer is exact
     )
 
+    of_shares: ClassVar[bool] = False
+    """Is its noise one holder's part, which promises nothing alone? Then only `contribute` takes it."""
+
     # --- what it reveals: its mechanisms know ------------------------------------------------------------
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:

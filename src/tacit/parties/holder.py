@@ -192,18 +192,7 @@ class Holder:
         shares, signed = (parts[0], parts[1:]) if parts else (b"", [])
         if message.numbers("of") != senders or len(shares) != SEALED * len(senders):
             raise BadMessage(what="the sealed shares", reason="they are not one of each neighbour")
-        found = [read(raw, session=self.session.id, keys=list(self.session.keys)) for raw in signed]
-        signers = {
-            m.sender
-            for m in found
-            if m.kind == "agree" and m.sender in members and m.said.get("view") == self._view.hex()
-        }
-        if len(signers) < self.session.sizes.threshold:
-            self.state = "ended"
-            raise self._refused(
-                f"{len(signers)} holders agree to the list of members, and {self.session.sizes.threshold} must",
-                hint="an aggregator that shows different lists to different holders is caught here",
-            )
+        self._signed("agree", signed, members, "agree to the list of members", view=self._view.hex())
         own = X25519PrivateKey.from_private_bytes(self._private["seal"])
         for at, j in enumerate(senders):
             key = agreed(own, self._publics[j][0], session=self.session.id, purpose=f"seal {j} {self.index}")
@@ -245,24 +234,12 @@ class Holder:
         return self._write("confirm", view=self._view.hex(), list=list_digest("survivors", survivors).hex())
 
     def _confirmed(self, message: Message) -> bytes:
-        found = [
-            read(raw, session=self.session.id, keys=list(self.session.keys))
-            for raw in unpack(message, message.said.get("lengths"))
-        ]
-        wanted = (self._view.hex(), list_digest("survivors", self._survivors).hex())
-        signers = {
-            m.sender
-            for m in found
-            if m.kind == "confirm"
-            and m.sender in self._survivors
-            and (m.said.get("view"), m.said.get("list")) == wanted
-        }
-        if len(signers) < self.session.sizes.threshold:
-            self.state = "ended"
-            raise self._refused(
-                f"{len(signers)} holders confirm the list of survivors, and {self.session.sizes.threshold} must",
-                hint="an aggregator that shows different lists to different holders is caught here",
-            )
+        signed, wanted = (
+            unpack(message, message.said.get("lengths")),
+            list_digest("survivors", self._survivors),
+        )
+        about = {"view": self._view.hex(), "list": wanted.hex()}
+        self._signed("confirm", signed, self._survivors, "confirm the list of survivors", **about)
         of = [j for j in self.keepers(self.index) if j in self._kept and j in set(self._members)]
         left = set(self._survivors)
         # The first half is a share of the mask key, the second of the self seed: one of them, never both.
@@ -270,7 +247,7 @@ class Holder:
         self._kept.clear()
         self._private.clear()
         self.state = "revealed"
-        return self._write("reveal", body=b"".join(parts), of=of, list=wanted[1])
+        return self._write("reveal", body=b"".join(parts), of=of, list=wanted.hex())
 
     # --- the parts ----------------------------------------------------------------------------------------
     def keepers(self, index: int) -> list[int]:
@@ -278,6 +255,22 @@ class Holder:
         if self.session.ring.side == 0:
             return list(range(self.session.sizes.holders))
         return self.session.ring.keepers(self.session.sizes, self._ring_seed())[index]
+
+    def _signed(self, kind: str, raws: Sequence[bytes], among: Sequence[int], what: str, **said: str) -> None:
+        """Refuse, and leave the session, unless `threshold` of these holders signed a message that says this."""
+        found = [read(raw, session=self.session.id, keys=list(self.session.keys)) for raw in raws]
+        listed = set(among)
+        signers = {
+            m.sender
+            for m in found
+            if m.kind == kind and m.sender in listed and all(m.said.get(k) == v for k, v in said.items())
+        }
+        if len(signers) < self.session.sizes.threshold:
+            self.state = "ended"
+            raise self._refused(
+                f"{len(signers)} holders {what}, and {self.session.sizes.threshold} must",
+                hint="an aggregator that shows different lists to different holders is caught here",
+            )
 
     def _with_me(self, members: Sequence[int]) -> list[int]:
         """The members with whom this holder shares a mask."""

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.curator.asks import Ask, ask
 from tacit.curator.charges import charge
+from tacit.curator.contributing import SharePlan
 from tacit.curator.curator import Curator
 from tacit.curator.expected_error import expected
 from tacit.curator.functions.density import PureDensity
@@ -113,11 +114,15 @@ class Joint:
     def __post_init__(self) -> None:
         object.__setattr__(self, "most_rows", whole("most_rows", self.most_rows))
         object.__setattr__(self, "graph_delta", non_negative("graph_delta", self.graph_delta))
-        object.__setattr__(self, "_plan", self.plan(self.price.bound(), remaining=self.sizes.holders))
+        object.__setattr__(self, "_plan", self.summed(self.price.bound(), remaining=self.sizes.holders))
 
     # --- plans ------------------------------------------------------------------------------------------
-    def plan(self, budget: Bound, *, remaining: int | None = None) -> Plan:
-        """The plan in the terms of a holder's budget; its noise is that of so many that remain (all, if not said)."""
+    def plan(self, budget: Bound, *, remaining: int | None = None) -> SharePlan:
+        """A holder's share in the terms of its budget; intervals are for so many that remain (all, if not said)."""
+        return SharePlan(self.summed(budget, remaining=remaining))
+
+    def summed(self, budget: Bound, *, remaining: int | None = None) -> Plan:
+        """The plan of the sum over holders, of which certificates are made."""
         left = self.sizes.holders if remaining is None else remaining
         base = make_plan(self.asks, schema=self.schema, unit=self.unit, budget=budget, total=self.price)
         prices = self._prices([r.ask for r in base.releases])
@@ -311,8 +316,8 @@ class Joint:
             graph_delta=self.graph_delta, protocol=protocol,
         )  # fmt: skip
 
-    def check(self, curator: Curator) -> Plan:
-        """The plan in this curator's terms, if its schema and unit are those of the agreement."""
+    def check(self, curator: Curator) -> SharePlan:
+        """This curator's share of the plan, if its schema and unit are those of the agreement."""
         mine, ours = curator.schema.describe(), self.schema.describe()
         if mine != ours or curator.unit != self.unit:
             names = sorted(n for n in {*mine, *ours} if mine.get(n) != ours.get(n))

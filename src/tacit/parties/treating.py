@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -98,6 +98,8 @@ class RingChance(PartNoise):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointTreatment(Treatment):
     """Shares of noise on the parts of a question; losses of several add up."""
+
+    of_shares: ClassVar[bool] = True
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -204,6 +206,8 @@ class JointDensityFit(PureDensityFit):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointFunction(FunctionTreatment):
     """A density whose coefficients are sums over all holders' rows."""
+
+    of_shares: ClassVar[bool] = True
 
     fit: JointDensityFit
 
