@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from support.documents import page, run
 from support.spark import frame, needs_spark, session
 from tacit.errors import BadData, InvalidParameter, UnknownColumn, UnknownName
 from tacit.guarantees import people, rows
-from tacit.sources import Schema, category, date, flag, integer, number, open_table, spark
+from tacit.sources import Schema, category, date, derived, flag, integer, number, open_table, spark
 
 KEY = b"an ordinary secret of the tests."
 PEOPLE = pa.schema([
@@ -84,6 +85,67 @@ def test_the_same_rows_of_each_person_are_kept_as_in_portable_duckdb(by):
     assert all(size[i] <= min(5, n) for i, n in given.items())
     if not by:
         assert size == Counter({i: min(5, n) for i, n in given.items()})
+
+
+STORAGE = [
+    {
+        "id": pa.decimal128(38, 18),
+        "x": pa.decimal128(38, 18),
+        "n": pa.decimal128(38, 0),
+        "at": pa.timestamp("us"),
+    },
+    {"id": pa.int64(), "x": pa.float64(), "n": pa.int8(), "at": pa.timestamp("us", tz="UTC")},
+    {"id": pa.float64(), "x": pa.string(), "n": pa.float32(), "at": pa.date32()},
+    {"id": pa.string(), "x": pa.decimal128(12, 3), "n": pa.string(), "at": pa.string()},
+]
+
+
+@needs_spark
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("by", [(), ("n",)])
+def test_the_same_rows_are_kept_in_every_type_under_every_dialect_of_spark(by, ansi):
+    """Spark without ANSI writes small decimals as powers of ten, and a session may have any time zone."""
+    rng = random.Random(8)
+    day = datetime.date(2020, 1, 1)
+    given = [
+        {"id": i % 30, "x": Decimal(rng.randrange(9000)) / 1000, "n": rng.randrange(3), "at": day}
+        for i in range(150)
+    ] + [{"id": 7, "x": Decimal(1).scaleb(-3), "n": 1, "at": day + datetime.timedelta(days=1)}]
+    schema = Schema({
+        "x": number(0, 9), "n": integer(0, 9), "at": date("2020-01-01", "2020-12-31"),
+        "free": derived("x / 3", number()),
+    })  # fmt: skip
+
+    def stored(types):
+        table = pa.Table.from_pylist([{**r, "x": str(r["x"])} for r in given])
+        texts = {"id": pa.string(), "n": pa.string(), "at": pa.string()}
+        table = table.cast(pa.schema([(f.name, texts.get(f.name, f.type)) for f in table.schema]))
+        if types["at"] != pa.string():
+            table = table.set_column(3, "at", table["at"].cast(pa.timestamp("us")).cast(types["at"]))
+        return table.cast(pa.schema([(name, types[name]) for name in table.column_names]))
+
+    def plain(found):
+        return Counter(
+            (float(r["id"]), float(r["x"]), int(r["n"]), r["at"], round(r["free"], 9)) for r in found
+        )
+
+    unit, kept = people("id", at_most=2, **({"groups": 1} if by else {})), []
+    with open_table(stored(STORAGE[1]), schema=schema, unit=unit, portable=True) as table:
+        kept.append(plain(kept_rows(table, KEY, by)))
+    own = session()
+    before = {name: own.conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")}
+    try:
+        own.conf.set("spark.sql.ansi.enabled", ansi)
+        own.conf.set(
+            "spark.sql.session.timeZone", "Pacific/Kiritimati" if ansi == "true" else "America/Los_Angeles"
+        )
+        for types in STORAGE:
+            with open_table(stored(types), schema=schema, unit=unit, engine="spark") as table:
+                kept.append(plain(kept_rows(table, KEY, by)))
+    finally:
+        for name, value in before.items():
+            own.conf.set(name, value)
+    assert all(one == kept[0] for one in kept), [sum((one - kept[0]).values()) for one in kept]
 
 
 @needs_spark

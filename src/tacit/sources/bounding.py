@@ -1,13 +1,16 @@
-"""At most m rows of each person, and at most g groups, chosen in the engine by a keyed hash.
+"""At most m rows of each person, and at most g groups, chosen in the engine by a keyed hash of declared values.
 
-The rows of a person are put in the order of a hash of (key, row), equal hashes in the order of the rows' values,
-and the first m are kept. What is kept of one person is a function of that person's rows and the key alone, whoever
-else is in the table: two tables that differ in one person differ, after bounding, in that person's at most m rows
-and nowhere else (docs/theory/contribution-bounding.md). Rows without a person are not used. The bound holds for any
-key; that it is secret keeps people from choosing which of their rows count.
+Every row is first turned into what is declared about it: clamped, on its grid, missing where it is no such value. The
+rows of a person are put in the order of a hash of (key, person, declared values), equal hashes in the order of the
+declared values, and the first m are kept. What is kept of one person is a function of that person's declared values
+and the key alone: not of the type or the format in which a column is stored, which one other row can decide, nor of
+the engine's casts to text, of undeclared columns, of the order of rows or of anybody else. Two tables that differ in
+one person differ, after bounding, in that person's at most m rows and nowhere else, in every version of the table
+(docs/theory/contribution-bounding.md, docs/theory/several-versions.md). Rows without a person are not used. The bound
+holds for any key; that it is secret keeps people from choosing which of their rows count.
 
-The bounded rows are kept in the engine and serve every later question. In DuckDB declared categories are kept as
-small numbers, which makes the sort narrow and later questions fast.
+The bounded rows are kept in the engine, as declared, and serve every later question. In DuckDB declared categories are
+kept as small numbers, which makes the sort narrow and later questions fast.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ from typing import Any
 from tacit.errors import InvalidParameter
 from tacit.sources import door
 from tacit.sources.axes import Axis
-from tacit.sources.compiling import Reader
+from tacit.sources.compiling import Reader, in_steps
 from tacit.sources.digests import keyed, words
-from tacit.sources.schema import Category, Number
+from tacit.sources.schema import Category, Measured
 from tacit.sources.selection import bytewise
 from tacit.sources.sql import text_of_query
 from tacit.sources.tables import Table, _check_key, people_of
@@ -30,6 +33,7 @@ from tacit.sources.tables import Table, _check_key, people_of
 __all__ = ["bounded_relation", "reader_of"]
 
 HASH, RANK = "__tacit_hash", "__tacit_rank"
+NUMBER, TEXT = "__tacit_id_number", "__tacit_id_text"
 NARROW = 8
 
 
@@ -66,15 +70,17 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
 
 def reader_of(table: Table, relation: Any) -> Reader:
     """A reader that knows which categories the relation holds as numbers."""
-    coded = frozenset() if relation is table.relation or table.portable else _coded(table)
+    coded = frozenset() if relation is table.relation else _coded(table)
     return Reader(relation, table.schema, person=table.person, engine=table.dialect, coded=coded)
 
 
 def _coded(table: Table) -> frozenset[str]:
     """Declared lists of words; not the person's own column, whose values tell people apart.
 
-    Nor a list with a NUL, which no type of DuckDB can name.
+    Nor a list with a NUL, which no type of DuckDB can name. Other engines, and portable bounding, have the words.
     """
+    if table.portable:
+        return frozenset()
     return frozenset(
         name
         for name, column in table.schema.items()
@@ -104,6 +110,28 @@ def _new_table(table: Table, backend: Any) -> str:
     return name
 
 
+def _declared(table: Table) -> Any:
+    """The rows that have a person, each declared column as its declared value; the person's column as it is stored.
+
+    A category that will be coded stays a text, which its list turns into a place. The person's column may be declared,
+    too: its declared value is the same in all rows of a person, and is made from the stored one when it is read.
+    """
+    assert table.person is not None
+    given, coded = table.relation, _coded(table)
+    reader = Reader(given, table.schema, person=table.person, engine=table.dialect)
+
+    def value(name: str) -> Any:
+        if name in coded:
+            return reader.stored(name)
+        x = given[name] if name == table.person else reader.clean(name)
+        # Bytes that are no text would stop the engine where it keeps them; without a text there is no person either.
+        return table.dialect.sound(x) if x.type().is_string() else x
+
+    rows = given.select(**{name: value(name) for name in table.columns})
+    rows = rows.filter(rows[table.person].notnull())
+    return rows.filter(~rows[table.person].isnan()) if rows[table.person].type().is_floating() else rows
+
+
 def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
     """One sort by (person, hash) with narrow rows; ties at the limit are settled by the rows' values.
 
@@ -119,55 +147,53 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
     coded, columns = _coded(table), sorted(table.columns)
     seed = words(key, "tacit bounding", 1)[0]
     person, listed = _name(table.person), ", ".join(map(_name, columns))
-    hashed = f"hash({seed}::BIGINT, {listed})"
-    types = {c: table.relation[c].type() for c in columns}
-
-    def value(column: str) -> str:
-        if column in coded:
-            return _code(table, column)
-        # Bytes that are no text would stop the engine where it keeps them.
-        return f"__tacit_sound({_name(column)})" if types[column].is_string() else _name(column)
-
-    values = ", ".join(f"{value(c)} AS {_name(c)}" for c in columns)
-    somebody = f"{person} IS NOT NULL" + (
-        f" AND NOT isnan({person})" if types[table.person].is_floating() else ""
-    )
-    source = (
-        f"SELECT * FROM (SELECT {values} FROM ({text_of_query(backend, table.relation)})) WHERE {somebody}"
-    )
+    others = [c for c in columns if c != table.person]
+    forms = {c: f"__tacit_form{i}" for i, c in enumerate(others) if c not in coded}
+    hashed = ", ".join([NUMBER, TEXT, *(forms.get(c) or _name(c) for c in others)])
+    order = ", ".join([HASH, *(f"{_name(c)} NULLS FIRST" for c in others)])
     name = _new_table(table, backend)
 
-    def first(function: str, order: str, rows: str) -> str:
+    def first(function: str, order: str, rows: Any, codes: bool) -> str:
+        """The rows up to the limit of each person; `codes`: categories are still words."""
+        number, text = _person_form(table, rows[table.person])
+        made = {forms[c]: _form(table, c, rows[c]) for c in forms}
+        source = text_of_query(backend, rows.mutate(**{NUMBER: number, TEXT: text}, **made))
+        values = ", ".join(
+            f"{_code(table, c)} AS {_name(c)}" if codes and c in coded else _name(c) for c in columns
+        )
+        more = ", ".join([NUMBER, TEXT, *forms.values()])
+        plain = f"SELECT {values}, {more} FROM ({source})"
+        ready = f"SELECT {listed}, hash({seed}::BIGINT, {hashed}) AS {HASH} FROM ({plain})"
         rank = f"{function}() OVER (PARTITION BY {person} ORDER BY {order})"
-        ranked = f"SELECT {listed}, {rank} AS {RANK} FROM (SELECT *, {hashed} AS {HASH} FROM ({rows}))"
+        ranked = f"SELECT {listed}, {rank} AS {RANK} FROM ({ready})"
         return f"SELECT {listed} FROM ({ranked}) WHERE CASE WHEN {RANK} <= {at_most} THEN TRUE ELSE FALSE END"
 
-    run = backend.con.execute
-    if _key_bytes(table, coded) <= NARROW:
-        run(f"CREATE TEMP TABLE {name} AS {first('row_number', f'{HASH}, {listed}', source)}")
+    run, rows = backend.con.execute, _declared(table)
+    if _key_bytes(table, rows, coded) <= NARROW:
+        run(f"CREATE TEMP TABLE {name} AS {first('row_number', order, rows, True)}")
         return bytewise(backend.table(name), table.dialect)
     # rank() keeps all rows that tie for the last place: equal rows, or different rows with equal hashes.
-    run(f"CREATE TEMP TABLE {name} AS {first('rank', HASH, source)}")
+    run(f"CREATE TEMP TABLE {name} AS {first('rank', HASH, rows, True)}")
     many, settled = _new_table(table, backend), _new_table(table, backend)
     run(
         f"CREATE TEMP TABLE {many} AS SELECT {person} FROM {name} GROUP BY {person} HAVING count(*) > {at_most}"
     )
     if run(f"SELECT count(*) FROM {many}").fetchone()[0]:
-        among = f"{person} IN (SELECT {person} FROM {many})"
-        chosen = first("row_number", f"{HASH}, {listed}", f"SELECT * FROM {name} WHERE {among}")
-        run(f"CREATE TEMP TABLE {settled} AS {chosen}")
-        run(f"DELETE FROM {name} WHERE {among}")
+        kept, tied = bytewise(backend.table(name), table.dialect), backend.table(many)
+        among = kept.semi_join(tied, kept[table.person] == tied[table.person])
+        run(f"CREATE TEMP TABLE {settled} AS {first('row_number', order, among, False)}")
+        run(f"DELETE FROM {name} WHERE {person} IN (SELECT {person} FROM {many})")
         run(f"INSERT INTO {name} SELECT {listed} FROM {settled}")
         run(f"DROP TABLE {settled}")
     run(f"DROP TABLE {many}")
     return bytewise(backend.table(name), table.dialect)
 
 
-def _key_bytes(table: Table, coded: frozenset[str]) -> int:
+def _key_bytes(table: Table, rows: Any, coded: frozenset[str]) -> int:
     """How much wider the sort becomes if values settle ties at once: a few bytes for flags and short lists."""
     width = 0
     for name in table.schema:
-        dtype = table.relation[name].type()
+        dtype = rows[name].type()
         fixed = dtype.is_boolean() or dtype.is_integer() or dtype.is_floating() or dtype.is_date()
         if name != table.person:
             width += (
@@ -177,18 +203,12 @@ def _key_bytes(table: Table, coded: frozenset[str]) -> int:
 
 
 def _code(table: Table, name: str) -> str:
-    """A declared category as its place in the list; null where it is missing."""
+    """The text of a declared category as its place in the list; null where it is missing."""
     column = table.schema[name]
     assert isinstance(column, Category)
     assert column.values is not None
     values = ", ".join("'" + str(v).replace("'", "''") + "'" for v in column.values)
-    kind, stored = table.relation[name].type(), _name(name)
-    if kind.is_floating() or kind.is_decimal():
-        # As where nobody is bounded: a double that is a whole number is its key.
-        whole = f"CAST({stored} AS DOUBLE)"
-        stored = f"CASE WHEN abs({whole}) < {1 << 53} AND {whole} = floor({whole}) THEN CAST({whole} AS BIGINT) END"
-    stored = stored if kind.is_string() else f"CAST({stored} AS VARCHAR)"
-    code = f"enum_code(TRY_CAST({stored} AS ENUM({values})))"
+    code = f"enum_code(TRY_CAST({_name(name)} AS ENUM({values})))"
     return (
         code if column.missing is None else f"coalesce({code}, {list(column.values).index(column.missing)})"
     )
@@ -203,21 +223,18 @@ def _first_rows(table: Table, key: bytes, at_most: int) -> Any:
     import ibis
 
     assert table.person is not None
-    columns = sorted(table.columns)
-    given = table.relation
-    # Bytes that are no text would stop the engine where it keeps them; without a text there is no person either.
-    source = given.mutate(
-        **{c: table.dialect.sound(given[c]) for c in columns if given[c].type().is_string()}
-    )
-    reader = Reader(source, table.schema, person=table.person, engine=table.dialect)
-    declared = [reader.clean(c) if _is_list(table, c) else source[c] for c in columns]
-    grids = [_grid(table, c) for c in columns]
+    rows = _declared(table)
+    others = [c for c in sorted(table.columns) if c != table.person]
+    forms = [_form(table, c, rows[c]) for c in others]
     # The hash is a column of its own before the window orders by it.
-    hashed = source.mutate(**{HASH: _keyed_hash(table, declared, grids, key, "tacit bounding")})
-    hashed = hashed.filter(hashed[table.person].notnull())
-    if hashed[table.person].type().is_floating():
-        hashed = hashed.filter(~hashed[table.person].isnan())
-    rank = ibis.row_number().over(group_by=table.person, order_by=_order([HASH, *columns]))
+    hashed = rows.mutate(
+        **{
+            HASH: _keyed_hash(
+                table, [*_person_form(table, rows[table.person]), *forms], key, "tacit bounding"
+            )
+        }
+    )
+    rank = ibis.row_number().over(group_by=table.person, order_by=_order([HASH, *others]))
     ranked = hashed.mutate(**{RANK: rank})
     return _kept(
         table, ranked.filter(ibis.ifelse(ranked[RANK] < at_most, True, False)).select(*table.columns)
@@ -231,16 +248,17 @@ def _first_groups(table: Table, relation: Any, axes: Sequence[Axis], key: bytes,
     assert table.person is not None
     reader = reader_of(table, relation)
     names = [f"__tacit_k{i}" for i in range(len(axes))]
-    cells = relation.mutate(**{n: reader.key(a) for n, a in zip(names, axes, strict=True)})
+    found = {n: reader.key(a) for n, a in zip(names, axes, strict=True)}
+    # An index is of 64 bits, however few the column's own values need.
+    cells = relation.mutate(**{n: k if k.type().is_string() else k.cast("int64") for n, k in found.items()})
     for name in names:
         cells = cells.filter(cells[name].notnull())
+    number, text = _person_form(table, cells[table.person])
     if table.portable:
-        values = [cells[n] for n in (table.person, *names)]
-        order = _keyed_hash(
-            table, values, [_grid(table, table.person)] + [1.0] * len(names), key, "tacit groups"
-        )
+        order = _keyed_hash(table, [number, text, *(cells[n] for n in names)], key, "tacit groups")
     else:
-        order = table.dialect.row_hash(cells, [table.person, *names], words(key, "tacit groups", 1)[0])
+        cells = cells.mutate(**{NUMBER: number, TEXT: text})
+        order = table.dialect.row_hash(cells, [NUMBER, TEXT, *names], words(key, "tacit groups", 1)[0])
     hashed = cells.mutate(**{HASH: order})
     # The cell itself breaks ties, so that equal hashes of two cells cannot let a third one in.
     rank = ibis.dense_rank().over(group_by=table.person, order_by=_order([HASH, *names]))
@@ -255,54 +273,79 @@ def _order(names: Sequence[str]) -> list[Any]:
     return [ibis.asc(name, nulls_first=True) for name in names]
 
 
-def _is_list(table: Table, name: str) -> bool:
-    if name not in table.schema:
-        return False
+def _form(table: Table, name: str, x: Any) -> Any:
+    """A declared value as it enters the hash, by its declared kind: steps of its grid, a word, or a double.
+
+    Values that differ by less than a step of the grid have one form; they are put in order by their values.
+    """
     column = table.schema[name]
-    return isinstance(column, Category) and column.values is not None and name != table.person
+    if isinstance(column, Category):
+        return x if column.of_words else x.cast("int64")
+    assert isinstance(column, Measured)
+    if not column.bounded:
+        return x.cast("float64")
+    return in_steps(table.dialect, column, x).cast("int64")
 
 
-def _grid(table: Table, name: str) -> float:
-    """How many parts of one are told apart in a hash of doubles; a power of two."""
-    if name not in table.schema:
-        return 1024.0
-    column = table.schema[name]
-    return float(1 / column.spacing) if isinstance(column, Number) and column.bounded else 1024.0
+def _person_form(table: Table, x: Any) -> tuple[Any, Any]:
+    """A person as a double, or as a text where it is no number: 7, 7.0, 7.00 and "7" have one form.
 
-
-def _keyed_hash(table: Table, values: Sequence[Any], grids: Sequence[float], key: bytes, purpose: str) -> Any:
-    """A hash of the key and of the values as text, the same text in every engine.
-
-    Doubles enter as whole steps, times of day not at all: rows that agree in what enters are put in the order of
-    their values afterwards, so that nothing rests on the text telling all rows apart.
+    Two people may have one form, and are still two people: it only says in which order their own rows are taken.
     """
     import ibis
 
-    texts = [_text(table, x, grid).fill_null("\x1e") for x, grid in zip(values, grids, strict=True)]
+    dtype, no_number, no_text = x.type(), ibis.null("float64"), ibis.null("string")
+    if dtype.is_numeric() and not dtype.is_boolean():
+        return table.dialect.double(x), no_text
+    if dtype.is_date() or dtype.is_timestamp():
+        return _days(table, x).cast("float64"), no_text
+    if dtype.is_boolean():
+        return no_number, ibis.ifelse(x, "true", "false")
+    text = x if dtype.is_string() else table.dialect.hexadecimal(x) if dtype.is_binary() else x.cast("string")
+    # Numbers begin with a digit or a sign, which come before ":"; most other texts do not, and are not searched.
+    number = ibis.ifelse(text < ":", table.dialect.plain(text), no_number) if dtype.is_string() else no_number
+    return number, ibis.ifelse(number.isnull(), text, no_text)
+
+
+def _days(table: Table, x: Any) -> Any:
+    """The day of a moment, counted from 1970-01-01; null where it is out of range."""
+    import ibis
+
+    day = x if x.type().is_date() else table.dialect.day_of(x)
+    # Spark counts days by way of moments, which end before its days do.
+    first, last = ibis.literal(datetime.date.min), ibis.literal(datetime.date.max)
+    return table.dialect.days(ibis.cases((day < first, first), (day > last, last), else_=day))
+
+
+def _keyed_hash(table: Table, forms: Sequence[Any], key: bytes, purpose: str) -> Any:
+    """A hash of the key and of the forms as text, the same text in every engine: whole numbers in digits, and words.
+
+    Rows that agree in this text are put in the order of their values afterwards, so that nothing rests on the text
+    telling all rows apart.
+    """
+    import ibis
+
+    texts = [_text(x).fill_null("\x1e") for x in forms]
     secret = ibis.literal(keyed(key, purpose).hexdigest())
     return table.dialect.keyed_hash(ibis.literal("\x1f").join([secret, *texts]))
 
 
-def _text(table: Table, x: Any, grid: float) -> Any:
-    """The same text of a value in every engine."""
+def _text(x: Any) -> Any:
+    """The same text of a form in every engine; no number is cast to text but a whole one of 64 bits."""
     import ibis
 
-    dtype = x.type()
-    if dtype.is_string():
-        return x
-    if dtype.is_boolean():
-        return x.cast("int32").cast("string")
-    if dtype.is_date() or dtype.is_timestamp():
-        day = x if dtype.is_date() else table.dialect.day_of(x)
-        # Spark counts days by way of moments, which end before its days do.
-        first, last = ibis.literal(datetime.date.min), ibis.literal(datetime.date.max)
-        day = ibis.cases((day < first, first), (day > last, last), else_=day)
-        return table.dialect.days(day).cast("int64").cast("string")
-    if dtype.is_floating():
-        steps = x.cast("float64") * grid
-        most = float(1 << 52)
-        inside = ibis.cases(
-            (x.isnan(), ibis.null("float64")), (steps >= most, most), (steps <= -most, -most), else_=steps
-        )
-        return inside.floor().cast("int64").cast("string")
-    return x.cast("string")
+    if not x.type().is_floating():
+        return x if x.type().is_string() else x.cast("int64").cast("string")
+    most, far = float(1 << 62), float(1 << 66)
+    size = x.abs()
+    # Numbers of more than 62 bits are told apart in steps of 2^66, and from 2^128 on not at all.
+    inside = ibis.cases(
+        (x.isnan(), ibis.null("float64")),
+        (size < most, x),
+        (size < far * most, x / far),
+        (x > 0.0, most),
+        else_=-most,
+    )
+    whole = inside.floor().cast("float64")
+    parts = ((inside - whole) * 1024.0).floor()
+    return whole.cast("int64").cast("string") + "." + parts.cast("int64").cast("string")

@@ -16,7 +16,7 @@ from tacit.sources.engines import Engine, engine_of
 from tacit.sources.expressions import And, Compare, Constant, Expression, IsIn, IsMissing, IsTrue, Not, Or
 from tacit.sources.schema import Category, Column, Date, Flag, Integer, Measured, Number, Schema
 
-__all__ = ["Reader", "check_types"]
+__all__ = ["Reader", "check_types", "in_steps"]
 
 YES = ("1", "t", "true", "y", "yes", "1.0")
 NO = ("0", "f", "false", "n", "no", "0.0")
@@ -46,6 +46,20 @@ def check_types(table: Any, schema: Schema) -> None:
                 column=name, found=f"stored as {dtype}", wanted=column.kind,
                 hint="declare the column as what it is, or convert it in the table",
             )  # fmt: skip
+
+
+def in_steps(engine: Engine, column: Measured, x: Any) -> Any:
+    """A clean value in steps of its column's grid, an integer; null where missing."""
+    if isinstance(column, Flag):
+        return x.cast("int32")
+    if isinstance(column, Date):
+        return engine.days(x)
+    small = max(abs(column.lowest), abs(column.highest)) < SMALL
+    if x.type().is_integer():
+        return x.cast("int32") if small else x
+    # A power of two: the product is exact, and monotone rounding keeps it between the rounded bounds.
+    scaled = x * float(1 / column.spacing) if column.spacing != 1 else x
+    return engine.nearest(scaled, "int32" if small else "int64")
 
 
 class Reader:
@@ -116,10 +130,10 @@ class Reader:
             return x.try_cast("int64")
         if dtype.is_integer():
             return self._signed(x)
-        return self.engine.whole(x) if dtype.is_string() else self.engine.rounded_whole(x.cast("float64"))
+        return self.engine.whole(x) if dtype.is_string() else self.engine.rounded_whole(self.engine.double(x))
 
     def _real(self, x: Any) -> Any:
-        return self.engine.real(x) if x.type().is_string() else x.cast("float64")
+        return self.engine.real(x) if x.type().is_string() else self.engine.double(x)
 
     def _flag(self, x: Any) -> Any:
         import ibis
@@ -127,7 +141,7 @@ class Reader:
         if x.type().is_boolean():
             return x
         if x.type().is_decimal():
-            x = x.cast("float64")
+            x = self.engine.double(x)
         if x.type().is_string():
             x = self.engine.trimmed(x).lower()
             return ibis.cases((x.isin(YES), True), (x.isin(NO), False), else_=ibis.null("boolean"))
@@ -172,19 +186,7 @@ class Reader:
 
     def steps(self, name: str) -> Any:
         """The declared value in steps of its grid, an integer; null where missing."""
-        column = self.schema.measured(name)
-        x = self.clean(name)
-        if isinstance(column, Flag):
-            return x.cast("int32")
-        if isinstance(column, Date):
-            return self.engine.days(x)
-        if x.type().is_integer():
-            small = max(abs(column.lowest), abs(column.highest)) < SMALL
-            return x.cast("int32") if small else x
-        # A power of two: the product is exact, and monotone rounding keeps it between the rounded bounds.
-        scaled = x * float(1 / column.spacing) if column.spacing != 1 else x
-        small = max(abs(column.lowest), abs(column.highest)) < SMALL
-        return self.engine.nearest(scaled, "int32" if small else "int64")
+        return in_steps(self.engine, self.schema.measured(name), self.clean(name))
 
     def offset(self, name: str, *, wide: bool = False) -> Any:
         """value - lowest in steps: an integer from 0 to width, in 32 bits where they suffice."""

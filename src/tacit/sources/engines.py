@@ -21,9 +21,13 @@ GROUP = "__tacit_group"
 ORDER = "__tacit_order"
 LIMB = 27
 """Bits of a part of a sum: 2^36 rows, 70 thousand million, fit in 64 bits."""
+NARROW_DECIMAL = 18
+"""Digits of a decimal that DuckDB holds in 64 bits."""
 REAL = "^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?$"
 WHOLE = "^[+-]?[0-9]{1,18}$"
 INFINITE = {"": float("inf"), "+": float("inf"), "-": float("-inf")}
+PLAIN = "^[+-]?[0-9]+(?:[.][0-9]*)?(?:[eE][+][0-9]{1,3})?$"
+"""A person's number in text: what programs write where a whole number became a double, and not every word with an e."""
 DAY = "^[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})"
 CLOCK = "(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.][0-9]{1,9})?)?"
 ZONE = " ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
@@ -81,6 +85,14 @@ class Engine:
             *infinite, (number & (text != ""), text.try_cast("float64")), else_=ibis.null("float64")
         )
 
+    def plain(self, text: Any) -> Any:
+        """The finite number that all of a text is, in plain digits; null where it is none."""
+        import ibis
+
+        is_number = (self.matched(text, PLAIN) == text) & (text != "")
+        x = ibis.ifelse(is_number, text.try_cast("float64"), ibis.null("float64"))
+        return ibis.ifelse(x.abs() < float("inf"), x, ibis.null("float64"))
+
     def whole(self, text: Any) -> Any:
         """The whole number that a text stands for, exactly; null where it is none, or too long."""
         import ibis
@@ -113,6 +125,14 @@ class Engine:
     def days(self, day: Any) -> Any:
         """Days since 1970-01-01."""
         return day.epoch_days()
+
+    def double(self, x: Any) -> Any:
+        """The double nearest to a number."""
+        return x.cast("float64")
+
+    def hexadecimal(self, raw: Any) -> Any:
+        """Bytes as text: two digits for each."""
+        return _call("hex", "string", raw)
 
     def nearest(self, x: Any, dtype: str) -> Any:
         """The nearest integer of a double that fits the type."""
@@ -188,6 +208,12 @@ class DuckDB(Engine):
         import ibis
 
         return _call("regexp_extract", "string", text, ibis.literal(pattern))
+
+    def double(self, x: Any) -> Any:
+        # Its cast of a decimal of more than 64 bits may miss the nearest double; that of a text does not.
+        dtype = x.type()
+        wide = dtype.is_decimal() and (dtype.precision is None or dtype.precision > NARROW_DECIMAL)
+        return (x.cast("string") if wide else x).cast("float64")
 
     def day_of(self, moment: Any) -> Any:
         return _call("__tacit_utc" if moment.type().timezone else "__tacit_day", "date", moment)

@@ -16,7 +16,15 @@ register(
     "contribution-bounding",
     "Keeping of each person the first m rows in the order of a keyed hash changes nobody else's rows.",
     "Wilson et al. 2020 sample; the deterministic form is proved on the page",
-    "the order is total up to equal rows",
+    "the order is total up to equal rows; it looks at declared values alone",
+)
+register(
+    "several-versions",
+    "Over several versions of a table one person changes nobody else's kept rows, and costs the composition of the "
+    "releases about those versions that have that person's rows.",
+    "proved on the page",
+    "declared values depend on the row alone; declarations and engine are chosen without regard to the person's rows",
+    Standing.SHARPER,
 )
 register(
     "rank-score",
