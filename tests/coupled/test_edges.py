@@ -66,7 +66,7 @@ def test_every_prior_must_make_the_two_sets_of_rows_independent(turned: bool) ->
     twins = Prior(name="twins", weights={((a, a), None): HALF for a in (0, 1)})
     priors = [twins, apart] if turned else [apart, twins]
     same = FiniteMechanism.of(lambda x: "same", priors)
-    with pytest.raises(NoLaw, match="not independent .* 'twins'"):
+    with pytest.raises(NoLaw, match=r"not independent .* 'twins'"):
         compose_disjoint_rows(same, same, priors=priors, rows=[0], claims=((0, 0), (0, 0)))
     compose_disjoint_rows(same, same, priors=[apart], rows=[0], claims=((0, 0), (0, 0)))
 
@@ -88,7 +88,7 @@ def test_a_verdict_whose_ends_are_on_both_sides_is_open(low: str, high: str, hol
 @pytest.mark.parametrize("assume", ["known", "rectangle", "triangle"])
 def test_of_several_laws_the_worst_counts_wherever_it_stands(assume: str) -> None:
     """A flat law hides a row better than a peaked one: with both the answer is not better than with the peaked one."""
-    flat = table({k: "1/5" for k in range(5)})
+    flat = table(dict.fromkeys(range(5), "1/5"))
     peaked = table({0: "1/20", 1: "1/20", 2: "4/5", 3: "1/20", 4: "1/20"})
     asked: Any = {"n": 60, "delta": 1e-2, "assume": assume}
     alone = [exact_sum(one, **asked).epsilon for one in (flat, peaked)]
