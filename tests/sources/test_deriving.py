@@ -379,3 +379,84 @@ def test_a_twin_has_no_derived_column():
     with open_table(made, schema=schema, unit=rows()) as table:
         assert set(table.columns) == {"a", "x"}
     assert language.FUNCTIONS
+
+
+MANY = "a" * 2000
+LONG_TEXTS = [
+    "",
+    "a",
+    "aaaa",
+    "aaaaa",
+    "aaaaaa",
+    "b" * 9_999,
+    "b" * 10_000,
+    "b" * 10_001,
+    "ab" * 550,
+    None,
+    "é" * 9_999,
+]
+GROWING = {
+    f"replace(t, 'a', '{MANY}')": lambda t: t.replace("a", MANY),
+    "replace(t, 'ab', 'xyz')": lambda t: t.replace("ab", "xyz"),
+    "concat(t, 'a')": lambda t: t + "a",
+    "concat('ab', t, t)": lambda t: "ab" + t + t,
+}
+
+
+def bounded(made):
+    return made if made is not None and len(made) <= 10_000 else None
+
+
+def compare_growing(frame_of):
+    schema = Schema({"t": category()} | {f"x{i}": derived(e, category()) for i, e in enumerate(GROWING)})
+    with open_table(
+        frame_of(pa.table({"t": pa.array(LONG_TEXTS, pa.string())})), schema=schema, unit=rows()
+    ) as table:
+        found = table.read(lambda: table.relation.to_pyarrow())
+    for i, made in enumerate(GROWING.values()):
+        wanted = [None if t is None else bounded(made(t)) for t in LONG_TEXTS]
+        assert sorted(map(repr, found[f"x{i}"].to_pylist())) == sorted(map(repr, wanted)), i
+    # A text that nothing makes longer is not bounded: it is in memory already.
+    schema = Schema({"t": category(), "x": derived("replace(t, 'bb', 'c')", category())})
+    with open_table(
+        frame_of(pa.table({"t": pa.array(LONG_TEXTS, pa.string())})), schema=schema, unit=rows()
+    ) as table:
+        found = table.read(lambda: table.relation.to_pyarrow())["x"].to_pylist()
+    assert "c" * 5_000 + "b" in found
+
+
+def test_a_text_that_would_be_too_long_is_missing():
+    compare_growing(lambda table: table)
+
+
+@needs_spark
+@pytest.mark.slow
+def test_spark_knows_the_same_texts_as_too_long():
+    compare_growing(spark_frame)
+
+
+def test_one_short_row_takes_no_memory():
+    """Two nested replacements would make 4.4e9 characters of 1,100: known before one of them is made."""
+    import resource
+
+    deep = f"length(replace(replace(t, 'a', '{MANY}'), 'a', '{MANY}'))"
+    schema = Schema({"t": category(), "x": derived(deep, number(0, 9_999))})
+    data = pa.table({"t": ["a" * 1_100, "a" * 5, "b", "ab" * 2]})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with open_table(data, schema=schema, unit=rows()) as table:
+        found = table.read(lambda: table.relation.to_pyarrow())["x"].to_pylist()
+    assert sorted(found, key=str) == [1.0, None, None, None]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kilobytes
+
+
+def test_a_length_that_declarations_bound_is_not_looked_at():
+    from tacit.sources.deriving.types import longest
+
+    schema = Schema(BASE | {"v": derived("left(t, 3)", category())})
+    for text, wanted in (
+        ("'abc'", 3), ("u", 2), ("t", math.inf), ("left(t, 7)", 7), ("part(u, 1, 9)", 2), ("text(a)", 20),
+        ("concat(u, u, 'x')", 5), ("concat(t, u)", 10_000), ("replace(u, 'x', 'yz')", 4), ("lower(upper(t))", math.inf),
+        ("replace(t, 'xx', 'y')", math.inf), ("case(f, u, 'long word')", 9), ("coalesce(u, v)", math.inf),
+        ("replace(left(t, 9000), 'x', 'yy')", 10_000),
+    ):  # fmt: skip
+        assert longest(parse(text), schema) == wanted, text

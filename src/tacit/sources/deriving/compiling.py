@@ -4,6 +4,9 @@ Sums, differences and products of doubles that are no finite numbers stay that w
 that it is enough to look where something else takes them: a division, a function, a comparison, the column itself.
 There what is no finite number becomes missing. Constants are written as text, which every engine reads as the nearest
 double; a decimal literal would be divided by a power of ten, and rounded twice.
+
+A text that `replace` or `concat` would make longer than LONGEST_TEXT is missing, and is never made: its length is
+computed first. Where declarations bound the length already, nothing is looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 
 from tacit.sources.compiling import Reader
 from tacit.sources.deriving.language import Binary, Call, Constant, Negative, Node, Reference, Test
-from tacit.sources.deriving.types import type_in
+from tacit.sources.deriving.types import LONGEST_TEXT, longest, type_in
 from tacit.sources.engines import Engine
 from tacit.sources.schema import Measured, Schema
 
@@ -180,8 +183,28 @@ class _Maker:
             case "part":
                 return x.substr(int(rest[0]) - 1, int(rest[1]))
             case "replace":
-                return x.replace(*rest)
+                return self._replaced(node, x, *rest)
         assert node.name == "concat"
+        return self._joined(node, parts)
+
+    def _replaced(self, node: Call, x: Any, old: Any, new: Any) -> Any:
+        """Every `old` in a text as `new`; missing where that would be too long, which is known before it is made."""
+        before, after = (len(str(g.value)) for g in node.arguments[1:] if isinstance(g, Constant))
+        if after <= before or longest(node.arguments[0], self.schema) * after <= LONGEST_TEXT * before:
+            return x.replace(old, new)
+        # The text without its old parts is no longer than it was, and tells how many of them there are.
+        size, left = (text.length().cast("int64") for text in (x, x.replace(old, "")))
+        fits = size * before + (size - left) * (after - before) <= LONGEST_TEXT * before
+        return _where(fits, x).replace(old, new)
+
+    def _joined(self, node: Call, texts: list[Any]) -> Any:
+        """Texts one after the other; missing where they are too long together."""
+        x, rest = texts[0], texts[1:]
+        if sum(longest(part, self.schema) for part in node.arguments) > LONGEST_TEXT:
+            size = x.length().cast("int64")
+            for more in rest:
+                size = size + more.length().cast("int64")
+            x = _where(size <= LONGEST_TEXT, x)
         for more in rest:
             x = x + more
         return x
@@ -227,6 +250,13 @@ class _Maker:
             return self._chosen(node.name, node.arguments, "flag")
         x, sought = (self.made(g, "text") for g in node.arguments)
         return {"begins": x.startswith, "ends": x.endswith, "contains": x.contains}[node.name](sought)
+
+
+def _where(fits: Any, text: Any) -> Any:
+    """The text where it fits, else nothing: what is made of it afterwards never sees one that does not."""
+    import ibis
+
+    return ibis.cases((fits, text), else_=ibis.null("string"))
 
 
 def _compared(sign: str, left: Any, right: Any) -> Any:

@@ -26,7 +26,8 @@ on that row alone, and is a value or missing, never an error:
 - Arithmetic is that of doubles (IEEE 754, rounded to nearest). What comes of a missing value is missing. So is a
   division by zero, a root of a negative number, and every result that is no finite number.
 - Logic has three values, as in filters. `case` takes the first value whose test is true.
-- Text is compared and cut by characters (code points); lower and upper change A to Z alone.
+- Text is compared and cut by characters (code points); lower and upper change A to Z alone. A text that replace or
+  concat would make longer than 10,000 characters is missing.
 
 There is no logarithm, no exponential and no rounding to digits: engines give different last digits of these.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,12 +22,15 @@ from tacit.sources.deriving.language import (
     Type,
 )
 
-__all__ = ["check_derived", "is_day", "type_in"]
+__all__ = ["LONGEST_TEXT", "check_derived", "is_day", "longest", "type_in"]
 
 DEEPEST = 6
 """How deep functions, divisions and comparisons may nest, derived columns that are used included: in the engine's
 language each writes its part down several times."""
 LONGEST_TEXT = 10_000
+"""Characters that `concat` and `replace` may make; what would be longer is missing. Without a limit one short row could
+take all memory: two nested replacements by 2,000 letters each make four million of every letter."""
+WHOLE_DIGITS = 20
 
 
 def type_of_column(column: Column) -> Type:
@@ -139,6 +143,39 @@ def is_day(text: str) -> bool:
         return datetime.date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
+
+
+def longest(node: Node, schema: Mapping[str, Column]) -> float:
+    """How many characters a text can have, from declarations alone; infinite where nothing bounds it.
+
+    Only what is longer than both its parts needs a limit: a text that a function cuts, or leaves as long as it was, is
+    in memory already.
+    """
+    match node:
+        case Constant(value=value):
+            return len(str(value))
+        case Reference(name=name):
+            column = schema[name]
+            values = column.values if isinstance(column, Category) else None
+            return max((len(str(v)) for v in values), default=0) if values is not None else math.inf
+    assert isinstance(node, Call)
+    given = node.arguments
+    if node.name == "case":
+        return max(longest(part, schema) for part in (*given[1:-1:2], given[-1]))
+    if node.name == "coalesce":
+        return max(longest(part, schema) for part in given)
+    if node.name == "text":
+        return WHOLE_DIGITS
+    first = longest(given[0], schema)
+    if node.name in ("left", "part"):
+        assert isinstance(given[-1], Constant)
+        return min(first, float(given[-1].value))
+    if node.name == "concat":
+        return min(LONGEST_TEXT, sum(longest(part, schema) for part in given))
+    if node.name == "replace":
+        before, after = (len(str(part.value)) for part in given[1:] if isinstance(part, Constant))
+        return min(LONGEST_TEXT, first * after / before) if after > before else first
+    return first  # lower, upper, trim: as long as it was, or shorter
 
 
 def depth_of(node: Node, depths: Mapping[str, int]) -> int:
