@@ -30,12 +30,13 @@ from tacit.curator.records import decode, encode
 from tacit.curator.release import Release, Releases
 from tacit.curator.treatments import Noisy
 from tacit.curator.words import told_of
-from tacit.errors import Closed, InvalidParameter, TacitError
+from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import text
 from tacit.ledger.given import named
 from tacit.noise.source import Source
+from tacit.sources.facts import Facts
 from tacit.sources.made_up import is_made_up
 from tacit.sources.opening.joining import reading_of
 from tacit.sources.schema import Schema
@@ -272,14 +273,15 @@ class Curator:
         if not isinstance(outcome, Recorded):
             # The table first: a broken file leaves no new ledger behind.
             table = self._open()
-            ledger = self._keeper.for_charging()
+            facts = table.facts
+            ledger = self._keeper.for_charging(facts)
             outcome = ledger.reserve(request, check_of(self.budget))
         if isinstance(outcome, Recorded):
             return self._releases(plan, outcome.answer, said=outcome.corrections)
         try:
             with self._reading:
                 digest = _digest(table, ledger.bounding_key)
-                answers = self._read(plan, table)
+                answers = self._read(plan, table, facts)
             recorded = encode(answers, self._made(table, outcome))
         except BaseException:
             with contextlib.suppress(TacitError):
@@ -304,11 +306,13 @@ class Curator:
         self._usable()
         plan = share_of(share)
         request = self._request(plan, text("key", key), joint=True)
-        table, ledger = self._open(), self._keeper.for_charging()
+        table = self._open()
+        facts = table.facts
+        ledger = self._keeper.for_charging(facts)
 
         def read() -> tuple[list[Noisy], str]:
             with self._reading:
-                return self._read(plan, table), _digest(table, ledger.bounding_key)
+                return self._read(plan, table, facts), _digest(table, ledger.bounding_key)
 
         return contributed(ledger, request, read, check=check_of(self.budget))
 
@@ -332,10 +336,13 @@ class Curator:
             "versions": versions(),
         }
 
-    def _read(self, plan: Plan, table: Table) -> list[Noisy]:
+    def _read(self, plan: Plan, table: Table, charged: Facts) -> list[Noisy]:
         """True numbers exist between these two lines, and nowhere else."""
         questions = [r.question for r in plan.releases]
         cells = read_cells(table, questions, key=self.ledger.bounding_key)
+        if not charged.admits(table.facts):
+            # Other files are there than those whose ledger was charged: more that match a pattern, or no twin any more.
+            raise ReadFailed(source=table.source)
         return [
             r.treatment.run(r.question, c, source=self._source)
             for r, c in each(zip(plan.releases, cells, strict=True), "releases done")
@@ -365,6 +372,8 @@ class Curator:
             self._usable()
             if self._table is None:
                 self._table = open_table(self._data, schema=self.schema, unit=self.unit, **self._options)
+            else:
+                self._table.renew()
             return self._table
 
     def _usable(self) -> None:

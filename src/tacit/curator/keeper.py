@@ -6,9 +6,10 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from tacit.curator.ledgers import BESIDE, Beside, Home, home_of, refuse_protected
+from tacit.curator.ledgers import BESIDE, Beside, Home, home_of, home_of_files, refuse_protected
 from tacit.curator.prices import exact_numbers
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Bound, Guarantee
@@ -17,6 +18,7 @@ from tacit.ledger.budget import share
 from tacit.ledger.entries import text
 from tacit.ledger.places import without_credentials
 from tacit.sources import scratch
+from tacit.sources.facts import Facts
 from tacit.sources.twins import is_twin
 
 __all__ = ["Keeper"]
@@ -58,6 +60,7 @@ class Keeper:
         self._lock = threading.RLock()
         self._drop: weakref.finalize[Any, Keeper] | None = None
         self._ledger: Ledger | None = None
+        self._places: set[Path] = set()
         if isinstance(named, Ledger):
             named.check(budget=budget, table=self.table)
 
@@ -81,12 +84,23 @@ class Keeper:
             assert self._ledger is not None
             return self._ledger
 
-    def for_charging(self) -> Ledger:
-        """The ledger, if these rows may be charged to it: a twin's to a rehearsal's, and real ones to a real one."""
+    def for_charging(self, facts: Facts | None = None) -> Ledger:
+        """The ledger, if these rows may be charged to it: a twin's to a rehearsal's, and real ones to a real one.
+
+        facts: those of the table that was opened. Its very files must have this ledger and no other, and get a note of
+        it: a pattern may match more of them by now than when the ledger was found.
+        """
         ledger = self.made()
-        twin = is_twin(self._data)
+        # What was opened is what counts: the files may have been others when they were looked at before.
+        twin = is_twin(self._data) and (facts is None or facts.made_up)
         if ledger.rehearsal is not twin:
             raise ledger.not_for(twin)
+        with self._lock:
+            home = None if facts is None else home_of_files(facts.protected)
+            if home is not None and not self._places.issuperset(home.places):
+                with home.alone(self._wait):
+                    # A session's ledger leaves no note: it is gone with its process.
+                    self._settled(ledger, home, note=self._drop is None)
         return ledger
 
     def for_looking(self) -> Ledger:
@@ -159,6 +173,7 @@ class Keeper:
                 home.admits(ledger.place, ledger.id)
             if note:
                 home.remember(ledger)
+                self._places.update(home.places)
         return ledger
 
     def _session(self, twin: bool) -> Ledger:

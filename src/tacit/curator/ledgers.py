@@ -13,10 +13,11 @@ part in this. A copy of the data in another folder is not known as such (docs/kn
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +32,11 @@ try:
 except ImportError:  # pragma: no cover - not a Unix
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["BESIDE", "Beside", "Home", "home_of", "refuse_protected"]
+__all__ = ["BESIDE", "Beside", "Home", "home_of", "home_of_files", "refuse_protected"]
 
 ENDINGS = (".gz", *(ending for kind in words.ENDINGS.values() for ending in kind))
 ENDING = ".ledger"
-MOST_FILES = 200
+UNWRITTEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR)
 
 
 class Beside:
@@ -102,16 +103,21 @@ class Home:
         return place
 
     def admits(self, place: str | None, number: str | None) -> None:
-        """Refuse a ledger (its place, and its id if there is one already) if the table has another."""
-        here, noted = self.here(), self.elsewhere()
-        if number is not None and number in noted:
-            return
-        if place is not None and "://" not in place:
-            real = Path(place).expanduser().resolve()
-            if any(path.resolve() == real or _same(path, real) for path in here):
-                return
-        known = [*map(str, here), *noted.values()]
-        if known:
+        """Refuse a ledger (its place, and its id if there is one already) if the table has another.
+
+        Of several files each has its say: one that has this ledger does not let in one that has another.
+        """
+        real = None if place is None or "://" in place else Path(place).expanduser().resolve()
+        for one in self.places:
+            own = Home(places=(one,))
+            here, noted = own.here(), own.elsewhere()
+            if number is not None and number in noted:
+                continue
+            if real is not None and any(path.resolve() == real or _same(path, real) for path in here):
+                continue
+            known = [*map(str, here), *noted.values()]
+            if not known:
+                continue
             raise LedgerError(
                 ledger=", ".join(known),
                 reason="is that of this table already, and a second one would be a second budget",
@@ -141,8 +147,7 @@ class Home:
             if ledger.path is not None and _same(place, ledger.path):
                 continue
             note = _note(place)
-            # A folder that cannot be written has no notes: then the ledger must be named each time.
-            with suppress(OSError):
+            try:
                 if note.exists() and ledger.id in note.read_text(encoding="utf-8", errors="replace"):
                     continue
                 handle = os.open(note, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -150,13 +155,27 @@ class Home:
                     os.write(handle, line.encode("utf-8", "surrogateescape"))
                 finally:
                     os.close(handle)
+            except OSError as problem:
+                # A folder that cannot be written, or is not there, has no notes: then the ledger must be named each
+                # time. On a full disk some files would get a note, and the others would find no ledger.
+                if problem.errno not in UNWRITTEN:
+                    raise LedgerError(
+                        ledger=str(note), reason="cannot be written, and says where the table's ledger is",
+                        hint="make room there",
+                    ) from None  # fmt: skip
+
+
+def home_of_files(paths: Iterable[Path]) -> Home | None:
+    """Where the ledgers of these very files are looked for: those that are read, whatever a pattern matched before."""
+    places = tuple(dict.fromkeys(_beside(_real(path.expanduser())) for path in paths))
+    return Home(places=places) if places else None
 
 
 def home_of(data: Any, table: str) -> Home | None:
     """Where a table's ledgers are looked for; None for what does not lie in files.
 
-    Several files that are one table are at home beside each of them; those of a pattern (`tacit.files(...,
-    pattern=True)`) in the folder before it, too.
+    Several files that are one table are at home beside each of them, however many; those of a pattern
+    (`tacit.files(..., pattern=True)`) in the folder before it, too.
     """
     if hasattr(type(data), "private"):
         # One budget for all tables that tell of the same people: the first one's, remembered beside the others.
@@ -170,7 +189,7 @@ def home_of(data: Any, table: str) -> Home | None:
         base = path
         while glob.has_magic(str(base)):
             base = base.parent
-        matched = sorted(glob.glob(os.fspath(data)))[:MOST_FILES]
+        matched = sorted(glob.glob(os.fspath(data)))
         own = [base / f"{base.name or 'table'}{ENDING}", *(_beside(_real(Path(p))) for p in matched)]
     named = _plain(table)
     return Home(

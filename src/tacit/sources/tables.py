@@ -12,13 +12,14 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tacit.errors import InvalidParameter, ReadFailed, UnknownName
-from tacit.guarantees import GroupOf, People, Unit
+from tacit.errors import BadData, InvalidParameter, ReadFailed, UnknownName
+from tacit.guarantees import GroupOf, Neighbours, People, Rows, Unit
 from tacit.sources import digests, door, spark
 from tacit.sources.engines import engine_of
+from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.databases import VIEW, open_database
 from tacit.sources.opening.files import Files
@@ -31,6 +32,7 @@ from tacit.sources.opening.workbooks import open_workbook
 from tacit.sources.places import Lists
 from tacit.sources.schema import Schema
 from tacit.sources.selection import selected
+from tacit.sources.twins import MARK
 
 __all__ = ["Table", "open_table"]
 
@@ -42,7 +44,13 @@ WAYS = {
 }  # fmt: skip
 ENGINES_WITH_WINDOWS = ("duckdb", "pyspark")
 T = TypeVar("T")
-Stamp = tuple[tuple[int, ...], ...]
+TRIES = 3
+"""How often rows are read that somebody changes while they are read, before the reader gives up."""
+
+
+def _rows_replaced(unit: Unit) -> bool:
+    base = unit.of if isinstance(unit, GroupOf) else unit
+    return isinstance(base, Rows) and base.neighbours is Neighbours.REPLACE_ONE
 
 
 def people_of(unit: Unit) -> People | None:
@@ -54,39 +62,43 @@ def people_of(unit: Unit) -> People | None:
 class Table:
     """A table in an engine, as declared.
 
-    `conditions` are what must be believed of the data, for certificates. `bounded` and `prepared` keep rows and queries
+    `facts` are what was established of the data in the state that is read; `conditions` what must be believed of them,
+    for certificates. `bounded` and `prepared` keep rows and queries
     for later questions, only as long as nobody else can have changed what they were made from; `lists` and `shown`
     hold declared lists, in this process and in the engine.
     """
 
-    def __init__(self, opened: Opened, *, schema: Schema, unit: Unit, portable: bool = False) -> None:
-        relation = opened.relation
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        schema: Schema,
+        unit: Unit,
+        portable: bool = False,
+        again: Callable[[], Opened] | None = None,
+    ) -> None:
         self.schema = schema
         self.unit = unit
         self.source = opened.source
-        self.conditions = opened.conditions
-        self.dialect = engine_of(relation)
+        self.dialect = engine_of(opened.relation)
         self.engine: str = self.dialect.name
         self.portable = portable or self.engine != "duckdb"
         whose = people_of(unit)
         self.person = whose.column if whose else None
         self.columns = tuple(dict.fromkeys([*schema, *([self.person] if self.person else [])]))
-        stored = tuple(name for name in self.columns if name not in schema.derived)
-        self._opened = opened
-        self._lock = _lock_of(relation)
-        self._loaded = opened.load is None
-        self._rescued = False
-        self._seen = self.stamp()
+        self._again = again
+        self._lock = _lock_of(opened.relation)
+        self._reading = False
         self._digests: dict[bytes, str] = {}
-        self._stamped: dict[bytes, Stamp] = {}
+        self._stamped: dict[bytes, tuple[Any, ...]] = {}
         self._declared = ""
         self.bounded: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}
         self.lists: Lists = {}
         self.shown: dict[Any, Any] = {}
-        self.relation = selected(
-            relation, stored, schema=schema, person=self.person, engine=self.dialect, source=self.source
-        )
+        self._stack = contextlib.ExitStack()
+        self._passing = contextlib.ExitStack()
+        self._take(opened)
         if self.person is not None and self.engine not in ENGINES_WITH_WINDOWS:
             door.metadata(
                 self._windows,
@@ -94,11 +106,29 @@ class Table:
                 problem=f"lives in {self.engine}, which cannot put a person's rows in order",
                 hint="give people a table in DuckDB or Spark, or a file",
             )
-        self._stack = contextlib.ExitStack()
-        self._passing = contextlib.ExitStack()
+        self._finalize = weakref.finalize(self, _close, self._stack, self._passing)
+
+    def _take(self, opened: Opened) -> None:
+        """Reads from what was opened, from now on; it is checked as a whole, whenever it is opened."""
+        replaced = _rows_replaced(self.unit)
+        if replaced and not opened.facts.counted:
+            raise BadData(
+                source=opened.source,
+                problem="does not say how many rows it has, and rows that are replaced need a public number of them",
+                hint='protect rows(neighbours="add-or-remove"), or save it as Parquet or CSV',
+            )
+        stored = tuple(name for name in self.columns if name not in self.schema.derived)
+        self.relation = selected(
+            opened.relation, stored, schema=self.schema, person=self.person, engine=self.dialect, source=self.source
+        )  # fmt: skip
+        self.facts: Facts = opened.facts
+        counted = (opened.facts.counted_if,) if replaced and opened.facts.counted_if else ()
+        self.conditions = (*opened.conditions, *counted)
+        self._opened = opened
+        self._loaded = opened.load is None
+        self._rescued = False
         if opened.close:
             self._stack.callback(opened.close)
-        self._finalize = weakref.finalize(self, _close, self._stack, self._passing)
 
     def _windows(self) -> None:
         """Whether people can be bounded is known from the engine, before anything is paid: it must say windows."""
@@ -107,41 +137,124 @@ class Table:
         rank = ibis.row_number().over(group_by=self.person, order_by=self.person)
         self.relation.get_backend().compile(self.relation.mutate(__tacit_rank=rank))
 
-    def stamp(self) -> Stamp:
-        """What tells one state of the files that are read in place from another."""
-        found = [path.stat() for path in self._opened.files if path.exists()]
-        return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino, s.st_dev) for s in found)
+    def stamp(self) -> tuple[Any, ...]:
+        """What tells one state of the data from another: that of which the facts hold."""
+        return self.facts.state
 
     def read(self, action: Callable[[], T]) -> T:
-        """What an action that asks the engine gives: through the door, one thread at a time.
+        """What an action that asks the engine gives: through the door, one thread at a time, of one state of the data.
 
         Where the engine's own reader of a file stumbled over a row, the rows are brought in once more, in a slower way
         in which such a value is missing, and the action is run again.
         """
+        return self.together(lambda: self._answered(action))
+
+    def together(self, action: Callable[[], T]) -> T:
+        """What an action gives that reads several times: all of it of one state, whose facts hold.
+
+        If the data were changed meanwhile, what it gave is thrown away, and the action is run again.
+        """
         with self._lock:
-            try:
+            if self._reading:
+                return action()
+            for _ in range(TRIES):
                 self.ready()
-                with contextlib.suppress(ReadFailed):
-                    return door.rows(action, source=self.source)
-                if self._opened.rescue is None or self._rescued:
-                    raise ReadFailed(source=self.source)
-                self._forget()
-                door.rows(self._opened.rescue, source=self.source)
-                self._rescued = True
-                return door.rows(action, source=self.source)
-            finally:
-                if not self._opened.owned:
-                    self._forget()
+                self._reading = True
+                try:
+                    with self._snapshot():
+                        given = action()
+                except ReadFailed:
+                    if not self._changed():
+                        raise
+                    continue
+                finally:
+                    self._reading = False
+                    if not self._opened.owned:
+                        self._forget()
+                if not self._changed():
+                    return given
+            raise ReadFailed(source=self.source)
+
+    def _answered(self, action: Callable[[], T]) -> T:
+        with contextlib.suppress(ReadFailed):
+            return door.rows(action, source=self.source)
+        if self._opened.rescue is None or self._rescued:
+            raise ReadFailed(source=self.source)
+        self._forget()
+        door.rows(self._opened.rescue, source=self.source)
+        self._rescued = True
+        return door.rows(action, source=self.source)
 
     def ready(self) -> None:
-        """The rows are there, and as the files are now."""
-        if not self._loaded and self._opened.load is not None:
-            door.rows(self._opened.load, source=self.source)
-            self._loaded = True
-        if self._opened.refresh is not None and (now := self.stamp()) != self._seen:
-            self._forget()
-            door.rows(self._opened.refresh, source=self.source)
-            self._seen, self._rescued = now, False
+        """The rows are there, in a state whose facts hold."""
+        with self._lock:
+            if self._reading:
+                return
+            for _ in range(TRIES):
+                if self._changed():
+                    door.rows(self._open_again, source=self.source)
+                if self._loaded:
+                    return
+                with contextlib.suppress(ReadFailed):
+                    assert self._opened.load is not None
+                    door.rows(self._opened.load, source=self.source)
+                    # A copy that was made of a file while somebody wrote it is no copy.
+                    self._loaded = not self._changed()
+                    continue
+                if not self._changed():
+                    break
+            raise ReadFailed(source=self.source)
+
+    def renew(self) -> None:
+        """Opens the data anew if they have changed: before a charge, so that what is wrong with them is said."""
+        with self._lock:
+            if self._again is None or (self._loaded and not self._opened.in_place):
+                return
+            with contextlib.suppress(ReadFailed):
+                if not self._changed():
+                    return
+            door.metadata(self._open_again, source=self.source, problem="cannot be read any more")
+
+    def _changed(self) -> bool:
+        """Are the data no longer in the state whose facts we have? Not asked of a copy."""
+        opened = self._opened
+        if opened.now is None or (self._loaded and not opened.in_place):
+            return False
+        return door.rows(opened.now, source=self.source) != opened.facts.state
+
+    def _open_again(self) -> None:
+        if self._again is None:
+            raise ReadFailed(source=self.source)
+        self._forget()
+        opened = self._again()
+        try:
+            old = self._stack.pop_all()
+            self._take(opened)
+        except BaseException:
+            self._stack.push(old.pop_all())
+            if opened.close:
+                opened.close()
+            raise
+        old.close()
+
+    @contextlib.contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Tables that others can change are read in one transaction, where DuckDB holds them."""
+        if self._opened.owned or self.engine != "duckdb":
+            yield
+            return
+        connection = self.relation.get_backend().con
+        begun = False
+        with contextlib.suppress(Exception):
+            connection.begin()  # an error inside of a transaction of the owner's, which is one as well
+            begun = True
+        try:
+            yield
+        finally:
+            with contextlib.suppress(Exception):
+                if begun:
+                    # Nothing of the owner's was written. A commit that fails takes its transaction back.
+                    connection.commit()
 
     def _forget(self) -> None:
         """Lets go of what was made from rows that may no longer be what they were."""
@@ -157,17 +270,16 @@ class Table:
         return self.read(lambda: self._digest(key))
 
     def _digest(self, key: bytes) -> str:
-        stamp, files = self.stamp(), self._opened.files
-        # A large file is not read again while its stamp stays: that is most of what its digest knows.
-        large = bool(stamp) and all(size > digests.WHOLE for size, *_ in stamp)
-        kept = large if files else self._opened.owned
+        stamp, files = self.stamp(), self.facts.files if self._opened.in_place else ()
+        # A large file is not read again while its state stays: that is most of what its digest knows.
+        kept = all(file.size > digests.WHOLE for file in files) if files else self._opened.owned
         if key in self._digests and kept and stamp == self._stamped.get(key):
             return self._digests[key]
         self._stamped[key] = stamp
         if not self._declared:
             self._declared = json.dumps(self.schema.describe(), sort_keys=True, default=str)
         if files:
-            self._digests[key] = digests.of_files(files, key, self._declared)
+            self._digests[key] = digests.of_files([file.path for file in files], key, self._declared)
         else:
             self._digests[key] = digests.of_table(
                 self.relation, self.columns, key, self._declared, engine=self.dialect
@@ -227,10 +339,14 @@ def open_table(
     columns = tuple(dict.fromkeys([*schema.stored, *([whose.column] if whose else [])]))
     spark.memory_in_mib(memory)  # a size, or an error that says so
     wish = Wish(columns=columns, memory=memory, spark=engine == "spark", schema=schema)
-    opened = opened_data(data, wish, engine, person=whose.column if whose else None)
+
+    def again() -> Opened:
+        return opened_data(data, wish, engine, person=whose.column if whose else None)
+
+    opened = again()
     try:
         return door.metadata(
-            lambda: Table(opened, schema=schema, unit=unit, portable=portable),
+            lambda: Table(opened, schema=schema, unit=unit, portable=portable, again=again),
             source=opened.source, problem="cannot be read", hint="check its columns and that its engine is connected",
         )  # fmt: skip
     except BaseException:
@@ -267,11 +383,14 @@ def _open_there(data: Any, kind: str, engine: str | None) -> Opened:
     """A table that has its engine already. Others can change it, and it may be a view that fails for a row."""
     name = "the Ibis table" if kind == "ibis" else "the Spark table"
 
-    def known() -> tuple[Any, Any, str]:
-        relation, close = (data, None) if kind == "ibis" else spark.as_table(data)
-        return relation, close, engine_of(relation).name
+    def known() -> tuple[Any, Any, str, tuple[Any, ...]]:
+        if kind == "ibis":
+            relation, types = _bound(data)
+            return relation, None, engine_of(relation).name, types
+        relation, close = spark.as_table(data)
+        return relation, close, engine_of(relation).name, ()
 
-    relation, close, own = door.metadata(
+    relation, close, own, types = door.metadata(
         known, source=name, problem="cannot be read", hint="check that its engine is connected"
     )
     if engine is not None and own != {"spark": "pyspark"}.get(engine, engine):
@@ -279,7 +398,28 @@ def _open_there(data: Any, kind: str, engine: str | None) -> Opened:
             parameter="engine", value=engine, must=f"be that of the table, which lives in {own}",
             hint="leave it out, or give a path or a frame",
         )  # fmt: skip
-    return Opened(relation=relation, source=name, close=close, owned=False, conditions=(VIEW,))
+    facts = Facts(state=types, made_up=MARK in relation.columns)
+    return Opened(
+        relation=relation, source=name, close=close, owned=False, in_place=True, conditions=(VIEW,), facts=facts,
+        now=(lambda: _bound(data)[1]) if types else None,
+    )  # fmt: skip
+
+
+def _bound(data: Any) -> tuple[Any, tuple[Any, ...]]:
+    """An Ibis table over the tables and views behind it as they are now; and their names and types.
+
+    An expression remembers the types that they had when it was written. A view may have been made anew since.
+    """
+    import ibis.expr.operations as ops
+
+    backend, changed, types = data.get_backend(), {}, []
+    for node in dict.fromkeys(data.op().find(ops.DatabaseTable)):
+        place = tuple(part for part in (node.namespace.catalog, node.namespace.database) if part)
+        now = backend.table(node.name, database=place or None).op()
+        types.append((*place, node.name, str(now.schema)))
+        if now.schema != node.schema:
+            changed[node] = node.copy(schema=now.schema)
+    return (data.op().replace(changed).to_expr() if changed else data), tuple(types)
 
 
 def _lock_of(relation: Any) -> Any:

@@ -29,7 +29,6 @@ TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 LONGEST_LINE = 1 << 20
 MARKS = ",;\t|"
 WIDE = (b"\xff\xfe", b"\xfe\xff")
-MOST_FILES = 1000
 
 
 def marked(table: pyarrow.Table) -> pyarrow.Table:
@@ -68,10 +67,10 @@ def _names(data: Any) -> set[str]:
 def _files(text: str) -> list[Path]:
     place = Path(text)
     if place.is_dir():
-        return sorted(p for p in place.rglob("*") if p.is_file())[:MOST_FILES]
+        return sorted(p for p in place.rglob("*") if p.is_file())
     if place.exists():
         return [place]
-    return [Path(p) for p in sorted(glob.glob(text, recursive=True))[:MOST_FILES]]
+    return [Path(p) for p in sorted(glob.glob(text))]
 
 
 def _columns(path: Path) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tacit.sources.query import Cells, run
 from tacit.sources.tables import Table
@@ -21,7 +21,11 @@ def read_cells(
     """
     requests = [r for q in questions for r in q.requests if not isinstance(r, RowsWanted)]
     wanted = [r for q in questions for r in q.requests if isinstance(r, RowsWanted)]
-    cells, rows = iter(run(table, requests, key=key)), iter(read_rows(table, wanted, key=key))
+
+    def both() -> tuple[Iterator[Cells], Iterator[Cells]]:
+        return iter(run(table, requests, key=key)), iter(read_rows(table, wanted, key=key))
+
+    cells, rows = table.together(both)
     return [tuple(next(rows if isinstance(r, RowsWanted) else cells) for r in q.requests) for q in questions]
 
 

@@ -7,10 +7,10 @@ is brought by `load`, at the first question, after that was paid for.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
+from tacit.sources.facts import Facts, Now
 from tacit.sources.schema import Schema
 from tacit.sources.selection import check_columns
 
@@ -35,17 +35,20 @@ class Wish:
 class Opened:
     """A table in an engine, with what is known of it and what is still to be done.
 
-    files: those that are read in place. load: brings the rows, once. rescue: brings them in a slower way that no row
-    can stop, where the engine's own reader stumbled. refresh: the files have changed. owned: nobody else can change
-    what is read, unless a file's stamp shows it. conditions: what must be believed of the data.
+    facts: what was established of the data, and in which state. now: that state at this moment; None where nobody can
+    change what is read. in_place: the data are read where they are, at every question, so that their state matters for
+    as long as the table is open; else it matters until they are loaded. load: brings the rows, once. rescue: brings
+    them in a slower way that no row can stop, where the engine's own reader stumbled. owned: nobody else can change
+    what is read, unless its state shows it. conditions: what must be believed of the data.
     """
 
     relation: Any
     source: str
     close: Callable[[], None] | None = None
-    files: tuple[Path, ...] = ()
+    facts: Facts = field(default_factory=Facts)
+    now: Now | None = None
+    in_place: bool = False
     load: Callable[[], None] | None = None
     rescue: Callable[[], None] | None = None
-    refresh: Callable[[], None] | None = None
     owned: bool = True
     conditions: tuple[str, ...] = ()

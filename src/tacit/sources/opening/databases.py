@@ -10,17 +10,20 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, UnknownName
 from tacit.sources import door, spark
+from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.duck import ROWS, Duck, name_of, started, text_of
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.frames import text_of_object
 from tacit.sources.opening.meaning import rewriter
 from tacit.sources.opening.texts import open_texts
+from tacit.sources.twins import MARK
 
 __all__ = ["VIEW", "names_of", "open_database"]
 
@@ -32,8 +35,13 @@ HINT = "is it another kind of file, or is somebody writing to it?"
 
 def open_database(asked: Files, wish: Wish) -> Opened:
     """The table or view."""
+    states = asked.states()
     path = _only(asked)
-    return (_duckdb if asked.kind == "DuckDB" else _sqlite)(asked, path, wish)
+    opened, names = (_duckdb if asked.kind == "DuckDB" else _sqlite)(asked, path, wish)
+    # DuckDB holds the file that it has attached: who writes another one in its place changes nothing here.
+    return replace(
+        opened, facts=Facts(state=states, protected=(path,), made_up=MARK in names), now=asked.states
+    )
 
 
 def names_of(asked: Files) -> list[str]:
@@ -98,20 +106,23 @@ def _attached(asked: Files, path: Path, duck: Duck) -> str:
     return ".".join(map(name_of, (base, *places[0])))
 
 
-def _duckdb(asked: Files, path: Path, wish: Wish) -> Opened:
+def _duckdb(asked: Files, path: Path, wish: Wish) -> tuple[Opened, list[str]]:
     duck = started(wish.memory, asked.path)
     try:
         place = _attached(asked, path, duck)
+        names: list[str] = []
 
         def shown() -> Any:
-            wish.check(duck.types(f"(SELECT * FROM {place})"), asked.path)
+            names.extend(duck.types(f"(SELECT * FROM {place})"))
+            wish.check(names, asked.path)
             return duck.view(f"SELECT {', '.join(map(name_of, wish.columns))} FROM {place}")
 
         relation = door.metadata(shown, source=asked.path, problem=_problem(asked), hint=HINT)
         if not wish.spark:
-            return Opened(
+            opened = Opened(
                 relation=relation, source=asked.path, close=duck.close, owned=False, conditions=(VIEW,)
             )
+            return opened, names
         spot = spark.Place(spark.local_session(wish.memory))
         empty = relation.limit(0).to_pyarrow().schema
         told = "cannot be shown to Spark"
@@ -130,7 +141,8 @@ def _duckdb(asked: Files, path: Path, wish: Wish) -> Opened:
         duck.close()
         spot.close()
 
-    return Opened(relation=seen, source=asked.path, close=close, load=handed, conditions=(VIEW,))
+    opened = Opened(relation=seen, source=asked.path, close=close, load=handed, conditions=(VIEW,))
+    return opened, names
 
 
 @contextlib.contextmanager
@@ -163,8 +175,9 @@ def _columns_in_sqlite(asked: Files, path: Path) -> list[str]:
     return door.metadata(found, source=asked.path, problem=_problem(asked), hint=HINT)
 
 
-def _sqlite(asked: Files, path: Path, wish: Wish) -> Opened:
-    wish.check(_columns_in_sqlite(asked, path), asked.path)
+def _sqlite(asked: Files, path: Path, wish: Wish) -> tuple[Opened, list[str]]:
+    names = _columns_in_sqlite(asked, path)
+    wish.check(names, asked.path)
     rewrite = rewriter(asked, wish.schema)
     query = f"SELECT {', '.join(map(name_of, wish.columns))} FROM {name_of(str(asked.view))}"
 
@@ -174,7 +187,7 @@ def _sqlite(asked: Files, path: Path, wish: Wish) -> Opened:
             while piece := rows.fetchmany(PIECE):
                 yield rewrite(_batch(piece, wish.columns))
 
-    return open_texts(batches, wish, source=asked.path, conditions=(VIEW,))
+    return open_texts(batches, wish, source=asked.path, conditions=(VIEW,)), names
 
 
 def _batch(rows: list[Any], columns: tuple[str, ...]) -> Any:

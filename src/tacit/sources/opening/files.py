@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tacit.errors import BadData, InvalidParameter, UnknownName
+from tacit.sources.facts import FileState, states_of
 from tacit.sources.opening import words
 
 __all__ = ["PARQUET", "TEXT", "Files", "files"]
@@ -117,27 +118,25 @@ class Files:
         }  # fmt: skip
         return {word: value for word, value in found.items() if value}
 
-    def found(self) -> tuple[Path, ...]:
-        """The files, each of them there, readable, and there once."""
+    def states(self) -> tuple[FileState, ...]:
+        """The files as they are now: all that a pattern matches, each of them there, readable, and there once."""
         names: Iterable[str] = sorted(glob.glob(self.path)) if self.pattern else self.paths
-        paths = [Path(p) for p in names]
-        for path in paths or [Path(self.path)]:
-            if not path.is_file() or not paths:
-                hint = "give the path of a file that is there"
-                if not self.pattern and glob.has_magic(str(path)):
-                    hint += "; a pattern is asked for by name: tacit.files(path, pattern=True)"
-                raise BadData(source=str(path), problem="is not there", hint=hint)
+        paths = [Path(p) for p in names] or [Path(self.path)]
         if not all(words.kind_of(str(p)) == self.kind for p in paths) or not self.kind:
+            if missing := [p for p in paths if not p.is_file()]:
+                raise BadData(source=str(missing[0]), problem="is not there", hint=self._hint())
             raise BadData(source=self.path, problem="has no known ending", hint=KNOWN)
-        if not all(os.access(p, os.R_OK) for p in paths):
-            raise BadData(source=self.path, problem="cannot be opened", hint="check its permissions")
-        states = [(s.st_dev, s.st_ino) for s in map(os.stat, paths)]
-        if len(set(states)) != len(states):
-            raise BadData(
-                source=self.path, problem="is one file under two names among those that were given",
-                hint="each row would count twice: give each file once",
-            )  # fmt: skip
-        return tuple(paths)
+        return states_of(paths, source=self.path, hint=self._hint())
+
+    def _hint(self) -> str:
+        hint = "give the path of a file that is there"
+        if not self.pattern and any(map(glob.has_magic, self.paths)):
+            hint += "; a pattern is asked for by name: tacit.files(path, pattern=True)"
+        return hint
+
+    def found(self) -> tuple[Path, ...]:
+        """The paths of the files."""
+        return tuple(state.path for state in self.states())
 
     def values(self, path: Path) -> dict[str, str | None]:
         """What the names of a file's folders say about the columns that were asked for."""

@@ -17,9 +17,11 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.sources import door, spark
+from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful, plain_type
 from tacit.sources.opening.duck import ROWS, started
+from tacit.sources.twins import MARK
 
 __all__ = ["open_frame", "text_of_object"]
 
@@ -39,7 +41,12 @@ def open_frame(data: Any, kind: str, wish: Wish) -> Opened:
 
         return pa.schema([(n, plain_type(empty(n))) for n in wish.columns])
 
+    def types() -> tuple[tuple[str, str], ...]:
+        return tuple((field.name, str(field.type)) for field in schema())
+
     kept = door.metadata(schema, source=source, problem=PROBLEM, hint=HINT)
+    # A frame may get other values, in other types, until it is copied.
+    facts = Facts(state=tuple((f.name, str(f.type)) for f in kept), made_up=MARK in names)
 
     def rows() -> Any:
         return _copied(columns(wish.columns), kept)
@@ -55,6 +62,8 @@ def open_frame(data: Any, kind: str, wish: Wish) -> Opened:
             close=place.close,
             load=lambda: place.fill(rows().to_batches(), kept),
             conditions=conditions,
+            facts=facts,
+            now=types,
         )
     duck = started(wish.memory, source)
     try:
@@ -68,6 +77,8 @@ def open_frame(data: Any, kind: str, wish: Wish) -> Opened:
         close=duck.close,
         load=lambda: duck.offer(rows(), ROWS),
         conditions=conditions,
+        facts=facts,
+        now=types,
     )
 
 

@@ -3,7 +3,8 @@
 Two kinds of join keep what one unit can do within bounds; any other is refused.
 
 - **public**: the other table tells of nobody (prices of towns, names of codes), and has each key at most once, which is
-  checked, on it alone, before anything is charged. Each row stays one row, and gets values that depend on its own key.
+  checked, on it alone, before anything is charged, and again on every copy of it that is joined. Each row stays one
+  row, and gets values that depend on its own key.
 - **same person**: the keys contain the person's column, and people are protected. A row meets rows of its own person
   only, however many; what is kept of a person is bounded after the join.
 
@@ -24,6 +25,7 @@ from typing import Any
 from tacit.errors import BadData, InvalidParameter
 from tacit.sources import door, spark
 from tacit.sources.engines import engine_of
+from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.duck import name_of
 from tacit.sources.opening.files import Files
@@ -145,7 +147,10 @@ def _known(data: Any) -> set[str]:
 def open_joined(
     data: Joined, wish: Wish, engine: str | None, *, person: str | None, opener: Opener
 ) -> Opened:
-    """Both tables in one engine, the other one copied there."""
+    """Both tables in one engine, the other one copied there.
+
+    Whenever one of them changes, both are opened anew by this function, so that what it checks holds for every copy.
+    """
     source = _name(data.other)
     if not data.public and (person is None or person not in data.on):
         raise BadData(
@@ -214,18 +219,25 @@ def _put_together(data: Joined, left: Opened, right: Opened, more: tuple[str, ..
         if not data.public:
             other.bring()
 
-    def refresh() -> None:
-        if left.refresh is not None:
-            left.refresh()
-        other.bring()
+    def now() -> tuple[Any, ...]:
+        return tuple(s for one in (left, right) if one.now is not None for s in one.now())
 
     def close() -> None:
         for end in (other.close, right.close, left.close):
             if end is not None:
                 end()
 
+    facts = Facts(
+        state=tuple(s for one in (left, right) if one.now is not None for s in one.facts.state),
+        protected=(*left.facts.protected, *(() if data.public else right.facts.protected)),
+        # A row that is replaced stays one row of a public join; a person's rows are counted by no public number.
+        counted=left.facts.counted,
+        counted_if=left.facts.counted_if,
+        made_up=left.facts.made_up and (data.public or right.facts.made_up),
+        single=(*left.facts.single, *((_name(data.other),) if data.public else ())),
+    )
     return replace(
-        left, relation=relation, close=close, load=load, refresh=refresh if left.refresh else None,
+        left, relation=relation, close=close, load=load, facts=facts, now=now,
         conditions=(*left.conditions, *right.conditions, *((told,) if data.public else ())),
     )  # fmt: skip
 
@@ -282,8 +294,6 @@ class _Other:
         if not self._loaded and self._opened.load is not None:
             self._opened.load()
             self._loaded = True
-        elif self._opened.refresh is not None:
-            self._opened.refresh()
         try:
             rows = self._chosen.to_pyarrow()
         except Exception:

@@ -36,6 +36,9 @@ def header_line(path: str, encoding: str | None = None) -> str:
     """The first line of the file, and nothing behind it."""
     with opened(path, encoding) as file:
         line = file.readline(HEADER)
+        # What is behind the limit would be read as the first record.
+        if len(line) == HEADER and not line.endswith(b"\n") and file.read(1):
+            raise ValueError
     # A return alone ends no line, not even the only one: the first row would decide whether there is a header.
     text: str = line.decode("utf-8-sig").removesuffix("\r\n").removesuffix("\n")
     if any(c in text for c in "\r\0"):

@@ -11,15 +11,18 @@ readers see leave that open (decimals of more than 38 digits among them), Arrow 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData
 from tacit.sources import door, spark
+from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful_table, plain_type
 from tacit.sources.opening.duck import INCOMING, ROWS, Duck, literal, name_of, started, text_of
 from tacit.sources.opening.files import Files
+from tacit.sources.twins import MARK
 
 __all__ = ["open_parquet"]
 
@@ -38,22 +41,27 @@ SAME = {("UUID", "BLOB")}
 
 def open_parquet(asked: Files, wish: Wish) -> Opened:
     """The files as one table."""
-    paths = asked.found()
-    schema = door.metadata(
+    states = asked.states()
+    paths = tuple(state.path for state in states)
+    schema, made_up = door.metadata(
         lambda: _checked(asked, paths, wish), source=asked.path, problem=PROBLEM, hint=HINT
     )
-    return (_in_spark if wish.spark else _in_duckdb)(asked, paths, wish, schema)
+    opened = (_in_spark if wish.spark else _in_duckdb)(asked, paths, wish, schema)
+    return replace(
+        opened, facts=Facts(state=states, protected=paths, made_up=made_up), now=asked.states, in_place=True
+    )
 
 
-def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> Any:
-    """The Arrow schema of the wanted columns, the same in all files; from the footers alone."""
+def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> tuple[Any, bool]:
+    """The Arrow schema of the wanted columns, the same in all files; and have all the twins' mark? From the footers."""
     import pyarrow as pa
 
     stored = [name for name in wish.columns if name not in asked.partitions]
-    found = None
+    found, made_up = None, True
     for path in paths:
         asked.values(path)
         schema = _footer(path, stored, asked.path)
+        made_up &= MARK in schema.names
         if clash := [n for n in asked.partitions if n.casefold() in {s.casefold() for s in schema.names}]:
             raise BadData(
                 source=asked.path, problem=f"has the column {clash[0]!r} in its files and in their path",
@@ -70,7 +78,7 @@ def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> Any:
         found = found or here
     assert found is not None
     more = [pa.field(n, pa.string()) for n in wish.columns if n in asked.partitions]
-    return pa.schema([*found, *more])
+    return pa.schema([*found, *more]), made_up
 
 
 def _footer(path: Path, stored: list[str], source: str) -> Any:
@@ -131,17 +139,15 @@ def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -
         duck.drop()
         return same, duck.copy(empty)
 
-    return _opened(asked, paths, shown, close=duck.close, brought=brought, again=lambda: duck.view(query()))
+    return _opened(asked, shown, close=duck.close, brought=brought)
 
 
 def _opened(
     asked: Files,
-    paths: tuple[Path, ...],
     shown: Callable[[], tuple[bool, Any]],
     *,
     close: Callable[[], Any],
     brought: Callable[[], None],
-    again: Callable[[], Any],
 ) -> Opened:
     """The table as the engine reads it, with our own reader to the rescue; by that alone where the types differ."""
     try:
@@ -149,13 +155,8 @@ def _opened(
     except BaseException:
         close()
         raise
-    if not same:
-        return Opened(
-            relation=relation, source=asked.path, files=paths, close=close, load=brought, refresh=brought
-        )
-    return Opened(
-        relation=relation, source=asked.path, files=paths, close=close, rescue=brought, refresh=again
-    )
+    load, rescue = (None, brought) if same else (brought, None)
+    return Opened(relation=relation, source=asked.path, close=close, load=load, rescue=rescue)
 
 
 def _same_in_duckdb(duck: Duck, schema: Any, empty: Any) -> bool:
@@ -177,11 +178,9 @@ def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) ->
     said = [(str(p), asked.values(p)) for p in paths]
 
     def read() -> Any:
-        return place.show(spark.read_parquet(session, said, wish.columns))
-
-    def again() -> None:
+        # What stood in a file that has changed since is not to be remembered.
         spark.forget(session, [p for p, _ in said])
-        read()
+        return place.show(spark.read_parquet(session, said, wish.columns))
 
     def brought() -> None:
         place.fill(_batches(asked, paths, wish, schema), _plain(schema))
@@ -193,7 +192,7 @@ def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) ->
         same = by_arrow == dict(session.table(place.view).dtypes)
         return same, relation if same else place.fill([], _plain(schema))
 
-    return _opened(asked, paths, shown, close=place.close, brought=brought, again=again)
+    return _opened(asked, shown, close=place.close, brought=brought)
 
 
 def _plain(schema: Any) -> Any:

@@ -6,6 +6,10 @@ encoding, and at days that Python's calendar does not have. Text is therefore re
 value by itself; days come as the numbers that are stored. What cannot be read is missing, alone.
 
 A number with labels is its label where the column was declared as a category of words, else the number.
+
+SAS transport files of version 5 do not say how many rows they have. What is blank at their end may be padding or rows
+of people who answered nothing, and the reader takes it for padding. A row of which every byte is blank is therefore no
+record, wherever it stands: whether a row counts depends on that row alone. No number of rows is public then (`Facts`).
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,9 +27,11 @@ from typing import Any
 from tacit.errors import BadData
 from tacit.sources import door
 from tacit.sources.columns import Category
+from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.texts import open_typed
+from tacit.sources.twins import MARK
 
 __all__ = ["Stored", "columns_of", "names_of", "open_statistics"]
 
@@ -42,6 +48,9 @@ SAS_DAYS = (
 )  # fmt: skip
 SAS_MOMENTS = ("DATETIME", "E8601DT", "B8601DT", "IS8601DT", "DATEAMPM", "DTDATE")
 Read = Callable[..., tuple[Any, Any]]
+VERSION_5 = b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!"
+BLANK = frozenset(int("20" * n, 16) * 2.0 ** (-8 * n - 128) for n in range(1, 8))
+"""Two to eight blanks as a number of SAS: sign and power of 16 in the first byte (0x20 - 64 = -32), then a fraction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +80,8 @@ def open_statistics(asked: Files, wish: Wish) -> Opened:
     """The files as one table, which is filled at the first question."""
     import pyarrow as pa
 
-    paths = asked.found()
+    states = asked.states()
+    paths = tuple(state.path for state in states)
     heads = [_head(asked, path) for path in paths]
     declared = dict(wish.schema.items())
     for columns, _ in heads:
@@ -83,10 +93,11 @@ def open_statistics(asked: Files, wish: Wish) -> Opened:
             hint="write them again with one type, or give one file",
         )  # fmt: skip
     schema = pa.schema(list(kinds[0].items()))
+    padded = {path for path in paths if _padded(path)}
 
     def batches() -> Iterator[Any]:
         for path, (columns, encoding) in zip(paths, heads, strict=True):
-            for chunk in _chunks(path, [columns[n].raw for n in wish.columns]):
+            for chunk in _chunks(path, [columns[n].raw for n in wish.columns], padded=path in padded):
                 made = {
                     n: _column(
                         columns[n], declared.get(n), chunk[columns[n].raw], encoding, schema.field(n).type
@@ -95,7 +106,13 @@ def open_statistics(asked: Files, wish: Wish) -> Opened:
                 }
                 yield pa.record_batch(made, schema=schema)
 
-    return open_typed(batches, schema, wish, source=asked.path)
+    facts = Facts(
+        state=states,
+        protected=paths,
+        counted=not padded,
+        made_up=all(MARK in columns for columns, _ in heads),
+    )
+    return replace(open_typed(batches, schema, wish, source=asked.path), facts=facts, now=asked.states)
 
 
 def columns_of(asked: Files) -> dict[str, Stored]:
@@ -189,12 +206,21 @@ def _days(kind: str, form: str) -> tuple[float, int] | None:
     return (1.0, YEAR_1960) if base in SAS_DAYS else None
 
 
-def _chunks(path: Path, raw: list[str]) -> Iterator[dict[str, list[Any]]]:
+def _padded(path: Path) -> bool:
+    """Is this a transport file whose rows end where the blanks begin? Those of version 8 say how many they have."""
+    if path.suffix.lower() != ".xpt":
+        return False
+    with path.open("rb") as file:
+        return file.read(len(VERSION_5)) == VERSION_5
+
+
+def _chunks(path: Path, raw: list[str], *, padded: bool) -> Iterator[dict[str, list[Any]]]:
     read, at = _reader(path), 0
     wanted = partial(
         read,
         str(path),
-        usecols=raw,
+        # Whether a row is blank is a question about all of its columns.
+        usecols=None if padded else raw,
         encoding="LATIN1",
         disable_datetime_conversion=True,
         output_format="dict",
@@ -203,10 +229,16 @@ def _chunks(path: Path, raw: list[str]) -> Iterator[dict[str, list[Any]]]:
         chunk, _ = wanted(row_offset=at, row_limit=CHUNK)
         rows = len(chunk[raw[0]]) if raw and raw[0] in chunk else 0
         if rows:
-            yield chunk
+            yield _records(chunk, raw) if padded else chunk
         at += rows
         if rows < CHUNK:
             return
+
+
+def _records(chunk: dict[str, list[Any]], raw: list[str]) -> dict[str, list[Any]]:
+    """The wanted columns of the rows that are not blank in all their bytes."""
+    kept = [not all(v == "" or v in BLANK for v in row) for row in zip(*chunk.values(), strict=True)]
+    return {name: [v for v, good in zip(chunk[name], kept, strict=True) if good] for name in raw}
 
 
 def _column(stored: Stored, declared: Any, values: list[Any], encoding: str, kind: Any) -> Any:

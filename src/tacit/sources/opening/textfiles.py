@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, UnknownColumn
 from tacit.sources import door
+from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.encodings import UNITS
 from tacit.sources.opening.files import Files
@@ -21,16 +23,19 @@ from tacit.sources.opening.lines import fields_of, header_line, records
 from tacit.sources.opening.meaning import rewriter
 from tacit.sources.opening.texts import open_texts
 from tacit.sources.opening.words import SEPARATORS
+from tacit.sources.twins import MARK
 
-__all__ = ["MULTILINE", "names_in", "open_text"]
+__all__ = ["ENDED", "MULTILINE", "names_in", "open_text"]
 
 MULTILINE = "no quote is left open in the file, whose fields may hold line breaks: one would hide the records behind it"
+ENDED = "every record of the file ends in a line break: an empty last one of the only column is not counted without it"
 PROBLEM = "is not a readable CSV file: it has no header"
 
 
 def open_text(asked: Files, wish: Wish) -> Opened:
     """The files as one table, which is filled at the first question."""
-    paths = asked.found()
+    states = asked.states()
+    paths = tuple(state.path for state in states)
     mark, names = names_in(asked, wish.columns)
     wish.check([name for name in names if name], asked.path)
     conditions: tuple[str, ...] = (MULTILINE,) if asked.multiline else ()
@@ -44,7 +49,11 @@ def open_text(asked: Files, wish: Wish) -> Opened:
             )
             yield from map(rewrite, found)
 
-    return open_texts(batches, wish, source=asked.path, conditions=conditions)
+    facts = Facts(
+        state=states, protected=paths, counted_if="" if len(names) > 1 else ENDED, made_up=MARK in names
+    )
+    opened = open_texts(batches, wish, source=asked.path, conditions=conditions)
+    return replace(opened, facts=facts, now=asked.states)
 
 
 def names_in(asked: Files, wanted: Sequence[str] = ()) -> tuple[str, list[str]]:

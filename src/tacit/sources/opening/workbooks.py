@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, UnknownName
 from tacit.sources import door
+from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.frames import text_of_object
 from tacit.sources.opening.meaning import rewriter
 from tacit.sources.opening.texts import open_texts
+from tacit.sources.twins import MARK
 
 __all__ = ["EMPTY", "names_of", "open_workbook"]
 
@@ -31,7 +34,8 @@ Row = dict[int, str]
 
 def open_workbook(asked: Files, wish: Wish) -> Opened:
     """The sheet as a table, which is filled at the first question."""
-    paths = asked.found()
+    states = asked.states()
+    paths = tuple(state.path for state in states)
     heads = [_head(asked, path) for path in paths]
     names = [name for name in heads[0].values() if name]
     if any(head != heads[0] for head in heads):
@@ -55,7 +59,12 @@ def open_workbook(asked: Files, wish: Wish) -> Opened:
                     held = []
             yield rewrite(_batch(held, places, wish.columns))
 
-    return open_texts(batches, wish, source=asked.path, conditions=(EMPTY,))
+    # A sheet does not say how many rows it has: a row without a value is not there, and at the end leaves no gap.
+    facts = Facts(
+        state=states, protected=paths, counted=False, made_up=all(MARK in head.values() for head in heads)
+    )
+    opened = open_texts(batches, wish, source=asked.path, conditions=(EMPTY,))
+    return replace(opened, facts=facts, now=asked.states)
 
 
 def names_of(asked: Files) -> list[str]:

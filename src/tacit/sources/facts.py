@@ -1,0 +1,107 @@
+"""Facts: what the numbers of a read rest on, established on the state of the data that gives them.
+
+A sensitivity, a public number or a budget rests on more than the schema: that every file is read once, that the keys
+of a public table do not repeat, that no row decides how many rows there are, that the rows belong to the table whose
+ledger is charged. Whoever opens data establishes all of it and hands it on as one object, `Facts`. Nobody asks the file
+system again afterwards.
+
+How it stays true when the data change:
+
+- `state` is what the disk (or the engine) says of the data before their first byte is looked at.
+- Before every read the state is compared with that of now. Where it differs, the data are opened anew, and everything
+  is established again: before the charge if the curator notices first, with the words of the error; after it with the
+  one fixed sentence of the door.
+- After every read it is compared once more. If the data were changed meanwhile the numbers are thrown away, and read
+  again from the beginning.
+
+So one release is of one state, whose facts hold. What is copied into an engine of our own (text, workbooks, statistics
+files, databases, frames) is compared until the copy is whole, and is nobody else's from then on.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadData
+
+__all__ = ["Facts", "FileState", "states_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """What the disk says of a file. Writing, renaming, linking and resetting its times all change one of these."""
+
+    path: Path
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+def states_of(paths: Iterable[Path], *, source: str, hint: str = "") -> tuple[FileState, ...]:
+    """The states of these files; an error if one is not there, or if two names are one file."""
+    found = []
+    for path in paths:
+        try:
+            now = path.stat()
+        except OSError:
+            now = None
+        if now is None or not stat.S_ISREG(now.st_mode):
+            raise BadData(
+                source=str(path), problem="is not there", hint=hint or "give the path of a file that is there"
+            )
+        found.append(
+            FileState(
+                path=path, device=now.st_dev, inode=now.st_ino, size=now.st_size,
+                modified_ns=now.st_mtime_ns, changed_ns=now.st_ctime_ns,
+            )
+        )  # fmt: skip
+    if len({(s.device, s.inode) for s in found}) != len(found):
+        raise BadData(
+            source=source, problem="is one file under two names among those that were given",
+            hint="each row would count twice: give each file once",
+        )  # fmt: skip
+    if not all(os.access(s.path, os.R_OK) for s in found):
+        raise BadData(source=source, problem="cannot be opened", hint="check its permissions")
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of data in one state.
+
+    state: of files, the state of each, all of them different files; of a frame its types; of a table that lives in an
+    engine, the types of the tables and views behind it.
+    protected: the files that tell of people, in whose ledger a charge must be.
+    counted: the number of rows is public where rows are replaced: no row decides by its values how many there are.
+    counted_if: what must be believed for that.
+    made_up: `tacit twin` made up all rows that tell of people.
+    single: the public tables that are joined, in each of which no key stood twice.
+    """
+
+    state: tuple[Any, ...] = ()
+    protected: tuple[Path, ...] = ()
+    counted: bool = True
+    counted_if: str = ""
+    made_up: bool = False
+    single: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[FileState, ...]:
+        """The files that are read, each once."""
+        return tuple(s for s in self.state if isinstance(s, FileState))
+
+    def admits(self, other: Facts) -> bool:
+        """May rows with these other facts be read for what was charged on ours? The same files, of the same people."""
+        kept = ("protected", "counted", "made_up", "single")
+        return all(getattr(self, name) == getattr(other, name) for name in kept)
+
+
+Now = Callable[[], tuple[Any, ...]]
+"""What the state is at this moment."""
