@@ -116,12 +116,13 @@ def test_what_the_plan_decides_is_compared_without_a_ledger_too(
     assert any("what plan.toml gives" in f["what"] for f in found if f["holds"] is False), found
 
 
-def test_nobody_vouches_for_a_page_that_is_not_signed(
+def test_a_page_that_is_not_signed_is_made_again(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = forged(made, tmp_path / "f", lambda f: (f / "report.html").write_text("<p>lies</p>"))
-    _, found = findings(capsys, folder, "--ledger", made / "visits.ledger")
-    assert [f["holds"] for f in found if f["what"].startswith("report.html tells")] == [None]
+    code, found = findings(capsys, folder, "--ledger", made / "visits.ledger")
+    assert [f["holds"] for f in found if f["what"].startswith("report.html is what is written")] == [False]
+    assert code == 1
 
 
 def test_a_folder_whose_name_is_no_text(made: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,62 +208,41 @@ def wanted(file: PlanFile, export: str) -> tuple[str, ...]:
     return found
 
 
-def _listed(more: Mapping[str, bytes]) -> list[tuple[str, str]]:
-    """The files that a reader may want, with what they are."""
-    from tacit.report.exports import WORKBOOK
-
-    found = [(WORKBOOK, "all tables as an Excel workbook")] if WORKBOOK in more else []
-    found += [(name, "the values as SDMX-CSV") for name in more if name.startswith("sdmx/")]
-    return [*found, ("plan.toml", "the plan")]
-
-
 def write_release(
     out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
     title: str = "", truth: dict[str, list[float]] | None = None, key: SigningKey | None = None,
     exports: Sequence[str] = (), replaces: Sequence[str] = (),
 ) -> list[Path]:  # fmt: skip
     """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
-    import pyarrow.parquet
-
     from tacit.curator.binding import manifest, signed
     from tacit.curator.certificate import json_text
     from tacit.curator.names import file_stem
     from tacit.ledger.canonical import sha256
-    from tacit.report.building import report_of
-    from tacit.report.exports import export_files
-    from tacit.report.officer import Desk
+    from tacit.report.folder import Written, libraries, release_files
 
+    last = releases[-1]
+    written = Written(
+        title=title or file.path.stem, standing=last.standing, replayed=last.replayed, exports=tuple(exports),
+        corrections=tuple(dict.fromkeys(c for r in releases for c in r.corrections)), replaces=tuple(replaces),
+        signed_by="" if key is None else key.public.fingerprint, truth=truth, libraries=libraries(),
+    )  # fmt: skip
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".tacit-") as scratch:
             folder = Path(scratch) / "out"
-            for name in ("values", "certificates"):
-                (folder / name).mkdir(parents=True)
+            made = release_files(file, plan, releases, budget=budget, written=written)
             for one in releases:
-                stem = file_stem(one.name)
-                (folder / "values" / f"{stem}.csv").write_text(one.to_csv(), encoding="utf-8")
-                with (folder / "values" / f"{stem}.parquet").open("wb") as file_of_values:
-                    pyarrow.parquet.write_table(one.to_arrow(), file_of_values)
-                said = json_text(signed(one.certificate, key))
-                (folder / "certificates" / f"{stem}.json").write_text(said + "\n", encoding="utf-8")
-            (folder / "plan.toml").write_text(file.published(), encoding="utf-8")
-            desk = Desk(
-                analyst=file.analyst, table=file.table, version=file.version, written=True,
-                signed_by="" if key is None else key.public.fingerprint, replaces=tuple(replaces),
-            )  # fmt: skip
-            more = export_files(releases, words=file.words, exports=exports)
-            for name, body in more.items():
-                (folder / name).parent.mkdir(exist_ok=True)
+                said = json_text(signed(one.certificate, key)) + "\n"
+                made[f"certificates/{file_stem(one.name)}.json"] = said.encode()
+            made["plan.toml"] = file.published().encode()
+            digests = {name: sha256(body) for name, body in made.items()}
+            listed = manifest(
+                digests, plan=plan.digest, ledger=last.certificate["ledger"], written=written.record
+            )
+            made["manifest.json"] = (json_text(signed(listed, key)) + "\n").encode()
+            for name, body in made.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(body)
-            page = report_of(
-                plan, releases, budget=budget, title=title or file.path.stem, truth=truth, words=file.words, desk=desk,
-                files=_listed(more),
-            )  # fmt: skip
-            (folder / "report.html").write_text(page, encoding="utf-8")
-            written = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
-            digests = {name: sha256(place.read_bytes()) for name, place in written.items()}
-            listed = manifest(digests, plan=plan.digest, ledger=releases[0].certificate["ledger"])
-            (folder / "manifest.json").write_text(json_text(signed(listed, key)) + "\n", encoding="utf-8")
             folder.chmod(0o755)
             if out.exists():
                 out.rmdir()

@@ -35,10 +35,12 @@ def verify(
     from tacit.audit.release import second_opinions
     from tacit.curator.signing import PublicKey
     from tacit.curator.verifying import Verified, verify_release
+    from tacit.report.verifying import made_again
 
     trusted = None if public is None else PublicKey.read(public)
     found = verify_release(folder, ledger=ledger, key=trusted)
-    found = Verified(findings=(*found.findings, *second_opinions(folder)))
+    again = tuple(made_again(folder, ledger=ledger, key=trusted))
+    found = Verified(findings=(*found.findings, *again, *second_opinions(folder)))
     if json:
         told = [{"what": f.what, "holds": f.holds, "why": f.why} for f in found.findings]
         print_json({"ok": found.ok, "made": found.made, "fallen": list(found.fallen), "findings": told})

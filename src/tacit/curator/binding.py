@@ -49,6 +49,9 @@ def signed(content: dict[str, Any], key: SigningKey | None) -> dict[str, Any]:
     return whole if key is None else {**whole, "signature": key.sign(whole["format"], whole["digest"])}
 
 
-def manifest(files: dict[str, str], *, plan: str, ledger: dict[str, Any]) -> dict[str, Any]:
-    """All files of a release with their digests, by their names in the folder."""
-    return {"format": MANIFEST, "plan": plan, "ledger": ledger, "files": dict(sorted(files.items()))}
+def manifest(
+    files: dict[str, str], *, plan: str, ledger: dict[str, Any], written: dict[str, Any]
+) -> dict[str, Any]:
+    """All files of a release with their digests, by their names in the folder, and what they were written from."""
+    listed = dict(sorted(files.items()))
+    return {"format": MANIFEST, "plan": plan, "ledger": ledger, "written": written, "files": listed}

@@ -157,6 +157,9 @@ def rule_of(release: Release) -> QualityRule:
 
 def flags_of(release: Release) -> list[str]:
     """The id of the flag of every cell of a release, by the rule that it was made by."""
+    if release.words is not None:
+        named = {word: flag for flag, word in WORDS.items()}
+        return [named[word] for word in release.words]
     rule, found = rule_of(release), release.estimate
     shown = found if rule.before_cut else replace(found, reach=None)
     return rule.judged(np.ravel(found.value).astype(np.float64), np.ravel(shown.farthest).astype(np.float64))

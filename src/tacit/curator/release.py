@@ -44,6 +44,8 @@ class Release:
     joint: bool = False
     corrections: tuple[Correction, ...] = ()
     data: dict[str, Any] = field(default_factory=dict, repr=False)
+    words: tuple[str, ...] | None = field(default=None, repr=False)
+    """The words of quality as a certified file has them, where it is read back from one; else they are judged."""
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -122,7 +124,7 @@ class Release:
     @property
     def quality(self) -> list[str]:
         """For each cell "good", "use with care", "too noisy to use" or "no value" (`tacit.curator.quality`)."""
-        return [WORDS[flag] for flag in flags_of(self)]
+        return [WORDS[flag] for flag in flags_of(self)] if self.words is None else list(self.words)
 
     @property
     def table(self) -> Any:

@@ -19,7 +19,7 @@ from tacit.curator.plan import Plan
 from tacit.curator.reading import read_certificate, read_json
 from tacit.curator.signing import PublicKey
 from tacit.curator.spreadsheet import csv_text
-from tacit.curator.verifying_exports import WORKBOOK, export_findings
+from tacit.curator.verifying_exports import export_findings
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Guarantee
 from tacit.ledger import Entry
@@ -103,7 +103,6 @@ def verify_release(
     found += _plan(place, certificates)
     found += _ledger(place, ledger, certificates)
     found += [Finding(what=w, holds=h, why=y) for w, h, y in export_findings(place, files, certificates)]
-    found += _report(files, key)
     found += _signatures({"manifest.json": listed, **certificates}, key)
     return Verified(findings=tuple(found))
 
@@ -319,16 +318,6 @@ def _again(
     outside = ("digest", "signature")
     other = sorted(n for n in {*again, *said} if n not in outside and again.get(n) != said.get(n))
     return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
-
-
-def _report(files: dict[str, Any], key: PublicKey | None) -> Iterator[Finding]:
-    """Pages and labels are made for readers, and not made again here: only a signed manifest vouches for them."""
-    why = "only a signature under the manifest says so: give the key by --key"
-    if key is None and "report.html" in files:
-        yield Finding(what="report.html tells what the certificates say", holds=None, why=why)
-    worded = [n for n in files if n.endswith("-metadata.json") or n.startswith("sdmx/") or n == WORKBOOK]
-    if key is None and worded:
-        yield Finding(what="labels in metadata and exports are those of the custodian", holds=None, why=why)
 
 
 def _signatures(files: dict[str, dict[str, Any]], key: PublicKey | None) -> Iterator[Finding]:

@@ -1,0 +1,140 @@
+"""The files of a release folder, as a function of what was released and of what is said about the writing.
+
+    values/NAME.csv, values/NAME.parquet, values/NAME.csv-metadata.json, sdmx/NAME.csv, tables.xlsx, report.html
+
+`tacit release` writes them, and `tacit verify` makes them again and compares. So all that they are made from beside
+certificates, values and plan.toml stands in the manifest (`Written`): what had been spent, what had been withdrawn,
+which exports were asked for, by which form.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from tacit.curator import Plan, Release
+from tacit.curator.files import PlanFile
+from tacit.curator.names import file_stem
+from tacit.guarantees import Guarantee
+from tacit.guarantees.record import from_record
+from tacit.ledger import Correction
+from tacit.report.building import report_of
+from tacit.report.exports import WORKBOOK, export_files
+from tacit.report.exports.codes import FORM
+from tacit.report.officer import Desk
+
+__all__ = ["PAGE", "Written", "libraries", "parquet_bytes", "release_files"]
+
+PAGE = "report.html"
+LIBRARIES = ("pyarrow", "openpyxl")
+_CORRECTION = ("kind", "sequence", "time", "by", "note", "release", "replaced_by")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What the files were written from, beside certificates, values and the plan."""
+
+    title: str
+    standing: tuple[Guarantee, Guarantee]
+    replayed: bool = False
+    exports: tuple[str, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    replaces: tuple[str, ...] = ()
+    signed_by: str = ""
+    truth: Mapping[str, Sequence[float]] | None = None
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    form: int = FORM
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """As it stands in the manifest."""
+        spent, left = self.standing
+        truth = None if self.truth is None else {n: [_plain(v) for v in c] for n, c in self.truth.items()}
+        return {
+            "form": self.form, "title": self.title, "spent": spent.record, "left": left.record,
+            "replayed": self.replayed, "exports": list(self.exports),
+            "corrections": [{n: getattr(c, n) for n in _CORRECTION} for c in self.corrections],
+            "replaces": list(self.replaces), "signed_by": self.signed_by, "truth": truth,
+            "libraries": dict(self.libraries),
+        }  # fmt: skip
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> Written:
+        """The same from a manifest; raises whatever a wrong one makes it raise."""
+        if said["form"] != FORM:
+            raise ValueError(f"form {said['form']}")
+        truth = said["truth"]
+        found = cls(
+            title=str(said["title"]), standing=(from_record(said["spent"]), from_record(said["left"])),
+            replayed=bool(said["replayed"]), exports=tuple(map(str, said["exports"])),
+            corrections=tuple(Correction(**c) for c in said["corrections"]),
+            replaces=tuple(map(str, said["replaces"])), signed_by=str(said["signed_by"]),
+            truth=None if truth is None else {n: [_number(v) for v in c] for n, c in truth.items()},
+            libraries=dict(said["libraries"]),
+        )  # fmt: skip
+        if found.record != dict(said):
+            raise ValueError("it has other words")
+        return found
+
+
+def libraries() -> dict[str, str]:
+    """What writes the files here."""
+    import tacit
+
+    found = {"tacit": tacit.__version__}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def release_files(
+    file: PlanFile, plan: Plan, releases: Sequence[Release], *, budget: Guarantee, written: Written
+) -> dict[str, bytes]:
+    """All files but plan, certificates and manifest; the same for the same release, plan and libraries."""
+    found: dict[str, bytes] = {}
+    for one in releases:
+        stem = file_stem(one.name)
+        found[f"values/{stem}.csv"] = one.to_csv().encode()
+        found[f"values/{stem}.parquet"] = parquet_bytes(one)
+    more = export_files(releases, words=file.words, exports=written.exports)
+    desk = Desk(
+        analyst=file.analyst, table=file.table, version=file.version, written=True, signed_by=written.signed_by,
+        replaces=written.replaces,
+    )  # fmt: skip
+    page = report_of(
+        plan, releases, budget=budget, title=written.title, truth=written.truth, words=file.words, desk=desk,
+        files=_listed(more),
+    )  # fmt: skip
+    return {**found, **more, PAGE: page.encode()}
+
+
+def parquet_bytes(release: Release, *, form: int = FORM) -> bytes:
+    """The cells as a Parquet file. Not compressed: compressed bytes differ from machine to machine."""
+    import pyarrow.parquet
+
+    out = io.BytesIO()
+    options: dict[str, Any] = {} if form < FORM else {"compression": "none"}
+    pyarrow.parquet.write_table(release.to_arrow(), out, **options)
+    return out.getvalue()
+
+
+def _listed(more: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """The files that a reader may want, with what they are."""
+    found = [(WORKBOOK, "all tables as an Excel workbook")] if WORKBOOK in more else []
+    found += [(name, "the values as SDMX-CSV") for name in more if name.startswith("sdmx/")]
+    return [*found, ("plan.toml", "the plan")]
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

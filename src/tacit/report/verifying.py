@@ -1,0 +1,535 @@
+"""Is each file of a release folder what is written of the certified values? Made again, and compared whole.
+
+A reader opens report.html, a workbook, a Parquet or an SDMX file, and sees what stands there: which column is called
+`value`, what a number format shows, which key a number stands beside. So nothing is looked up in them. They are made
+again from plan.toml, certificates and certified values, and must be the same, byte by byte. Where another version of a
+library wrote a file, what its readers see is compared instead.
+
+Folders of the first form have no `written` in their manifest, and nothing says what had been spent when they were
+written. Of these SDMX and CSVW files are made again by the old rules and compared whole; of a workbook its cells, names
+and number formats are compared and its layout is not; report.html is not compared.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import dataclasses
+import datetime
+import functools
+import io
+import math
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.curator import Plan, Release
+from tacit.curator.binding import is_bound
+from tacit.curator.certificate import CIPHER, ORDER, json_text
+from tacit.curator.files import PlanFile, read_plan
+from tacit.curator.intervals import Estimate
+from tacit.curator.names import file_stem
+from tacit.curator.plan import Planned
+from tacit.curator.quality import WORDS
+from tacit.curator.reading import read_certificate, read_json
+from tacit.curator.signing import PublicKey
+from tacit.curator.treatments import Noisy
+from tacit.curator.verifying import Finding
+from tacit.errors import InvalidParameter, TacitError
+from tacit.guarantees import Always
+from tacit.ledger.canonical import sha256
+from tacit.report.exports import WORKBOOK, csvw_text, sdmx_text, workbook
+from tacit.report.folder import PAGE, Written, libraries, parquet_bytes, release_files
+from tacit.sources.schema import Date
+
+__all__ = ["made_again"]
+
+ENDS = ("value", "low", "high")
+EPOCH = datetime.date(1970, 1, 1)
+EARLIER = "written by an earlier form: values checked, layout not"
+ABOUT = "What this says about you"
+_SENTENCE = ("It does not stand any more: ", ".")
+
+
+class _Said(str):
+    """What a file of the first form says of a correction."""
+
+    release = ""
+
+
+def made_again(
+    folder: str | Path, *, ledger: str | None = None, key: PublicKey | None = None
+) -> Iterator[Finding]:
+    """Findings about every file that can be made again; without a ledger from the files themselves."""
+    place = Path(folder)
+    try:
+        listed = read_json(place / "manifest.json", parameter="DIR")
+        certificates = {
+            name: read_certificate(place / name)
+            for name in listed["files"]
+            if name.startswith("certificates/")
+        }
+        file = read_plan(place / "plan.toml")
+        plan = file.plan()
+    except (TacitError, KeyError, TypeError) as problem:
+        why = getattr(problem, "message", "the manifest is none")
+        yield Finding(what="the files can be made again", holds=None, why=str(why))
+        return
+    yield from _as_written(place, listed, certificates)
+    written = None
+    if "written" in listed:
+        what = "manifest.json says what the files were written from"
+        try:
+            written = Written.read(listed["written"])
+        except Exception:  # whatever a changed one makes a reader raise
+            yield Finding(what=what, holds=False, why="it is not of a form that is known here")
+            return
+        yield _standing(what, written, plan, file, listed, ledger)
+    elif any("quality_rule" in said["data"] for said in certificates.values()):
+        why = "whoever wrote these certificates writes it too"
+        yield Finding(what="manifest.json says what the files were written from", holds=False, why=why)
+        return
+    releases = []
+    for planned in plan.releases:
+        name = f"certificates/{file_stem(planned.name)}.json"
+        what = f"values/{file_stem(planned.name)}.csv is a table of this release"
+        try:
+            one = _certified(place, plan, planned, certificates[name], written, ledger)
+        except Exception as problem:
+            yield Finding(what=what, holds=False, why=f"it cannot be read: {type(problem).__name__}")
+            return
+        same = one.to_csv().encode() == (place / "values" / f"{file_stem(planned.name)}.csv").read_bytes()
+        yield Finding(what=what, holds=same, why="" if same else "it is written otherwise")
+        if not same:
+            return
+        releases.append(one)
+    if written is None:
+        yield from _first_form(place, listed["files"], file, plan, releases)
+    else:
+        yield from _whole(place, listed["files"], file, plan, releases, written, dated=ledger is None)
+    if key is None:
+        why = "only a signature under the manifest says so: give the key by --key"
+        yield Finding(what="labels and titles are those of the custodian", holds=None, why=why)
+
+
+def _as_written(
+    place: Path, listed: dict[str, Any], certificates: Mapping[str, dict[str, Any]]
+) -> Iterator[Finding]:
+    """JSON files have the text that is written of their content, and certificates no words of their own."""
+    for name, said in {"manifest.json": listed, **certificates}.items():
+        same = is_bound(said) and (place / name).read_bytes() == f"{json_text(said)}\n".encode()
+        yield Finding(what=f"{name} is written as its content is", holds=same)
+    known = {*ORDER, "function", "random_data", "digest", "signature"}
+    for name, said in certificates.items():
+        other = sorted(set(said) - known)
+        why = f"nothing gives {', '.join(other)}" if other else ""
+        yield Finding(what=f"{name} has the parts of a certificate", holds=not other, why=why)
+
+
+# --- releases from certified files -----------------------------------------------------------------------
+def _certified(
+    place: Path,
+    plan: Plan,
+    planned: Planned,
+    said: Mapping[str, Any],
+    written: Written | None,
+    ledger: str | None,
+) -> Release:
+    """The release that these values and this certificate are: keys from the plan, numbers and words from the file."""
+    stem = file_stem(planned.name)
+    text = (place / "values" / f"{stem}.csv").read_bytes().decode()
+    if sha256(text) != said["values"]["sha256"]:
+        raise ValueError("other values than the certificate's")
+    rows = list(csv.reader(io.StringIO(text)))
+    numbers = len(ENDS) + 1
+    columns = list(zip(*(row[-numbers:] for row in rows[1:]), strict=True)) or [()] * numbers
+    question = planned.question
+    noisy = Noisy(parts={}, keys=None)
+    if any(axis.size is None for axis in question.axes) or question.statistic.kind == "sparse_histogram":
+        noisy = Noisy(parts={}, keys=_keys_of(place / "values" / f"{stem}.parquet", planned, len(rows) - 1))
+    shape = _shape(planned, len(rows) - 1)
+    values = [
+        np.array([_number(cell) for cell in column], dtype=np.float64).reshape(shape)
+        for column in columns[:3]
+    ]
+    found = Estimate(value=values[0], low=values[1], high=values[2])
+    unknown = set(columns[3]) - set(WORDS.values())
+    if unknown:
+        raise ValueError("words that are none")
+    dated = _is_dated(planned)
+    if dated and ledger is not None:
+        found = _recorded(plan, planned, said, ledger) or found
+    corrections: tuple[Any, ...] = ()
+    if written is None:
+        corrections = _said_in(place / "values" / f"{stem}.parquet")
+    else:
+        corrections = tuple(c for c in written.corrections if c.release in ("", planned.name))
+    standing = (plan.charge, plan.charge) if written is None else written.standing
+    inner = {k: v for k, v in said.items() if k not in ("digest", "signature")}
+    return Release(
+        planned=planned, noisy=noisy, estimate=found, standing=standing,
+        replayed=written is not None and written.replayed, publishable=said["noise_source"] == CIPHER,
+        made_up=said["data"].get("made_up") is True, corrections=corrections, data=dict(said["data"]),
+        words=tuple(columns[3]), certify=functools.partial(_as_said, {**inner, "digest": said["digest"]}),
+    )  # fmt: skip
+
+
+def _as_said(said: dict[str, Any], **_: Any) -> dict[str, Any]:
+    return said
+
+
+def _shape(planned: Planned, cells: int) -> tuple[int, ...]:
+    return (cells,) if cells != 1 or planned.question.axes else ()
+
+
+def _is_dated(planned: Planned) -> bool:
+    statistic: Any = planned.question.statistic
+    return bool(statistic.in_column_units) and isinstance(planned.question.schema[statistic.column], Date)
+
+
+def _number(cell: str) -> float:
+    """A number, a day by its place in the calendar, or none."""
+    if not cell:
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        return float((datetime.date.fromisoformat(cell) - EPOCH).days)
+
+
+def _keys_of(path: Path, planned: Planned, cells: int) -> tuple[tuple[Any, ...], ...]:
+    """Keys that no plan knows: as the Parquet file has them, in the types that such keys have."""
+    import pyarrow
+    import pyarrow.parquet
+
+    held = pyarrow.parquet.read_table(pyarrow.BufferReader(path.read_bytes()), partitioning=None)
+    found = []
+    for at, axis in enumerate(planned.question.axes):
+        column = held.column(at).to_pylist()
+        kinds = {str} if axis.size is None else {type(_plain(v)) for v in axis.labels}
+        if len(column) != cells or not {type(v) for v in column} <= {*kinds, type(None)}:
+            raise ValueError("keys of another type")
+        found.append(tuple(column))
+    return tuple(found)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def _said_in(path: Path) -> tuple[Any, ...]:
+    """The correction in the metadata of a Parquet file of the first form."""
+    import pyarrow
+    import pyarrow.parquet
+
+    held = pyarrow.parquet.read_schema(pyarrow.BufferReader(path.read_bytes())).metadata or {}
+    if b"corrections" not in held:
+        return ()
+    text = held[b"corrections"].decode()
+    start, end = _SENTENCE
+    if not text.startswith(start) or not text.endswith(end):
+        raise ValueError("another sentence")
+    return (_Said(text[len(start) : -len(end)]),)
+
+
+def _recorded(plan: Plan, planned: Planned, said: Mapping[str, Any], ledger: str) -> Estimate | None:
+    """Value and interval from the recorded answer: days in a file are rounded, and a page shows them whole."""
+    from tacit.curator.records import decode
+    from tacit.ledger import Ledger
+
+    with Ledger.open(ledger) as opened:
+        chain = opened.entries_with_answers()
+    for entry, answer in chain:
+        if (
+            entry.kind == "commit"
+            and isinstance(answer, bytes)
+            and sha256(answer) == said["ledger"].get("answer")
+        ):
+            noisy, _ = decode(answer)
+            at = [r.name for r in plan.releases].index(planned.name)
+            return planned.treatment.read(planned.question, noisy[at], planned.ask.confidence)
+    return None
+
+
+def _standing(
+    what: str, written: Written, plan: Plan, file: PlanFile, listed: Mapping[str, Any], ledger: str | None
+) -> Finding:
+    """What had been spent, withdrawn and replaced when the files were written: is there such a moment in the chain?"""
+    if ledger is None:
+        return Finding(
+            what=what, holds=None, why="what had been spent and withdrawn then, the ledger knows: --ledger"
+        )
+    from tacit.ledger import Ledger
+
+    with Ledger.open(ledger) as opened:
+        history, limit, budget = opened._at_the_start(keep=False), opened.limit, opened.budget
+        entries = [e for e, _ in opened.entries_with_answers(answers=False)]
+    if not isinstance(budget.condition, Always):
+        return Finding(
+            what=what, holds=None, why="a budget under a condition has no running total to compare with"
+        )
+    charge = listed["ledger"].get("sequence")
+    said: tuple[Any, ...] = ()
+    for entry in entries:
+        if history.follow(entry):
+            break
+        if entry.kind in ("withdraw", "supersede") and entry.body["about"] == charge:
+            said = (*said, entry.correction())
+        if entry.sequence < (charge or 0):
+            continue
+        try:
+            now = history.state.standing(file.analyst, limit)
+        except TacitError:
+            return Finding(what=what, holds=None, why="a budget of this kind has no running total")
+        then = tuple(dataclasses.replace(budget, bound=bound) for bound in now)
+        if then == written.standing and set(said) == set(written.corrections):
+            return Finding(what=what, holds=True)
+    return Finding(what=what, holds=False, why="the ledger was never at that")
+
+
+# --- comparing ---------------------------------------------------------------------------------------------
+def _what(name: str) -> str:
+    return f"{name} is what is written of the certified values"
+
+
+def _whole(
+    place: Path, files: Mapping[str, Any], file: PlanFile, plan: Plan, releases: Sequence[Release], written: Written,
+    *, dated: bool,
+) -> Iterator[Finding]:  # fmt: skip
+    """Every file made again by the form of today."""
+    try:
+        made = release_files(file, plan, releases, budget=file.limit, written=written)
+    except (TacitError, ValueError, TypeError, KeyError) as problem:
+        yield Finding(what="the files can be made again", holds=False, why=type(problem).__name__)
+        return
+    certificates = {f"certificates/{file_stem(r.name)}.json" for r in releases}
+    other = sorted(set(files) ^ {*made, *certificates, "plan.toml"})
+    why = ", ".join(other)
+    yield Finding(what="the folder has the files that are written, and no others", holds=not other, why=why)
+    here, by = libraries(), written.libraries
+    for name, body in made.items():
+        if name not in files or (name.endswith(".csv") and name.startswith("values/")):
+            continue
+        try:
+            found = (place / name).read_bytes()
+        except OSError:
+            yield Finding(what=_what(name), holds=False, why="it cannot be read")
+            continue
+        if found == body:
+            yield Finding(what=_what(name), holds=True)
+        elif name.endswith(".parquet"):
+            yield _parquet(name, found, body, same=by.get("pyarrow") == here.get("pyarrow"))
+        elif name == WORKBOOK and _packed_alike(found, body):
+            yield Finding(what=_what(name), holds=True, why="packed by another version of zlib")
+        elif name == WORKBOOK and by.get("openpyxl") != here.get("openpyxl"):
+            yield _cells(name, found, body, why=f"written by openpyxl {by.get('openpyxl')}")
+        elif by.get("tacit") != here["tacit"]:
+            why = f"written by version {by.get('tacit')} of tacit: values checked, layout not"
+            yield Finding(what=_what(name), holds=None, why=why)
+        elif name == PAGE and dated and any(_is_dated(r.planned) for r in releases):
+            why = "a page shows days that the files have rounded: the ledger has them, --ledger"
+            yield Finding(what=_what(name), holds=None, why=why)
+        else:
+            yield Finding(what=_what(name), holds=False, why="it differs")
+
+
+def _first_form(
+    place: Path, files: Mapping[str, Any], file: PlanFile, plan: Plan, releases: Sequence[Release]
+) -> Iterator[Finding]:
+    """The files of the first form, made again by its rules where they are known."""
+    words = file.words
+    for one in releases:
+        stem = file_stem(one.name)
+        made = {
+            f"values/{stem}.csv-metadata.json": csvw_text(one, words),
+            f"sdmx/{stem}.csv": sdmx_text(one, words, form=1),
+        }
+        for name, text in made.items():
+            if name in files:
+                same = (place / name).read_bytes() == text.encode()
+                yield Finding(what=_what(name), holds=same, why="" if same else "it differs")
+        name = f"values/{stem}.parquet"
+        found, body = (place / name).read_bytes(), parquet_bytes(one, form=1)
+        yield (
+            Finding(what=_what(name), holds=True)
+            if found == body
+            else _parquet(name, found, body, same=False)
+        )
+    if WORKBOOK in files:
+        try:
+            body = workbook(releases, words, form=1)
+        except InvalidParameter as problem:
+            yield Finding(what=_what(WORKBOOK), holds=None, why=problem.message)
+        else:
+            yield _cells(WORKBOOK, (place / WORKBOOK).read_bytes(), body, why=EARLIER, spent=False)
+    if PAGE in files:
+        yield Finding(what=_what(PAGE), holds=None, why=EARLIER)
+
+
+# --- Parquet -----------------------------------------------------------------------------------------------
+def _parquet(name: str, found: bytes, body: bytes, *, same: bool) -> Finding:
+    """Bytes that differ: a change, or another version of the writer, of which all that readers see is compared."""
+    if same:
+        return Finding(what=_what(name), holds=False, why="it differs")
+    try:
+        problem = _reads_otherwise(found, body)
+    except Exception as error:  # whatever a damaged file makes a reader raise
+        problem = f"it cannot be read: {type(error).__name__}"
+    why = problem or "written by another version of pyarrow: compared as pyarrow, pandas and DuckDB read it"
+    return Finding(what=_what(name), holds=not problem, why=why)
+
+
+ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
+
+
+def _reads_otherwise(found: bytes, body: bytes) -> str:
+    """What differs for some reader: schema, metadata, statistics, or values in pyarrow, pandas and DuckDB."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    one, two = (pq.ParquetFile(pa.BufferReader(data)) for data in (found, body))
+    if _metadata(one.metadata.metadata) != _metadata(two.metadata.metadata):
+        return "other metadata"
+    if not one.schema_arrow.equals(two.schema_arrow, check_metadata=True) or not one.schema.equals(
+        two.schema
+    ):
+        return "another schema"
+    chunks = [_chunks(file.metadata) for file in (one, two)]
+    if chunks[0] != chunks[1]:
+        return "other statistics of its columns"
+    if not one.read().equals(two.read(), check_metadata=True):
+        return "other values"
+    frames = [pd.read_parquet(io.BytesIO(data)) for data in (found, body)]
+    if not (frames[0].equals(frames[1]) and list(frames[0].columns) == list(frames[1].columns)):
+        return "other values in pandas"
+    if repr(frames[0].index) != repr(frames[1].index) or frames[0].attrs != frames[1].attrs:
+        return "another index in pandas"
+    return "" if _in_duckdb(found) == _in_duckdb(body) else "other values in DuckDB"
+
+
+def _metadata(held: Mapping[bytes, bytes] | None) -> dict[bytes, Any]:
+    """All keys and values; Arrow's own copy of the schema by what it says."""
+    import pyarrow as pa
+
+    known = dict(held or {})
+    coded = known.pop(b"ARROW:schema", None)
+    if coded is None:
+        return known
+    schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(coded)))
+    return {**known, b"ARROW:schema": (str(schema), schema.metadata)}
+
+
+def _chunks(held: Any) -> list[Any]:
+    """Rows, types, statistics and encodings of all columns: what a reader skips pages by."""
+    found: list[Any] = [held.num_rows, held.num_row_groups, held.num_columns]
+    for group in range(held.num_row_groups):
+        row_group = held.row_group(group)
+        found.append(row_group.num_rows)
+        for at in range(row_group.num_columns):
+            column = row_group.column(at)
+            told = column.statistics.to_dict() if column.is_stats_set else None
+            found.append((column.path_in_schema, column.physical_type, column.num_values, repr(told)))
+            found.append(
+                (column.has_column_index, column.has_offset_index, set(column.encodings) <= ENCODINGS)
+            )
+    return found
+
+
+def _in_duckdb(data: bytes) -> Any:
+    import tempfile
+
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="tacit-") as folder, duckdb.connect() as engine:
+        place = Path(folder) / "values.parquet"
+        place.write_bytes(data)
+        read = engine.execute("SELECT * FROM read_parquet(?)", [str(place)])
+        return repr([(c[0], str(c[1])) for c in read.description or ()]), repr(read.fetchall())
+
+
+# --- workbooks ---------------------------------------------------------------------------------------------
+def _cells(name: str, found: bytes, body: bytes, *, why: str, spent: bool = True) -> Finding:
+    """Sheets, cells, formats and what is hidden, as openpyxl reads them; that nothing else was changed is not known."""
+    try:
+        one, two = _read_book(found, spent=spent), _read_book(body, spent=spent)
+    except Exception as error:
+        return Finding(what=_what(name), holds=False, why=f"it cannot be read: {type(error).__name__}")
+    if one != two:
+        return Finding(what=_what(name), holds=False, why="other sheets, cells or formats")
+    return Finding(what=_what(name), holds=None, why=why)
+
+
+def _read_book(data: bytes, *, spent: bool) -> Any:
+    """All that stands in a workbook; without `spent` all but the sentence that rests on what had been spent."""
+    import openpyxl
+
+    book = openpyxl.load_workbook(io.BytesIO(data))
+    held: list[Any] = [list(book.defined_names), book.properties.title, book.properties.creator]
+    for number, sheet in enumerate(book.worksheets):
+        cells = []
+        for row in sheet.iter_rows():
+            if not spent and number == 0 and row[0].value == ABOUT:
+                continue
+            cells.append(
+                [(c.coordinate, c.value, c.data_type, c.number_format, c.hyperlink, c.comment) for c in row]
+            )
+        hidden = [k for k, d in {**sheet.row_dimensions, **sheet.column_dimensions}.items() if d.hidden]
+        rules = (len(sheet.conditional_formatting), len(sheet.data_validations.dataValidation))
+        objects = (len(sheet._charts), len(sheet._images), len(sheet.tables), len(sheet.merged_cells.ranges))
+        held.append((sheet.title, sheet.sheet_state, cells, hidden, rules, objects))
+    return held
+
+
+def _packed_alike(found: bytes, body: bytes) -> bool:
+    """Are two archives the same but for how their parts were compressed? Read from the first byte to the last."""
+    try:
+        return _unpacked(found) == _unpacked(body)
+    except (struct.error, zlib.error, ValueError):
+        return False
+
+
+LOCAL, CENTRAL, END = 0x04034B50, 0x02014B50, 0x06054B50
+
+
+def _unpacked(data: bytes) -> list[Any]:
+    """Every header and every part of an archive, in order; nothing may stand between, before or behind them."""
+    at = 0
+    found: list[Any] = []
+    places: list[tuple[int, int, int, int]] = []
+    while struct.unpack_from("<I", data, at)[0] == LOCAL:
+        _, need, flags, method, clock, day, crc, packed, size, long, extra = struct.unpack_from(
+            "<IHHHHHIIIHH", data, at
+        )
+        name = data[at + 30 : at + 30 + long]
+        start = at + 30 + long + extra
+        opened = zlib.decompressobj(-15)
+        part = (
+            opened.decompress(data[start : start + packed]) if method == 8 else data[start : start + packed]
+        )
+        if extra or flags & ~0x0800 or len(part) != size or zlib.crc32(part) != crc or opened.unused_data:
+            raise ValueError("an odd part")
+        found.append((name, need, flags, method, clock, day, part))
+        places.append((at, crc, packed, size))
+        at = start + packed
+    first = at
+    for (name, need, flags, method, clock, day, _), where in zip(tuple(found), places, strict=True):
+        place, crc, packed, size = where
+        told = struct.unpack_from("<IHHHHHHIIIHHHHHII", data, at)
+        long = told[10]
+        if told[0] != CENTRAL or told[2:10] != (need, flags, method, clock, day, crc, packed, size):
+            raise ValueError("an odd directory")
+        if data[at + 46 : at + 46 + long] != name or told[11] or told[12] or told[13] or told[16] != place:
+            raise ValueError("an odd directory")
+        found.append((told[1], told[14], told[15]))
+        at += 46 + long
+    end = struct.unpack_from("<IHHHHIIH", data, at)
+    if end != (END, 0, 0, len(places), len(places), at - first, first, 0) or at + 22 != len(data):
+        raise ValueError("an odd end")
+    return found
