@@ -8,6 +8,7 @@ JOBS   ?= 2
 SECONDS ?= 600
 SEED   ?= 1
 ENGINE ?= duckdb
+SEQUENCES ?= 1000
 REPORT ?=
 CHANGED ?=
 
@@ -20,7 +21,7 @@ help:
 	@echo "make check    the same, and the contract tests"
 	@echo "make docs     the documents as a site, into site/"
 	@echo "make mutants  one-line breaches of the code, each of which a test must notice (CHANGED=main~5: since then)"
-	@echo "make fuzz     neighbours that must behave alike, for as long as SECONDS says (SEED, ENGINE, REPORT)"
+	@echo "make fuzz     neighbours that must behave alike, for SECONDS, then SEQUENCES of versions (SEED, ENGINE, REPORT)"
 	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
 	@echo "make lock     resolve both lock files anew from pyproject.toml"
 
@@ -65,6 +66,7 @@ mutants: $(STAMP) $(SPARK)
 
 fuzz: $(STAMP) $(SPARK)
 	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS) --seed $(SEED) --engine $(ENGINE) --report "$(REPORT)"
+	$(BIN)/python tests/fuzz/run.py --sequences $(SEQUENCES) --seed $(SEED) --engine $(ENGINE) --report "$(REPORT)"
 
 bench: $(STAMP) $(SPARK)
 	$(BIN)/python benchmarks/run.py

@@ -20,10 +20,15 @@ MOST_KEPT = 4000
 
 @functools.cache
 def connection() -> Any:
-    """The one DuckDB of this process; one thread is fastest for a few rows."""
+    """The one DuckDB of this process."""
     import ibis
 
-    made = ibis.duckdb.connect(":memory:", autoinstall_known_extensions=False, preserve_insertion_order=False)
+    return _new(ibis.duckdb.connect)
+
+
+def _new(connect: Any) -> Any:
+    """A DuckDB that nobody ends; one thread is fastest for a few rows."""
+    made = connect(":memory:", autoinstall_known_extensions=False, preserve_insertion_order=False)
     made.con.execute("SET threads = 1")
     made.con.execute("SET enable_external_file_cache = false")
     made.disconnect = lambda: None
@@ -54,13 +59,33 @@ def _held(where: Any, name: str) -> Any:
     return inspect.getattr_static(where, name) if isinstance(where, type) else getattr(where, name)
 
 
+_apart: list[Any] = []
+"""Connections for tables that are open side by side; those in use are marked."""
+
+
+def _next_apart(connect: Any) -> Any:
+    """A connection that nobody uses, until it is given back: the first one whenever that is free."""
+    made = next((one for one in _apart if one.disconnect is None), None)
+    if made is None:
+        made = _new(connect)
+        _apart.append(made)
+
+    def given_back() -> None:
+        _emptied(made)
+        made.disconnect = None
+
+    made.disconnect = given_back
+    return made
+
+
 @contextlib.contextmanager
-def sped_up() -> Iterator[None]:
-    """Shared connection, repeated names, kept texts."""
+def sped_up(*, apart: bool = False) -> Iterator[None]:
+    """Shared connection, repeated names, kept texts; `apart`: a connection for each of the tables that are open."""
     import ibis
     from ibis.backends.sql import SQLBackend
 
     from tacit.sources import bounding, tables
+    from tacit.sources.opening import joining
 
     numbers = itertools.count()
     plain = SQLBackend.compile
@@ -79,9 +104,13 @@ def sped_up() -> Iterator[None]:
     def named(space: str) -> str:
         return f"ibis_{space}_{next(numbers)}"
 
-    here = connection()
+    here, connect = connection(), ibis.duckdb.connect
 
     def connected(*_: Any, **__: Any) -> Any:
+        nonlocal numbers
+        if apart:
+            numbers = itertools.count()
+            return _next_apart(connect)
         _emptied(here)
         return here
 
@@ -98,7 +127,7 @@ def sped_up() -> Iterator[None]:
 
     hexed = SimpleNamespace(token_hex=lambda size=8: f"{next(numbers):016x}")
     changes: list[tuple[Any, str, Any]] = [(SQLBackend, "compile", compiled), (ibis.util, "gen_name", named)]
-    changes += [(m, "secrets", hexed) for m in (bounding, tables) if hasattr(m, "secrets")]
+    changes += [(m, "secrets", hexed) for m in (bounding, tables, joining) if hasattr(m, "secrets")]
     changes += [(ibis.duckdb, "connect", connected), (ibis.udf.scalar, "builtin", declared)]
     kept = [(where, name, _held(where, name)) for where, name, _ in changes]
     for where, name, new in changes:

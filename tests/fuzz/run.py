@@ -1,7 +1,7 @@
 """Runs the fuzzer: `python tests/fuzz/run.py --seconds 60 --seed 1`, or until a number of runs is reached.
 
 A run is one pair of neighbours and one statistic. A batch of cases follows from (seed, batch) alone, so that a finding
-is repeated by `--seed S --batch B`.
+is repeated by `--seed S --batch B`. With `--sequences N` it runs sequences in time instead (`in_time.py`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fuzz import forms, plans
+from fuzz import forms, plans, stores
 from fuzz.cases import Case, Setting, draw_case, folder, run_case, smaller
+from fuzz.in_time import TimeReport, fuzz_in_time, summary_in_time
 from fuzz.oracles import Finding
 
 MUTATED = 20
@@ -189,7 +190,13 @@ def summary(report: Report) -> str:
 def parsed(arguments: list[str] | None = None) -> Any:
     """What is asked of the runner."""
     parser = argparse.ArgumentParser(description="neighbours that must behave alike")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument(
+        "--seconds", type=float, default=None, help="60, without an end where --sequences is said"
+    )
+    parser.add_argument(
+        "--sequences", type=int, default=0, help="so many sequences of versions in time, instead"
+    )
+    parser.add_argument("--reader", default="", help="sequences of these readers alone, with commas between")
     parser.add_argument("--runs", type=int, default=1 << 60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--batch", type=int, default=None, help="only this one")
@@ -210,6 +217,8 @@ def parsed(arguments: list[str] | None = None) -> Any:
     parser.add_argument("--verbose", action="store_true", help="findings in full")
     args = parser.parse_args(arguments)
     spark = args.engine == "spark"
+    args.seconds = (1e9 if args.sequences else 60) if args.seconds is None else args.seconds
+    args.readers = tuple(args.reader.split(",")) if args.reader else stores.SPARK if spark else stores.READERS
     args.forms = tuple(args.forms.split(",")) if args.forms else forms.SPARK if spark else forms.FORMS
     # Spark takes no Arrow column of these.
     args.without = ("uint64", "float16", "duration", "time", "dictionary", "null") if spark else ()
@@ -253,8 +262,8 @@ def main() -> int:
     if args.engine == "duckdb":
         # What asks for more is a finding, and must not take the machine with it.
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    report = fuzz(args)
-    text = summary(report)
+    report: Report | TimeReport = fuzz_in_time(args) if args.sequences else fuzz(args)
+    text = summary_in_time(report) if isinstance(report, TimeReport) else summary(report)
     print(text)
     if args.report:
         with Path(args.report).open("a") as file:

@@ -1,0 +1,89 @@
+"""A fixed share of the sequences in time, and breaches that are planted to show that it can fail."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import Any
+
+import pytest
+
+from fuzz import stores
+from fuzz.in_time import TimeReport, drawn, fuzz_in_time
+from fuzz.run import parsed
+from fuzz.sequences import OPS, ops_of
+from tacit.curator.curator import Curator
+from tacit.curator.release import Release
+
+
+def ran(*arguments: str) -> TimeReport:
+    """The sequences with these arguments, and no limit on time."""
+    return fuzz_in_time(parsed(list(arguments)))
+
+
+def test_no_run_leaves_out_a_reader_or_what_can_happen_to_its_files() -> None:
+    readers, seen = stores.READERS, {reader: set() for reader in stores.READERS}
+    blank: dict[str, set[str]] = {reader: set() for reader in readers}
+    for number in range(len(readers) * 20):
+        one = drawn(4, number, readers, spark=False, attempt=0)
+        seen[one.reader] |= {s.op for s in one.steps[1:]}
+        blank[one.reader] |= {o for o in one.odd if o in ("blank first row", "blank last row")}
+    assert all(set(ops_of(reader)) <= found for reader, found in seen.items())
+    assert {op for found in seen.values() for op in found} == set(OPS)
+    assert all(found == {"blank first row", "blank last row"} for found in blank.values())
+
+
+def test_a_store_changes_nothing_that_is_declared() -> None:
+    """Stored types hold the same values: what is written and read back by Arrow says what the row says."""
+    for number in range(30):
+        one = drawn(9, number, ("parquet",), spark=False, attempt=0)
+        store = one.steps[0].store
+        rows = [r for r in one.steps[0].base if store.types]
+        if store.inferred:
+            continue
+        table = stores.arrow(store, one.setting.columns, rows)
+        for column in one.setting.columns:
+            if column.label in ("integer", "number", "ints") and store.types[column.name] != "string":
+                assert [float(v) for v in table[column.name].to_pylist()] == [
+                    float(r[column.name]) for r in rows
+                ]
+
+
+def test_an_answer_about_another_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version is left out of what is asked."""
+    plain = Curator._request
+
+    def without(self: Any, *given: Any, **more: Any) -> Any:
+        return dataclasses.replace(plain(self, *given, **more), version="")
+
+    monkeypatch.setattr(Curator, "_request", without)
+    report = ran("--sequences", "60", "--seed", "4", "--reader", "arrow", "--first")
+    assert report.oracles["replayed"] >= 1
+
+
+def test_a_certificate_that_tells_of_one_row_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate has the number of rows that were read."""
+    from tacit.sources import query
+
+    rows = [0]
+    plain, read = Release.certificate.fget, query._Collector.add
+    assert plain is not None
+
+    def counting(self: Any, batch: Any) -> None:
+        rows[0] = sum(int(c.sum().as_py() or 0) for c in batch.columns if str(c.type).startswith("int"))
+        read(self, batch)
+
+    def told(self: Any) -> Any:
+        return {**plain(self), "rows": rows[0]}
+
+    monkeypatch.setattr(query._Collector, "add", counting)
+    monkeypatch.setattr(Release, "certificate", property(told))
+    report = ran("--sequences", "40", "--seed", "4", "--reader", "arrow", "--first")
+    assert report.oracles["shapes"] >= 1
+
+
+def test_a_sequence_follows_from_its_seed_and_number() -> None:
+    for number in random.Random(1).sample(range(1000), 5):
+        one, two = (drawn(3, number, stores.READERS, spark=False, attempt=2) for _ in range(2))
+        assert one.steps == two.steps
+        assert [a.describe() for a in one.asked] == [a.describe() for a in two.asked]
