@@ -12,6 +12,7 @@ the integer ("steps") is what the engine adds up. Rounding moves a value by at m
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -29,6 +30,7 @@ LONG = 1 << 63
 LONGEST = 20_000
 """Characters of an expression."""
 EPOCH = datetime.date(1970, 1, 1)
+_DIGITS, _POINT = re.compile("[+-]?[0-9]+"), re.compile("[+-]?[0-9]+[.]0")
 
 
 def _is_text(word: str) -> bool:
@@ -338,6 +340,9 @@ class Category(Column):
 
     values: tuple[str, ...] | tuple[int, ...] | None = None
     missing: str | int | None = None
+    of_digits: bool = field(default=False, init=False, repr=False, compare=False)
+    """Are some of the words whole numbers, and none of them one with ".0" behind it? Where one whole number is missing,
+    programs write all others as "1.0": beside such a list that is the word "1"."""
 
     def __post_init__(self) -> None:
         Column.__post_init__(self)
@@ -365,6 +370,10 @@ class Category(Column):
         if len(set(values)) != len(values):
             refuse("values", values[:5], "be different from each other", "name each category once")
         object.__setattr__(self, "values", values)
+        digits = {v for v in values if isinstance(v, str) and _DIGITS.fullmatch(v)}
+        object.__setattr__(
+            self, "of_digits", bool(digits) and not any(_POINT.fullmatch(str(v)) for v in values)
+        )
         if self.missing is not None and (type(self.missing) not in kinds or self.missing not in values):
             raise UnknownName(what="category for missing", name=str(self.missing), known=map(str, values))
 

@@ -94,7 +94,7 @@ class Reader:
         if isinstance(column, Category):
             if column.of_words:
                 if dtype.is_string():
-                    return x
+                    return self.engine.without_point(x) if column.of_digits else x
                 # A double that is a whole number is its key; another one has none.
                 return (x if dtype.is_integer() else self._whole(x)).cast("string")
             return self._whole(x)

@@ -28,6 +28,7 @@ WHOLE = "^[+-]?[0-9]{1,18}$"
 INFINITE = {"": float("inf"), "+": float("inf"), "-": float("-inf")}
 PLAIN = "^[+-]?[0-9]+(?:[.][0-9]*)?(?:[eE][+][0-9]{1,3})?$"
 """A person's number in text: what programs write where a whole number became a double, and not every word with an e."""
+POINT = "^[+-]?[0-9]+[.]0$"
 DAY = "^[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})"
 CLOCK = "(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.][0-9]{1,9})?)?"
 ZONE = " ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
@@ -92,6 +93,15 @@ class Engine:
         is_number = (self.matched(text, PLAIN) == text) & (text != "")
         x = ibis.ifelse(is_number, text.try_cast("float64"), ibis.null("float64"))
         return ibis.ifelse(x.abs() < float("inf"), x, ibis.null("float64"))
+
+    def without_point(self, text: Any) -> Any:
+        """The text; "7" where it is "7.0", as programs write a whole number that became a double."""
+        import ibis
+
+        digits = self.matched(text, POINT) == text
+        return ibis.ifelse(
+            text.endswith(".0"), ibis.ifelse(digits, text.substr(0, text.length() - 2), text), text
+        )
 
     def whole(self, text: Any) -> Any:
         """The whole number that a text stands for, exactly; null where it is none, or too long."""
