@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import itertools
 import json
 import re
 from pathlib import Path
@@ -19,6 +20,8 @@ from tacit.curator.quality import rule_of
 from tacit.noise.source import SeededSource
 from tacit.report.building import report_of
 from tacit.report.numbers import compact_ends
+from tacit.report.pictures.heat import heat_map
+from tacit.report.view import Cell
 
 PLACES = [f"p{i:02}" for i in range(24)]
 SEXES = ["f", "m"]
@@ -72,6 +75,21 @@ def test_the_cells_of_a_heat_map_hold_the_certified_ends(counts: tuple[Any, Any]
     assert len(shown) == len(low) == 48
     assert all(a <= c and d <= b for (a, b), c, d in zip(shown, low, high, strict=True))
     assert all(b - a <= 1.02 * (d - c) + 0.02 for (a, b), c, d in zip(shown, low, high, strict=True))
+
+
+def test_a_wide_heat_map_has_the_ends_on_two_lines() -> None:
+    """Seven columns on a phone have no room for both beside each other."""
+    cells = [
+        Cell(keys=(f"r{r}", f"c{c}"), value=1900.0, low=1870.0, high=20_071.0)
+        for r in range(9)
+        for c in range(7)
+    ]
+    made = str(heat_map("x", "title", "told", cells, ("row", "column")))
+    lines = re.findall(r'y="([0-9.]+)" text-anchor="middle" class="[^"]*(?:half|cell) num">([^<]*)<', made)
+    assert [words for _, words in lines[:3]] == ["1,900", "1,870 to", "20.1k"]
+    places = [float(y) for y, _ in lines[:3]]
+    assert all(11 <= b - a <= 16 for a, b in itertools.pairwise(places)), "none over another"
+    assert float(lines[3][0]) == places[0]
 
 
 @pytest.mark.parametrize(

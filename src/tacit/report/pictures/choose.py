@@ -12,7 +12,7 @@ from tacit.report.numbers import figures, key_place, key_words, percent, three
 from tacit.report.pictures.bars import bars
 from tacit.report.pictures.curve import curve, histogram
 from tacit.report.pictures.field import field_map, fits_a_map, holds_zero, widths
-from tacit.report.pictures.heat import axes_of_table, heat_map, says_numbers
+from tacit.report.pictures.heat import LABELS, axes_of_table, heat_map, says_numbers
 from tacit.report.pictures.scale import span_of, value_span
 from tacit.report.pictures.strip import strip
 from tacit.report.view import Cell, Picture, ReleaseView
@@ -200,7 +200,7 @@ def _heat(
     """A heat map with its uncertainty: in the cells, in a sentence where it is alike, or as a second map."""
     made = heat_map(id, title, told, cells, names, **more)
     wides = widths([c for c in cells if c.low is not None and c.value is not None])
-    if not wides or says_numbers(cells):
+    if not wides or says_numbers(cells, more.get("labels", LABELS)):
         return made
     least, most = (end(w.value or 0.0 for w in wides) for end in (min, max))
     wide = f"the width of the {percent(confidence)} interval"
