@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["SLACK", "Figures", "figures", "three"]
+__all__ = ["SLACK", "Figures", "figures", "outwards", "three"]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SLACK = 1e-9
@@ -29,6 +29,17 @@ def three(value: float) -> str:
         return power if mantissa == "1" else _signed(f"{mantissa}×{power}")
     text = _at(round(value / 10.0**place), place)
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def outwards(value: float, turn: Any) -> float:
+    """Three significant digits, all of them on the far side: what is written holds what was certified."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    steps = value / unit
+    near = round(steps)
+    # A number of three digits stays itself, whatever the division made of it.
+    return (near if abs(steps - near) <= SLACK * abs(steps) else turn(steps)) * unit
 
 
 class Figures(tuple[str, str, str]):

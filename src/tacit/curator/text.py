@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.curator.figures import figures
+from tacit.curator.figures import figures, outwards
 from tacit.curator.parts import alone, together
 from tacit.curator.quality import GOOD, WORDS, rule_of
 from tacit.errors import visible
@@ -152,8 +152,10 @@ def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
 
 def _with_ends(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
     """A value and its interval: whole numbers and days as they are, others so that they can be told apart."""
-    if not all(isinstance(v, float) and not math.isnan(v) for v in (value, low, high)):
+    if not all(isinstance(v, float) for v in (value, low, high)):
         return digits(value), digits(low), digits(high)
+    if not all(map(math.isfinite, (value, low, high))):
+        return digits(value), digits(outwards(low, math.floor)), digits(outwards(high, math.ceil))
     first, *ends = (text.replace("−", "-") for text in figures(value, low, high))
     return first, ends[0], ends[1]
 

@@ -6,7 +6,7 @@ import datetime
 import math
 from typing import Any
 
-from tacit.curator.figures import SLACK, Figures, figures, three
+from tacit.curator.figures import SLACK, Figures, figures, outwards, three
 
 __all__ = [
     "Figures",
@@ -39,18 +39,7 @@ def compact(value: float) -> str:
 
 def compact_ends(low: float, high: float) -> str:
     """Both ends of an interval in short words, each rounded outwards: 1.87k to 2.01k."""
-    return f"{compact(_outwards(low, math.floor))} to {compact(_outwards(high, math.ceil))}"
-
-
-def _outwards(value: float, turn: Any) -> float:
-    """Three significant digits, all of them on the far side: what is written holds what was certified."""
-    if value == 0 or not math.isfinite(value):
-        return value
-    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
-    steps = value / unit
-    near = round(steps)
-    # A number of three digits stays itself, whatever the division made of it.
-    return (near if abs(steps - near) <= SLACK * abs(steps) else turn(steps)) * unit
+    return f"{compact(outwards(low, math.floor))} to {compact(outwards(high, math.ceil))}"
 
 
 def key_words(key: Any) -> str:
