@@ -71,22 +71,45 @@ __all__ = [
 
 _JOINERS = "\u200c\u200d"  # words of some languages are spelled with them, and they move nothing
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+# Letters, marks and signs without a shape: fillers, selectors of variants, blanks that are no blanks.
+_BLANK = frozenset(
+    {
+        0x034F,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x17B5,
+        0x2800,
+        0x3164,
+        0xFFA0,
+        0x16FE4,
+        0x1D159,
+        0x13441,
+        0x13442,
+        0x13443,
+    }
+).union(range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 MOST_OF_A_VALUE = 160
 
 
 def visible(text: str) -> str:
     """Text with everything that would steer a terminal or turn the reading around spelled out, as `\\u{1b}`.
 
-    Control characters, line breaks, marks of direction and other characters without a shape are written as
+    Control characters, line breaks, marks of direction, fillers and other characters without a shape are written as
     `\\u{hex}`, and a `\\u{` that stood there as `\\u{5c}u{`: so two texts never look the same, and reading `\\u{hex}`
     as its character gives the text back.
     """
-    if text.isprintable() and "\\u{" not in text:
+    if text.isascii() and text.isprintable() and "\\u{" not in text:
         return text
     return "".join(
-        f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in _UNSEEN and c not in _JOINERS else c
+        f"\\u{{{ord(c):x}}}" if shows_nothing(c) and c not in _JOINERS else c
         for c in text.replace("\\u{", "\\u{5c}u{")
     )
+
+
+def shows_nothing(c: str) -> bool:
+    """Is this a character without a shape of its own? Blanks have one: they part words."""
+    return unicodedata.category(c) in _UNSEEN or ord(c) in _BLANK
 
 
 def _told(value: object) -> str:

@@ -187,6 +187,8 @@ def test_a_release_from_agreement_to_verification(place: Path, tacit) -> None:
     [
         (agreement(("north",)), "between 2 and"),
         (agreement(("north", "south", "north")), "twice"),
+        (agreement(("north", "south", "n\u043erth")), "not be read as"),
+        (agreement(("north", "south", "west\u3164")), "shows nothing"),
         (agreement(fewest="4"), "fewest"),
         (agreement(fewest="1.5"), "whole number"),
         (agreement(colluding="2"), "fewest"),

@@ -21,7 +21,8 @@ from tacit.ledger.book import Book, correction_name, now
 from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total
 from tacit.ledger.chain import History
 from tacit.ledger.entries import Charge, Correction, Entry, Request, charge_of, reserve_body
-from tacit.ledger.given import text
+from tacit.ledger.given import shown, text
+from tacit.ledger.names import admitted, alike
 from tacit.ledger.on_random_data import refuse_seen
 from tacit.ledger.people import Person, folded, person_body
 from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest
@@ -31,6 +32,8 @@ __all__ = ["Desk", "Signer", "replaced_with"]
 
 CUSTODIAN = "custodian"
 """Who is written down as having said so, where nobody is named."""
+MOST_OPEN, MOST_OPEN_OF_ONE = 200, 20
+"""How many requests may be open, in all and of one asker: every entry's digest covers all of them."""
 
 
 class Signer(Protocol):
@@ -74,7 +77,15 @@ class Desk(Book):
         `change` says that it is the same person. `by` says who said so; where the ledger knows a custodian, one must.
         """
         person = Person(name=name, roles=roles, key=key)  # type: ignore[arg-type]
-        return self._say("person", **person_body(person), change=flag("change", change), **_said(by, note))
+        said = {**person_body(person), "change": flag("change", change), **_said(by, note)}
+
+        def work(connection: Connection) -> Entry:
+            self._sync(connection)
+            # What somebody approved ends with the role or the key, and does not come back with them.
+            ends = self._state.register.approvals_end(person)
+            return self._written_down(connection, "person", **said, **({"revokes": True} if ends else {}))
+
+        return self._write(work)
 
     def demand(self, four_eyes: bool, *, by: str = CUSTODIAN, note: str = "") -> Entry:
         """From now on every charge needs an approval, or none does."""
@@ -118,7 +129,7 @@ class Desk(Book):
         self._acceptable(request)
         if charge_check is None:
             totals.addable(self.budget)
-        said = text("note", note, empty=True)
+        said = shown("note", note, empty=True)
 
         def work(connection: Connection) -> tuple[int, Open]:
             self._sync(connection)
@@ -128,6 +139,7 @@ class Desk(Book):
                 if found.asked == asked_digest(body):
                     return number, found
             self._fitting(connection, body, charge_check)
+            self._room_for_request(request.analyst)
             entry = self._written_down(connection, "request", **body, note=said)
             return entry.sequence, self._register_after(entry).requests[entry.sequence]
 
@@ -165,7 +177,21 @@ class Desk(Book):
         if key is not None:
             given = key.sign(APPROVAL, self.approval(number, by))
         request = whole("number", number, least=1)
-        return self._say("approve", request=request, signature=given, **_said(by, note))
+
+        def work(connection: Connection) -> Entry:
+            self._sync(connection)
+            found = self._state.register.requests.get(request)
+            if found is not None and by != found.analyst and alike(by, found.analyst):
+                raise NotAllowed(
+                    who=by, what=f"approve request {request}",
+                    reason=f"the name is read as {found.analyst!r}, who asked",
+                    hint="it takes another pair of eyes",
+                )  # fmt: skip
+            return self._written_down(
+                connection, "approve", request=request, signature=given, **_said(by, note)
+            )
+
+        return self._write(work)
 
     def close_request(self, number: int, *, by: str, note: str = "") -> Entry:
         """Take an open request back, or turn it down."""
@@ -182,14 +208,14 @@ class Desk(Book):
                     parameter="about", value=about, must="be the number of an entry, or be left out"
                 )
             return self._written_down(
-                connection, "note", about=about, by=text("by", by), note=text("note", note)
+                connection, "note", about=about, by=text("by", by), note=shown("note", note)
             )
 
         return self._write(work)
 
     def withdraw(self, number: int, *, note: str, by: str = CUSTODIAN, release: str = "") -> Entry:
         """Say that what was released for a charge does not stand any more, and why. The charge stays."""
-        why = text("note", note)
+        why = shown("note", note)
 
         def work(connection: Connection) -> Entry:
             history = self._history(connection)
@@ -229,7 +255,7 @@ class Desk(Book):
                 )
             return self._corrected(
                 connection, "supersede", about, before, release=release, by=text("by", by),
-                note=text("note", note, empty=True),
+                note=shown("note", note, empty=True),
                 **{"with": with_, "with_charge": self._digest_of(connection, with_)},
             )  # fmt: skip
 
@@ -279,7 +305,8 @@ class Desk(Book):
         """The sums with this charge, if it fits the budget and the analyst's share; a refusal if it does not."""
         draft = charge_of(body, sequence=self._sequence + 1, time=now())
         refuse_seen(draft, self._state.looks, lambda: self._history(connection).plans)
-        _spelled_alike(draft.analyst, self._state.shares)
+        _spelled_alike(draft.analyst, self._state)
+        self._admit("analyst", draft.analyst)
         state = self._state.charged(draft)
         share = state.share_of(draft.analyst)
         if charge_check is None or charge_check is running_total:
@@ -297,6 +324,12 @@ class Desk(Book):
     def _allowed(self, body: dict[str, Any]) -> tuple[dict[str, Any], Register]:
         """What a charge says, with the consent that it rests on, and the register after it; or a refusal."""
         consent = self._state.register.consent(body)
+        approved = consent["approved_by"] if consent else []
+        if self._state.register.four_eyes and all(alike(name, body["analyst"]) for name in approved):
+            raise NotAllowed(
+                who=body["analyst"], what="be charged for this plan",
+                reason="all who approved it have names that are read as the asker's",
+            )  # fmt: skip
         whole_body = body if consent is None else {**body, "consent": consent}
         return whole_body, self._state.register.after("reserve", whole_body)
 
@@ -311,12 +344,34 @@ class Desk(Book):
         return self._state.register.after(entry.kind, entry.body)
 
     def _written_down(self, connection: Connection, kind: str, **body: Any) -> Entry:
-        """Append an entry, if the rules allow it."""
+        """Append an entry, if the rules allow it; names in it are known, or fit to be."""
+        for field in ("name", "analyst", "by"):
+            if field in body and (field, body[field]) not in (("by", CUSTODIAN), ("analyst", "*")):
+                self._admit(field, body[field])
         draft = self._next(kind, self._state, **body)
         state = self._state.after(kind, draft.body)
         entry = self._next(kind, state, **{**body, "time": draft.body["time"]})
         self._append(connection, entry, state)
         return entry
+
+    def _admit(self, parameter: str, name: str) -> None:
+        """A name that the ledger knows by these very characters, or a new one that is no lookalike."""
+        state = self._state
+        people, shares, analysts = state.register.people, state.shares, state.analysts
+        if name in people or name in shares or name in analysts:
+            return
+        asking = {r.analyst for r in state.register.requests.values()}
+        admitted(parameter, name, {*people, *shares, *analysts, *asking} - {"*"})
+
+    def _room_for_request(self, analyst: str) -> None:
+        open_ = self._state.register.requests.values()
+        own = sum(r.analyst == analyst for r in open_)
+        if own >= MOST_OPEN_OF_ONE or len(open_) >= MOST_OPEN:
+            counted = f"{own} of their requests" if own >= MOST_OPEN_OF_ONE else f"{len(open_)} requests"
+            raise NotAllowed(
+                who=analyst, what="ask for another approval", reason=f"{counted} are open",
+                hint="tacit ledger show lists them; tacit ledger withdraw takes one back",
+            )  # fmt: skip
 
     def _answered(self, history: History, number: int, release: str) -> Charge:
         """A charge that was answered, which has a release of this name."""
@@ -375,15 +430,18 @@ def _signature(given: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _said(by: str, note: str) -> dict[str, str]:
-    return {"by": text("by", by), "note": text("note", note, empty=True)}
+    return {"by": text("by", by), "note": shown("note", note, empty=True)}
 
 
-def _spelled_alike(name: str, shares: Mapping[str, Share]) -> None:
-    """Refuse a name that has no share and is read like one that has: it would have the whole budget."""
-    if name in shares:
+def _spelled_alike(name: str, state: State) -> None:
+    """Refuse a name that has no share and is read like one that has: it would have the whole budget.
+
+    A name that an older version enrolled beside its lookalike is somebody's, and stays it.
+    """
+    if name in state.shares:
         return
-    for known in shares:
-        if folded(known) == folded(name):
+    for known in state.shares:
+        if folded(known) == folded(name) or (name not in state.register.people and alike(known, name)):
             raise NotAllowed(
                 who=name, what="be charged", reason=f"the share is that of {known!r}, which is read alike",
                 hint="spell the analyst as tacit ledger show has it",

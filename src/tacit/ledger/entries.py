@@ -313,6 +313,7 @@ _FIELDS: dict[str, set[str]] = {
 }
 _MAY_HAVE: dict[str, set[str]] = {
     "reserve": {"told", "consent"},
+    "person": {"revokes"},
     "request": {"told"},
     "share": {"by", "note"},
 }

@@ -22,9 +22,10 @@ from tacit.ledger.canonical import canonical, derived_key, plain, sha256
 from tacit.ledger.chain import STATES, Verification, committed
 from tacit.ledger.desk import Desk
 from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact_amounts, reserve_body
-from tacit.ledger.given import named, somebody, text
+from tacit.ledger.given import named, shown, somebody, text
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
+from tacit.ledger.names import admitted
 from tacit.ledger.state import Share, State, looks_before, version_place
 from tacit.ledger.statements import change
 from tacit.ledger.store import NEW_ANSWER, Store, is_there
@@ -73,8 +74,8 @@ class Ledger(Desk):
             created=now(),
             budget=budget,
             exact=totals.typed(budget.bound) | exact_amounts(budget, exact),
-            shares={text("analyst", k): Share.of(v, budget) for k, v in named("shares", shares).items()},
-            table=text("table", table, empty=True),
+            shares={k: Share.of(v, budget) for k, v in _new_shares(named("shares", shares)).items()},
+            table=shown("table", table, empty=True),
             rehearsal=flag("rehearsal", rehearsal),
         )
         header = made.write(secret)
@@ -372,3 +373,13 @@ class Ledger(Desk):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a ledger is not copied or pickled: open it again where it is needed")
+
+
+def _new_shares(given: Mapping[str, Bound]) -> dict[str, Bound]:
+    """The shares of a new ledger, by names that are fit to be written and not read as one another."""
+    found: dict[str, Bound] = {}
+    for name, bound in given.items():
+        if text("analyst", name) != "*":
+            admitted("analyst", name, found)
+        found[name] = bound
+    return found

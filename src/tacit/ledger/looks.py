@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import InvalidParameter, NotAllowed
 from tacit.ledger.entries import Entry, text
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.people import folded
+from tacit.ledger.names import alike
 from tacit.ledger.state import State, looks_before, version_place
 
 __all__ = ["looked", "record_plan", "seen", "seen_in"]
@@ -37,6 +37,7 @@ def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") 
     def work(connection: Connection) -> Entry:
         ledger._sync(connection)
         _may_look(ledger._state, who)
+        ledger._admit("analyst", who)
         state = ledger._state.looked(version_place(name, said["version"]), ledger._sequence + 1)
         entry = ledger._next("look", state, **said)
         ledger._append(connection, entry, state)
@@ -46,17 +47,17 @@ def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") 
 
 
 def _may_look(state: State, who: str) -> None:
-    register, name = state.register, folded(who)
+    register = state.register
     if register.has(who, "custodian"):
         return
     what = "look at the data"
     register.custodian(who, what)
-    if "*" in state.shares or name in map(folded, state.shares):
+    if "*" in state.shares or any(alike(who, known) for known in state.shares):
         raise NotAllowed(
             who=who, what=what, reason="an analyst with a share asks questions that are paid for, and sees no row",
             hint="the custodian looks, under a name without a share",
         )  # fmt: skip
-    if name in map(folded, register.people):
+    if any(alike(who, known) for known in register.people):
         raise NotAllowed(
             who=who, what=what, reason="it takes the role of custodian",
             hint="tacit ledger show lists the names and their roles",
@@ -73,6 +74,7 @@ def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = 
         known = ledger._history(connection).plans.get(plan_digest)
         if known is not None:
             return known
+        ledger._admit("analyst", said["analyst"])
         body = {**said, "version": text("version", version, empty=True), "plan": plan_digest}
         entry = ledger._next("plan", ledger._state, **body)
         ledger._append(connection, entry, ledger._state)

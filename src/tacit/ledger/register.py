@@ -53,10 +53,19 @@ class Register:
     four_eyes: bool = False
     requests: Mapping[int, Open] = field(default_factory=dict)
 
+    kept: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Canonical texts of its parts: people and requests are the same from charge to charge, and are not made anew."""
+
     # --- as plain data -------------------------------------------------------------------------------
     @property
-    def words(self) -> dict[str, Any]:
-        """What the state's text says of it; nothing where there is nothing."""
+    def texts(self) -> dict[str, str]:
+        """What the state's text says of it, each part as its canonical text; nothing where there is nothing."""
+        if not self.kept:
+            self.kept.update({name: canonical(part) for name, part in self._words.items()})
+        return self.kept
+
+    @property
+    def _words(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if self.people:
             found["people"] = {name: person_body(p) for name, p in self.people.items()}
@@ -189,6 +198,9 @@ class Register:
             )  # fmt: skip
         people = {**self.people, person.name: person}
         left = replace(self, people=people)
+        # Entries of earlier versions say nothing of it: there approvals came back with the role and the key.
+        if body.get("revokes") is True:
+            left = left._without_approvals(person.name)
         if self.known("custodian") and not left.known("custodian"):
             raise InvalidParameter(
                 parameter="roles", value=list(person.roles), must="leave the ledger a custodian",
@@ -246,6 +258,20 @@ class Register:
         if by != self.requests[number].analyst and not self.has(by, "approver"):
             self.custodian(by, "close somebody else's request")
         return self._without(number)
+
+    def approvals_end(self, person: Person) -> bool:
+        """Has this name approved something that is open, and was or becomes another than an approver with that key?"""
+        before = self.people.get(person.name)
+        stays = before is not None and before.key == person.key
+        stays = stays and all("approver" in p.roles for p in (before, person) if p is not None)
+        return not stays and any(person.name in r.approved for r in self.requests.values())
+
+    def _without_approvals(self, name: str) -> Register:
+        kept = {
+            n: replace(r, approved={k: v for k, v in r.approved.items() if k != name})
+            for n, r in self.requests.items()
+        }
+        return replace(self, requests=kept)
 
     def _without(self, number: int) -> Register:
         return replace(self, requests={n: r for n, r in self.requests.items() if n != number})

@@ -17,7 +17,7 @@ from tacit.guarantees.declarations import SEEN, SEEN_ANOTHER
 from tacit.guarantees.record import from_record, to_record
 from tacit.ledger import budget as totals
 from tacit.ledger.budget import Amounts, Limit
-from tacit.ledger.canonical import canonical, sha256
+from tacit.ledger.canonical import canonical, canonical_table, sha256
 from tacit.ledger.entries import Charge, exact_amounts
 from tacit.ledger.register import Register
 
@@ -124,15 +124,14 @@ class State:
     def text(self) -> str:
         """All but the sum, as one canonical text; made once, since a state is never changed."""
         if "text" not in self._words:
-            self._words["text"] = canonical(
-                {
-                    "analysts": {k: written_amounts(v) for k, v in self.analysts.items()},
-                    "shares": {k: share_body(v, self.budget) for k, v in self.shares.items()},
-                    # A ledger that nobody looked for has the text that it always had.
-                    **({"looks": dict(self.looks)} if self.looks else {}),
-                    **self.register.words,
-                }
-            )
+            own: dict[str, Any] = {
+                "analysts": {k: written_amounts(v) for k, v in self.analysts.items()},
+                "shares": {k: share_body(v, self.budget) for k, v in self.shares.items()},
+                # A ledger that nobody looked for has the text that it always had.
+                **({"looks": dict(self.looks)} if self.looks else {}),
+            }
+            texts = {name: canonical(part) for name, part in own.items()} | self.register.texts
+            self._words["text"] = canonical_table(texts)
         return str(self._words["text"])
 
     @property

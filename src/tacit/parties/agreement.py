@@ -16,6 +16,7 @@ from tacit.curator.signing import PublicKey
 from tacit.curator.toml import parse_toml, read_text
 from tacit.curator.typed import known
 from tacit.errors import InvalidParameter
+from tacit.ledger.names import admitted
 from tacit.parties.joint import Joint
 from tacit.parties.sizes import Sizes
 from tacit.sources.declared import schema_from_tables
@@ -93,12 +94,16 @@ def _holders(
             parameter="[[holder]]", value=None, must="be there for each holder",
             hint='name = "north", key = "north.pub"',
         )  # fmt: skip
-    names, keys = [], []
+    names: list[str] = []
+    keys: list[bytes] = []
     for number, one in enumerate(given, 1):
         known(f"word of holder {number}", one, ("key", "name"))
         name, key = one.get("name"), one.get("key")
         if not isinstance(name, str) or not isinstance(key, str):
             raise InvalidParameter(parameter=f"holder {number}", value=None, must="have a name and a key")
+        # A session that was begun before goes by its exact names.
+        if known_keys is None and name not in names:
+            admitted(f"the name of holder {number}", name, names)
         names.append(name)
         if known_keys is None:
             keys.append(_key(path, key))

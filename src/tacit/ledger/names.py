@@ -1,0 +1,122 @@
+"""What a new name in a ledger may be, and which two names a reader could take for each other.
+
+Shares, roles and approvals go by names, so that a name which looks like another one would act for it. A new name is
+in composed form (NFKC), of one script, without characters that show nothing, and not confusable with a name that the
+ledger knows. A name that the ledger knows already goes by its exact characters, whatever they are: old ledgers open,
+and the rules here decide only before an entry is written, never when a chain is verified.
+
+The list of lookalikes is our own and short: letters of Greek, Cyrillic, Armenian, Cherokee and the Latin extensions
+that are drawn like letters of the basic Latin alphabet. It cannot be complete (docs/known-limits.md).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from tacit.errors import InvalidParameter, shows_nothing, visible
+
+__all__ = ["admitted", "alike", "scripts", "skeleton"]
+
+TOGETHER = (
+    frozenset({"CJK", "HIRAGANA", "KATAKANA"}),
+    frozenset({"CJK", "HANGUL"}),
+    frozenset({"CJK", "BOPOMOFO"}),
+)
+"""Scripts that are written together in one language."""
+
+_LIKE = {
+    # Cyrillic, folded
+    "а": "a", "ь": "b", "с": "c", "ԁ": "d", "е": "e", "ҽ": "e", "һ": "h", "і": "l", "ї": "l", "ј": "j", "к": "k",
+    "ӏ": "l", "м": "m", "н": "h", "о": "o", "р": "p", "ԛ": "q", "г": "r", "ѕ": "s", "т": "t", "ѵ": "v", "ԝ": "w",
+    "х": "x", "у": "y", "ү": "y", "в": "b", "з": "3", "ԍ": "g", "п": "n", "ш": "w", "ѡ": "w", "ч": "4", "б": "6",
+    "ӡ": "3", "ә": "e", "ө": "o", "ѳ": "o", "ћ": "h", "ђ": "h",
+    # Greek, folded
+    "α": "a", "β": "b", "ε": "e", "η": "n", "ι": "l", "κ": "k", "μ": "u", "ν": "v", "ο": "o", "ρ": "p", "σ": "o",
+    "ς": "c", "τ": "t", "υ": "u", "χ": "x", "ω": "w", "γ": "y", "ϲ": "c", "ϳ": "j", "ζ": "z", "θ": "o", "ϱ": "p",
+    # Armenian, folded
+    "օ": "o", "ս": "u", "հ": "h", "ո": "n", "ց": "g", "զ": "q", "ա": "w", "յ": "j", "բ": "f", "ք": "p", "տ": "s",
+    # Latin letters beyond the alphabet
+    "ı": "l", "ȷ": "j", "ɑ": "a", "ɡ": "g", "ɩ": "l", "ɪ": "l", "ʋ": "v", "ʏ": "y", "ø": "o", "đ": "d", "ħ": "h",
+    "ł": "l", "ŧ": "t", "ƀ": "b", "ɓ": "b", "ɗ": "d", "ɛ": "e", "ə": "e", "ɵ": "o", "ɔ": "c", "ƙ": "k", "ƚ": "l",
+    "ɯ": "w", "ɲ": "n", "ŋ": "n", "ɾ": "r", "ʀ": "r", "ʂ": "s", "ƭ": "t", "ʉ": "u", "ƴ": "y", "ƶ": "z", "ʙ": "b",
+    "ᴀ": "a", "ᴄ": "c", "ᴅ": "d", "ᴇ": "e", "ᴊ": "j", "ᴋ": "k", "ᴍ": "m", "ᴏ": "o", "ᴘ": "p", "ᴛ": "t", "ᴜ": "u",
+    "ᴠ": "v", "ᴡ": "w", "ᴢ": "z", "ɢ": "g", "ʜ": "h", "ʟ": "l", "ɴ": "n", "ꜱ": "s", "ꞌ": "l", "ǀ": "l", "þ": "p",
+    "ƿ": "p", "æ": "ae", "œ": "oe",
+    # digits and signs that are drawn like letters
+    "0": "o", "1": "l", "i": "l", "|": "l", "۱": "l", "٠": "o", "۰": "o", "०": "o", "০": "o", "੦": "o", "૦": "o",
+    "౦": "o", "೦": "o", "൦": "o", "๐": "o", "໐": "o", "၀": "o", "ჿ": "o", "〇": "o", "ഠ": "o", "ⲟ": "o", "ⲣ": "p",
+    "ⲥ": "c", "ⲁ": "a",
+}  # fmt: skip
+_PAIRS = (("rn", "m"), ("vv", "w"))
+
+
+def scripts(name: str) -> frozenset[str]:
+    """The scripts of its letters, each by the first word of their names in the Unicode character database."""
+    return frozenset(unicodedata.name(c, "?").split()[0] for c in name if unicodedata.category(c)[0] == "L")
+
+
+@lru_cache(maxsize=4096)
+def skeleton(name: str) -> str:
+    """What is left of a name where a reader may overlook the rest: names with one skeleton are confusable.
+
+    Case, marks, blanks, signs and what shows nothing are left out, and letters are taken for what they look like.
+    A sign between two digits stays one: 1.1 is not 11.
+    """
+    bare = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    found: list[str] = []
+    for at, c in enumerate(bare):
+        if shows_nothing(c) or _overlooked(c):
+            continue
+        if c in _LIKE or unicodedata.category(c)[0] in "LMN":
+            found.append(_LIKE.get(c, c))
+        elif bare[at - 1 : at].isdigit() and bare[at + 1 : at + 2].isdigit():
+            found.append(".")
+    text = "".join(found)
+    for pair, one in _PAIRS:
+        text = text.replace(pair, one)
+    return text
+
+
+def _overlooked(c: str) -> bool:
+    """Is this a mark on a letter that it leaves what it is to a quick eye? Vowel signs and voiced sounds are not."""
+    if unicodedata.category(c)[0] != "M" or c in "\u3099\u309a":
+        return False
+    return unicodedata.name(c, "").split(" ")[0] in ("COMBINING", "ARABIC", "HEBREW")
+
+
+def alike(one: str, other: str) -> bool:
+    """Could a reader take one for the other?"""
+    return one == other or skeleton(one) == skeleton(other)
+
+
+def admitted(parameter: str, name: str, known: Iterable[str]) -> str:
+    """A name that the ledger knows, or a new one that is fit to be written and confusable with none of those."""
+    names = set(known)
+    if name in names:
+        return name
+
+    def refuse(must: str, hint: str = "") -> InvalidParameter:
+        return InvalidParameter(parameter=parameter, value=visible(name), must=must, hint=hint)
+
+    for other in sorted(names):
+        if alike(name, other):
+            raise refuse(
+                f"not be read as {visible(other)!r}, which the ledger knows",
+                "if it is the same one, spell the name as tacit ledger show has it; a second one needs another name",
+            )
+    if any(shows_nothing(c) for c in name):
+        raise refuse("have no character that shows nothing", "type the name again, letter by letter")
+    composed = unicodedata.normalize("NFKC", name)
+    if composed != name:
+        raise refuse("be in composed form (Unicode NFKC)", f"write it as {visible(composed)!r}")
+    if name != " ".join(name.split(" ")).strip() or "  " in name:
+        raise refuse("have single blanks, and none at its ends")
+    found = scripts(name)
+    if len(found) > 1 and not any(found <= some for some in TOGETHER):
+        told = ", ".join(sorted(s.capitalize() for s in found))
+        raise refuse("be written in one script", f"its letters are of several: {told}")
+    if not skeleton(name):
+        raise refuse("have a letter or a digit")
+    return name
