@@ -25,6 +25,7 @@ from support.code import FILES, named, text, tree
 from tacit.noise import SeededSource
 
 NAMES = re.compile(r"_?[A-Z][A-Z0-9_]+")
+PIECES = re.compile("CHUNK|BLOCK|PIECE|BATCH|ONCE")
 THIRD = Fraction(1, 3)
 READ = ("read", "fetchmany", "to_batches", "to_arrow_reader", "iter_batches", "slice")
 
@@ -39,6 +40,9 @@ def pieces_of(module: ast.Module) -> set[str]:
             known |= {a.asname or a.name for a in node.names}
     found: set[str] = set()
     for node in ast.walk(module):
+        if isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("len("):
+            ends = [c.id for c in node.comparators if isinstance(c, ast.Name)]
+            found |= {name for name in ends if PIECES.search(name)}
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -53,7 +57,7 @@ def pieces_of(module: ast.Module) -> set[str]:
             ]
             parts = [b.left for b in cut]
         elif name == "min":
-            parts = [a for a in node.args if re.search("CHUNK|BLOCK|PIECE|BATCH|ONCE", getattr(a, "id", ""))]
+            parts = [a for a in node.args if PIECES.search(getattr(a, "id", ""))]
         elif name in READ and isinstance(node.func, ast.Attribute):
             parts = list(node.args)
         found |= {x.id for part in parts for x in ast.walk(part) if isinstance(x, ast.Name)}
@@ -299,6 +303,28 @@ def _sqlite() -> Any:
     return [np.ravel(v).tolist() for one in found for v in one.values()]
 
 
+def _workbook() -> Any:
+    import tempfile
+
+    import openpyxl
+
+    import tacit.statistics as ask
+    from tacit.sources import Schema, integer, open_table
+
+    schema = Schema({"x": integer(0, 1000)})
+    with tempfile.TemporaryDirectory() as folder:
+        book = openpyxl.Workbook()
+        book.active.append(["x"])
+        for i in range(9):
+            book.active.append([2**i])
+        book.save(Path(folder) / "t.xlsx")
+        with open_table(Path(folder) / "t.xlsx", schema=schema, unit=tacit.rows()) as table:
+            asked = [ask.count().on(schema, table.unit), ask.sum("x").on(schema, table.unit)]
+            found = ask.read(table, asked, key=bytes(32))
+    assert [np.ravel(v).tolist() for one in found for v in one.values()] == [[9], [511]]
+    return len(found)
+
+
 def _products() -> Any:
     import tacit.statistics as ask
     from tacit.sources import Schema, number, open_table
@@ -382,6 +408,7 @@ CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
     ("risk/kernel.py", "CHUNK_ENTRIES"): (33, _kernel),
     ("sources/opening/careful.py", "PIECE"): (2, _careful),
     ("sources/opening/databases.py", "PIECE"): (4, _sqlite),
+    ("sources/opening/workbooks.py", "PIECE"): (4, _workbook),
     ("sources/proposing.py", "BLOCK"): (3, _undecodable),
     ("statistics/products.py", "BLOCK"): (4, _products),
 }
@@ -418,7 +445,7 @@ NO_PIECES = {
 
 
 def test_every_piece_is_crossed_or_says_why_not() -> None:
-    cuts = re.compile(rf"\b(range|max|min|{'|'.join(READ)})\(.*[A-Z][A-Z][A-Z]")
+    cuts = re.compile(rf"\b(len|range|max|min|{'|'.join(READ)})\(.*[A-Z][A-Z][A-Z]")
     found = {
         (named(path), name) for path in FILES if cuts.search(text(path)) for name in pieces_of(tree(path))
     }
