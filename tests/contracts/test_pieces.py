@@ -59,7 +59,7 @@ def pieces_of(module: ast.Module) -> set[str]:
         elif name == "min":
             parts = [a for a in node.args if PIECES.search(getattr(a, "id", ""))]
         elif name in READ and isinstance(node.func, ast.Attribute):
-            parts = list(node.args)
+            parts = [a for a in node.args if isinstance(a, ast.Name | ast.BinOp)]
         found |= {x.id for part in parts for x in ast.walk(part) if isinstance(x, ast.Name)}
     return {name for name in found & known if NAMES.fullmatch(name)}
 

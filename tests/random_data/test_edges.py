@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
+from tacit.errors import TacitError
 from tacit.guarantees.declarations import INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE, SMOOTH_CHANGE
 from tacit.random_data import ChangesByQuantile, ChangesBySmoothness
 
@@ -34,3 +37,31 @@ def test_each_guarantee_says_everything_that_it_rests_on() -> None:
     for a, b in itertools.combinations(said, 2):
         assert a not in b
         assert b not in a
+
+
+def changes(**more: Any) -> ChangesByQuantile:
+    given = {"rows": 6, "levels": (1, 4), "rank": 3, "slack": 2, "choice_epsilon": 4, "release_epsilon": 1}
+    return ChangesByQuantile(**(given | more))
+
+
+BAD: list[tuple[Callable[[], Any], str]] = [
+    (lambda: changes(levels=(4, 1)), "increasing"),
+    (lambda: changes(levels=(0, 1)), "above 0"),
+    (lambda: changes(levels=()), "increasing|list of"),
+    (lambda: changes(rank=4), "at most the number of pairs"),
+    (lambda: changes(choice_epsilon=Fraction(1, 100)), "smaller than 1"),
+    (lambda: changes().scores([1, 2]), "be those of 3 pairs"),
+    (lambda: changes().scores([1, 2, -1]), "at least 0"),
+    (lambda: smooth(smooth_gamma=1), r"lie in \[0, 1\)"),
+    (lambda: smooth(smooth_gamma=-0.1), r"lie in \[0, 1\)"),
+]
+
+
+def smooth(**more: Any) -> ChangesBySmoothness:
+    return ChangesBySmoothness(**({"rows": 1000, "rank": 490, "epsilon": 1, "beta": 0.03} | more))
+
+
+@pytest.mark.parametrize(("act", "match"), BAD)
+def test_a_refusal_is_reached_and_told(act: Callable[[], Any], match: str) -> None:
+    with pytest.raises(TacitError, match=match):
+        act()
