@@ -26,6 +26,7 @@ from tacit.cli import main
 from tacit.curator.binding import content_digest
 from tacit.curator.certificate import json_text
 from tacit.ledger.canonical import sha256
+from tacit.report.verifying import made_again
 
 PLAN = """
 [data]
@@ -134,8 +135,7 @@ def test_what_was_written_is_made_again(made: Path, capsys: pytest.CaptureFixtur
                 "values/towns.csv-metadata.json",
             ):
                 assert found[whole(file)] is True
-            # A page shows days whole, the files have them rounded: the ledger tells.
-            assert found[whole("report.html")] is (True if more else None)
+            assert found[whole("report.html")] is True
             assert found["manifest.json says what the files were written from"] is (True if more else None)
             assert found.get("labels and titles are those of the custodian") is None
 
@@ -470,7 +470,7 @@ def test_what_else_stands_in_a_folder(made: Path, tmp_path: Path, capsys: pytest
         shutil.rmtree(place)
 
 
-def anew(place: Path, ledger: Path | None = None) -> None:
+def anew(place: Path) -> None:
     """All files written again from what certificates, values and manifest say now: the work of a careful forger."""
     from tacit.curator.files import read_plan
     from tacit.report import verifying
@@ -480,10 +480,8 @@ def anew(place: Path, ledger: Path | None = None) -> None:
     file = read_plan(place / "plan.toml")
     plan = file.plan()
     said = {p.stem: json.loads(p.read_text()) for p in (place / "certificates").iterdir()}
-    where = None if ledger is None else str(ledger)
     releases = [
-        verifying._certified(place, plan, r, said[r.name.replace(" ", "-")], written, where)
-        for r in plan.releases
+        verifying._certified(place, plan, r, said[r.name.replace(" ", "-")], written) for r in plan.releases
     ]
     for name, body in release_files(file, plan, releases, budget=file.limit, written=written).items():
         (place / name).write_bytes(body)
@@ -501,7 +499,7 @@ def test_what_had_been_spent_is_what_the_ledger_says(
         m["written"]["spent"]["bound"]["epsilon"] = 0.001
 
     edit("manifest.json", less)(place)
-    anew(place, made / "t.ledger")
+    anew(place)
     code, found = verify(capsys, place, "--ledger", made / "t.ledger")
     assert found[whole("report.html")] is True, "the page follows from what is said"
     assert (code, found["manifest.json says what the files were written from"]) == (1, False)
@@ -524,12 +522,49 @@ def test_a_forger_who_writes_everything_anew_meets_the_ledger_and_the_signature(
     assert verify(capsys, place, "--key", made / "key.pub")[1][f"{one} is signed by the key"] is False
 
 
+@pytest.mark.parametrize("first", [False, True], ids=["this form", "the first form"])
+def test_files_that_are_gone_or_damaged(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], first: bool
+) -> None:
+    """An answer for each, and no traceback."""
+    held = made / "out"
+    if first:
+        held = golden(tmp_path)
+    for path in sorted(p for p in held.rglob("*") if p.is_file()):
+        name = path.relative_to(held).as_posix()
+        for damage in (None, b"", b"{}", path.read_bytes()[: path.stat().st_size // 2]):
+            place = tmp_path / "damaged"
+            shutil.copytree(held, place)
+            if damage is None:
+                (place / name).unlink()
+            else:
+                (place / name).write_bytes(damage)
+            found = [f for f in made_again(place) if f.holds is False]
+            assert (
+                found
+                or name in ("manifest.json", "plan.toml")
+                or name.startswith("certificates/")
+                or (first and name == "report.html")
+            ), (name, damage)
+            shutil.rmtree(place)
+    for odd in (None, 5, "x", [], {}, {"form": 2}, {"form": 99}):
+        place = tmp_path / "damaged"
+        shutil.copytree(made / "out", place)
+        edit("manifest.json", lambda m, o=odd: m.update(written=o))(place)  # type: ignore[misc]
+        assert verify(capsys, place)[0] == 1
+        shutil.rmtree(place)
+
+
 # --- folders of the first form -----------------------------------------------------------------------------
+def golden(folder: Path) -> Path:
+    """A folder that 0.1.0 wrote, with a workbook and SDMX-CSV."""
+    with tarfile.open(Path(__file__).parents[1] / "golden" / "0.1.0" / "exports.tar.xz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder / "out"
+
+
 def test_exports_of_the_first_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    golden = Path(__file__).parents[1] / "golden" / "0.1.0" / "exports.tar.xz"
-    with tarfile.open(golden) as packed:
-        packed.extractall(tmp_path, filter="data")
-    first = tmp_path / "out"
+    first = golden(tmp_path)
     listed = json.loads((first / "manifest.json").read_text())
     assert "written" not in listed
     sdmx = next(n for n in listed["files"] if n.startswith("sdmx/"))

@@ -25,6 +25,7 @@ from tacit.curator.files import read_plan
 from tacit.curator.signing import PublicKey
 from tacit.curator.verifying import Verified, verify_release
 from tacit.ledger import Ledger
+from tacit.report.verifying import made_again
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*.tar.xz"))
@@ -66,6 +67,7 @@ def checked(folder: Path, said: dict[str, Any]) -> None:
         key = PublicKey.read(folder / one["signed_by"]) if one["signed_by"] else None
         sound(verify_release(out, key=key))
         sound(verify_release(out, ledger=ledger, key=key), stands=stands)
+        sound(Verified(findings=tuple(made_again(out, ledger=ledger, key=key))))
         before, again = charges(ledger), folder / f"{one['out']}-again"
         words = ["--key", one["key"]] if one["key"] else []
         assert main(["release", str(folder / one["plan"]), "--out", str(again), "--json", *words]) == 0
@@ -76,6 +78,7 @@ def checked(folder: Path, said: dict[str, Any]) -> None:
             for part in ("guarantee", "event", "price", "sensitivity", "ledger", "values", "data"):
                 assert now[part] == old[part], (name, part)
         sound(verify_release(again, ledger=ledger), stands=stands)
+        sound(Verified(findings=tuple(made_again(again, ledger=ledger))))
 
 
 @pytest.mark.parametrize("case", FILED, ids=[n for n, c in zip(NAMES, CASES, strict=True) if c in FILED])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import html
 import itertools
 import json
@@ -114,6 +115,33 @@ def test_an_interval_without_an_end_keeps_the_other_one_outside() -> None:
 
     assert _with_ends(2000.0, 1239.5, np.inf)[1:] == ("1,230", "∞")
     assert _with_ends(2000.0, -np.inf, 3001.0)[1:] == ("-∞", "3,010")
+
+
+def test_days_are_days_on_the_page_and_their_ends_are_rounded_outwards() -> None:
+    """A mean of days was 18,425.5 on the page; its interval lost up to half a day at each end in the files."""
+    days = [datetime.date(2020, 1 + i % 12, 1 + i % 28) for i in range(400)]
+    frame = pd.DataFrame({"sex": ["f", "m"] * 200, "day": days})
+    schema = {"sex": tacit.category(SEXES), "day": tacit.date("2020-01-01", "2020-12-31")}
+    with tacit.Curator(
+        frame, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=9), source=SeededSource(seed=4)
+    ) as one:
+        plan = one.preview([tacit.mean("day", by="sex")], epsilon=2.0)
+        releases = one.release(plan)
+    made, first = releases[0], datetime.date(1970, 1, 1)
+    told = {n: [(d - first).days for d in made.columns[n]] for n in ("value", "low", "high")}
+    real = {n: np.ravel(getattr(made.estimate, n)) for n in told}
+    assert all(a <= b < a + 1 for a, b in zip(told["low"], real["low"], strict=True))
+    assert all(a - 1 < b <= a for a, b in zip(told["high"], real["high"], strict=True))
+    assert all(abs(a - b) <= 0.5 for a, b in zip(told["value"], real["value"], strict=True))
+    assert any(round(b) > a for a, b in zip(told["low"], real["low"], strict=True)), "nearest would be inside"
+    page = report_of(plan, releases, budget=plan.charge)
+    for name in told:
+        assert all(str(day) in page for day in made.columns[name])
+    assert not re.search(r"18,\d\d\d", page)
+    old = dataclasses.replace(made, data={k: v for k, v in made.data.items() if k != "quality_rule"})
+    assert [(d - first).days for d in old.columns["low"]] == [round(v) for v in real["low"]], (
+        "as it was recorded"
+    )
 
 
 # --- quality -----------------------------------------------------------------------------------------------

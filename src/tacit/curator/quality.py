@@ -14,7 +14,8 @@ its shown values. A 0 that has noise is therefore never good, and neither is a c
 may be cut to [0, 0], its noise is not. Only a 0 that no unit can move is good.
 
 Releases of the first rule were judged by the interval as it is shown, and say nothing about it; their certificates bind
-the words that it gave. They keep them: `RULE` stands with every answer that is recorded now (`data.quality_rule`).
+the words that it gave. They keep them: `RULE` stands with every answer that is recorded now (`data.quality_rule`). With
+it came that the ends of intervals of days are rounded outwards; those of the first rule were rounded to the nearest.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from tacit.curator.functions.published import PublishedFunction
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan import Planned
-from tacit.curator.quality import WORDS, flags_of
+from tacit.curator.quality import RULE, WORDS, flags_of
 from tacit.curator.spreadsheet import csv_text
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, NoLaw
@@ -108,18 +109,29 @@ class Release:
         for name in ("value", "low", "high"):
             values = np.ravel(getattr(self.estimate, name))
             exact = whole and bool(np.all(np.isfinite(values))) and bool(np.all(np.abs(values) < 2.0**53))
-            found[name] = np.rint(values).astype(np.int64) if exact else self._days(values)
+            found[name] = np.rint(values).astype(np.int64) if exact else self._days(name, values)
         return found
 
-    def _days(self, values: Any) -> Any:
-        """Means and quantiles of dates as dates, rounded to the day; other values as they are."""
+    def _days(self, name: str, values: Any) -> Any:
+        """Means and quantiles of dates as dates, ends of intervals rounded outwards; other values as they are.
+
+        Records of the first rule had all of them rounded to the nearest day, and keep that: certificates bind it.
+        """
+        if not self.dated:
+            return values
         statistic: Any = self.planned.question.statistic
-        if not statistic.in_column_units:
-            return values
-        column = self.planned.question.schema[statistic.column]
-        if not isinstance(column, Date):
-            return values
-        return [column.label(round(v)) if np.isfinite(v) else None for v in values]
+        column: Any = self.planned.question.schema[statistic.column]
+        outwards = self.data.get("quality_rule", 1) >= RULE
+        turn = {"low": math.floor, "high": math.ceil}.get(name, round) if outwards else round
+        return [column.label(turn(v)) if np.isfinite(v) else None for v in values]
+
+    @property
+    def dated(self) -> bool:
+        """Are its values days?"""
+        statistic: Any = self.planned.question.statistic
+        return bool(statistic.in_column_units) and isinstance(
+            self.planned.question.schema[statistic.column], Date
+        )
 
     @property
     def quality(self) -> list[str]:

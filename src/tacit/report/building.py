@@ -176,14 +176,18 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
     planned, said = release.planned, release.statement
     statistic = said["statistic"]
     rule, flags = rule_of(release), flags_of(release)
-    ends = [np.ravel(getattr(release.estimate, n)) for n in ("value", "low", "high")]
+    ends = _ends(release)
     shown, rest = _shown(planned.question, ends, flags)
     columns = keys_at(planned.question, release.noisy, shown)
     named = [words.labelled(name, held) for name, held in columns.items()]
     keys = list(zip(*named, strict=True)) if named else [()] * len(shown)
     cells = tuple(
         _cell(
-            k, *(float(e[i]) for e in ends), flag=flags[i], truth=None if truth is None else float(truth[i])
+            k,
+            *(float(e[i]) for e in ends),
+            flag=flags[i],
+            truth=None if truth is None else float(truth[i]),
+            days=release.dated,
         )
         for k, i in zip(keys, shown.tolist(), strict=True)
     )
@@ -214,6 +218,15 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
     )
 
 
+def _ends(release: Release) -> list[Any]:
+    """Value, low and high of all cells; days as whole ones, as the files have them."""
+    names = ("value", "low", "high")
+    if not release.dated:
+        return [np.ravel(getattr(release.estimate, n)) for n in names]
+    held, first = release.columns, datetime.date(1970, 1, 1)
+    return [np.array([np.nan if d is None else float((d - first).days) for d in held[n]]) for n in names]
+
+
 def _name(planned: Planned, name: str) -> str:
     """The name as it was given; one that was made of the statistic with blanks."""
     return name.replace("-", " ") if name == title_of(planned.ask) else name
@@ -238,13 +251,20 @@ def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tup
 
 
 def _cell(
-    keys: tuple[Any, ...], value: float, low: float, high: float, *, flag: str, truth: float | None
+    keys: tuple[Any, ...],
+    value: float,
+    low: float,
+    high: float,
+    *,
+    flag: str,
+    truth: float | None,
+    days: bool = False,
 ) -> Cell:
     shown = value if math.isfinite(value) else None
     known = not (math.isnan(low) or math.isnan(high))
     seen = truth if truth is not None and math.isfinite(truth) else None
     ends = (min(low, value), max(high, value)) if known and shown is not None else (None, None)
-    return Cell(keys=keys, value=shown, low=ends[0], high=ends[1], flag=flag, truth=seen)
+    return Cell(keys=keys, value=shown, low=ends[0], high=ends[1], flag=flag, truth=seen, days=days)
 
 
 def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.curator.quality import ABSENT, NOISY
-from tacit.report.numbers import figures, key_words, percent, three
+from tacit.report.numbers import key_words, percent
 from tacit.report.view import Cell, ReleaseView
 
 __all__ = ["finding"]
@@ -31,7 +31,7 @@ def finding(view: ReleaseView) -> str:
     most = max(usable, key=lambda c: c.value or 0.0)
     least = min(usable, key=lambda c: c.value or 0.0)
     if most.value == least.value:
-        return f"All {len(usable):,} values are {three(most.value or 0.0)}."
+        return f"All {len(usable):,} values are {most.figures.value}."
     told = f"Largest: {_words(most)}. Smallest: {_words(least)}."
     if len(usable) < view.total and view.rest is None:
         some = f"Of the {len(usable):,} of {view.total:,} that can be used"
@@ -44,7 +44,7 @@ def finding(view: ReleaseView) -> str:
 
 
 def _words(cell: Cell) -> str:
-    told = figures(cell.value, cell.low, cell.high)
+    told = cell.figures
     name = ", ".join(key_words(k) for k in cell.keys)
     ends = f" ({told.interval})" if cell.low is not None and cell.low != cell.high else ""
     return f"{name}, {told.value}{ends}" if name else f"{told.value}{ends}"
@@ -52,6 +52,6 @@ def _words(cell: Cell) -> str:
 
 def _quantile(cell: Cell) -> str:
     share = cell.keys[0]
-    told = figures(cell.value, cell.low, cell.high)
+    told = cell.figures
     named = percent(share) if isinstance(share, float) else key_words(share)
     return f"{named} are below {told.value} ({told.interval})"

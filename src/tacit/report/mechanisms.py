@@ -41,7 +41,7 @@ def _glance(view: ReportView) -> Markup:
 
 def _glance_row(view: ReleaseView) -> Markup:
     width = view.typical_width
-    interval = "none" if width is None else f"{three(width)} wide"
+    interval = "none" if width is None else f"{_wide(view, width)} wide"
     ratio = three(view.ratio) if view.ratio is not None else "not known"
     pills = [
         tag("span", flag_pill(view, id), f" {n:,} of {view.total:,}", class_="flagged")
@@ -58,11 +58,15 @@ def _glance_row(view: ReleaseView) -> Markup:
     )
 
 
+def _wide(view: ReleaseView, width: float) -> str:
+    return three(width) + (" days" if any(c.days for c in view.cells) else "")
+
+
 def _facts(view: ReleaseView) -> Markup:
     entries: list[tuple[str, Markup | str]] = [("Price", tag("span", view.price, class_="strong num"))]
     width = view.typical_width
     if width is not None:
-        words = f"{three(width)} wide" + (", the median over the cells" if view.total > 1 else "")
+        words = f"{_wide(view, width)} wide" + (", the median over the cells" if view.total > 1 else "")
         entries.append((f"Interval at {percent(view.confidence)}", tag("span", words, class_="num")))
     if view.expected_error is not None:
         entries.append(("Expected error", tag("span", three(view.expected_error), class_="num")))

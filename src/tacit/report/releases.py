@@ -9,7 +9,7 @@ from tacit.curator.quality import ABSENT, CARE, GOOD, NOISY, WORDS
 from tacit.report.findings import finding
 from tacit.report.legend import legend
 from tacit.report.markup import Markup, file_link, ident, join, tag
-from tacit.report.numbers import figures, key_place, key_words, percent
+from tacit.report.numbers import key_place, key_words, percent
 from tacit.report.pictures.choose import Drawn, draw
 from tacit.report.view import Cell, ReleaseView
 
@@ -64,14 +64,14 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
     parts: list[Markup | None] = []
     if drawn.kind == "number":
         cell = drawn.cells[0]
-        told = figures(cell.value, cell.low, cell.high)
+        told = cell.figures
         unit = tag("small", f" {view.measure}") if view.measure else None
         parts.append(tag("p", tag("span", told.value, class_="num"), unit, class_="big"))
         if cell.low is not None:
             ends = tag("span", told.interval, class_="num")
             parts.append(tag("p", f"{percent(view.confidence)} interval for the noise: ", ends))
         if cell.truth is not None:
-            words = figures(cell.truth, cell.low, cell.high).value
+            words = cell.truth_words
             parts.append(tag("p", "The truth: ", tag("span", words, class_="num"), class_="quiet-words"))
         if cell.flag:
             parts.append(tag("p", flag_pill(view, cell.flag)))
@@ -166,11 +166,11 @@ def _table(view: ReleaseView, cells: Sequence[Cell]) -> Markup:
 
 
 def _row(view: ReleaseView, cell: Cell, truth: bool, flagged: bool) -> list[Markup]:
-    told = figures(cell.value, cell.low, cell.high)
+    told = cell.figures
     parts = [tag("th", key_words(key), scope="row") for key in cell.keys]
     parts += [tag("td", words, class_="n num") for words in told]
     if truth:
-        words = "" if cell.truth is None else figures(cell.truth, cell.low, cell.high).value
+        words = cell.truth_words
         parts.append(tag("td", words, class_="n num truth-cell"))
     if flagged:
         parts.append(tag("td", flag_pill(view, cell.flag) if cell.flag else WORDS[GOOD]))

@@ -44,7 +44,6 @@ from tacit.guarantees import Always
 from tacit.ledger.canonical import sha256
 from tacit.report.exports import WORKBOOK, csvw_text, sdmx_text, workbook
 from tacit.report.folder import PAGE, Written, libraries, parquet_bytes, release_files
-from tacit.sources.schema import Date
 
 __all__ = ["made_again"]
 
@@ -65,7 +64,13 @@ def made_again(
     folder: str | Path, *, ledger: str | None = None, key: PublicKey | None = None
 ) -> Iterator[Finding]:
     """Findings about every file that can be made again; without a ledger from the files themselves."""
-    place = Path(folder)
+    try:
+        yield from _findings(Path(folder), ledger, key)
+    except Exception as problem:  # whatever a changed or missing file makes a reader raise
+        yield Finding(what="the files can be made again", holds=False, why=type(problem).__name__)
+
+
+def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterator[Finding]:
     try:
         listed = read_json(place / "manifest.json", parameter="DIR")
         certificates = {
@@ -89,7 +94,7 @@ def made_again(
             yield Finding(what=what, holds=False, why="it is not of a form that is known here")
             return
         yield _standing(what, written, plan, file, listed, ledger)
-    elif any("quality_rule" in said["data"] for said in certificates.values()):
+    elif any("quality_rule" in said.get("data", {}) for said in certificates.values()):
         why = "whoever wrote these certificates writes it too"
         yield Finding(what="manifest.json says what the files were written from", holds=False, why=why)
         return
@@ -98,7 +103,7 @@ def made_again(
         name = f"certificates/{file_stem(planned.name)}.json"
         what = f"values/{file_stem(planned.name)}.csv is a table of this release"
         try:
-            one = _certified(place, plan, planned, certificates[name], written, ledger)
+            one = _certified(place, plan, planned, certificates[name], written)
         except Exception as problem:
             yield Finding(what=what, holds=False, why=f"it cannot be read: {type(problem).__name__}")
             return
@@ -110,7 +115,7 @@ def made_again(
     if written is None:
         yield from _first_form(place, listed["files"], file, plan, releases)
     else:
-        yield from _whole(place, listed["files"], file, plan, releases, written, dated=ledger is None)
+        yield from _whole(place, listed["files"], file, plan, releases, written)
     if key is None:
         why = "only a signature under the manifest says so: give the key by --key"
         yield Finding(what="labels and titles are those of the custodian", holds=None, why=why)
@@ -132,12 +137,7 @@ def _as_written(
 
 # --- releases from certified files -----------------------------------------------------------------------
 def _certified(
-    place: Path,
-    plan: Plan,
-    planned: Planned,
-    said: Mapping[str, Any],
-    written: Written | None,
-    ledger: str | None,
+    place: Path, plan: Plan, planned: Planned, said: Mapping[str, Any], written: Written | None
 ) -> Release:
     """The release that these values and this certificate are: keys from the plan, numbers and words from the file."""
     stem = file_stem(planned.name)
@@ -160,9 +160,6 @@ def _certified(
     unknown = set(columns[3]) - set(WORDS.values())
     if unknown:
         raise ValueError("words that are none")
-    dated = _is_dated(planned)
-    if dated and ledger is not None:
-        found = _recorded(plan, planned, said, ledger) or found
     corrections: tuple[Any, ...] = ()
     if written is None:
         corrections = _said_in(place / "values" / f"{stem}.parquet")
@@ -184,11 +181,6 @@ def _as_said(said: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 def _shape(planned: Planned, cells: int) -> tuple[int, ...]:
     return (cells,) if cells != 1 or planned.question.axes else ()
-
-
-def _is_dated(planned: Planned) -> bool:
-    statistic: Any = planned.question.statistic
-    return bool(statistic.in_column_units) and isinstance(planned.question.schema[statistic.column], Date)
 
 
 def _number(cell: str) -> float:
@@ -238,25 +230,6 @@ def _said_in(path: Path) -> tuple[Any, ...]:
     return (_Said(text[len(start) : -len(end)]),)
 
 
-def _recorded(plan: Plan, planned: Planned, said: Mapping[str, Any], ledger: str) -> Estimate | None:
-    """Value and interval from the recorded answer: days in a file are rounded, and a page shows them whole."""
-    from tacit.curator.records import decode
-    from tacit.ledger import Ledger
-
-    with Ledger.open(ledger) as opened:
-        chain = opened.entries_with_answers()
-    for entry, answer in chain:
-        if (
-            entry.kind == "commit"
-            and isinstance(answer, bytes)
-            and sha256(answer) == said["ledger"].get("answer")
-        ):
-            noisy, _ = decode(answer)
-            at = [r.name for r in plan.releases].index(planned.name)
-            return planned.treatment.read(planned.question, noisy[at], planned.ask.confidence)
-    return None
-
-
 def _standing(
     what: str, written: Written, plan: Plan, file: PlanFile, listed: Mapping[str, Any], ledger: str | None
 ) -> Finding:
@@ -300,7 +273,6 @@ def _what(name: str) -> str:
 
 def _whole(
     place: Path, files: Mapping[str, Any], file: PlanFile, plan: Plan, releases: Sequence[Release], written: Written,
-    *, dated: bool,
 ) -> Iterator[Finding]:  # fmt: skip
     """Every file made again by the form of today."""
     try:
@@ -331,9 +303,6 @@ def _whole(
             yield _cells(name, found, body, why=f"written by openpyxl {by.get('openpyxl')}")
         elif by.get("tacit") != here["tacit"]:
             why = f"written by version {by.get('tacit')} of tacit: values checked, layout not"
-            yield Finding(what=_what(name), holds=None, why=why)
-        elif name == PAGE and dated and any(_is_dated(r.planned) for r in releases):
-            why = "a page shows days that the files have rounded: the ledger has them, --ledger"
             yield Finding(what=_what(name), holds=None, why=why)
         else:
             yield Finding(what=_what(name), holds=False, why="it differs")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import datetime
 import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NoReturn, get_args
 
+from tacit.curator.figures import Figures, figures
 from tacit.curator.quality import QualityFlag, QualityRule
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import theorem
@@ -37,6 +39,8 @@ class Cell:
     high: float | None = None
     flag: str = ""
     truth: float | None = None
+    days: bool = False
+    """Are these days, counted from 1970-01-01?"""
 
     def __post_init__(self) -> None:
         for name in ("value", "truth"):
@@ -49,6 +53,20 @@ class Cell:
             _refuse("low", (self.low, self.high), "lie below the other end of the interval")
         if self.value is None and not self.flag:
             _refuse("flag", self.flag, "say why there is no value")
+
+    @property
+    def figures(self) -> Figures:
+        """Value, low and high in words: numbers rounded at one place, ends outwards; days as days."""
+        if not self.days:
+            return figures(self.value, self.low, self.high)
+        return Figures([_day(self.value, round), _day(self.low, math.floor), _day(self.high, math.ceil)])
+
+    @property
+    def truth_words(self) -> str:
+        """The truth in words, at the place of the value; nothing where it is not shown."""
+        if self.truth is None:
+            return ""
+        return _day(self.truth, round) if self.days else figures(self.truth, self.low, self.high).value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +243,12 @@ class ReportView:
     def theorems(self) -> tuple[str, ...]:
         """Every theorem that the report rests on, in order of first mention."""
         return tuple(dict.fromkeys([*self.methods, *(id for r in self.releases for id in r.theorems)]))
+
+
+def _day(value: float | None, turn: Callable[[float], int]) -> str:
+    if value is None or not math.isfinite(value):
+        return "none"
+    return (datetime.date(1970, 1, 1) + datetime.timedelta(days=turn(value))).isoformat()
 
 
 def _refuse(parameter: str, value: object, must: str, hint: str = "") -> NoReturn:

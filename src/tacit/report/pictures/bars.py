@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tacit.report.markup import Markup, picture, tag
-from tacit.report.numbers import figures, key_words
+from tacit.report.numbers import key_words
 from tacit.report.pictures.scale import Scale, fill_of, hatching, pointer, span_of
 from tacit.report.view import Cell
 
@@ -33,7 +33,7 @@ def bars(
 
 
 def _row(id: str, cell: Cell, top: float, scale: Scale) -> Markup:
-    told = figures(cell.value, cell.low, cell.high)
+    told = cell.figures
     name = ", ".join(key_words(k) for k in cell.keys) or "all"
     zero = scale.percent(0)
     parts: list[Markup] = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.curator.quality import ABSENT, NOISY
 from tacit.report.markup import Markup, ident, tag
-from tacit.report.numbers import figures, key_place, key_words, percent, three
+from tacit.report.numbers import key_place, key_words, percent, three
 from tacit.report.pictures.bars import bars
 from tacit.report.pictures.curve import curve, histogram
 from tacit.report.pictures.field import field_map, fits_a_map, holds_zero, widths
@@ -45,6 +45,8 @@ def fitting(view: ReleaseView) -> Picture:
     cells, keys = view.cells, len(view.columns)
     if not cells:
         return "table"
+    if any(c.days for c in cells):
+        return "table"  # a bar from 1970 on shows nothing
     if view.rest is not None:
         return "bars" if keys == 1 else "table"
     if keys == 0:
@@ -143,10 +145,10 @@ def describe(view: ReleaseView, cells: Sequence[Cell]) -> str:
 
 
 def _cell_words(cell: Cell) -> str:
-    told = figures(cell.value, cell.low, cell.high)
+    told = cell.figures
     name = ", ".join(key_words(k) for k in cell.keys)
     ends = f" (interval {told.interval})" if cell.low is not None else ""
-    truth = f", the truth being {three(cell.truth)}" if cell.truth is not None else ""
+    truth = f", the truth being {cell.truth_words}" if cell.truth is not None else ""
     return f"{name + ': ' if name else ''}{told.value}{ends}{truth}"
 
 

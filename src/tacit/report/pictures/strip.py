@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from tacit.report.markup import Markup, picture, tag
-from tacit.report.numbers import figures
 from tacit.report.pictures.bars import whisker
 from tacit.report.pictures.scale import Scale, pointer
 from tacit.report.view import Cell
@@ -21,7 +20,7 @@ def strip(id: str, title: str, description: str, cell: Cell) -> Markup:
     known = [v for v in (cell.value, cell.low, cell.high, cell.truth) if v is not None and math.isfinite(v)]
     low, high = min(known), max(known)
     scale = Scale(low=low, high=high, start=4, length=92)
-    told = figures(cell.value, cell.low, cell.high)
+    told = cell.figures
     parts = [tag("line", x1=0, x2="100%", y1=MIDDLE, y2=MIDDLE, class_="grid")]
     if cell.low is not None and cell.high is not None:
         parts += whisker(scale, cell.low, cell.high, MIDDLE)
