@@ -61,6 +61,7 @@ class Keeper:
         self._drop: weakref.finalize[Any, Keeper] | None = None
         self._ledger: Ledger | None = None
         self._places: set[Path] = set()
+        self._read: tuple[Path, ...] = ()
         if isinstance(named, Ledger):
             named.check(budget=budget, table=self.table)
 
@@ -96,11 +97,13 @@ class Keeper:
         if ledger.rehearsal is not twin:
             raise ledger.not_for(twin)
         with self._lock:
-            home = None if facts is None else home_of_files(facts.protected)
-            if home is not None and not self._places.issuperset(home.places):
-                with home.alone(self._wait):
-                    # A session's ledger leaves no note: it is gone with its process.
-                    self._settled(ledger, home, note=self._drop is None)
+            if facts is not None and facts.protected != self._read:
+                home = home_of_files(facts.protected)
+                if home is not None and not self._places.issuperset(home.places):
+                    with home.alone(self._wait):
+                        # A session's ledger leaves no note: it is gone with its process.
+                        self._settled(ledger, home, note=self._drop is None)
+                self._read = facts.protected
         return ledger
 
     def for_looking(self) -> Ledger:
