@@ -102,6 +102,11 @@ FACTS = [
         "test_types_may_change_between_two_reads",
     ),
     Fact(
+        "no row decides whether files can be read together",
+        "sources.opening.parquet:_common",
+        "test_files_may_store_a_column_in_different_types",
+    ),
+    Fact(
         "the types of a view are those of now",
         "sources.tables:_bound",
         "test_a_view_that_was_made_anew_is_read_in_its_new_types",

@@ -18,7 +18,7 @@ import tacit.statistics as ask
 from tacit.curator.ledgers import home_of
 from tacit.errors import BadData, LedgerError, ReadFailed
 from tacit.guarantees import group_of, people, rows
-from tacit.sources import category, integer, open_table, tables
+from tacit.sources import category, date, integer, open_table, tables
 from tacit.sources.opening.files import files
 from tacit.sources.opening.joining import join
 from tacit.sources.opening.lines import HEADER
@@ -299,6 +299,97 @@ def test_types_may_change_between_two_reads(tmp_path):
         assert counted(table, ask.sum("age")) == 70
         write(path, ["30", "40", "abc", "5"])
         assert counted(table, ask.sum("age")) == 75
+
+
+LONG = 2**53 + 1
+COLUMNS = {
+    "whole": pa.array([1, LONG, 30], pa.int64()), "short": pa.array([1, 2, 30], pa.int16()),
+    "float": pa.array([1.0, 30.5, None], pa.float64()), "none": pa.nulls(3), "text": pa.array(["1", "30.5", "abc"]),
+    "decimal": pa.array([1, 30], pa.decimal128(9, 2)), "words": pa.array(["1", "2"]).dictionary_encode(),
+    "flag": pa.array([True, False]), "blob": pa.array([b"1", b"2"]),
+}  # fmt: skip
+
+
+def read_as_declared(data, schema, engine=None):
+    with open_table(data, schema=schema, unit=rows(), engine=engine) as table:
+        asked = [ask.sum("x"), ask.count(by="k"), ask.count()]
+        found = ask.read(table, [a.on(table.schema, table.unit) for a in asked])
+    return [np.ravel(next(iter(f.values()))).tolist() for f in found]
+
+
+MIXED = {"x": integer(0, 40), "k": category(["1", "2", "30", str(LONG)])}
+
+
+def test_files_may_store_a_column_in_different_types(tmp_path):
+    """Of two files each is what it is alone, whatever the other one stores: no row decides for those of others."""
+    alone = {}
+    for name, column in COLUMNS.items():
+        one = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({"x": column, "k": column}), one)
+        if name not in ("blob", "flag"):
+            alone[name] = read_as_declared(one, MIXED)
+    assert alone["whole"][1] == [1, 0, 1, 1]
+    for name in COLUMNS:
+        for other in COLUMNS:
+            if name != other and not {name, other} <= {"blob", "flag", "none"}:
+                both = files([tmp_path / f"{n}.parquet" for n in (name, other)])
+                found = read_as_declared(both, MIXED)
+                if {name, other} <= alone.keys():
+                    wanted = [np.add(a, b).tolist() for a, b in zip(alone[name], alone[other], strict=True)]
+                    assert found == wanted, (name, other)
+                assert found[2] == [len(COLUMNS[name]) + len(COLUMNS[other])]
+
+
+def test_people_in_files_of_different_types_keep_their_rows(tmp_path):
+    """A row without a person, or ids written as text, in the second file: everybody keeps the rows of before."""
+    key, unit = b"0123456789abcdef-secret", people("who", at_most=2)
+    draw = np.random.default_rng(1)
+    frames = [
+        pd.DataFrame({c: draw.integers(0, n, 600) for c, n in (("who", 100), ("x", 40), ("k", 3))})
+        for _ in "ab"
+    ]
+    one = pd.DataFrame({"who": [np.nan], "x": [2.5], "k": [np.nan]})
+    found = []
+    for second in (frames[1], pd.concat([frames[1], one]), frames[1].astype(str)):
+        frames[0].to_parquet(tmp_path / "a.parquet")
+        second.to_parquet(tmp_path / "b.parquet")
+        data = files([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+        with opened(data, {"x": integer(0, 40), "k": category(["0", "1", "2"])}, unit) as table:
+            asked = [ask.sum("x"), ask.count(by="k")]
+            read = ask.read(table, [a.on(table.schema, unit) for a in asked], key=key)
+        found.append([np.ravel(next(iter(f.values()))).tolist() for f in read])
+    assert found[0] == found[1] == found[2]
+
+
+def test_days_in_different_types_are_the_same_days(tmp_path):
+    import datetime
+
+    noon = datetime.datetime(2020, 1, 31, 23, 30, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    forms = [
+        pa.array([datetime.date(2020, 1, 31)]), pa.array(["2020-01-31"]), pa.array([noon], pa.timestamp("us", "UTC")),
+        pa.array([noon.replace(tzinfo=None)], pa.timestamp("ns")), pa.array([noon], pa.timestamp("ms", "Asia/Tokyo")),
+        pa.array([2**40], pa.timestamp("s")),
+    ]  # fmt: skip
+    for i, form in enumerate(forms):
+        pq.write_table(pa.table({"d": form}), tmp_path / f"{i}.parquet")
+    data = files([tmp_path / f"{i}.parquet" for i in range(len(forms))])
+    with open_table(
+        data, schema={"d": date("2020-01-31", "2020-02-01", outside="missing")}, unit=rows()
+    ) as table:
+        (found,) = ask.read(table, [ask.histogram("d", 2).on(table.schema, rows())])
+    assert np.ravel(next(iter(found.values()))).tolist() == [5, 0]
+
+
+def test_statistics_files_may_store_a_column_in_different_types(tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    columns = {"whole": [1, 2, 30], "float": [1.0, 30.5, np.nan], "text": ["1", "30.5", "abc"]}
+    alone = {}
+    for name, values in columns.items():
+        pyreadstat.write_dta(pd.DataFrame({"x": values, "k": values}), str(tmp_path / f"{name}.dta"))
+        alone[name] = read_as_declared(tmp_path / f"{name}.dta", MIXED)
+    for name, other in (("whole", "float"), ("whole", "text"), ("float", "text")):
+        found = read_as_declared(files([tmp_path / f"{n}.dta" for n in (name, other)]), MIXED)
+        assert found == [np.add(a, b).tolist() for a, b in zip(alone[name], alone[other], strict=True)]
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_read_again(tmp_path, monkeypatch):

@@ -191,9 +191,14 @@ def _texts(values: list[Any]) -> Any:
     return pa.array([text_of_object(v) for v in values], type=pa.large_string())
 
 
-def text_of_object(value: Any) -> str | None:
-    """The text of one object; None where it has none. Nothing that an object does can stop it."""
+def text_of_object(value: Any, *, key: bool = False) -> str | None:
+    """The text of one object; None where it has none. Nothing that an object does can stop it.
+
+    key: as in columns of numbers, a whole number is its key, and another one has none.
+    """
     try:
+        if key and isinstance(value, float | decimal.Decimal):
+            return str(int(value)) if value == int(value) and -(2**53) < value < 2**53 else None
         return _plain_text(value)
     except Exception:
         return None

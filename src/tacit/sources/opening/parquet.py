@@ -1,7 +1,9 @@
 """Parquet files, read in place by the engine; and, where a row stops its reader, by way of Arrow.
 
-Before anything is paid the footers are looked at: that there is one, that every part they name lies within the file,
-and that all files of a pattern have the same types. DuckDB's reader stops at bytes that are not UTF-8 and at moments
+Before anything is paid the footers are looked at: that there is one, and that every part they name lies within the
+file. Files of a pattern may store a column in different types: one missing value makes floats of whole numbers in
+pandas, and no row may decide whether a table can be read. Then Arrow reads from the start, in a type that holds the
+values of all of them, text if need be. DuckDB's reader stops at bytes that are not UTF-8 and at moments
 that it cannot hold. Then the same rows are read with Arrow, which does not, and such values become missing.
 
 All other values must be the same by both ways, or one row would change those of others. Where the types that the two
@@ -10,6 +12,7 @@ readers see leave that open (decimals of more than 38 digits among them), Arrow 
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +20,13 @@ from typing import Any
 
 from tacit.errors import BadData
 from tacit.sources import door, spark
+from tacit.sources.columns import Category
 from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful_table, plain_type
 from tacit.sources.opening.duck import INCOMING, ROWS, Duck, literal, name_of, started, text_of
 from tacit.sources.opening.files import Files
+from tacit.sources.opening.frames import text_of_object
 from tacit.sources.twins import MARK
 
 __all__ = ["open_parquet"]
@@ -43,21 +48,22 @@ def open_parquet(asked: Files, wish: Wish) -> Opened:
     """The files as one table."""
     states = asked.states()
     paths = tuple(state.path for state in states)
-    schema, made_up = door.metadata(
+    schema, alike, made_up = door.metadata(
         lambda: _checked(asked, paths, wish), source=asked.path, problem=PROBLEM, hint=HINT
     )
-    opened = (_in_spark if wish.spark else _in_duckdb)(asked, paths, wish, schema)
+    opened = (_in_spark if wish.spark else _in_duckdb)(asked, paths, wish, schema, alike)
     return replace(
         opened, facts=Facts(state=states, protected=paths, made_up=made_up), now=asked.states, in_place=True
     )
 
 
-def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> tuple[Any, bool]:
-    """The Arrow schema of the wanted columns, the same in all files; and have all the twins' mark? From the footers."""
+def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> tuple[Any, bool, bool]:
+    """The schema of the wanted columns; is it that of every file; and have all the twins' mark? From the footers."""
     import pyarrow as pa
 
     stored = [name for name in wish.columns if name not in asked.partitions]
-    found, made_up = None, True
+    found: list[Any] = []
+    made_up = True
     for path in paths:
         asked.values(path)
         schema = _footer(path, stored, asked.path)
@@ -68,17 +74,22 @@ def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> tuple[Any, bo
                 hint="leave it out of partitions",
             )  # fmt: skip
         wish.check(schema.names, asked.path, but=asked.partitions)
-        here = pa.schema([schema.field(name).remove_metadata() for name in stored])
-        if found is not None and [f.type for f in found] != [f.type for f in here]:
-            odd = next(f.name for f, g in zip(found, here, strict=True) if f.type != g.type)
-            raise BadData(
-                source=asked.path, problem=f"is several files that store column {odd!r} in different types",
-                hint="write them again with one type, or give one file",
-            )  # fmt: skip
-        found = found or here
-    assert found is not None
+        found.append([schema.field(name).type for name in stored])
+    kinds = [_common(set(types)) for types in zip(*found, strict=True)]
     more = [pa.field(n, pa.string()) for n in wish.columns if n in asked.partitions]
-    return pa.schema([*found, *more]), made_up
+    alike = all(types == found[0] for types in found)
+    return pa.schema([*map(pa.field, stored, kinds), *more]), alike, made_up
+
+
+def _common(kinds: set[Any]) -> Any:
+    """A type that holds the values of columns of all these types: a whole number, or else their text."""
+    import pyarrow as pa
+
+    some = {kind for kind in kinds if not pa.types.is_null(kind)}
+    if len(kinds) == 1 or len(some) == 1:
+        return (some or kinds).pop()
+    whole = all(pa.types.is_integer(kind) and not pa.types.is_uint64(kind) for kind in some)
+    return pa.int64() if whole else pa.large_string()
 
 
 def _footer(path: Path, stored: list[str], source: str) -> Any:
@@ -104,7 +115,7 @@ def _footer(path: Path, stored: list[str], source: str) -> Any:
     return schema
 
 
-def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> Opened:
+def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any, alike: bool) -> Opened:
     duck = started(wish.memory, asked.path)
 
     def one(some: list[Path], said: dict[str, str | None]) -> str:
@@ -132,8 +143,10 @@ def _in_duckdb(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -
         duck.fill_from(_batches(asked, paths, wish, schema), _plain(schema))
 
     def shown() -> tuple[bool, Any]:
-        relation = duck.view(query())
         empty = _plain(schema).empty_table()
+        if not alike:
+            return False, duck.copy(empty)
+        relation = duck.view(query())
         if same := _same_in_duckdb(duck, schema, empty):
             return same, relation
         duck.drop()
@@ -172,7 +185,7 @@ def _same_in_duckdb(duck: Duck, schema: Any, empty: Any) -> bool:
     return not long and all(a == b or (a, b) in SAME for a, b in pairs.values())
 
 
-def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> Opened:
+def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any, alike: bool) -> Opened:
     session = spark.local_session(wish.memory)
     place = spark.Place(session)
     said = [(str(p), asked.values(p)) for p in paths]
@@ -186,6 +199,8 @@ def _in_spark(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) ->
         place.fill(_batches(asked, paths, wish, schema), _plain(schema))
 
     def shown() -> tuple[bool, Any]:
+        if not alike:
+            return False, place.fill([], _plain(schema))
         place.fill([], _plain(schema))
         by_arrow = dict(session.table(place.view).dtypes)
         relation = read()
@@ -246,11 +261,12 @@ def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> 
     import pyarrow.parquet as pq
 
     stored = [name for name in wish.columns if name not in asked.partitions]
+    keys = {name for name, column in wish.schema.items() if isinstance(column, Category)}
     for path in paths:
         said = asked.values(path)
         with pq.ParquetFile(path, coerce_int96_timestamp_unit=MOMENTS) as file:
             for batch in file.iter_batches(batch_size=BATCH, columns=stored):
-                given = {n: _viewed(batch.column(n), schema.field(n).type) for n in stored}
+                given = {n: _viewed(batch.column(n), schema.field(n).type, key=n in keys) for n in stored}
                 table = careful_table(_as_stored(pa.table(given)))
                 for name, value in said.items():
                     if name in wish.columns:
@@ -258,8 +274,27 @@ def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> 
                 yield from table.select(schema.names).cast(_plain(schema)).to_batches()
 
 
-def _viewed(column: Any, kind: Any) -> Any:
-    """Bytes that the file calls words, as text; whether they are is looked at afterwards."""
+def _viewed(column: Any, kind: Any, *, key: bool) -> Any:
+    """Bytes that the file calls words, as text, and values that other files store as text; the column otherwise."""
     import pyarrow as pa
 
-    return column.view(kind) if pa.types.is_binary(column.type) and pa.types.is_string(kind) else column
+    if pa.types.is_binary(column.type) and pa.types.is_string(kind):
+        return column.view(kind)
+    if not pa.types.is_large_string(kind) or column.type == kind:
+        return column
+    # Of several files that store it in different types.
+    plain = plain_type(column.type)
+    if pa.types.is_string(plain) or pa.types.is_large_string(plain):
+        return column
+    return pa.array([_text(value, key=key) for value in column], kind)
+
+
+def _text(value: Any, *, key: bool) -> str | None:
+    """The text of a value of Arrow, the same for equal values of any type; None where it has none."""
+    try:
+        found = value.as_py()
+    except Exception:
+        return None
+    if isinstance(found, datetime.datetime) and found.tzinfo is not None:
+        found = found.astimezone(datetime.UTC)
+    return text_of_object(found, key=key)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import datetime
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from tacit.sources.columns import Category
 from tacit.sources.facts import Facts
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
+from tacit.sources.opening.frames import text_of_object
 from tacit.sources.opening.texts import open_typed
 from tacit.sources.twins import MARK
 
@@ -87,12 +89,7 @@ def open_statistics(asked: Files, wish: Wish) -> Opened:
     for columns, _ in heads:
         wish.check(columns, asked.path)
     kinds = [{n: c[n].type_for(declared.get(n)) for n in wish.columns} for c, _ in heads]
-    if odd := [n for n in wish.columns if any(k[n] != kinds[0][n] for k in kinds)]:
-        raise BadData(
-            source=asked.path, problem=f"is several files that store column {odd[0]!r} in different types",
-            hint="write them again with one type, or give one file",
-        )  # fmt: skip
-    schema = pa.schema(list(kinds[0].items()))
+    schema = pa.schema([(n, _common({k[n] for k in kinds})) for n in wish.columns])
     padded = {path for path in paths if _padded(path)}
 
     def batches() -> Iterator[Any]:
@@ -113,6 +110,15 @@ def open_statistics(asked: Files, wish: Wish) -> Opened:
         made_up=all(MARK in columns for columns, _ in heads),
     )
     return replace(open_typed(batches, schema, wish, source=asked.path), facts=facts, now=asked.states)
+
+
+def _common(kinds: set[Any]) -> Any:
+    """A type that holds the values of columns of all these types; text where one of them is, or only one has days."""
+    import pyarrow as pa
+
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.large_string()
 
 
 def columns_of(asked: Files) -> dict[str, Stored]:
@@ -254,7 +260,15 @@ def _column(stored: Stored, declared: Any, values: list[Any], encoding: str, kin
         made = [int(v) if isinstance(v, int | float) and v == v else None for v in values]
     else:
         made = [float(v) if isinstance(v, int | float) else None for v in values]
+    if pa.types.is_large_string(kind) and not (stored.text or stored.labelled(declared)):
+        # Other files have text there, or labels.
+        key = isinstance(declared, Category)
+        made = [text_of_object(_as_day(v) if stored.days else v, key=key) for v in made]
     return pa.array(made, kind)
+
+
+def _as_day(day: int | None) -> datetime.date | None:
+    return None if day is None else datetime.date(1970, 1, 1) + datetime.timedelta(days=day)
 
 
 def _day(value: Any, length: float, zero: int) -> int | None:
