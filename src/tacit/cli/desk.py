@@ -192,8 +192,11 @@ def approve(
 
 def _same(path: Path, asked: str | None) -> None:
     from tacit.curator.files import read_plan
+    from tacit.curator.request_0_1_0 import earlier_requests
 
-    if asked is not None and read_plan(path).plan().digest != asked:
+    plan = read_plan(path).plan()
+    known = (plan.digest, *(one.plan_digest for one in earlier_requests(plan)))
+    if asked is not None and asked not in known:
         raise InvalidParameter(
             parameter="--plan", value=str(path), must="be the plan that is asked",
             hint="the request is about another one; nothing was approved",

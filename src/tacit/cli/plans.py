@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,6 +209,12 @@ def wanted(file: PlanFile, export: str) -> tuple[str, ...]:
     return found
 
 
+def _as_charged(plan: Plan, releases: Releases) -> Plan:
+    """The plan as it was chosen and charged, which of an answer from the record may be another than today's."""
+    digest = releases[0].certificate["plan"]["digest"]
+    return replace(plan, releases=tuple(r.planned for r in releases), digest=digest)
+
+
 def write_release(
     out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
     title: str = "", truth: dict[str, list[float]] | None = None, key: SigningKey | None = None,
@@ -230,6 +237,7 @@ def write_release(
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".tacit-") as scratch:
             folder = Path(scratch) / "out"
+            plan = _as_charged(plan, releases)
             made = release_files(file, plan, releases, budget=budget, written=written)
             for one in releases:
                 said = json_text(signed(one.certificate, key)) + "\n"

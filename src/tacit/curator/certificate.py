@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from tacit.accounting.codec import to_record
 from tacit.curator.binding import bound
+from tacit.curator.choice import release_choice
 from tacit.curator.exact_answers import priors_of
 from tacit.curator.plan import Plan, Planned, event_record
 from tacit.curator.random_counts import gamma_of
@@ -29,6 +30,8 @@ __all__ = [
     "SEEDED",
     "certify",
     "json_text",
+    "said_digest",
+    "said_digests",
     "versions",
     "with_looks",
 ]
@@ -74,6 +77,8 @@ def certify(
         content["function"] = function
     if told is not None:
         content["random_data"] = told
+    if made["data"].get("files") is not None:
+        content["choice"] = release_choice(planned)
     return content if values is None else bound(content)
 
 
@@ -143,6 +148,17 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
             "charged_by": plan.charged.theorem,
         },
     }
+
+
+def said_digest(certificate: dict[str, Any]) -> str:
+    """The digest of all that a certificate says that follows from its plan: sentences, too, as they were said then."""
+    about = {n: certificate[n] for n in ORDER if n not in ("made", "ledger", "data", "versions", "values")}
+    return sha256(json.dumps(about, sort_keys=True))
+
+
+def said_digests(plan: Plan, made: dict[str, Any]) -> dict[str, str]:
+    """That of every release of a plan, for the record: whoever verifies them later needs not say the same words."""
+    return {r.name: said_digest(_settled(plan, r, made)) for r in plan.releases}
 
 
 def _source_of_randomness(drawn: str, publishable: bool) -> str:

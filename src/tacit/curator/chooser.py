@@ -28,6 +28,7 @@ from tacit.curator.treatments import (
     compared,
     groups_of,
     laplace,
+    law_of,
     pure_within,
     treat,
 )
@@ -88,7 +89,7 @@ def _single(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]
 
 def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:
     """The best of all; independent noise stands first, and keeps its own reason where nothing beats it."""
-    name, best = direct.reason.split(":")[0], direct
+    name, best = law_of(direct), direct
     errors = {name: direct.mean_error} | {n: t.mean_error for n, t in others.items()}
     for other, treatment in others.items():
         if errors[other] < BETTER * errors[name]:

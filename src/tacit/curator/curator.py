@@ -12,10 +12,12 @@ import datetime
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn, overload
 
 from tacit.curator.asks import Ask, asks_of
-from tacit.curator.certificate import CIPHER, SEEDED, versions
+from tacit.curator.certificate import CIPHER, SEEDED, said_digests, versions
+from tacit.curator.choice import choice_of, read_choice
 from tacit.curator.contributing import SharePlan, contributed, noise_source, share_of, whole
 from tacit.curator.fitting import Fit, fit_of
 from tacit.curator.given import Assumed, Given, given_of
@@ -28,6 +30,8 @@ from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.quality import RULE
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Release, Releases
+from tacit.curator.request import declared_files
+from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.treatments import Noisy
 from tacit.curator.words import told_of
 from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError
@@ -89,6 +93,7 @@ class Curator:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.analyst = text("analyst", analyst)
         self._data, self.reading = data, reading_of(data)
+        self._beside: Path | None = None
         given = {"engine": engine, "memory": memory, "portable": flag("portable", portable) or None}
         self._options: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
         self._source = noise_source(source)
@@ -216,8 +221,8 @@ class Curator:
 
         The price is stated as in `preview`. `consistent` asks for whole numbers that are not negative and add up.
         `key` names the request: the same key about the same declared version is answered from the record, free, and
-        no row is read for it. By default the key is the digest of the plan, so that the same question at the same
-        price is the same request.
+        no row is read for it. By default the key is the digest of the request, so that the same question at the same
+        price about the same files is the same request, whatever mechanism was chosen for it.
         """
         self._usable()
         total = stated(
@@ -250,39 +255,51 @@ class Curator:
             table=self._keeper.table,
             version=self.version,
             told=told_of(plan),
+            choice=None if joint else choice_of(plan),
+            earlier=None if joint else lambda: earlier_requests(plan),
         )
+
+    def _about(self, request: Request, ledger: Ledger) -> Request:
+        """The same request with the files that were declared, as this ledger names them."""
+        folder = self._keeper.folder(ledger) or self._beside
+        return replace(request, files=declared_files(self._data, folder))
 
     def request(self, plan: Plan, *, key: str | None = None, note: str = "") -> int:
         """Ask for an approval of exactly this plan; the number of the request. Charges nothing, reads no row."""
         self._usable()
         asked = self._request(plan, whole(plan).digest if key is None else text("key", key))
-        return self._keeper.for_charging().request(asked, check_of(self.budget), note=note)[0]
+        ledger = self._keeper.for_charging()
+        return ledger.request(self._about(asked, ledger), check_of(self.budget), note=note)[0]
 
     def fit(self, plan: Plan, *, key: str | None = None) -> Fit:
         """What is left, and whether the plan fits it; reads no row, spends nothing, makes no ledger."""
         self._usable()
         asked = self._request(plan, whole(plan).digest if key is None else text("key", key))
-        return fit_of(self._keeper.glance(), asked, self.budget, self._keeper.shares)
+        ledger = self._keeper.glance()
+        asked = asked if ledger is None else self._about(asked, ledger)
+        return fit_of(ledger, asked, self.budget, self._keeper.shares)
 
     def _run(self, plan: Plan, key: str) -> Releases:
         request = self._request(plan, key)
         outcome: Ticket | Recorded | None = None
         if self._table is None and (known := self._keeper.existing()) is not None:
             # A record is looked up before a table is opened for it; where one is open, with the reservation.
-            outcome = known.recorded(request)
+            outcome = known.recorded(self._about(request, known))
         if not isinstance(outcome, Recorded):
             # The table first: a broken file leaves no new ledger behind.
             table = self._open()
             facts = table.facts
             ledger = self._keeper.for_charging(facts)
-            outcome = ledger.reserve(request, check_of(self.budget))
+            outcome = ledger.reserve(self._about(request, ledger), check_of(self.budget))
         if isinstance(outcome, Recorded):
-            return self._releases(plan, outcome.answer, said=outcome.corrections)
+            kept = read_choice(plan, outcome.charge)
+            return self._releases(kept, outcome.answer, said=outcome.corrections)
         try:
             with self._reading:
                 digest = _digest(table, ledger.bounding_key)
                 answers = self._read(plan, table, facts)
-            recorded = encode(answers, self._made(table, outcome))
+            made = self._made(table, outcome)
+            recorded = encode(answers, {**made, "said": said_digests(plan, made)})
         except BaseException:
             with contextlib.suppress(TacitError):
                 ledger.fail(outcome)
@@ -309,6 +326,7 @@ class Curator:
         table = self._open()
         facts = table.facts
         ledger = self._keeper.for_charging(facts)
+        request = self._about(request, ledger)
 
         def read() -> tuple[list[Noisy], str]:
             with self._reading:
@@ -329,6 +347,7 @@ class Curator:
                 "conditions": list(table.conditions),
                 **self._keeper.known_of(paid),
                 "version": self.version,
+                "files": paid.request.files,
                 "made_up": is_made_up(self._data),
                 "quality_rule": RULE,
                 **({"reading": self.reading} if self.reading else {}),

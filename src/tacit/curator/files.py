@@ -149,12 +149,15 @@ class PlanFile:
 
     def curator(self, *, source: Source | None = None, ledger: str | None = None) -> Curator:
         """The curator of the file's table, budget and ledger."""
-        return Curator(
+        made = Curator(
             self.data, protect=self.unit, schema=self.schema, budget=self.limit,
             ledger=ledger or self.ledger or BESIDE, another_ledger=self.another_ledger,
             table=self.table, version=self.version, shares=self.shares,
             analyst=self.analyst, engine=self.engine, memory=self.memory, source=source,
         )  # fmt: skip
+        # Where a ledger lies in a database, files are named from the plan.
+        made._beside = self.path.parent
+        return made
 
 
 def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:

@@ -125,6 +125,10 @@ class Keeper:
             **({"seen": list(paid.seen)} if paid.seen else {}),
         }
 
+    def folder(self, ledger: Ledger) -> Path | None:
+        """The folder that files are named from: the ledger's own; None for a database, and for a session."""
+        return None if ledger.path is None or self._drop is not None else ledger.path.parent
+
     def close(self) -> None:
         """Give the database back, and a session's ledger with it."""
         with self._lock:

@@ -167,7 +167,14 @@ def treat_keys(question: Question, price: Price) -> Selected:
         inner, delta = shared, price.delta / 2
     chosen = partition_selection(epsilon=price.epsilon * SHARE, delta=delta, **about)
     reason = f"{chosen.method}, at half of epsilon; then {inner.reason}"
-    return Selected(noise=inner.noise, price=price, reason=reason, delta=price.delta, selection=chosen)
+    return Selected(
+        noise=inner.noise,
+        price=price,
+        reason=reason,
+        delta=price.delta,
+        selection=chosen,
+        candidates=inner.candidates,
+    )
 
 
 def _supports_itself(question: Question) -> bool:

@@ -27,17 +27,18 @@ from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import condition_of, declared_by, gamma_of
 from tacit.curator.random_plans import on_random_data
+from tacit.curator.request import request_digest
 from tacit.curator.treatments import Treatment
 from tacit.errors import EmptyComposition, NoLaw
 from tacit.exact.rounding import up
 from tacit.guarantees import Always, Bound, BoundedAdversary, Guarantee, Priors, RandomData, Unit
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.declarations import FIXED_PARAMETERS
-from tacit.ledger.canonical import canonical, canonical_table, sha256
+from tacit.ledger.canonical import canonical, canonical_table
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
 
-__all__ = ["Plan", "Planned", "describe_plan", "make_plan", "title_of"]
+__all__ = ["Plan", "Planned", "chosen", "describe_plan", "make_plan", "plan_charge", "title_of"]
 
 FORMAT = 2
 
@@ -51,6 +52,8 @@ class Planned:
     treatment: Treatment
     guarantee: Guarantee
     expected: Expected
+    plain: Treatment | None = None
+    """What differential privacy would get, beside a release that is private on random data only."""
 
     @property
     def name(self) -> str:
@@ -60,7 +63,11 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Releases that are fixed together, their common price in the budget's terms, and the digest of all of it."""
+    """Releases that are fixed together, and their common price in the budget's terms.
+
+    `digest` is that of the request (`tacit.curator.request`): of what is asked, and of nothing that was chosen. Of a
+    plan that is read from a record it is the digest that was charged, whichever version wrote it.
+    """
 
     releases: tuple[Planned, ...]
     unit: Unit
@@ -70,6 +77,8 @@ class Plan:
     reading: dict[str, Any] = field(default_factory=dict, hash=False)
     budget: Bound | None = None
     """What it is paid from, to tell prices as parts of it; None where several budgets pay."""
+    total: Price | None = None
+    """The price that releases without one of their own share."""
     kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What follows from the plan alone and is made once: its record for the ledger, what certificates say of it."""
 
@@ -182,7 +191,7 @@ def make_plan(
         instance("total", total, Price, must="be a Price", hint="tacit.curator.price(epsilon=1) makes one")
     if reading is not None:
         instance("reading", reading, Mapping, must="be a table of words", hint='{"separator": ";"}')
-    given = given_of(given)
+    given, asked = given_of(given), asks
     asks = _named(asks)
     questions = _questions(asks, schema, unit)
     prices = divided(asks, questions, total)
@@ -204,11 +213,24 @@ def make_plan(
         for a, plain, (question, treatment) in zip(asks, treatments, treated, strict=True)
     ]
     charged = _charged(releases, budget, unit, total)
-    plan = Plan(
-        releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest="", reading=dict(reading or {}),
-        budget=budget,
+    digest = request_digest(
+        asked, schema=schema, unit=unit, total=total, given=given, reading=dict(reading or {})
+    )
+    return Plan(
+        releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest=digest,
+        reading=dict(reading or {}), budget=budget, total=total,
     )  # fmt: skip
-    return replace(plan, digest=sha256(describe_plan(plan, total)))
+
+
+def chosen(
+    plan: Plan, treatments: Sequence[tuple[Treatment, Treatment | None]], *, charged: Charged, digest: str
+) -> Plan:
+    """The same request with the treatments and the charge that a record has: what was chosen then."""
+    releases = [
+        _planned(r.ask, r.question, treatment, plain or treatment, plan.unit)
+        for r, (treatment, plain) in zip(plan.releases, treatments, strict=True)
+    ]
+    return replace(plan, releases=tuple(releases), charged=charged, digest=digest)
 
 
 def _exactly(
@@ -242,7 +264,10 @@ def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment,
         condition=priors_of(treatment) or condition_of(treatment),
         declared=treatment.declared if isinstance(treatment, ExactTreatment) else declared_by(treatment),
     )
-    return Planned(ask=a, question=question, treatment=treatment, guarantee=_promise(a, made), expected=error)
+    return Planned(
+        ask=a, question=question, treatment=treatment, guarantee=_promise(a, made), expected=error,
+        plain=plain if gamma_of(treatment) else None,
+    )  # fmt: skip
 
 
 def _questions(asks: Sequence[Ask], schema: Schema, unit: Unit) -> list[Question]:
@@ -306,6 +331,12 @@ def title_of(a: Ask) -> str:
     keys = [b if isinstance(b, str) else b.column for b in a.statistic.by]
     words += ["by", *keys] if keys else []
     return re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(words)).strip("-")[:70] or "release"
+
+
+def plan_charge(plan: Plan) -> Charged:
+    """What a plan costs by today's account of what was chosen for it."""
+    assert plan.budget is not None
+    return _charged(plan.releases, plan.budget, plan.unit, plan.total)
 
 
 def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Price | None) -> Charged:

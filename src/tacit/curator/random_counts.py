@@ -25,7 +25,7 @@ from tacit.curator.accuracy import treat_accuracy
 from tacit.curator.given import Given
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Noisy, Treatment, cells_of, groups_of, treat
+from tacit.curator.treatments import Noisy, Treatment, cells_of, groups_of, law_of, treat
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Always, Bound, Neighbours, RandomData
 from tacit.guarantees.conditions import told_gamma
@@ -308,7 +308,7 @@ def treat_on_random_data(
         return question, replace(
             plain, reason=f"{said}noise, it is differentially private, and gamma = 0 is spent"
         )
-    law, small = base.reason.split(":")[0], "small cells" if given.small_cells else "empty cells"
+    law, small = law_of(base), "small cells" if given.small_cells else "empty cells"
     said = f"given random data (random DP, gamma = {told_gamma(given.gamma)})"
     reason = f"{law}, and {small} exact, {said}"
     if not complete(question) and not isinstance(question.form, Average):

@@ -121,6 +121,7 @@ def treat_ranks(question: Question, price: Price) -> Ranks:
         noise=(),
         price=price,
         reason=compared(name, errors),
+        candidates=errors,
         delta=spent,
         mechanism=found[name],
         shares=shares,

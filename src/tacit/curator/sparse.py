@@ -119,10 +119,18 @@ def treat_sparse(question: Question, price: Price) -> Sparse:
     best = min(thresholds, key=lambda name: thresholds[name])
     others = ", ".join(f"that of {name} {t}" for name, t in thresholds.items() if name != best)
     reason = f"{best}: at this price its threshold is {thresholds[best]}, {others}"
+    compared = {name: float(t) for name, t in thresholds.items()}
     if found[best].exact_epsilon is not None:
         price = Price(epsilon=epsilon) if price.kind == "approximate" else price
-        return Sparse(noise=(), price=price, reason=reason, mechanism=found[best])
-    return Sparse(noise=(), price=price, reason=reason, delta=price.spent_delta, mechanism=found[best])
+        return Sparse(noise=(), price=price, reason=reason, mechanism=found[best], candidates=compared)
+    return Sparse(
+        noise=(),
+        price=price,
+        reason=reason,
+        delta=price.spent_delta,
+        mechanism=found[best],
+        candidates=compared,
+    )
 
 
 HINTS = {

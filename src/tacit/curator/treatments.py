@@ -40,7 +40,8 @@ from tacit.sources.query import Cells
 from tacit.statistics.base import Integers, Question
 
 __all__ = [
-    "Applied", "Noisy", "Treatment", "cells_of", "compared", "gaussian", "groups_of", "laplace", "mu_squared_within",
+    "Applied", "Noisy", "Treatment", "cells_of", "compared", "gaussian", "groups_of", "laplace", "law_of",
+    "mu_squared_within",
     "pure_within", "treat",
 ]  # fmt: skip
 
@@ -314,6 +315,11 @@ def compared(name: str, errors: Mapping[str, float]) -> str:
     share = errors[name] / errors[other] if errors[other] else 1.0
     times = "the same as" if share > 0.995 else f"{share:.2f} of"
     return f"{name}: at this price its error is {times} that of {other}"
+
+
+def law_of(treatment: Treatment) -> str:
+    """What independent noise of a treatment is called among its rivals."""
+    return "Laplace noise" if isinstance(treatment.noise[0].mechanism, Laplace) else "Gaussian noise"
 
 
 def laplace(group: Group, epsilon: Fraction) -> Applied:

@@ -6,35 +6,40 @@ not be checked is said, and does not count as holding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tacit.curator.binding import MANIFEST, is_bound
-from tacit.curator.certificate import FORMAT, certify
+from tacit.curator.certificate import FORMAT, certify, said_digest
+from tacit.curator.charges import Charged
+from tacit.curator.choice import read_choice, read_treatment
 from tacit.curator.files import read_plan
 from tacit.curator.names import file_stem
-from tacit.curator.plan import Plan
+from tacit.curator.plan import Plan, chosen, plan_charge
 from tacit.curator.reading import read_certificate, read_json
+from tacit.curator.request import declared_files
+from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.signing import PublicKey
 from tacit.curator.spreadsheet import csv_text
 from tacit.curator.verifying_exports import export_findings
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Guarantee
+from tacit.guarantees.record import from_record
 from tacit.ledger import Entry
 from tacit.ledger.canonical import sha256
+from tacit.ledger.entries import plan_digests
 from tacit.ledger.looks import seen_in
 
-__all__ = ["Finding", "Verified", "verify_release"]
+__all__ = ["Finding", "Verified", "plan_of_certificates", "verify_release"]
 
-# What a plan alone decides. Sentences and expected errors may be told better by a later version.
+# What the request and the choice decide. Expected errors may be told better by a later version.
 CLAIMS = (
     "statistic", "guarantee", "unit", "neighbours", "condition", "event", "price", "mechanism", "sensitivity", "grid",
     "numerical_delta", "asked", "consistent", "schema", "theorems", "plan", "publishable", "computational",
     "public_totals",
 )  # fmt: skip
-SENTENCES = ("meaning", "intervals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,31 +178,135 @@ def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) 
 
 
 def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
-    """The plan priced again, without data: do the certificates claim what it gives?"""
+    """The request of plan.toml with the choice that the certificates state: do they claim what these give?
+
+    Nothing is chosen again. Certificates of 0.1.0 state no choice; where the digest that they state cannot be made
+    again, they can only be checked against their ledger.
+    """
     try:
-        plan = read_plan(place / "plan.toml").plan()
+        asked = read_plan(place / "plan.toml").plan()
     except TacitError as problem:
         yield Finding(what="plan.toml can be priced again", holds=False, why=problem.message)
         return
+    by_name = {said["name"]: said for said in certificates.values()}
     for name, said in certificates.items():
-        yield _claims(plan, name, said, "what plan.toml gives")
+        what = f"{name} claims what plan.toml gives"
+        if said["name"] not in (r.name for r in asked.releases):
+            yield Finding(what=what, holds=False, why="the plan has no release of that name")
+            continue
+        if "choice" not in said:
+            plan = as_0_1_0(asked, said["plan"].get("digest"))
+            if plan is None:
+                yield Finding(what=what, holds=None, why=NO_CHOICE)
+                continue
+        else:
+            try:
+                plan = _as_stated(asked, by_name)
+            except (TacitError, ValueError, KeyError, TypeError, AttributeError):
+                yield Finding(what=what, holds=False, why="another choice")
+                continue
+            yield _affordable(plan, name)
+        again = certify(plan, plan[said["name"]], ledger=said["ledger"], made=_made(said), values="")
+        yield _compared(what, again, said, only=CLAIMS)
 
 
-def _claims(plan: Plan, name: str, said: dict[str, Any], source: str) -> Finding:
-    import tacit
+NO_CHOICE = (
+    "0.1.0 stored no choice, and this version would choose another mechanism: --ledger checks the rest"
+)
 
-    what = f"{name} claims {source}"
-    made_by = said["versions"].get("tacit")
+
+def as_0_1_0(plan: Plan, digest: Any) -> Plan | None:
+    """The plan under the digest that 0.1.0 gave it; None where that digest is another one."""
+    known = [one.plan_digest for one in earlier_requests(plan)]
+    return replace(plan, digest=digest) if digest in known else None
+
+
+def _as_stated(asked: Plan, by_name: Mapping[str, dict[str, Any]]) -> Plan:
+    """The plan with the treatments and the charge that its certificates state."""
+    first = by_name[asked.releases[0].name]["plan"]
+    charge = from_record(first["charge"])
+    charged = Charged(bound=charge.bound, theorem=first["charged_by"])
+    pairs = [read_treatment(by_name[r.name]["choice"], r.question) for r in asked.releases]
+    return chosen(asked, pairs, charged=charged, digest=asked.digest)
+
+
+def plan_of_certificates(asked: Plan, certificates: Iterable[dict[str, Any]]) -> Plan:
+    """The plan as its certificates say that it was chosen; as it would be chosen today where they say nothing."""
+    by_name = {said["name"]: said for said in certificates}
     try:
-        planned = plan[said["name"]]
-    except KeyError:
-        return Finding(what=what, holds=False, why="the plan has no release of that name")
-    again = certify(plan, planned, ledger=said["ledger"], made=_made(said), values="")
-    words = (*CLAIMS, *SENTENCES) if made_by == tacit.__version__ else CLAIMS
-    other = [n for n in words if again.get(n) != said.get(n)]
-    if other and made_by != tacit.__version__:
-        return Finding(what=what, holds=None, why=f"it says to be made by version {made_by}")
-    return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
+        if any("choice" in said for said in by_name.values()):
+            return _as_stated(asked, by_name)
+        digest = next((said["plan"].get("digest") for said in by_name.values()), None)
+    except (TacitError, ValueError, KeyError, TypeError, AttributeError):
+        return asked
+    return as_0_1_0(asked, digest) or asked
+
+
+def _affordable(plan: Plan, name: str) -> Finding:
+    """Is what was run within the bound that is claimed, and that was charged?"""
+    what = f"what was run for {name} costs no more than it says"
+    try:
+        within = charge_again(plan)
+    except TacitError as problem:
+        return Finding(what=what, holds=None, why=problem.message)
+    return Finding(what=what, holds=within, why="" if within else "its account is larger")
+
+
+def charge_again(plan: Plan) -> bool:
+    """Is the account of all that was chosen within the bound that was charged?"""
+    again, charged = plan_charge(plan).bound, plan.charged.bound
+    numbers = charged.parameters
+    return again.kind == charged.kind and all(v <= numbers[n] for n, v in again.parameters.items())
+
+
+# Sentences, wherever a certificate has them. They are made when a certificate is written, and may be told better later.
+SENTENCES = ("meaning", "unit", "condition", "computational")
+INNER = {
+    "intervals": ("cover", "do_not_cover", "declared"),
+    "mechanism": ("chosen",),
+    "error": ("about",),
+    "price_of_privacy": ("reason",),
+}
+
+
+def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """A certificate without its sentences: of those it is a fact that they are there."""
+    found: dict[str, Any] = {n: isinstance(v, str) if n in SENTENCES else v for n, v in certificate.items()}
+    for name, words in INNER.items():
+        if isinstance(found.get(name), dict):
+            found[name] = {n: v for n, v in found[name].items() if n not in words}
+    return found
+
+
+def _compared(
+    what: str,
+    again: dict[str, Any],
+    said: dict[str, Any],
+    *,
+    only: Sequence[str] = (),
+    known: str | None = None,
+) -> Finding:
+    """Are these one certificate? `known` is the digest of what it said when it was first made.
+
+    Facts must be equal, in both directions: a word that was added is a claim as well. Sentences are those of this
+    version, or the ones that were recorded; without a record they could not be checked.
+    """
+    outside = ("digest", "signature")
+    wanted = {*only, *INNER, *SENTENCES} if only else {*again, *said}
+    names = sorted(n for n in wanted if n not in outside)
+    mine, theirs = _facts(again), _facts(said)
+    skipped = ("error", "price_of_privacy") if only else ()
+    other = [n for n in names if n not in skipped and mine.get(n) != theirs.get(n)]
+    if other:
+        return Finding(what=what, holds=False, why=f"another {', '.join(other)}")
+    worded = [n for n in (*SENTENCES, *INNER) if n not in skipped and again.get(n) != said.get(n)]
+    if not worded:
+        return Finding(what=what, holds=True)
+    why = f"another {', '.join(worded)}"
+    if known is None:
+        return Finding(what=what, holds=None, why=f"its sentences are not those of this version: {why}")
+    same = said_digest(said) == known
+    return Finding(what=what, holds=same, why="" if same else why)
 
 
 def _made(said: dict[str, Any]) -> dict[str, Any]:
@@ -231,6 +340,7 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
             "charge"
         )
         yield Finding(what=f"the ledger was charged what {name} says", holds=same)
+        yield _events(name, said, paid.body)
         yield _asked(place, name, paid.body, budget)
         yield _stands(name, said["name"], [e for e, _ in chain], paid.sequence)
         yield _looks(name, said, chain, paid)
@@ -240,13 +350,21 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
                 what=f"the ledger has the answer of {name}", holds=False, why="it has another, or none"
             )
             continue
-        yield _again(place, name, said, decode(answer), answer, name_of)
+        yield from _again(place, name, said, decode(answer), answer, name_of, paid)
+
+
+def _events(name: str, said: Mapping[str, Any], paid: Mapping[str, Any]) -> Finding:
+    """Is what the certificate says was run a part of what the ledger was charged for?"""
+    whole = paid["event"]["event"]
+    parts = [whole, *(whole["events"] if whole.get("kind") == "composed" else [])]
+    run = all(one["event"] in parts for one in said["event"])
+    return Finding(what=f"the ledger was charged for what was run for {name}", holds=run)
 
 
 def _looks(name: str, said: Mapping[str, Any], chain: Sequence[tuple[Entry, Any]], paid: Entry) -> Finding:
     """Does the certificate say what the chain knows: that a look at the data is older than its plan?"""
     about = {key: paid.body[key] for key in ("table", "version")}
-    known = seen_in([e for e, _ in chain], paid.body["plan"], **about)
+    known = seen_in([e for e, _ in chain], plan_digests(paid.body), **about)
     told = tuple(said["data"].get("seen", ()))
     what = f"{name} says whether its declarations were made by someone who had seen the data"
     if told != known:
@@ -275,20 +393,39 @@ def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> Fin
 
 
 def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> Finding:
-    """What plan.toml says beside the question: whose budget it was, how large, of which table and version."""
-    what = f"plan.toml has the budget, analyst, table and version of the charge of {name}"
+    """What plan.toml says beside the question: which budget it was, of which table, version and files.
+
+    Who asks is no part of a question: an answer from the record may have been paid for by somebody else.
+    """
+    what = f"plan.toml has the budget, table, version and files of the charge of {name}"
     try:
         file = read_plan(place / "plan.toml")
     except TacitError as problem:
         return Finding(what=what, holds=False, why=problem.message)
     told = {
         "budget": budget == file.limit,
-        "analyst": paid["analyst"] == file.analyst,
         "table": file.table in ("", paid["table"]),
         "version": paid["version"] == file.version,
+        "files": "files" not in paid or _names(paid["files"]) == _names(declared_files(file.data, None)),
     }
     other = [n for n, same in told.items() if not same]
     return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
+
+
+def _names(files: Mapping[str, Any]) -> dict[str, Any]:
+    """A declared set of files by their names alone: a published plan stands in another folder."""
+
+    def name(one: Any) -> Any:
+        return (
+            {"pattern": PurePosixPath(one["pattern"]).name}
+            if isinstance(one, dict)
+            else PurePosixPath(one).name
+        )
+
+    return {
+        part: [None if table is None else sorted(map(repr, map(name, table))) for table in tables]
+        for part, tables in files.items()
+    }
 
 
 def _again(
@@ -298,13 +435,27 @@ def _again(
     answer: tuple[list[Any], dict[str, Any]],
     body: bytes,
     id: str,
-) -> Finding:
+    paid: Entry,
+) -> Iterator[Finding]:
+    """The certificate made again of the request, the choice and the answer that are on record."""
     from tacit.curator.made import ledger_part, read_release
 
     what = f"{name} and its values are those of the recorded answer"
     noisy, made = answer
     try:
-        plan = read_plan(place / "plan.toml").plan()
+        plan: Plan | None = read_plan(place / "plan.toml").plan()
+        assert plan is not None
+        charge = paid.charge()
+        if charge.choice is None:
+            plan = as_0_1_0(plan, charge.plan_digest)
+        elif charge.plan_digest != plan.digest:
+            yield Finding(what=what, holds=False, why="plan.toml asks something else")
+            return
+        else:
+            plan = read_choice(plan, charge)
+        if plan is None:
+            yield Finding(what=what, holds=None, why=NO_CHOICE)
+            return
         index = [r.name for r in plan.releases].index(said["name"])
         spent = plan.charge
         release = read_release(
@@ -313,11 +464,11 @@ def _again(
         )  # fmt: skip
         again = release.certificate
     except (TacitError, ValueError, IndexError) as problem:
-        return Finding(what=what, holds=False, why=f"they cannot be made again: {type(problem).__name__}")
-    # Word by word in both directions: a word that was added is a claim as well.
-    outside = ("digest", "signature")
-    other = sorted(n for n in {*again, *said} if n not in outside and again.get(n) != said.get(n))
-    return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
+        yield Finding(what=what, holds=False, why=f"they cannot be made again: {type(problem).__name__}")
+        return
+    if charge.choice is not None:
+        yield _affordable(plan, f"{name}, as it is on record,")
+    yield _compared(what, again, said, known=made.get("said", {}).get(said["name"]))
 
 
 def _signatures(files: dict[str, dict[str, Any]], key: PublicKey | None) -> Iterator[Finding]:

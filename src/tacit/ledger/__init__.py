@@ -10,7 +10,7 @@ seen the data), `verify.py`.
 from tacit.ledger.alone import alone, standing_alone
 from tacit.ledger.budget import ChargeCheck, Limit, filtered, parts_of, parts_words, recount, running_total
 from tacit.ledger.chain import Problem, Verification
-from tacit.ledger.entries import Charge, Correction, Entry, Recorded, Request, Ticket
+from tacit.ledger.entries import Charge, Correction, Earlier, Entry, Recorded, Request, Ticket
 from tacit.ledger.export import export, overview
 from tacit.ledger.header import FORMAT
 from tacit.ledger.ledger import Ledger
@@ -26,6 +26,7 @@ __all__ = [
     "Charge",
     "ChargeCheck",
     "Correction",
+    "Earlier",
     "Entry",
     "Ledger",
     "Limit",

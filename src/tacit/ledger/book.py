@@ -8,7 +8,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import LedgerCorrupt, TacitError
 from tacit.ledger.canonical import canonical, mac, sha256
 from tacit.ledger.chain import Committed, History, Row, walk
-from tacit.ledger.entries import Entry, read_entry
+from tacit.ledger.entries import Entry, protected_files, read_entry
 from tacit.ledger.header import FORMAT, READABLE, Header, head_mac, index_mac, version_error
 from tacit.ledger.state import State
 from tacit.ledger.statements import change, first
@@ -72,6 +72,7 @@ class Book:
         self._start, self._first = sha256(self._header), _first(header)
         self._sequence, self._digest, self._state = -1, "", self._first
         self._all = self._at_the_start()
+        self._earlier: bool | None = None  # has it charges of 0.1.0? Found out when somebody must know
         self._sync(connection)
 
     @property
@@ -287,9 +288,23 @@ def closed_name(sequence: int) -> str:
     return f"closed {sequence}"
 
 
-def answer_name(secret: bytes, key: str, table: str, version: str) -> str:
-    """The index's name for the answer to a question about a version of a table."""
-    return "answer " + mac(secret, "answer", canonical([key, table, version]))
+def answer_name(
+    secret: bytes, key: str, table: str, version: str, files: Mapping[str, Any] | None = None
+) -> str:
+    """The index's name for the answer to a question about a version of a table, and about a declared set of files.
+
+    Entries of 0.1.0 have no set of files, and keep the name that they have.
+    """
+    about: list[Any] = [key, table, version, *([] if files is None else [files])]
+    return "answer " + mac(secret, "answer", canonical(about))
+
+
+def file_names(secret: bytes, key: str, table: str, version: str, files: Mapping[str, Any]) -> list[str]:
+    """The index's names for a question about a version of a table, and for each file that it was declared for."""
+    about = [key, table, version]
+    place = "asked " + mac(secret, "asked", canonical(about))
+    each = protected_files(files)
+    return [place, *("file " + mac(secret, "file", canonical([*about, one])) for one in each)]
 
 
 def pages(connection: Connection, *, after: int, up_to: int | None = None) -> Iterator[Row]:

@@ -25,7 +25,7 @@ from tacit.ledger.given import shown, text
 from tacit.ledger.names import admitted, alike
 from tacit.ledger.on_random_data import refuse_seen
 from tacit.ledger.people import Person, folded, person_body
-from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest
+from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest, earlier_digest
 from tacit.ledger.state import Share, State, share_body
 
 __all__ = ["Desk", "Signer", "replaced_with"]
@@ -133,11 +133,12 @@ class Desk(Book):
 
         def work(connection: Connection) -> tuple[int, Open]:
             self._sync(connection)
-            body = reserve_body(request, request.table or self.table)
+            body = self._asked(connection, request)
             self._state.register.asker(request.analyst)
             for number, found in self._state.register.requests.items():
-                if found.asked == asked_digest(body):
+                if found.asked in (asked_digest(body), earlier_digest(body)):
                     return number, found
+            body.pop("earlier", None)
             self._fitting(connection, body, charge_check)
             self._room_for_request(request.analyst)
             entry = self._written_down(connection, "request", **body, note=said)
@@ -320,6 +321,20 @@ class Desk(Book):
         if share is not None:
             charge_check([c for c in charges if c.analyst == draft.analyst], share)
         return state
+
+    def _asked(self, connection: Connection, request: Request) -> dict[str, Any]:
+        """What a charge says. It says what 0.1.0 called the question if it rests on an approval or a record of then."""
+        body = reserve_body(request, request.table or self.table)
+        waiting, looks = {r.asked for r in self._state.register.requests.values()}, self._state.looks
+        if request.earlier is None or not (waiting or looks):
+            return body
+        plans = self._history(connection).plans
+        for one in request.earlier():
+            key = one.plan_digest if request.key == request.plan_digest else request.key
+            named = {**body, "earlier": {"plan": one.plan_digest, "request": key, "told": list(one.told)}}
+            if earlier_digest(named) in waiting or (looks and one.plan_digest in plans):
+                return named
+        return body
 
     def _allowed(self, body: dict[str, Any]) -> tuple[dict[str, Any], Register]:
         """What a charge says, with the consent that it rests on, and the register after it; or a refusal."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -28,11 +28,14 @@ __all__ = [
     "KINDS",
     "Charge",
     "Correction",
+    "Earlier",
     "Entry",
     "Recorded",
     "Request",
     "Ticket",
     "exact_amounts",
+    "plan_digests",
+    "protected_files",
     "text",
 ]
 
@@ -71,6 +74,14 @@ def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What version 0.1.0 called a question: the digest of its plan, and its releases in the words of that version."""
+
+    plan_digest: str
+    told: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One question with its price, before it is paid.
 
@@ -80,6 +91,9 @@ class Request:
     `charge` is the price in the budget's own kind, unit and condition; `exact` its numbers as fractions,
     where the mechanism is calibrated to those and not to the floats. `told` says in words what is asked, one table
     a release: its name (`release`), the question (`statistic`) and its own price (`price`).
+    `files` is the declared set of files, and belongs to the key: {"protected": [[name, ...], ...], "public": [...]}.
+    `choice` is what was chosen for the request, stored whole. `earlier` gives what an earlier version called the same
+    question; it is called only where a ledger has charges of such a version.
     """
 
     key: str
@@ -91,6 +105,9 @@ class Request:
     table: str = ""
     version: str = ""
     told: Sequence[Mapping[str, Any]] = ()
+    files: Mapping[str, Any] | None = None
+    choice: Mapping[str, Any] | None = None
+    earlier: Callable[[], Sequence[Earlier]] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("key", "plan_digest", "analyst"):
@@ -105,6 +122,12 @@ class Request:
             raise InvalidParameter(parameter="charge", value=self.charge, must="be a guarantee")
         object.__setattr__(self, "event", plain(self.event, what="event"))
         object.__setattr__(self, "told", tuple(_told(self.told)))
+        for name in ("files", "choice"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, plain(value, what=name))
+        if self.files is not None:
+            protected_files(self.files)
         object.__setattr__(self, "exact", exact_amounts(self.charge, self.exact))
 
 
@@ -119,6 +142,17 @@ def _told(given: Any) -> list[dict[str, Any]]:
         for name in ("release", "statistic"):
             text(name, one[name], longest=2000)
     return found  # type: ignore[no-any-return]
+
+
+def protected_files(files: Any) -> tuple[Any, ...]:
+    """Every file of the protected tables of a declared set, each once; a table that lies in no file is None."""
+    if not isinstance(files, dict) or not set(files) <= {"protected", "public"} or not files.get("protected"):
+        raise InvalidParameter(parameter="files", value="something else", must="be a declared set of files")
+    found: dict[str, Any] = {}
+    for table in files["protected"]:
+        for one in [None] if table is None else table:
+            found.setdefault(canonical(one), one)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +171,8 @@ class Charge:
     version: str = ""
     told: tuple[Mapping[str, Any], ...] = ()
     approved_by: tuple[str, ...] = ()
+    files: Mapping[str, Any] | None = None
+    choice: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +287,8 @@ def charge_of(body: Mapping[str, Any], *, sequence: int, time: str) -> Charge:
         version=body["version"],
         told=tuple(body.get("told", ())),
         approved_by=tuple(body["consent"]["approved_by"]) if "consent" in body else (),
+        files=body.get("files"),
+        choice=body.get("choice"),
     )
 
 
@@ -266,7 +304,14 @@ def reserve_body(request: Request, table: str) -> dict[str, Any]:
         "charge": to_record(request.charge),
         "exact": {k: str(v) for k, v in request.exact.items()},
         **({"told": list(request.told)} if request.told else {}),
+        **({} if request.files is None else {"files": request.files}),
+        **({} if request.choice is None else {"choice": request.choice}),
     }
+
+
+def plan_digests(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the plan of an entry is called: by this version and, where the entry rests on that, by an earlier one."""
+    return (body["plan"], *([body["earlier"]["plan"]] if "earlier" in body else []))
 
 
 def _readable(entry: Entry) -> None:
@@ -274,6 +319,10 @@ def _readable(entry: Entry) -> None:
     body = entry.body
     if entry.kind in ("reserve", "request"):
         entry.charge()
+        if "files" in body:
+            protected_files(body["files"])
+        if "earlier" in body and set(body["earlier"]) != {"plan", "request", "told"}:
+            raise ValueError
     elif entry.kind in ("withdraw", "supersede"):
         entry.correction()
         if not all(isinstance(body[n], int) and body[n] > 0 for n in ("about", "number")):
@@ -312,9 +361,9 @@ _FIELDS: dict[str, set[str]] = {
     "supersede": {"about", "charge", "release", "number", "with", "with_charge", "by", "note"},
 }
 _MAY_HAVE: dict[str, set[str]] = {
-    "reserve": {"told", "consent"},
+    "reserve": {"told", "consent", "files", "choice", "earlier"},
     "person": {"revokes"},
-    "request": {"told"},
+    "request": {"told", "files", "choice"},
     "share": {"by", "note"},
 }
 _COMMON = {"sequence", "previous", "time", "kind", "total", "state"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,12 +18,22 @@ from tacit.exact.checks import flag, whole
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.arguments import instance
 from tacit.ledger import budget as totals
-from tacit.ledger.book import answer_name, closed_name, now
+from tacit.ledger.book import answer_name, closed_name, file_names, now, pages
 from tacit.ledger.budget import ChargeCheck
 from tacit.ledger.canonical import canonical, derived_key, plain, sha256
 from tacit.ledger.chain import STATES, Verification, committed
 from tacit.ledger.desk import Desk
-from tacit.ledger.entries import Charge, Entry, Recorded, Request, Ticket, exact_amounts, reserve_body
+from tacit.ledger.entries import (
+    Charge,
+    Entry,
+    Recorded,
+    Request,
+    Ticket,
+    exact_amounts,
+    plan_digests,
+    protected_files,
+    reserve_body,
+)  # fmt: skip
 from tacit.ledger.given import named, shown, somebody, text
 from tacit.ledger.header import FORMAT, Header, head_mac
 from tacit.ledger.marks import note_data, write_line
@@ -34,6 +46,41 @@ from tacit.ledger.verify import Progress, verify
 __all__ = ["Ledger"]
 
 T = TypeVar("T")
+
+
+def _another_plan(key: str) -> InvalidParameter:
+    return InvalidParameter(
+        parameter="key", value=key, must="belong to one plan",
+        hint="this key was answered for another plan; give the new question a key of its own",
+    )  # fmt: skip
+
+
+def looks_the_same(old: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> bool:
+    """Are these the same releases by name and question? Prices are compared by those who know what was asked."""
+    said = [[(one["release"], one["statistic"]) for one in told] for told in (old, now)]
+    return bool(said[0]) and said[0] == said[1]
+
+
+def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Have these declared sets a file in common, as far as names tell? A pattern has every name that it matches."""
+
+    def matches(first: Any, second: Any) -> bool:
+        return (
+            isinstance(first, dict)
+            and isinstance(second, str)
+            and fnmatch.fnmatchcase(second, first["pattern"])
+        )
+
+    mine, theirs = protected_files(one), protected_files(other)
+    return any(a == b or matches(a, b) or matches(b, a) for a in mine for b in theirs)
+
+
+def told_files(files: Mapping[str, Any]) -> str:
+    """A declared set of files for people."""
+    names = ["a table in memory" if f is None else f"the pattern {f['pattern']!r}" if isinstance(f, dict) else repr(f)
+             for f in protected_files(files)]  # fmt: skip
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
 
 PATIENCE = 600.0
 """Seconds for which an answer that was paid for is tried to be recorded, at least."""
@@ -178,8 +225,12 @@ class Ledger(Desk):
         """Who approved this very request; raises NotAllowed where it would not be charged for want of a role or of
         an approval. Charges nothing."""
         self._acceptable(request)
-        body = reserve_body(request, request.table or self.table)
-        found = self._read(lambda state: state.register.consent(body))
+
+        def look(connection: Connection) -> dict[str, Any] | None:
+            self._sync(connection)
+            return self._state.register.consent(self._asked(connection, request))
+
+        found = self._store.read(look)
         return () if found is None else tuple(found["approved_by"])
 
     def recorded(self, request: Request) -> Recorded | None:
@@ -199,14 +250,15 @@ class Ledger(Desk):
         if (known := self._replay(connection, request)) is not None:
             return known
         table = request.table or self.table
-        body, register = self._allowed(reserve_body(request, table))
+        self._same_files(connection, request, table)
+        body, register = self._allowed(self._asked(connection, request))
         state = replace(self._fitting(connection, body, charge_check), register=register)
         looks, place = self._state.looks, version_place(table, request.version)
         # The looks that are older than the plan: those before its first entry, which may be this one.
-        plan = self._history(connection).plans.get(request.plan_digest) if looks else None
-        seen = looks_before(looks, plan, place) if looks else ()
+        seen = looks_before(looks, self._first_entry(connection, body), place) if looks else ()
         entry = self._next("reserve", state, **body)
         self._append(connection, entry, state)
+        self._note_files(connection, entry)
         spent, left = None, None
         if charge_check is None:
             spent, left = state.standing(request.analyst, self.limit)
@@ -237,7 +289,7 @@ class Ledger(Desk):
         said = {"kind": kind, "sha256": sha256(body), "size": len(body)}
         entry, charge = self._close(connection, ticket, "commit", answer=said)
         change(connection, NEW_ANSWER, {"sequence": entry.sequence, "body": body})
-        name = answer_name(self._secret, charge.key, charge.table, charge.version)
+        name = answer_name(self._secret, charge.key, charge.table, charge.version, charge.files)
         # The first answer to a request is the answer; a second one was paid for by somebody in parallel.
         if self._find(connection, name) is None:
             self._note(connection, name, entry)
@@ -342,21 +394,111 @@ class Ledger(Desk):
 
     def _replay(self, connection: Connection, request: Request) -> Recorded | None:
         table = request.table or self.table
-        entry = self._find(connection, answer_name(self._secret, request.key, table, request.version))
+        name = answer_name(self._secret, request.key, table, request.version, request.files)
+        entry = self._find(connection, name)
         if entry is None:
-            return None
-        paid = self._entry_at(connection, int(entry.body["reserve"]), str(entry.body["charge"]))
-        charge = paid.charge()
-        if charge.plan_digest != request.plan_digest:
-            raise InvalidParameter(
-                parameter="key", value=request.key, must="belong to one plan",
-                hint="this key was answered for another plan; give the new question a key of its own",
-            )  # fmt: skip
+            return self._replay_earlier(connection, request, table)
+        paid = self._paid(connection, entry)
+        if paid.body["plan"] != request.plan_digest:
+            raise _another_plan(request.key)
+        return self._recorded(connection, entry, paid)
+
+    def _paid(self, connection: Connection, entry: Entry) -> Entry:
+        return self._entry_at(connection, int(entry.body["reserve"]), str(entry.body["charge"]))
+
+    def _recorded(self, connection: Connection, entry: Entry, paid: Entry) -> Recorded:
         answer = self._body(connection, committed(entry))
         return Recorded(
-            sequence=entry.sequence, answer=answer, charge=charge, digest=paid.digest,
+            sequence=entry.sequence, answer=answer, charge=paid.charge(), digest=paid.digest,
             corrections=self._corrections(connection, paid.sequence),
         )  # fmt: skip
+
+    # --- charges of 0.1.0, which stored no set of files and hashed sentences --------------------------
+    def _replay_earlier(self, connection: Connection, request: Request, table: str) -> Recorded | None:
+        """The answer that 0.1.0 gave to the same question; a refusal where it may have, and cannot be told."""
+        if request.files is None or request.earlier is None or not self._has_earlier(connection):
+            return None
+        by_default = request.key == request.plan_digest
+        known = request.earlier()
+        for one in known:
+            key = one.plan_digest if by_default else request.key
+            entry = self._find(connection, answer_name(self._secret, key, table, request.version))
+            if entry is not None:
+                paid = self._paid(connection, entry)
+                if paid.body["plan"] == one.plan_digest:
+                    return self._recorded(connection, entry, paid)
+        if not by_default:
+            entry = self._find(connection, answer_name(self._secret, request.key, table, request.version))
+            if entry is None:
+                return None
+            told = [one.told for one in known]
+            if not any(looks_the_same(self._paid(connection, entry).body.get("told", ()), t) for t in told):
+                raise _another_plan(request.key)
+            raise self._unsure()
+        digests = {one.plan_digest for one in known}
+        history = self._history(connection)
+        for sequence, charge in history.charges.items():
+            if charge.files is not None or charge.plan_digest in digests:
+                continue
+            about = (charge.table, charge.version) == (table, request.version)
+            answered = history.closed.get(sequence) == "commit"
+            if about and answered and any(looks_the_same(charge.told, one.told) for one in known):
+                raise self._unsure()
+        return None
+
+    def _has_earlier(self, connection: Connection) -> bool:
+        """Has it charges of 0.1.0? They stand before all others: the first one tells."""
+        if self._earlier is None:
+            for _, _, content in pages(connection, after=0):
+                if '"kind":"reserve"' in content:
+                    self._earlier = "files" not in json.loads(content)
+                    break
+            else:
+                return False
+        return self._earlier
+
+    def _unsure(self) -> LedgerError:
+        return LedgerError(
+            ledger=self.name,
+            reason="has an answer of tacit 0.1.0 to what looks like this question, and it cannot be told whether it is "
+            "the same: it may have been answered by 0.1.0",
+            hint="nothing was charged; ask with a new key to pay again (key=..., --key)",
+        )
+
+    def _first_entry(self, connection: Connection, body: Mapping[str, Any]) -> int | None:
+        """The first entry that has the digest of the plan, by the name that this or an earlier version gave it."""
+        plans = self._history(connection).plans
+        return min((plans[d] for d in plan_digests(body) if d in plans), default=None)
+
+    # --- the declared set of files --------------------------------------------------------------------
+    def _same_files(self, connection: Connection, request: Request, table: str) -> None:
+        """Refuse a question that was charged for other files, none of which is among these: a file was renamed."""
+        if request.files is None:
+            return
+        place, *names = file_names(self._secret, request.key, table, request.version, request.files)
+        first = self._find(connection, place)
+        if first is None:
+            return
+        if first.body["plan"] != request.plan_digest:
+            raise _another_plan(request.key)
+        before, now = first.body["files"], request.files
+        if _meet(before, now) or any(self._find(connection, name) is not None for name in names):
+            return
+        raise LedgerError(
+            ledger=self.name,
+            reason=f"has this question about this version of the table, read from {told_files(before)}, and "
+            f"{told_files(now)} was never declared for it",
+            hint="nothing was charged; if rows changed, say so by a new version (version=..., in a plan [data] "
+            "version); if only the name changed, give the file its old name; another table needs a name of its own "
+            "(table=...)",
+        )
+
+    def _note_files(self, connection: Connection, entry: Entry) -> None:
+        if "files" in entry.body:
+            about = (entry.body[n] for n in ("request", "table", "version", "files"))
+            for name in file_names(self._secret, *about):
+                if self._find(connection, name) is None:
+                    self._note(connection, name, entry)
 
     def close(self) -> None:
         """Give database connections back; a ledger that is used again opens them anew."""

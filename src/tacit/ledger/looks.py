@@ -95,7 +95,9 @@ def seen(ledger: Ledger, plan_digest: str, *, table: str = "", version: str = ""
     return ledger._store.read(look)
 
 
-def seen_in(entries: Sequence[Entry], plan_digest: str, *, table: str, version: str) -> tuple[str, ...]:
+def seen_in(
+    entries: Sequence[Entry], plan_digests: Sequence[str], *, table: str, version: str
+) -> tuple[str, ...]:
     """The same from entries that were read and checked already: for `tacit verify`."""
     looks: dict[str, int] = {}
     first: int | None = None
@@ -104,7 +106,7 @@ def seen_in(entries: Sequence[Entry], plan_digest: str, *, table: str, version: 
             looks.setdefault(version_place(entry.body["table"], entry.body["version"]), entry.sequence)
         elif (
             entry.kind in ("reserve", "plan", "request")
-            and entry.body["plan"] == plan_digest
+            and entry.body["plan"] in plan_digests
             and first is None
         ):
             first = entry.sequence

@@ -16,16 +16,29 @@ from tacit.ledger.canonical import canonical, sha256
 from tacit.ledger.people import ASKERS, Person, folded, person_body, read_person
 from tacit.ledger.signatures import holds
 
-__all__ = ["APPROVAL", "ASKED", "Open", "Register", "approval_digest", "asked_digest"]
+__all__ = ["APPROVAL", "ASKED", "Open", "Register", "approval_digest", "asked_digest", "earlier_digest"]
 
 APPROVAL = "tacit approval 1"
 ASKED = ("analyst", "request", "plan", "table", "version", "event", "charge", "exact", "told")
 """What an approval is about, and a charge must have in common with it: all that a `reserve` entry says was asked."""
 
 
+ASKED_FILES = (*(name for name in ASKED if name != "told"), "files")
+"""The same since the declared set of files belongs to a question: the sentences are no part of it any more."""
+
+
 def asked_digest(body: Mapping[str, Any]) -> str:
-    """The digest of all that is asked: who asks, the plan, table, version, price, and what it is in words."""
-    return sha256(canonical({name: body[name] for name in ASKED if name in body}))
+    """The digest of all that is asked: who asks, the plan, table, version, files, what is run and its price."""
+    names = ASKED_FILES if "files" in body else ASKED
+    return sha256(canonical({name: body[name] for name in names if name in body}))
+
+
+def earlier_digest(body: Mapping[str, Any]) -> str:
+    """The same as 0.1.0 wrote it, for a charge that rests on an approval of then; empty for every other."""
+    if "earlier" not in body:
+        return ""
+    old = {**body, **body["earlier"]}
+    return sha256(canonical({name: old[name] for name in ASKED if name in old}))
 
 
 def approval_digest(ledger: str, request: int, open_: Open, by: str) -> str:
@@ -120,9 +133,10 @@ class Register:
         Approvals count whose names still have the role, and the key, that they had when they approved.
         """
         self.asker(body["analyst"])
-        asked, waiting = asked_digest(body) if self.requests else "", []
+        asked = {asked_digest(body), earlier_digest(body)} if self.requests else set()
+        waiting = []
         for number, request in sorted(self.requests.items()):
-            if request.asked != asked:
+            if request.asked not in asked:
                 continue
             names = [n for n, key in sorted(request.approved.items()) if self._approves(n, key, request)]
             if names:

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 
 from tacit.errors import LedgerCorrupt
 from tacit.guarantees import Guarantee, Pure, rows
-from tacit.ledger.book import PAGE, answer_name, closed_name, correction_name, pages
+from tacit.ledger.book import PAGE, answer_name, closed_name, correction_name, file_names, pages
 from tacit.ledger.canonical import sha256
 from tacit.ledger.chain import History, Problem, Verification, parse_anchor, walk
 from tacit.ledger.entries import Charge, Entry, read_entry
@@ -133,6 +133,7 @@ class _Walk:
         names = {closed_name(e.closes or 0): e for e in closing}
         names |= {correction_name(e.body["about"], e.body["number"]): e for e in corrections}
         self.problems += self._index(names)
+        self.problems += self._declared([e for e in page if e.kind == "reserve" and "files" in e.body])
         self.problems += self._corrections(corrections)
         self.problems += self._bodies({e.sequence: e for e in closing if e.kind == "commit"})
 
@@ -168,13 +169,25 @@ class _Walk:
         for entry in commits:
             charge = charges.get(int(entry.body["reserve"]))
             if charge is not None:
-                name = answer_name(self.secret, charge.key, charge.table, charge.version)
+                name = answer_name(self.secret, charge.key, charge.table, charge.version, charge.files)
                 names.setdefault(name, entry)
+        yield from self._first(names, "has an answer that the index does not name")
+
+    def _declared(self, charges: list[Entry]) -> Iterator[Problem]:
+        """The index names the first charge for each question, and for each file that was declared for it."""
+        names: dict[str, Entry] = {}
+        for entry in charges:
+            about = (entry.body[n] for n in ("request", "table", "version", "files"))
+            for name in file_names(self.secret, *about):
+                names.setdefault(name, entry)
+        yield from self._first(names, "is about files that the index does not name")
+
+    def _first(self, names: dict[str, Entry], missing: str) -> Iterator[Problem]:
         found = {r["name"]: r for r in self._select(INDEX, INDEX.c.name, list(names))}
         for name, entry in names.items():
             row = found.get(name)
             if row is None or row["sequence"] > entry.sequence:
-                yield Problem(sequence=entry.sequence, what="has an answer that the index does not name")
+                yield Problem(sequence=entry.sequence, what=missing)
             elif row["sequence"] == entry.sequence:
                 self.noted += 1
                 if (row["digest"], row["mac"]) != (entry.digest, self._mac(name, entry)):

@@ -38,7 +38,7 @@ from tacit.curator.quality import WORDS
 from tacit.curator.reading import read_certificate, read_json
 from tacit.curator.signing import PublicKey
 from tacit.curator.treatments import Noisy
-from tacit.curator.verifying import Finding
+from tacit.curator.verifying import Finding, plan_of_certificates
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Always
 from tacit.ledger.canonical import sha256
@@ -79,7 +79,7 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
             if name.startswith("certificates/")
         }
         file = read_plan(place / "plan.toml")
-        plan = file.plan()
+        plan = plan_of_certificates(file.plan(), certificates.values())
     except (TacitError, KeyError, TypeError) as problem:
         why = getattr(problem, "message", "the manifest is none")
         yield Finding(what="the files can be made again", holds=None, why=str(why))
@@ -128,7 +128,7 @@ def _as_written(
     for name, said in {"manifest.json": listed, **certificates}.items():
         same = is_bound(said) and (place / name).read_bytes() == f"{json_text(said)}\n".encode()
         yield Finding(what=f"{name} is written as its content is", holds=same)
-    known = {*ORDER, "function", "random_data", "digest", "signature"}
+    known = {*ORDER, "choice", "function", "random_data", "digest", "signature"}
     for name, said in certificates.items():
         other = sorted(set(said) - known)
         why = f"nothing gives {', '.join(other)}" if other else ""

@@ -1,0 +1,296 @@
+"""The choice: which mechanisms a request got, with all their parameters, stored whole with the charge.
+
+A replay and `tacit verify` read the stored choice and check it; they never choose again. A later version that prefers
+another mechanism gives new requests that one, and old answers keep theirs, with their intervals.
+
+    {"format": 1, "charged_by": theorem, "releases": [{"treatment": ..., "grid": ..., "sensitivity": ...}]}
+
+Objects are written as {"is": name, field: value, ...} and read through a closed table of names (`KNOWN`), never by
+import. Fractions are texts, so that no number is rounded. Beside the numbers stands why this was chosen, as it was
+said then; nothing is computed from that. A long array that the question itself gives (which cells a margin adds up) is
+written as its digest and taken from the question again.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import importlib
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from tacit.errors import LedgerError, TacitError
+from tacit.guarantees import Neighbours
+from tacit.ledger import Charge
+from tacit.ledger.canonical import sha256
+from tacit.statistics.base import Question
+
+if TYPE_CHECKING:
+    from tacit.curator.plan import Plan, Planned
+    from tacit.curator.treatments import Treatment
+
+__all__ = ["choice_of", "read_choice", "read_treatment", "release_choice"]
+
+FORMAT = 1
+LONG = 512
+"""Bytes of an array from which on it is looked for in the question."""
+ARRAYS = ("<i8", "<f8", "|b1", "|u1", "<i4")
+
+
+ROOMS = {
+    "coupled.noiseless.answer": "ExactAnswer",
+    "coupled.noiseless.discarding": "FixedSize",
+    "curator.clamping": "ClampingTreatment",
+    "curator.exact_answers": "ExactTreatment",
+    "curator.functions.density": "DensityFit",
+    "curator.functions.fits": "MachineFit",
+    "curator.functions.fourier": "PureDensityFit",
+    "curator.functions.inputs": "InputColumns",
+    "curator.functions.treatment": "FunctionTreatment",
+    "curator.given": "ExactGiven Given SampledGiven",
+    "curator.keys": "Selected",
+    "curator.prices": "Price",
+    "curator.random_counts": "OnRandomData",
+    "curator.ranks": "Ranks",
+    "curator.sparse": "Sparse",
+    "curator.treatments": "Applied Treatment",
+    "curator.truncated": "DiscardingTreatment TruncatedTreatment",
+    "functions.boxes": "Box",
+    "functions.densities.kde": "GaussianKDE",
+    "functions.densities.plan": "DensityPlan",
+    "functions.fourier.family": "FourierKDE",
+    "functions.fourier.plan": "FourierPlan",
+    "functions.machines.domains": "PublicBall PublicBox",
+    "functions.machines.features": "FourierFeatures LinearFeatures",
+    "functions.machines.losses": "EpsilonInsensitive Hinge Huber Logistic",
+    "functions.machines.training": "MachinePlan",
+    "mechanisms.cumulative": "CumulativeTree",
+    "mechanisms.cumulative_gaussian": "CumulativeGaussian",
+    "mechanisms.fitted_tables": "Agreement FittedTables",
+    "mechanisms.fourier": "FourierNoise",
+    "mechanisms.gamma": "Gamma",
+    "mechanisms.gaussian": "Gaussian",
+    "mechanisms.hull_tables": "HullTables Image",
+    "mechanisms.knorm": "KNorm KNormDifference",
+    "mechanisms.laplace": "Laplace",
+    "mechanisms.partition": "OptimalSelection",
+    "mechanisms.partition_gaussian": "GaussianSelection",
+    "mechanisms.range_answers": "RangeAnswers",
+    "mechanisms.ranges": "RangeTree",
+    "mechanisms.rounded_gaussian": "RoundedGaussian",
+    "mechanisms.sensitivity": "CountSensitivity L1 L2 Linf",
+    "mechanisms.shapes": "Contribution Gauge",
+    "mechanisms.sparse": "SparseHistogram",
+    "mechanisms.sparse_keys": "Impossible",
+    "mechanisms.stability": "StableHistogram",
+    "mechanisms.staircase": "Staircase",
+    "mechanisms.tables": "CellSums ShapedTables",
+    "noise.balls": "EuclideanBall",
+    "noise.caratheodory": "CaratheodoryBody",
+    "sources.axes": "Bins Cut Listed",
+    "sources.columns": "Category Date Flag Integer Number",
+}
+"""The closed table of what a choice may hold: names, by the module that has them. No name is ever given away."""
+KNOWN = {name: f"tacit.{room}" for room, names in ROOMS.items() for name in names.split()}
+
+
+@cache
+def _class(name: str) -> type:
+    """The class of this name; modules are imported where they are needed."""
+    return cast("type", getattr(importlib.import_module(KNOWN[name]), name))
+
+
+# --- writing ----------------------------------------------------------------------------------------------------
+def choice_of(plan: Plan) -> dict[str, Any]:
+    """What was chosen for a plan, as plain values: stored with its charge."""
+    if "choice" not in plan.kept:
+        plan.kept["choice"] = {
+            "format": FORMAT,
+            "charged_by": plan.charged.theorem,
+            "releases": [release_choice(r) for r in plan.releases],
+        }
+    return dict(plan.kept["choice"])
+
+
+def release_choice(planned: Planned) -> dict[str, Any]:
+    """What was chosen for one release: the treatment, and the grid and sensitivity that it was made for."""
+    treatment, question = planned.treatment, planned.question
+    given = dict(_arrays(question))
+    return {
+        "treatment": _put(treatment, given),
+        **({} if planned.plain is None else {"plain": _put(planned.plain, given)}),
+        "grid": treatment.grid_record(question),
+        "sensitivity": treatment.sensitivity_record(question),
+    }
+
+
+def _put(value: Any, given: Mapping[str, Any]) -> Any:
+    """A value as plain JSON."""
+    if value is None or (isinstance(value, bool | str | int) and not isinstance(value, Enum)):
+        return value
+    if isinstance(value, float):
+        return float(value) if np.isfinite(value) else {"float": str(float(value))}
+    if isinstance(value, Fraction):
+        return {"fraction": str(value)}
+    if isinstance(value, Neighbours):
+        return {"neighbours": value.value}
+    if isinstance(value, np.ndarray):
+        return _array(value, given)
+    if isinstance(value, np.generic):
+        return _put(value.item(), given)
+    if KNOWN.get(type(value).__name__) == type(value).__module__:
+        return {
+            "is": type(value).__name__,
+            **{n: _put(getattr(value, n), given) for n in _names(type(value))},
+        }
+    if isinstance(value, tuple):
+        return [_put(v, given) for v in value]
+    if isinstance(value, list):
+        return {"list": [_put(v, given) for v in value]}
+    if isinstance(value, Mapping):
+        kind = "fixed" if isinstance(value, MappingProxyType) else "table"
+        return {kind: [[_put(k, given), _put(v, given)] for k, v in value.items()]}
+    if isinstance(value, datetime.date):
+        return {"day": value.isoformat()}
+    raise TypeError(f"a {type(value).__name__} has no place in a stored choice")
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    """What is given to make one: fields that are computed from others are left out."""
+    if hasattr(kind, "_fields"):
+        return tuple(kind._fields)
+    return tuple(f.name for f in fields(kind) if f.init)
+
+
+def _array(value: np.ndarray[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    if value.dtype == object:
+        return {"numbers": [str(int(v)) for v in value.ravel()], "shape": list(value.shape)}
+    plain = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+    said = {"type": plain.dtype.str, "shape": list(plain.shape)}
+    digest = sha256(plain.tobytes())
+    if digest in given:
+        return {**said, "sha256": digest}
+    return {**said, "packed": base64.b64encode(zlib.compress(plain.tobytes())).decode("ascii")}
+
+
+def _arrays(question: Question) -> Iterator[tuple[str, Any]]:
+    """The long arrays that a question holds, by their digests."""
+    seen: set[int] = set()
+
+    def walk(value: Any, depth: int) -> Iterator[Any]:
+        if isinstance(value, np.ndarray):
+            if value.nbytes >= LONG and value.dtype != object:
+                yield value
+        elif depth < 6 and id(value) not in seen:
+            seen.add(id(value))
+            if is_dataclass(value) and not isinstance(value, type):
+                for f in fields(value):
+                    yield from walk(getattr(value, f.name, None), depth + 1)
+            elif isinstance(value, Mapping):
+                for inner in value.values():
+                    yield from walk(inner, depth + 1)
+
+    for held in (question.details, question.form):
+        for array in walk(held, 0):
+            plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+            yield sha256(plain.tobytes()), array
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+def _get(record: Any, given: Mapping[str, Any]) -> Any:
+    """The value of plain JSON; anything that is not known raises ValueError, KeyError or TypeError."""
+    if record is None or isinstance(record, bool | str | int | float):
+        return record
+    if isinstance(record, list):
+        return tuple(_get(v, given) for v in record)
+    if "is" in record:
+        kind, said = _class(record["is"]), {n: v for n, v in record.items() if n != "is"}
+        made = {name: _get(value, given) for name, value in said.items()}
+        if not set(made) <= set(_names(kind)):
+            raise ValueError("a field that is not known")
+        return kind(**made)
+    if "fraction" in record:
+        return Fraction(record["fraction"])
+    if "float" in record:
+        return float(record["float"])
+    if "neighbours" in record:
+        return Neighbours(record["neighbours"])
+    if "day" in record:
+        return datetime.date.fromisoformat(record["day"])
+    if "list" in record:
+        return [_get(v, given) for v in record["list"]]
+    if "table" in record or "fixed" in record:
+        pairs = record.get("table", record.get("fixed"))
+        found = {_get(k, given): _get(v, given) for k, v in pairs}
+        return found if "table" in record else MappingProxyType(found)
+    return _read_array(record, given)
+
+
+def _read_array(record: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+    if "numbers" in record:
+        whole = np.empty(len(record["numbers"]), dtype=object)
+        whole[:] = [int(v) for v in record["numbers"]]
+        return whole.reshape(record["shape"])
+    if record["type"] not in ARRAYS:
+        raise ValueError("an array of a type that is not known")
+    if "sha256" in record:
+        return given[record["sha256"]]
+    body = zlib.decompress(base64.b64decode(record["packed"]))
+    return np.frombuffer(body, dtype=record["type"]).reshape(record["shape"]).copy()
+
+
+def read_choice(plan: Plan, charge: Charge) -> Plan:
+    """The plan as it was chosen when it was charged: read from the record and checked, never chosen again.
+
+    Checked are the grid and the sensitivity of each question, that what would be run is the event that was recorded,
+    and that it costs no more than the bound that was charged. A charge of 0.1.0 has no choice: its digest covers what
+    was chosen, and so the plan at hand is that one.
+    """
+    from tacit.curator.charges import Charged
+    from tacit.curator.plan import chosen
+
+    charged = Charged(bound=charge.guarantee.bound, exact=dict(charge.exact), theorem=plan.charged.theorem)
+    if charge.choice is None:
+        return replace(plan, digest=charge.plan_digest)
+    try:
+        said = charge.choice
+        if said["format"] != FORMAT:
+            raise ValueError("another format")
+        charged = replace(charged, theorem=said["charged_by"])
+        charged.exact.pop("gamma", None)
+        pairs = [
+            read_treatment(record, r.question)
+            for record, r in zip(said["releases"], plan.releases, strict=True)
+        ]
+        found = chosen(plan, pairs, charged=charged, digest=charge.plan_digest)
+        if found.record != charge.event or found.charge.bound != charge.guarantee.bound:
+            raise ValueError("another event")
+    except (ValueError, KeyError, TypeError, AttributeError, TacitError):
+        raise LedgerError(
+            ledger="the ledger", reason=f"has in entry {charge.sequence} a choice that this version cannot read",
+            hint="the answer is on record: read it with the version that wrote it",
+        ) from None  # fmt: skip
+    return found
+
+
+def read_treatment(record: Mapping[str, Any], question: Question) -> tuple[Treatment, Treatment | None]:
+    """The treatment that was stored, for a question that is still on the same grid; and the plain one beside it."""
+    from tacit.curator.treatments import Treatment
+
+    given = dict(_arrays(question))
+    made = _get(record["treatment"], given)
+    plain = _get(record["plain"], given) if "plain" in record else None
+    if not isinstance(made, Treatment) or not isinstance(plain, Treatment | None):
+        raise ValueError("no treatment")
+    same = made.grid_record(question) == record["grid"]
+    if not same or made.sensitivity_record(question) != record["sensitivity"]:
+        raise ValueError("another grid, or another sensitivity")
+    return made, plain

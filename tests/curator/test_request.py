@@ -1,0 +1,291 @@
+"""What is asked, and what is not: the digest of a request, the declared set of files, who asks, and where it lies."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import tacit
+from support.ledgers import tamper
+from tacit.cli import main
+from tacit.curator.choice import choice_of, read_choice
+from tacit.curator.prices import price
+from tacit.curator.request import request_text
+from tacit.curator.verifying import verify_release
+from tacit.errors import InvalidParameter, LedgerError
+from tacit.sources.opening.joining import join
+
+SCHEMA = {"x": tacit.integer(0, 10_000), "s": tacit.category(["a", "b"])}
+UNIT = tacit.rows()
+
+
+def write(path: Path, rows: int) -> Path:
+    table = pa.table({"x": list(range(rows)), "s": ["a", "b"] * (rows // 2)})
+    (pa.csv.write_csv if path.suffix == ".csv" else pa.parquet.write_table)(table, path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, rows in (("jan.csv", 1000), ("feb.csv", 50)):
+        write(tmp_path / name, rows)
+    return tmp_path
+
+
+def curator(data: Any, ledger: Path, **more: Any) -> tacit.Curator:
+    return tacit.Curator(
+        data, protect=UNIT, schema=SCHEMA, budget=tacit.Pure(epsilon=1000.0), ledger=ledger, **more
+    )
+
+
+def count(data: Any, ledger: Path, **more: Any) -> tuple[float, bool]:
+    """The number of rows, nearly without noise, and whether it comes from the record."""
+    with curator(data, ledger, **more) as one:
+        found = one.release(tacit.count(), epsilon=20)
+    return float(found.value), found.replayed
+
+
+# --- the canonical form -----------------------------------------------------------------------------------------
+def text_of(*asks: Any, total: Any = None, **changes: Any) -> str:
+    given = {"schema": tacit.Schema(SCHEMA), "unit": UNIT, "given": None, "reading": {}} | changes
+    return request_text(asks, total=total, **given)
+
+
+def test_the_form_is_written_down() -> None:
+    """Format 3, letter by letter: who changes it makes every old question a new one."""
+    asked = tacit.ask(tacit.mean("x", by="s"), epsilon=0.1, interval=0.9)
+    assert json.loads(text_of(asked)) == {
+        "format": 3,
+        "releases": [
+            {
+                "confidence": "9/10",
+                "price": {"epsilon": "1/10"},
+                "statistic": {"by": ["s"], "column": "x", "kind": "mean", "where": None},
+            }
+        ],
+        "schema": {
+            "s": {"type": "category", "missing": None, "values": ["a", "b"]},
+            "x": {"high": 10000, "type": "integer", "low": 0, "missing": None, "outside": "clamp"},
+        },
+        "unit": {"kind": "rows", "neighbours": "add-or-remove"},
+    }
+    assert text_of(tacit.ask(tacit.count(), epsilon=0.5)) == text_of(
+        tacit.ask(tacit.count(), epsilon=Fraction(1, 2), interval=0.95, weight=1)
+    )
+
+
+COUNT = tacit.count(by="s")
+OTHERS: dict[str, Any] = {
+    "statistic": lambda: text_of(tacit.ask(tacit.count(), epsilon=1)),
+    "price": lambda: text_of(tacit.ask(COUNT, epsilon=2)),
+    "accuracy": lambda: text_of(tacit.ask(COUNT, within=3)),
+    "name": lambda: text_of(tacit.ask(COUNT, epsilon=1, name="n")),
+    "interval": lambda: text_of(tacit.ask(COUNT, epsilon=1, interval=0.9)),
+    "consistent": lambda: text_of(tacit.ask(COUNT, epsilon=1, consistent=True)),
+    "total": lambda: text_of(tacit.ask(COUNT), total=price(epsilon=1, delta=1e-6)),
+    "given": lambda: text_of(tacit.ask(COUNT, epsilon=1, given={"random_data": 0.1, "rows": 10})),
+    "reading": lambda: text_of(tacit.ask(COUNT, epsilon=1), reading={"separator": ";"}),
+    "unit": lambda: text_of(tacit.ask(COUNT, epsilon=1), unit=tacit.rows(neighbours="replace-one")),
+    "schema": lambda: text_of(tacit.ask(COUNT, epsilon=1), schema=tacit.Schema({"s": SCHEMA["s"]})),
+}
+
+
+def test_all_that_is_asked_is_in_it() -> None:
+    found = {name: other() for name, other in OTHERS.items()} | {"": text_of(tacit.ask(COUNT, epsilon=1))}
+    assert len(set(found.values())) == len(found)
+
+
+def test_one_release_for_the_price_of_the_whole_plan_is_one_at_its_own() -> None:
+    assert text_of(tacit.ask(COUNT), total=price(rho=1)) == text_of(tacit.ask(COUNT, rho=1))
+
+
+def test_small_cells_that_nobody_spoke_of_are_not_the_same_as_none() -> None:
+    said = [{"random_data": 0.1, "rows": 10}, {"random_data": 0.1, "rows": 10, "small_cells": False}]
+    first, second = (text_of(tacit.ask(COUNT, epsilon=1, given=one)) for one in said)
+    assert first != second
+
+
+# --- the declared set of files ----------------------------------------------------------------------------------
+def test_another_set_of_files_is_another_question(folder: Path) -> None:
+    ledger = folder / "months.ledger"
+    jan, feb = folder / "jan.csv", folder / "feb.csv"
+    assert count(tacit.files([jan, feb]), ledger) == (1050, False)
+    assert count(jan, ledger) == (1000, False)
+    assert count(feb, ledger) == (50, False)
+    # The same set in another order, asked by somebody else, is the same question.
+    assert count(tacit.files([feb, jan]), ledger, analyst="eve") == (1050, True)
+    assert count(str(jan), ledger, analyst="eve") == (1000, True)
+    assert len(tacit.Ledger.open(ledger).charges()) == 3
+
+
+def test_a_pattern_and_a_file_that_it_matches(folder: Path) -> None:
+    ledger = folder / "months.ledger"
+    assert count(tacit.files(folder / "*.csv", pattern=True), ledger) == (1050, False)
+    assert count(folder / "jan.csv", ledger) == (1000, False)
+    assert count(tacit.files(folder / "*.csv", pattern=True), ledger) == (1050, True)
+
+
+def test_a_renamed_file_without_a_new_version_is_refused(tmp_path: Path) -> None:
+    ledger = tmp_path / "x.ledger"
+    assert count(write(tmp_path / "x.parquet", 78), ledger) == (78, False)
+    write(tmp_path / "x.csv", 5000)
+    with pytest.raises(LedgerError, match="never declared for it") as refused:
+        count(tmp_path / "x.csv", ledger)
+    assert "x.parquet" in str(refused.value)
+    assert "version" in str(refused.value)
+    assert len(tacit.Ledger.open(ledger).charges()) == 1
+    assert count(tmp_path / "x.csv", ledger, version="2") == (5000, False)
+    # Another question about it is none of the old ones.
+    with curator(tmp_path / "x.csv", ledger) as one:
+        assert not one.release(tacit.count(where="x < 100"), epsilon=20).replayed
+
+
+def test_a_table_in_memory_is_not_a_file(tmp_path: Path) -> None:
+    ledger = tmp_path / "x.ledger"
+    table = pa.table({"x": [1, 2], "s": ["a", "b"]})
+    assert count(table, ledger) == (2, False)
+    assert count(table, ledger) == (2, True)
+    with pytest.raises(LedgerError, match="a table in memory"):
+        count(write(tmp_path / "x.csv", 10), ledger)
+
+
+def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    for year, rows in (("2024", 10), ("2025", 30)):
+        (tmp_path / year).mkdir()
+        write(tmp_path / year / "survey.csv", rows)
+    ledger = tmp_path / "survey.ledger"
+    assert count(tmp_path / "2024" / "survey.csv", ledger, version="2024") == (10, False)
+    with pytest.raises(LedgerError, match="2024/survey"):
+        count(tmp_path / "2025" / "survey.csv", ledger, version="2024")
+    assert count(tmp_path / "2025" / "survey.csv", ledger, version="2025") == (30, False)
+
+
+def test_a_moved_folder_asks_the_same_question(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = folder / "home"
+    home.mkdir()
+    for name in ("jan.csv", "feb.csv"):
+        shutil.move(folder / name, home / name)
+    both = tacit.files([home / "jan.csv", home / "feb.csv"])
+    assert count(both, home / "months.ledger") == (1050, False)
+    shutil.move(home, folder / "archive")
+    away = folder / "archive"
+    assert count(tacit.files([away / "feb.csv", away / "jan.csv"]), away / "months.ledger") == (1050, True)
+    monkeypatch.chdir(away)
+    assert count(tacit.files(["jan.csv", "./feb.csv"]), Path("months.ledger")) == (1050, True)
+    (folder / "way").symlink_to(away)
+    way = folder / "way"
+    assert count(tacit.files([way / "feb.csv", way / "jan.csv"]), away / "months.ledger") == (1050, True)
+
+
+def test_another_public_table_is_another_question(folder: Path) -> None:
+    ledger = folder / "jan.ledger"
+    for name in ("north", "south"):
+        (folder / f"{name}.csv").write_text(f"s,r\na,{name}\nb,{name}\n")
+    schema = {**SCHEMA, "r": tacit.category(["north", "south"])}
+
+    def north(other: str) -> tuple[float, bool]:
+        data = join(folder / "jan.csv", folder / other, on="s", public=True)
+        with tacit.Curator(
+            data, protect=UNIT, schema=schema, budget=tacit.Pure(epsilon=1000.0), ledger=ledger
+        ) as one:
+            found = one.release(tacit.count(where="r = 'north'"), epsilon=20)
+        return float(found.value), found.replayed
+
+    assert north("north.csv") == (1000, False)
+    assert north("south.csv") == (0, False)
+    assert north("north.csv") == (1000, True)
+
+
+def test_the_key_belongs_to_one_plan_whatever_the_files(folder: Path) -> None:
+    ledger = folder / "months.ledger"
+    both = tacit.files([folder / "jan.csv", folder / "feb.csv"])
+    with curator(both, ledger) as one:
+        one.release(tacit.count(), epsilon=1, key="k")
+    with curator(folder / "jan.csv", ledger) as one, pytest.raises(InvalidParameter, match="one plan"):
+        one.release(tacit.count(by="s"), epsilon=1, key="k")
+
+
+PLAN = """
+[data]
+path = "jan.csv"
+[protect]
+unit = "rows"
+[schema.x]
+kind = "integer"
+low = 0
+high = 10000
+[schema.s]
+kind = "category"
+keys = ["a", "b"]
+[budget]
+epsilon = 1000.0
+analyst = "{analyst}"
+[ledger]
+path = "jan.ledger"
+[[release]]
+kind = "count"
+epsilon = 20
+"""
+
+
+def test_plans_and_programs_ask_the_same_and_certificates_name_the_files(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert count(folder / "jan.csv", folder / "jan.ledger") == (1000, False)
+    for analyst in ("ann", "eve"):
+        (folder / f"{analyst}.toml").write_text(PLAN.format(analyst=analyst))
+        assert main(["release", str(folder / f"{analyst}.toml"), "--out", str(folder / analyst)]) == 0
+        found = verify_release(folder / analyst, ledger=str(folder / "jan.ledger"))
+        assert not [str(f) for f in found.findings if f.holds is False]
+        said = json.loads((folder / analyst / "certificates" / "count.json").read_text())
+        assert said["data"]["files"] == {"protected": [["jan.csv"]]}
+        assert said["data"]["asked_by"] == "curator"
+    assert len(tacit.Ledger.open(folder / "jan.ledger").charges()) == 1
+    # A published plan that names another file is not the one that was charged.
+    plan = folder / "ann" / "plan.toml"
+    plan.write_text(plan.read_text().replace("jan.csv", "feb.csv"))
+    found = verify_release(folder / "ann", ledger=str(folder / "jan.ledger"))
+    assert any(
+        "and files of the charge" in f.what and "files" in f.why for f in found.findings if f.holds is False
+    )
+    capsys.readouterr()
+
+
+def test_the_index_of_files_is_verified(folder: Path) -> None:
+    ledger = folder / "jan.ledger"
+    count(folder / "jan.csv", ledger)
+    with tacit.Ledger.open(ledger) as one:
+        assert one.verify().ok
+        tamper(one, "DELETE FROM tacit_index WHERE name LIKE 'file %'")
+        assert any("files that the index does not name" in p.what for p in one.verify().problems)
+
+
+# --- the stored choice ------------------------------------------------------------------------------------------
+def test_a_choice_is_read_through_a_closed_table_and_checked(folder: Path) -> None:
+    from dataclasses import replace
+
+    with curator(folder / "jan.csv", folder / "jan.ledger") as one:
+        plan = one.preview(tacit.count(by="s"), epsilon=0.5)
+        one.release(tacit.count(by="s"), epsilon=0.5)
+        (charge,) = one.ledger.charges()
+    assert charge.choice == json.loads(json.dumps(choice_of(plan)))
+    assert read_choice(plan, charge).releases[0].treatment == plan.releases[0].treatment
+    text = json.dumps(charge.choice)
+    assert '"noise_scale": {"fraction": "2"}' in text
+    for wrong in (
+        text.replace('"Laplace"', '"os.system"'),
+        text.replace('"fraction": "2"', '"fraction": "1"'),
+        text.replace('"format": 1', '"format": 9'),
+        text.replace('"l1_steps": "1"', '"l1_steps": "2"'),
+    ):
+        assert wrong != text
+        with pytest.raises(LedgerError, match="cannot read"):
+            read_choice(plan, replace(charge, choice=json.loads(wrong)))
