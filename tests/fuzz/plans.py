@@ -63,6 +63,8 @@ def ended(command: str, path: Path, *rest: str) -> str:
     said = err.getvalue()
     if code not in (0, 1, 2):
         return f"{command}: exit code {code}"
+    if code == 1 and not said and "it DOES NOT FIT" in out.getvalue():
+        return ""  # the plan is right, and dearer than what is left
     if code and (said.count("\n") != 1 or not said.startswith("tacit: ") or "Traceback" in said):
         return f"{command}: {said[:300]!r}"
     return ""
