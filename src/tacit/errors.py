@@ -18,6 +18,7 @@
     │   ├── MissingBounds          a statistic of a number whose bounds were not declared
     │   ├── TooManyCells           a grid of groups that is too large to be released
     │   └── WrongType              a column used as, or stored as, something else than it was declared
+    ├── InternalError              tacit found a mistake of its own: a claim failed its own check  (exit 2)
     ├── FitFailed                  a machine's solver missed its tolerance, after the charge       (exit 2)
     ├── ReadFailed                 the rows could not be read, after the charge, which stays       (exit 2)
     └── Refused                    well-formed, and the answer is no                               (exit 1)
@@ -47,6 +48,7 @@ __all__ = [
     "Closed",
     "EmptyComposition",
     "FitFailed",
+    "InternalError",
     "InvalidInput",
     "InvalidParameter",
     "JointRefused",
@@ -295,6 +297,18 @@ class ReadFailed(TacitError):
         super().__init__(
             f"{source} could not be read; nothing was released, and what was charged for it stays spent",
             hint="check that the file is whole, that a view of yours fails for no row, and that there is room on disk",
+        )
+
+
+class InternalError(TacitError):
+    """A claim of tacit failed its own check: a mistake in tacit, found before anything was charged or published."""
+
+    def __init__(self, *, what: str, reason: str) -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(
+            f"{what}: {reason}",
+            hint="this is a mistake in tacit; nothing was charged. Please report it with the plan",
         )
 
 

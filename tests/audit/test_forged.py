@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from tacit.accounting import account
+from tacit.accounting import events as ev
+from tacit.accounting.codec import _KINDS, to_record
 from tacit.audit import opinion_on_certificate, opinion_on_charge, opinion_on_noise
 from tacit.audit.release import second_opinions
 from tacit.cli import main
@@ -286,3 +289,72 @@ def test_no_event_is_never_a_confirmation() -> None:
     """An exact answer whose bound was struck out says that it reveals nothing."""
     assert opinion_on_certificate(stated(pure(0.0))).confirmed is None
     assert opinion_on_certificate(stated(approximate(0.0, 0.0))).confirmed is None
+
+
+# --- numbers that are a little too small ---------------------------------------------------------------------------
+NOISE = ev.GaussianEvent(noise_multiplier=1.1)
+KINDS: list[tuple[ev.Event, float, str]] = [
+    (ev.ApproximateEvent(epsilon=0.5, delta=1e-4), 1e-3, "add-or-remove"),
+    (ev.BalancedResponseEvent(epsilon=0.8, outcomes=20, supporting=8, shared=2), 1e-3, "replace-one"),
+    (ev.ConcentratedEvent(rho=0.02), 1e-6, "replace-one"),
+    (ev.DiscreteGaussianEvent(noise_multiplier=2.0, sensitivity=2), 1e-6, "replace-one"),
+    (ev.DiscreteGaussianVectorEvent(noise_std=9.0, squared_sensitivity=2, coordinates=5), 1e-4, "replace-one"),
+    (ev.DiscreteLaplaceEvent(epsilon=0.6, sensitivity=3), 1e-3, "add-or-remove"),
+    (ev.ExponentialEvent(epsilon=0.6), 1e-3, "add-or-remove"),
+    (NOISE, 1e-5, "add-or-remove"),
+    (ev.LaplaceEvent(epsilon=0.6), 1e-3, "add-or-remove"),
+    (ev.MixedEvent(events=(NOISE, ev.LaplaceEvent(epsilon=0.6)), weights=(0.5, 0.25)), 1e-4, "add-or-remove"),
+    (ev.PermuteAndFlipEvent(epsilon=0.6), 1e-3, "add-or-remove"),
+    (ev.PoissonSampledEvent(event=NOISE, sampling_rate=0.1), 1e-5, "add-or-remove"),
+    (
+        ev.PoissonSampledEvent(event=ev.RepeatedEvent(event=ev.LaplaceEvent(epsilon=0.6), times=2), sampling_rate=0.2),
+        1e-3, "add-or-remove",
+    ),
+    (ev.PureEvent(epsilon=0.6), 1e-3, "add-or-remove"),
+    (ev.RandomizedResponseEvent(epsilon=0.6, categories=4), 1e-3, "replace-one"),
+    (ev.SampledWithoutReplacementEvent(event=NOISE, sampling_rate=0.1), 1e-5, "replace-one"),
+    (ev.ShuffledEvent(event=ev.RandomizedResponseEvent(epsilon=0.8, categories=2), people=9), 1e-3, "replace-one"),
+    (ev.SkellamEvent(noise_variance=9.0, sensitivity=2), 1e-4, "replace-one"),
+    (ev.StaircaseEvent(epsilon=0.6, gamma=0.3), 1e-3, "add-or-remove"),
+    (ev.TabulatedEvent(p=(0.7, 0.1, 0.2), q=(0.3, 0.5, 0.2)), 1e-3, "add-or-remove"),
+]  # fmt: skip
+
+
+def test_every_kind_of_event_is_forged_below() -> None:
+    inside = {"composed", "repeated"}
+    assert {e.kind for e, _, _ in KINDS} | inside == set(_KINDS)
+
+
+@pytest.mark.parametrize(
+    ("event", "delta", "relation"), KINDS, ids=[f"{e.kind}-{i}" for i, (e, _, _) in enumerate(KINDS)]
+)
+@pytest.mark.parametrize("runs", [1, 3])
+def test_what_is_a_little_too_small_is_not_confirmed(
+    event: ev.Event, delta: float, relation: str, runs: int
+) -> None:
+    """1%, 2%, 3% and more below the truth, which two ends enclose; at the upper end it is confirmed."""
+    what = [ev.RepeatedEvent(event=event, times=runs)]
+    ends = account(what, delta=delta, neighbours=relation).epsilon
+    truth = ends.low or ends.high
+
+    def said(epsilon: float) -> bool | None:
+        guarantee = {"bound": approximate(epsilon, delta), "condition": {"kind": "always"}}
+        records = json.loads(json.dumps([to_record(e) for e in what]))
+        return opinion_on_certificate(
+            {"guarantee": guarantee, "event": records, "neighbours": relation}
+        ).confirmed
+
+    assert said(ends.high * (1 + 1e-3)) is True
+    for part in (0.99, 0.98, 0.97, 0.9, 0.5):
+        assert said(truth * part) is not True, part
+
+
+def test_a_statement_two_percent_below_is_not_confirmed() -> None:
+    """Two runs of Laplace noise, whose epsilon is known in closed form: 1.9% below it, and a hundredth of that."""
+    what = [ev.RepeatedEvent(event=ev.LaplaceEvent(epsilon=1.0), times=2)]
+    ends = account(what, delta=1e-3, neighbours="add-or-remove").epsilon
+    for part, confirmed in ((1 + 1e-5, True), (0.999, False), (0.981, False)):
+        guarantee = {"bound": approximate(ends.high * part, 1e-3), "condition": {"kind": "always"}}
+        records = json.loads(json.dumps([to_record(e) for e in what]))
+        given = {"guarantee": guarantee, "event": records, "neighbours": "add-or-remove"}
+        assert opinion_on_certificate(given).confirmed is confirmed

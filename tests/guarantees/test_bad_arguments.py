@@ -135,6 +135,7 @@ CALLS: list[Call] = [
     call(accounting.LossDistribution, step=0.5, lowest=-1, probabilities=(0.2, 0.5, 0.3)),
     call(accounting.loss_distribution, events=NOISE),
     call(events.DiscreteGaussianEvent, noise_multiplier=1.0, sensitivity=2),
+    call(events.DiscreteGaussianVectorEvent, noise_std=1.0, squared_sensitivity=2, coordinates=2),
     call(events.SkellamEvent, noise_variance=1.0, sensitivity=2),
     call(events.StaircaseEvent, epsilon=1.0, gamma=0.3),
     call(events.ExponentialEvent, epsilon=1.0),

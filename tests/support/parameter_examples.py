@@ -155,6 +155,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "ComposedEvent": {"events": (events.PureEvent(epsilon=1),)},
     "ConcentratedEvent": {"rho": 0.5},
     "DiscreteGaussianEvent": {"noise_multiplier": 2, "sensitivity": 2},
+    "DiscreteGaussianVectorEvent": {"noise_std": 5, "squared_sensitivity": 2, "coordinates": 2},
     "DiscreteLaplaceEvent": {"epsilon": 1, "sensitivity": 2},
     "ExponentialEvent": {"epsilon": 1},
     "GaussianEvent": {"noise_multiplier": 2},

@@ -12,6 +12,7 @@ from tacit.accounting.accountants import (
 )
 from tacit.accounting.calibrate import Calibration, calibrate
 from tacit.accounting.correlated import CorrelatedNoise
+from tacit.accounting.covering import covers
 from tacit.accounting.curves import PrivacyCurve, privacy_curve
 from tacit.accounting.events import Event
 from tacit.accounting.filters import (
@@ -48,6 +49,7 @@ __all__ = [
     "account",
     "bound_of",
     "calibrate",
+    "covers",
     "dp_sgd",
     "events",
     "filter_for",

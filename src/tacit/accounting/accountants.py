@@ -4,6 +4,7 @@
     gaussian       exact, where every event is Gaussian noise
     pure           the sum of the epsilons, where every event has one
     concentrated   the sum of the rhos, where every event has one
+    approximate    the sums of the epsilons and of the deltas, where every event has both
     renyi          the sum of the divergences at each order, where they are finite
 
 They are for plans whose parameters are fixed in advance; for parameters chosen as one goes see filters.
@@ -22,7 +23,9 @@ from numpy.typing import NDArray
 
 from tacit.accounting.events import (
     ConcentratedEvent,
+    DiscreteGaussianVectorEvent,
     Event,
+    RepeatedEvent,
     SimpleEvent,
     flatten,
 )
@@ -32,7 +35,7 @@ from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees import Bound, Profile, Pure, Renyi
 from tacit.guarantees.arguments import numbers
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
-from tacit.guarantees.running_sum import CONCENTRATED, GAUSSIAN, PURE, Currency, summed
+from tacit.guarantees.running_sum import APPROXIMATE, CONCENTRATED, GAUSSIAN, PURE, Currency, summed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
 
@@ -93,6 +96,7 @@ def profile_of(
 
 
 def _pld(parts: Counted, neighbours: Neighbours) -> Profile:
+    parts = _composing(parts)
     removal: list[tuple[Pair, int]] = []
     addition: list[tuple[Pair, int]] = []
     # Rhos add (theorem `compose-zcdp`), and the curve of the sum is below the product of the curves.
@@ -110,6 +114,21 @@ def _pld(parts: Counted, neighbours: Neighbours) -> Profile:
     return Profile(directions=(forward,) if forward == backward else (forward, backward))
 
 
+def _composing(parts: Counted) -> Counted:
+    """The parts as they compose: a vector of discrete Gaussian noise alone has the curve of its worst move."""
+    vectors = [e for e, _ in parts if isinstance(e, DiscreteGaussianVectorEvent)]
+    if not vectors or (len(parts) == 1 and parts[0][1] == 1):
+        return parts
+    return flatten(
+        [
+            RepeatedEvent(
+                event=e.beside_others() if isinstance(e, DiscreteGaussianVectorEvent) else e, times=n
+            )
+            for e, n in parts
+        ]
+    )
+
+
 def _gaussian(parts: Counted, neighbours: Neighbours) -> Bound | None:
     """Exact: for Gaussian noise and nothing else, though other events have a mu too."""
     if any(event.gaussian_squared() is None for event, _ in parts):
@@ -123,6 +142,14 @@ def _pure(parts: Counted, neighbours: Neighbours) -> Bound | None:
 
 def _concentrated(parts: Counted, neighbours: Neighbours) -> Bound | None:
     return _folded(CONCENTRATED, parts, neighbours)
+
+
+def _approximate(parts: Counted, neighbours: Neighbours) -> Bound | None:
+    """Where the events' own deltas are all that is allowed, a computed curve may lie a hair above them."""
+    deltas = [(event.approximate(), count) for event, count in parts]
+    if sum(Fraction(found[1]) * count for found, count in deltas if found is not None) >= 1:
+        return None
+    return _folded(APPROXIMATE, parts, neighbours)
 
 
 def _folded(currency: Currency, parts: Counted, neighbours: Neighbours) -> Bound | None:
@@ -180,6 +207,7 @@ ACCOUNTANTS: dict[str, Callable[[Counted, Neighbours], Bound | None]] = {
     "pld": _pld,
     "pure": _pure,
     "zcdp": _concentrated,
+    "approximate": _approximate,
     "renyi": _renyi,
 }
 
@@ -300,8 +328,8 @@ def _one(
     if found.width > enough or math.isinf(found.high):
         many = len(parts) > MANY and math.isfinite(found.high)
         wide = 0 < found.low < 0.95 * found.high
-        by_rho = any(isinstance(e, ConcentratedEvent) for e, _ in parts)
-        for other in ("pure", "zcdp", "renyi"):
+        by_rho = any(isinstance(e, ConcentratedEvent | DiscreteGaussianVectorEvent) for e, _ in parts)
+        for other in ("pure", "zcdp", "approximate", "renyi"):
             wanted = (wide and other != "renyi") or (by_rho and other == "zcdp")
             if many and not wanted:
                 continue

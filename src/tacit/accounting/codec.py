@@ -23,6 +23,7 @@ _KINDS: dict[str, type[Event]] = {
         known.ComposedEvent,
         known.ConcentratedEvent,
         known.DiscreteGaussianEvent,
+        known.DiscreteGaussianVectorEvent,
         known.DiscreteLaplaceEvent,
         known.ExponentialEvent,
         known.GaussianEvent,

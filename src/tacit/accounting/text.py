@@ -106,6 +106,12 @@ WORDS: dict[str, _Word] = {
         optional=("sensitivity",),
         meaning="Gaussian noise on integers",
     ),
+    "discrete_gaussian_vector": _Word(
+        make=e.DiscreteGaussianVectorEvent,
+        noise="noise_std",
+        other=("squared_sensitivity", "coordinates"),
+        meaning="Gaussian noise on several integers",
+    ),
     "discrete_laplace": _Word(
         make=e.DiscreteLaplaceEvent,
         noise="epsilon",
@@ -157,11 +163,12 @@ _SAMPLED_BY = {"shuffled_": "people", "subsampled_": "sampling_rate", "without_r
 _UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in NAMED))
 """Words that say themselves how they sample."""
 _WHOLE = (
-    "bands", "batch_size", "categories", "participations", "people", "records", "sensitivity", "separation", "steps",
-    "subset", "times",
+    "bands", "batch_size", "categories", "coordinates", "participations", "people", "records", "sensitivity",
+    "separation", "squared_sensitivity", "steps", "subset", "times",
 )  # fmt: skip
 _MORE_NOISE = {
     "noise_multiplier": True,
+    "noise_std": True,
     "noise_variance": True,
     "people": True,
     "records": True,

@@ -1,7 +1,9 @@
 """What a certificate states, and what this program finds.
 
-A bound is confirmed where this program's own upper end is at most TOLERANCE above what is stated: its grid only rounds
-upwards, so that the truth lies below both. Sums (epsilons; epsilons and deltas; rhos; squares of mu) are added as
+A bound is confirmed where this program's own upper end is what is stated or less: its grid only rounds upwards, so that
+the truth lies below. Where the grid cannot be made fine enough, it is confirmed as well if what is stated lies between
+the lower end and the upper one, and these are within TOLERANCE; never below the lower end.
+Sums (epsilons; epsilons and deltas; rhos; squares of mu) are added as
 exact fractions; only an epsilon that is smaller than the sum needs the composed curve.
 """
 
@@ -15,8 +17,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.audit.composition import BITS, TooLong, composed, epsilon_at, on_grid
-from tacit.audit.curves import Unconfirmed, both_orders, exact
+from tacit.audit.composition import BITS, FAR, TooLong, composed, epsilon_at, on_grid
+from tacit.audit.curves import Curve, Unconfirmed, both_orders, exact
 from tacit.audit.records import Malformed, checked_bound, checked_events, checked_given, checked_relation
 from tacit.audit.shuffled import local_epsilon
 from tacit.exact.balls import precision
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["HAIR", "TOLERANCE", "Opinion", "opinion_on", "opinion_on_certificate"]
 
-TOLERANCE = Fraction(2, 100)
+TOLERANCE = Fraction(1, 200)
+"""How far above what is stated the upper end of a grid may lie, where its lower end is below."""
+ROUNDED = Fraction(1, 10**6)
+"""What cutting off and rounding add to an end."""
 HAIR = Fraction(1, 10**9)
 """What stated floats may lack of the exact sum of stated floats."""
 
@@ -83,9 +88,10 @@ def opinion_on(
     limit = Fraction(bound[_MAIN[bound["kind"]]]) if bound["kind"] in _MAIN else Fraction(1)
     if found is None:
         return Opinion(stated=stated, confirmed=False, why="no finite number holds at this delta")
-    room = TOLERANCE if bound["kind"] in ("approximate", "renyi") else HAIR
-    confirmed = found <= limit * (1 + room)
-    return Opinion(stated=stated, confirmed=confirmed, found=up(found))
+    low, high = found
+    room = TOLERANCE if bound["kind"] == "approximate" else ROUNDED if bound["kind"] == "renyi" else HAIR
+    confirmed = high <= limit * (1 + room) and low <= limit * (1 + ROUNDED)
+    return Opinion(stated=stated, confirmed=confirmed, found=up(high))
 
 
 def _promises(bound: Mapping[str, Any]) -> bool:
@@ -149,6 +155,8 @@ def _rho(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
         return 1 / (2 * Fraction(event["noise_multiplier"]) ** 2)
     if event["kind"] == "concentrated":
         return Fraction(event["rho"])
+    if event["kind"] == "discrete_gaussian_vector":
+        return Fraction(event["squared_sensitivity"]) / (2 * Fraction(event["noise_std"]) ** 2)
     epsilon = _pure(event, neighbours)
     return None if epsilon is None else _fraction(exact(epsilon) * (exact(epsilon) / 2).tanh())
 
@@ -187,40 +195,63 @@ def _sum(
     return total
 
 
-def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) -> Fraction | None:
-    """The epsilon at the stated delta: by adding epsilons and deltas, or by the composed curve."""
+Ends = tuple[Fraction, Fraction]
+"""A lower and an upper end of the smallest number that holds."""
+
+
+def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) -> Ends | None:
+    """The epsilon at the stated delta: by adding epsilons and deltas, or by the composed curve.
+
+    Grids become finer until what is stated lies on one side of both ends, or a finer one gains too little.
+    """
     delta = Fraction(bound["delta"])
     found: list[Fraction] = []
     approximate = all(_stated_delta(json.loads(text), neighbours) is not None for text in counts)
     if approximate and _sum(counts, _stated_delta, neighbours) <= delta * (1 + HAIR):
         found.append(_sum(counts, _stated_epsilon, neighbours))
-    limit = Fraction(bound["epsilon"])
+    limit, low = Fraction(bound["epsilon"]), Fraction(0)
     if any(f <= limit * (1 + HAIR) for f in found) or not delta or not limit:
-        return min(found, default=None)
+        return (low, min(found)) if found else None
     finest = _smallest(counts, neighbours)
     first = points = (
         max(COARSEST, math.ceil(limit / finest)) if finest and limit <= finest * FINEST else COARSEST
     )
     last = None
-    while points <= FINEST and not any(f <= limit * (1 + TOLERANCE / 4) for f in found):
+    while points <= FINEST:
         width = limit / points
         if finest and width < finest:
             width = finest / math.ceil(finest / width)  # a loss that many runs have lies on the grid
         try:
-            by_curve = _by_curve(counts, neighbours, width, float(delta))
+            lower, by_curve = _by_curve(counts, neighbours, width, float(delta))
         except TooLong:
             if last is None and points == first:
                 raise
             break
+        low = max(low, lower)
         if by_curve is not None:
             found.append(by_curve)
-            # A finer grid gains less each time: there is no way left to what is stated.
-            if last is not None and last - by_curve < (by_curve - limit * (1 + TOLERANCE)) / 4:
-                break
-        elif last is None and points > 2 * first:
+        finer = 2
+        if by_curve is not None and last is not None:
+            # What a grid adds falls with the square of its step: all finer ones together gain a third of this again.
+            gained, missing = last - by_curve, by_curve - limit
+            if _is_known(counts):
+                low = max(low, by_curve - gained)
+            if gained < missing:
+                break  # there is no way left to what is stated
+            finer = 4 if gained < 3 * missing else 2
+        elif last is None and by_curve is None and points > 2 * first:
             break  # three grids on which what is infinite is above delta already
-        last, points = by_curve, points * 2
-    return min(found, default=None)
+        if low > limit * (1 + ROUNDED) or any(f <= limit * (1 + ROUNDED) for f in found):
+            break
+        last, points = by_curve, points * finer
+    return (min(low, *found), min(found)) if found else None
+
+
+def _is_known(counts: Counter[str]) -> bool:
+    """Are all curves those of a pair? A rho has only an upper curve, and products of it lie above what a rho gives."""
+    return not any(
+        word in text for text in counts for word in ('"concentrated"', '"discrete_gaussian_vector"')
+    )
 
 
 def _smallest(counts: Counter[str], neighbours: str) -> Fraction | None:
@@ -239,23 +270,78 @@ def _stated_delta(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
     return None if _pure(event, neighbours) is None else Fraction(0)
 
 
-def _by_curve(counts: Counter[str], neighbours: str, width: Fraction, delta: float) -> Fraction | None:
-    """The larger epsilon of both orders of neighbours, all events together on one grid of losses."""
+def _by_curve(
+    counts: Counter[str], neighbours: str, width: Fraction, delta: float
+) -> tuple[Fraction, Fraction | None]:
+    """A lower end (0 where none is known) and the upper one of both orders of neighbours, on one grid of losses.
+
+    One run has its curve, which needs no grid. Of several, the straight lines lie below the curve of losses that are
+    all rounded up to the next point, which is the true one with every loss at most a step larger: n runs that have
+    epsilon on the grid truly have epsilon - n steps, but for what was cut off.
+    """
     step, runs = exact(width), _merged(counts)
-    if sum(runs.values()) > MOST_RUNS:
+    number = sum(runs.values())
+    if number > MOST_RUNS:
         raise TooLong("it was run more often than this program follows")
-    negligible = delta * 1e-6 / (1 + sum(runs.values()))
+    negligible = delta * CUT / (1 + number)
     curves = [(both_orders(json.loads(text), neighbours, step), times) for text, times in runs.items()]
-    largest = Fraction(0)
-    for order in (0, 1):
-        parts = [(on_grid(pair[order], step, negligible=negligible), times) for pair, times in curves if pair]
-        found = epsilon_at(composed(parts, negligible=delta * 1e-6), step, delta)
-        if found is None:
-            return None
-        largest = max(largest, _fraction(found))
-        if all(pair is None or pair[0] is pair[1] for pair, _ in curves):
-            break
-    return largest
+    known = [(pair, times) for pair, times in curves if pair]
+    # One run has no grid, but where a composition is inside of it; of several the lines lie above the curve.
+    tight = all(_is_exact(json.loads(text), number) for text in runs)
+    low, high = Fraction(0), Fraction(0)
+    for order in (0, 1) if any(pair[0] is not pair[1] for pair, _ in known) else (0,):
+        if number == 1:
+            ends = [_crossing(pair[order], delta) for pair, _ in known]
+            below, found = ends[0] if ends else (Fraction(0), Fraction(0))
+        else:
+            parts = [(on_grid(pair[order], step, negligible=negligible), times) for pair, times in known]
+            together = composed(parts, negligible=delta * CUT)
+            above = epsilon_at(together, step, delta)
+            if above is None:
+                return Fraction(0), None
+            # At most twice what may be cut off, at either end of every part and of every product.
+            rest = epsilon_at(together, step, delta * (1 + 8 * CUT * (1 + len(parts))))
+            found = _fraction(above)
+            below = Fraction(0) if rest is None else -_fraction(-rest) - number * width
+        low, high = max(low, below), max(high, found)
+    return (low if tight else Fraction(0)), high
+
+
+CUT = 1e-8
+"""What may be cut off, as a part of delta."""
+
+
+def _is_exact(event: Mapping[str, Any], runs: int) -> bool:
+    """Is no grid inside of this event, and its curve, where it is composed with others, no upper bound of another?"""
+    if event["kind"] in ("composed", "repeated", "discrete_gaussian_vector"):
+        return False
+    if event["kind"] in ("concentrated", "shuffled") and runs > 1:
+        return False
+    members = [event["event"]] if "event" in event else event.get("events", [])
+    return all(_is_exact(one, runs) for one in members)
+
+
+def _crossing(h: Curve, delta: float) -> Ends:
+    """The epsilons next to each other between which a curve crosses delta."""
+    limit = exact(delta)
+    if h(exact(0)) <= limit:
+        return Fraction(0), Fraction(0)
+    low, high = Fraction(0), Fraction(1)
+    while not h(exact(high)) <= limit:
+        low, high = high, high * 2
+        if high > FAR:
+            return low, Fraction(10**9)
+    while high - low > high * HAIR / 1000:
+        middle = (low + high) / 2
+        if h(exact(middle)) <= limit:
+            high = middle
+        else:
+            low = middle
+    # Where a ball is on both sides of delta the lower end is no proof of more.
+    while low and not h(exact(low)) > limit:
+        low = low - (high - low)
+        low = max(low, Fraction(0))
+    return low, high
 
 
 def _merged(counts: Counter[str]) -> Counter[str]:
@@ -282,7 +368,7 @@ def _divergence(event: Mapping[str, Any], neighbours: str) -> Callable[[float], 
 
     A pair whose curve lies above has the larger divergence: a divergence is a mean of such curves over all ratios.
     """
-    if event["kind"] in ("gaussian", "discrete_gaussian", "concentrated"):
+    if event["kind"] in ("gaussian", "discrete_gaussian", "discrete_gaussian_vector", "concentrated"):
         rho = _rho(event, neighbours) or Fraction(0)
         return lambda order: Fraction(order) * rho
     widest = _pure(event, neighbours)
@@ -325,11 +411,18 @@ def _orders(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) -> 
     return max(ratios)
 
 
-_FOUND: dict[str, Callable[[Mapping[str, Any], Counter[str], str], Fraction | None]] = {
-    "pure": lambda bound, counts, relation: _sum(counts, _pure, relation),
+def _added(each: Callable[[Mapping[str, Any], str], Fraction | None]) -> Callable[..., Ends]:
+    return lambda bound, counts, relation: (Fraction(0), _sum(counts, each, relation))
+
+
+_FOUND: dict[str, Callable[[Mapping[str, Any], Counter[str], str], Ends | None]] = {
+    "pure": _added(_pure),
     "approximate": _epsilon,
-    "concentrated": lambda bound, counts, relation: _sum(counts, _rho, relation),
-    "gaussian": lambda bound, counts, relation: _fraction(exact(_sum(counts, _mu_squared, relation)).sqrt()),
-    "renyi": _orders,
+    "concentrated": _added(_rho),
+    "gaussian": lambda bound, counts, relation: (
+        Fraction(0),
+        _fraction(exact(_sum(counts, _mu_squared, relation)).sqrt()),
+    ),
+    "renyi": lambda bound, counts, relation: (Fraction(0), _orders(bound, counts, relation)),
 }
 _MAIN = {"pure": "epsilon", "approximate": "epsilon", "concentrated": "rho", "gaussian": "mu"}

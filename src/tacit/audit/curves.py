@@ -178,21 +178,23 @@ def _concentrated(given: Mapping[str, Any]) -> Curve:
     def at(x: arb, a: arb) -> arb:
         return ((a - 1) * (a * rho - x)).exp() * (1 - 1 / a) ** a / (a - 1)
 
-    def height(above: float, x: float) -> float:
-        a = 1 + above
-        return above * (a * wide - x) + a * math.log1p(-1 / a) - math.log(above)
+    def best(x: float) -> float:
+        """a - 1 where the logarithm, (a - 1)(a rho - x) + (a - 1) ln(a - 1) - a ln a, is least: it is convex in a."""
+        low, high = 1e-9, 1e9
+        above = min(max(0.01, (x / wide - 1) / 2), high)
+        for _ in range(60):
+            slope = (1 + 2 * above) * wide - x + math.log(above / (1 + above))
+            low, high = (low, above) if slope > 0 else (above, high)
+            after = above - slope / (2 * wide + 1 / (above * (1 + above)))
+            after = after if low < after < high else math.sqrt(low * high)
+            if abs(after - above) <= 1e-6 * above:
+                break
+            above = after
+        return above
 
     def h(x: arb) -> arb:
-        near = float(x.mid())
-        above, apart = (
-            max(0.01, (near / wide - 1) / 2),
-            2.0,
-        )  # a - 1; any will do, and the best lies around here
-        while apart > 1.01:
-            tried = [min(max(above * apart**k, 1e-9), 1e9) for k in (0, -1, 1)]
-            better = min(tried, key=lambda one: height(one, near))
-            above, apart = better, apart if better != above else apart**0.5
-        return min(exact(1), at(x, exact(1 + above)), key=lambda b: float(b.upper()))
+        # Any order will do, so that the best is sought in floats.
+        return min(exact(1), at(x, exact(1 + best(float(x.mid())))), key=lambda b: float(b.upper()))
 
     return h
 
@@ -218,6 +220,59 @@ def _together(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tu
     if step is None:
         raise Unconfirmed("no formula for a composition without a grid")
     return together(given, neighbours, step)
+
+
+def _vector(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple[Curve, Curve] | None:
+    """The largest over the moves whose squares add up to at most q, each coordinate a noise of its own.
+
+    A coordinate that moves further has the larger curve, so that no move counts that another one reaches over. What
+    has too many moves, or moves too far, has the curve of its rho, which is above.
+    """
+    square, std = int(given["squared_sensitivity"]), Fraction(given["noise_std"])
+    moves = _moves(square, min(int(given["coordinates"]), square))
+    if moves is None or step is None:
+        by_rho = _concentrated({"rho": str(Fraction(square) / (2 * std**2))})
+        return by_rho, by_rho
+    found: list[Curve] = []
+    for move in moves:
+        each = [
+            {"kind": "discrete_gaussian", "noise_multiplier": str(std / s), "sensitivity": s} for s in move
+        ]
+        together = both_orders(
+            {"kind": "composed", "events": each} if len(each) > 1 else each[0], neighbours, step
+        )
+        assert together is not None
+        found.append(together[0])
+
+    def h(x: arb) -> arb:
+        return max((one(x) for one in found), key=lambda b: float(b.upper()))
+
+    return h, h
+
+
+MOST_MOVES, LARGEST_SQUARE = 12, 64
+
+
+def _moves(square: int, coordinates: int) -> list[tuple[int, ...]] | None:
+    """All ways to write a sum of at most `coordinates` squares below q to which nothing can be added; None for many."""
+    if coordinates == 1:
+        return [(math.isqrt(square),)]
+    if square > LARGEST_SQUARE:
+        return None
+    found: list[tuple[int, ...]] = []
+    open_: list[tuple[int, ...]] = [()]
+    while open_:
+        move = open_.pop()
+        rest = square - sum(s * s for s in move)
+        most = min(move[-1] if move else square, math.isqrt(rest))
+        if len(move) < coordinates:
+            open_ += [(*move, s) for s in range(1, most + 1)]
+        grown = [
+            (*move[:i], move[i] + 1, *move[i + 1 :]) for i in range(len(move)) if 2 * move[i] + 1 <= rest
+        ]
+        if not grown and (rest == 0 or len(move) == coordinates):
+            found.append(move)
+    return found if len(found) <= MOST_MOVES else None
 
 
 _SYMMETRIC: dict[str, Callable[[Mapping[str, Any]], Curve]] = {
@@ -334,6 +389,7 @@ def _without_replacement(
 
 _INSIDE: dict[str, Callable[[Mapping[str, Any], str, arb | None], tuple[Curve, Curve] | None]] = {
     "composed": _together,
+    "discrete_gaussian_vector": _vector,
     "mixed": _mixed,
     "poisson_sampled": _poisson,
     "repeated": _together,

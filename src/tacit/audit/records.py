@@ -76,6 +76,11 @@ _FIELDS: dict[str, dict[str, Range]] = {
     },
     "concentrated": {"rho": _positive},
     "discrete_gaussian": {"noise_multiplier": _positive, "sensitivity": _count(1)},
+    "discrete_gaussian_vector": {
+        "noise_std": _positive,
+        "squared_sensitivity": _count(1),
+        "coordinates": _count(1),
+    },
     "discrete_laplace": {"epsilon": _positive, "sensitivity": _count(1)},
     "exponential": _EPSILON,
     "gaussian": {"noise_multiplier": _positive},

@@ -53,7 +53,7 @@ def account(
     accountant: str | None = typer.Option(
         None,
         "--accountant",
-        help="pld (privacy-loss distributions), gdp (Gaussian DP), zcdp, renyi or pure, instead of the best.",
+        help="pld (privacy-loss distributions), gdp (Gaussian DP), zcdp, renyi, approximate or pure; else the best.",
     ),
     plot: Path | None = typer.Option(
         None, "--plot", help="Draw the privacy profile, the trade-off curve and the best guess to this file."

@@ -19,15 +19,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tacit.accounting import account, events
+from tacit.accounting import account, covers, events
 from tacit.accounting.events import Event, flatten
 from tacit.curator.treatments import Treatment
-from tacit.errors import NoLaw
-from tacit.exact.rounding import down
-from tacit.guarantees import Bound, Neighbours
+from tacit.errors import InternalError, NoLaw
+from tacit.exact.rounding import down, up
+from tacit.guarantees import Approximate, Bound, Neighbours
 from tacit.guarantees.running_sum import APPROXIMATE, PURE, Amounts, Currency, currency_of, summed
 
-__all__ = ["Charged", "Shared", "charge"]
+__all__ = ["Charged", "Shared", "charge", "must_cover"]
 
 WORTH_A_DELTA = Fraction(95, 100)
 WORTH_A_CURVE = 2
@@ -58,7 +58,55 @@ class Shared:
 def charge(
     costs: Sequence[Treatment], budget: Bound, *, neighbours: Neighbours, shared: Shared | None = None
 ) -> Charged:
-    """The price of releases that are fixed together; `shared` is the plan's own, where several divide it."""
+    """The price of releases that are fixed together; `shared` is the plan's own, where several divide it.
+
+    It is compared with the account of all events before it is returned (`must_cover`).
+    """
+    found = _priced(costs, budget, neighbours, shared)
+    what = [e for c in costs for e in c.events]
+    if not _adds_up(costs, found.bound, neighbours, shared):
+        must_cover(found.bound, what, neighbours=neighbours, of="the charge of a plan")
+    return found
+
+
+def must_cover(bound: Bound, what: Sequence[Event], *, neighbours: Neighbours, of: str) -> None:
+    """Raise InternalError unless the account of these events is at most this bound."""
+    if not covers(bound, what, neighbours=neighbours):
+        raise InternalError(what=of, reason="the account of its events is above the bound that it states")
+
+
+def _adds_up(costs: Sequence[Treatment], bound: Bound, neighbours: Neighbours, shared: Shared | None) -> bool:
+    """Do the epsilons and deltas of the releases, each at least the account of its own events, add up to the bound?
+
+    What is divided is one release here. Epsilons and deltas of any releases add up (`compose-approximate-basic`).
+    """
+    if not isinstance(bound, Approximate):
+        return False
+    inside = set(shared.members) if shared is not None else set()
+    groups: list[tuple[Fraction, Fraction, list[Event]]] = []
+    if shared is not None and shared.epsilon is not None and inside:
+        together = [e for i in sorted(inside) for e in costs[i].events]
+        groups.append((shared.epsilon, shared.delta, together))
+    else:
+        inside = set()
+    for i, cost in enumerate(costs):
+        own = None if i in inside else cost.approximate()
+        if own is not None:
+            groups.append((*own, list(cost.events)))
+        elif i not in inside:
+            return False
+    epsilon, delta = sum((g[0] for g in groups), Fraction(0)), sum((g[1] for g in groups), Fraction(0))
+    if epsilon > Fraction(bound.epsilon) or delta > Fraction(bound.delta):
+        return False
+    return all(
+        covers(Approximate(epsilon=up(e), delta=up(d)), found, neighbours=neighbours)
+        for e, d, found in groups
+    )
+
+
+def _priced(
+    costs: Sequence[Treatment], budget: Bound, neighbours: Neighbours, shared: Shared | None
+) -> Charged:
     currency = currency_of(budget)
     if currency is None:
         raise NoLaw(

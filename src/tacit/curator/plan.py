@@ -17,7 +17,7 @@ from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
 from tacit.curator import sampling
 from tacit.curator.asks import Ask
-from tacit.curator.charges import Charged, Shared, charge
+from tacit.curator.charges import Charged, Shared, charge, must_cover
 from tacit.curator.chooser import choose
 from tacit.curator.dividing import divided
 from tacit.curator.exact_answers import ExactTreatment, priors_of, treat_exactly
@@ -258,6 +258,7 @@ def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment,
     error = error_of(treatment)
     if gamma_of(treatment):
         error = error.beside(error_of(plain))
+    must_cover(treatment.bound, treatment.events, neighbours=unit.neighbours, of=f"the bound of {a.name!r}")
     made = Guarantee(
         bound=treatment.bound,
         unit=unit,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -14,12 +13,13 @@ import numpy.typing as npt
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
+from tacit.accounting.events.mechanisms import WIDEST, largest_moves
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import settle
 from tacit.exact.integers import Integers, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.exact.rounding import up
+from tacit.exact.rounding import down, up
 from tacit.guarantees import Bound, Concentrated, gaussian_budget
 from tacit.mechanisms.base import (
     AdditiveMechanism,
@@ -37,42 +37,9 @@ from tacit.noise.source import Source
 if TYPE_CHECKING:
     from tacit.guarantees import Profile
 
-__all__ = ["Gaussian", "shift_patterns"]
+__all__ = ["Gaussian"]
 
 HINT = "Gaussian noise is sized by the Euclidean norm; L1(...).to_l2() and Linf(...).to_l2(dimension=...) give one"
-MOST_PATTERNS = 12
-PAIR_STD = 1000
-
-
-def shift_patterns(square: int, dimension: int) -> list[tuple[int, ...]]:
-    """The maximal integer moves v with |v|^2 <= square, up to order and sign; empty if there are too many.
-
-    A move is dominated by one that is at least as large in every coordinate, since each coordinate's noise is
-    log-concave and independent (theorem `discrete-gaussian`).
-    """
-    found: list[tuple[int, ...]] = []
-
-    def visit(rest: int, most: int, left: int) -> Iterator[tuple[int, ...]]:
-        if left == 0 or rest == 0 or most == 0:
-            yield ()
-            return
-        for first in range(min(most, math.isqrt(rest)), 0, -1):
-            for tail in visit(rest - first * first, first, left - 1):
-                yield (first, *tail)
-
-    if dimension == 1:
-        return [(math.isqrt(square),)]
-    if square > 64:
-        return []
-    for pattern in visit(square, math.isqrt(square), dimension):
-        if not any(_below(pattern, other) for other in found):
-            found = [other for other in found if not _below(other, pattern)]
-            found.append(pattern)
-    return found if len(found) <= MOST_PATTERNS else []
-
-
-def _below(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
-    return len(left) <= len(right) and all(a <= b for a, b in zip(left, right, strict=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,16 +109,16 @@ class Gaussian(AdditiveMechanism):
         return up(Fraction(self.sensitivity.squared_steps(self.step)) / (2 * self.distribution.parameter))
 
     @property
-    def patterns(self) -> list[tuple[int, ...]]:
+    def patterns(self) -> tuple[tuple[int, ...], ...]:
         """The worst integer moves, in grid steps; empty if there are too many to sum."""
-        return shift_patterns(self.sensitivity.squared_steps(self.step), self.dimension)
+        return largest_moves(self.sensitivity.squared_steps(self.step), self.dimension)
 
     @property
     def bound(self) -> Bound:
         return self.profile if self.patterns and self._summable() else Concentrated(rho=self.rho)
 
     def _summable(self) -> bool:
-        return float(self.distribution.noise_std) <= PAIR_STD
+        return float(self.distribution.noise_std) <= WIDEST
 
     @property
     def profile(self) -> Profile:
@@ -214,12 +181,16 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def event(self) -> Event:
-        """Discrete Gaussian noise where one coordinate moves by a known number of steps; else its rho."""
+        """Discrete Gaussian noise: on one number that moves by a known number of steps, or on a vector."""
+        std = Fraction(self.distribution.noise_std)
         if self._summable() and len(self.patterns) == 1 and len(self.patterns[0]) == 1:
             steps = self.patterns[0][0]
-            std = Fraction(self.distribution.noise_std)
-            return events.DiscreteGaussianEvent(noise_multiplier=-up(-std / steps), sensitivity=steps)
-        return events.ConcentratedEvent(rho=self.rho)
+            return events.DiscreteGaussianEvent(noise_multiplier=down(std / steps), sensitivity=steps)
+        return events.DiscreteGaussianVectorEvent(
+            noise_std=down(std),
+            squared_sensitivity=self.sensitivity.squared_steps(self.step),
+            coordinates=self.dimension,
+        )
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

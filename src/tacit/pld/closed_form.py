@@ -34,7 +34,7 @@ class ClosedForm:
 def _invert(pair: Pair, delta: float) -> Interval:
     """The adjacent floats between which the closed-form curve crosses delta."""
     if pair.measured:
-        high = _crossed(lambda e: pair.hockey_stick(e).high, delta)
+        high = _crossed(lambda e: pair.hockey_stick(e).high, delta, pair.starts_near(delta))
         below = (high * (1 - 10.0**-k) for k in range(8, 0, -1)) if pair.exact and math.isfinite(high) else ()
         low = next((e for e in below if pair.hockey_stick(e).low > delta), 0.0)
         return Interval(low=low, high=high)
@@ -62,10 +62,11 @@ def _invert(pair: Pair, delta: float) -> Interval:
     return Interval(low=min(bottom, top), high=top)
 
 
-def _crossed(upper: Callable[[float], float], delta: float) -> float:
+def _crossed(upper: Callable[[float], float], delta: float, near: float) -> float:
     """A point where a curve that is dear to evaluate is at most delta, within 1e-9 of the last where it is not.
 
-    False position on ln(upper / delta), which is nearly a parabola, with Illinois halving of the end that stays.
+    `near` is where to look first: far out a curve takes longest to evaluate. False position on ln(upper / delta), which
+    is nearly a parabola, with Illinois halving of the end that stays.
     """
 
     def height(epsilon: float) -> float:
@@ -75,14 +76,17 @@ def _crossed(upper: Callable[[float], float], delta: float) -> float:
             return max(math.log(value) - math.log(delta), 1e-300)
         return min(math.log(value) - math.log(delta), 0.0) if value > 0 else -math.inf
 
-    low, high = 0.0, 1.0
-    above = height(low)
-    if above <= 0:
-        return low
+    high, grown = near, 1e-3
     while (under := height(high)) > 0:
-        low, above, high = high, under, high * 2
+        high, grown = high * (1 + grown), min(2 * grown, 1.0)
         if math.isinf(high):
             return high
+    low, fallen = high, 1e-3
+    while (above := height(low)) <= 0:
+        if low == 0:
+            return low
+        # A thousandth, then twice as much each time, and at last all the way to 0.
+        high, under, low, fallen = low, above, (low * (1 - fallen) if fallen < 0.6 else 0.0), 2 * fallen
     stayed = 0
     while high - low > 1e-9 * high:
         share = above / (above - under) if math.isfinite(under) and abs(stayed) < 4 else 0.5

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import ClassVar
 
-from tacit.accounting.events.base import SimpleEvent, both_orders
+from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, both_orders
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, positive, probability, settle
 from tacit.exact.rounding import down, up
@@ -23,7 +26,9 @@ from tacit.pld import (
     FinitePair,
     GaussianPair,
     LaplacePair,
+    MaximumPair,
     Pair,
+    Product,
     RandomizedResponsePair,
     SkellamPair,
     StaircasePair,
@@ -33,6 +38,7 @@ __all__ = [
     "ApproximateEvent",
     "ConcentratedEvent",
     "DiscreteGaussianEvent",
+    "DiscreteGaussianVectorEvent",
     "DiscreteLaplaceEvent",
     "ExponentialEvent",
     "GaussianEvent",
@@ -43,7 +49,14 @@ __all__ = [
     "SkellamEvent",
     "StaircaseEvent",
     "TabulatedEvent",
+    "largest_moves",
 ]
+
+WIDEST = 1000
+"""The largest noise_std, in steps, of a discrete Gaussian vector whose curve is summed."""
+LONGEST = 64
+"""The largest square of a move whose patterns are listed."""
+MOST_PATTERNS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +161,99 @@ class DiscreteGaussianEvent(SimpleEvent):
         """Its own summed probabilities; never the continuous curve."""
         std = down(Fraction(self.noise_multiplier) * self.sensitivity)
         return both_orders(DiscreteGaussianPair(noise_std=std, sensitivity=self.sensitivity))
+
+
+@lru_cache(maxsize=256)
+def largest_moves(square: int, coordinates: int) -> tuple[tuple[int, ...], ...]:
+    """The maximal integer moves v with |v|^2 <= square, up to order and sign; none if there are too many.
+
+    A move is dominated by one that is at least as large in every coordinate, since each coordinate's noise is
+    log-concave and independent (theorem `discrete-gaussian`).
+    """
+
+    def visit(rest: int, most: int, left: int) -> Iterator[tuple[int, ...]]:
+        if left == 0 or rest == 0 or most == 0:
+            yield ()
+            return
+        for first in range(min(most, math.isqrt(rest)), 0, -1):
+            for tail in visit(rest - first * first, first, left - 1):
+                yield (first, *tail)
+
+    if coordinates == 1:
+        return ((math.isqrt(square),),)
+    if square > LONGEST:
+        return ()
+    found: list[tuple[int, ...]] = []
+    for pattern in visit(square, math.isqrt(square), coordinates):
+        if not any(_within(pattern, other) for other in found):
+            found = [other for other in found if not _within(other, pattern)]
+            found.append(pattern)
+    return tuple(found) if len(found) <= MOST_PATTERNS else ()
+
+
+def _within(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
+    return len(left) <= len(right) and all(a <= b for a, b in zip(left, right, strict=False))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteGaussianVectorEvent(SimpleEvent):
+    """Independent discrete Gaussian noise of this noise_std on integers, of which at most `coordinates` move at once.
+
+    The squares of the moves add up to at most `squared_sensitivity`. Its curve is the largest over all such integer
+    moves, each the product of its coordinates' curves, where these can be listed; elsewhere it is the curve of
+    rho = squared_sensitivity / (2 noise_std^2) (theorem `discrete-gaussian`).
+    """
+
+    kind: ClassVar[str] = "discrete_gaussian_vector"
+    noise_std: float
+    squared_sensitivity: int
+    coordinates: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_std", positive("noise_std", self.noise_std))
+        square = how_many("squared_sensitivity", self.squared_sensitivity)
+        # No more coordinates can move than there are units of the square.
+        settle(
+            self,
+            squared_sensitivity=square,
+            coordinates=min(how_many("coordinates", self.coordinates), square),
+        )
+
+    @property
+    def moves(self) -> tuple[tuple[int, ...], ...]:
+        """The worst moves, largest coordinate first; none where there are too many to sum, or the noise is too wide."""
+        return largest_moves(self.squared_sensitivity, self.coordinates) if self.noise_std <= WIDEST else ()
+
+    def concentrated(self) -> float:
+        """squared_sensitivity / (2 noise_std^2), rounded up."""
+        return up(Fraction(self.squared_sensitivity) / (2 * Fraction(self.noise_std) ** 2))
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """The worst move at every epsilon."""
+        if not self.moves:
+            return both_orders(ConcentratedPair(rho=self.concentrated()))
+        products = tuple(
+            Product(
+                pairs=[(DiscreteGaussianPair(noise_std=self.noise_std, sensitivity=s), n) for s, n in counts]
+            )
+            for counts in (sorted(Counter(move).items()) for move in self.moves)
+        )
+        return both_orders(MaximumPair(products=products))
+
+    def beside_others(self) -> Event:
+        """How it composes: one worst move as its coordinates, each a run of its own; several as their common rho.
+
+        The largest of several curves is known at its points only, and a product of such curves loses more than rho.
+        """
+        if len(self.moves) != 1:
+            return ConcentratedEvent(rho=self.concentrated())
+        each: list[Event] = []
+        for steps, times in sorted(Counter(self.moves[0]).items()):
+            one = DiscreteGaussianEvent(
+                noise_multiplier=down(Fraction(self.noise_std) / steps), sensitivity=steps
+            )
+            each.append(one if times == 1 else RepeatedEvent(event=one, times=times))
+        return each[0] if len(each) == 1 else ComposedEvent(events=tuple(each))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
@@ -30,6 +31,10 @@ class MaximumPair(WorstPair):
 
     def _shift_delta(self, epsilon: float, delta: float) -> float:
         return delta
+
+    def starts_near(self, delta: float) -> float:
+        found = max(p.epsilon(delta).high for p in self.products)
+        return found if 0 < found < math.inf else 1.0
 
     def renyi(self, order: float) -> float:
         check_order(order)
