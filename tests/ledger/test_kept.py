@@ -280,3 +280,10 @@ def test_a_ticket_says_of_looks_what_the_ledger_says(tmp_path: Path) -> None:
     looked(ledger, analyst="somebody", version="2")
     assert len(paid("between", "c" * 64, "2")) == 1
     assert len(paid("last", "d" * 64, "2")) == 2
+
+
+def test_a_store_may_be_collected_while_another_is_put_away() -> None:
+    """The collector may run within `put`, and drops what it finds in the same thread: that must not wait for itself."""
+    with module.kept._lock:
+        assert module.kept._lock.acquire(blocking=False)
+        module.kept._lock.release()

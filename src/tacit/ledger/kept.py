@@ -42,7 +42,8 @@ class _Kept:
     """The connections of this process, each under the store whose it is."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # One that its thread may take again: a store may be collected, and dropped, while another is put away.
+        self._lock = threading.RLock()
         self._of: OrderedDict[int, tuple[Path, Connection, Stamp]] = OrderedDict()
         self._parents: list[object] = []
 
@@ -90,7 +91,7 @@ class _Kept:
     def in_child(self) -> None:
         """What a parent opened is held on to, unused, so that nothing closes it."""
         self._parents.append(self._of)
-        self._of, self._lock = OrderedDict(), threading.Lock()
+        self._of, self._lock = OrderedDict(), threading.RLock()
 
 
 def _close(connection: Connection, *, whole: bool = False) -> None:

@@ -13,9 +13,11 @@ and where there are no such locks (they are Linux's) SQLite's naps are all there
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +32,7 @@ __all__ = ["Late", "queued"]
 _SET = getattr(fcntl, "F_OFD_SETLK", None)
 _FIRST = 64
 _LONGEST_NAP = 0.004
-_OPEN: set[int] = set()
+_OPEN: weakref.WeakSet[io.FileIO] = weakref.WeakSet()
 
 
 class Late(Exception):
@@ -40,29 +42,36 @@ class Late(Exception):
 @contextmanager
 def queued(path: Path, *, until: float) -> Iterator[None]:
     """Wait for one's turn to write to the ledger at `path`, until this moment of the monotonic clock at most."""
-    handle = _opened(path)
-    if handle is None:
+    file = _opened(path)
+    if file is None:
         yield
         return
-    _OPEN.add(handle)
+    _OPEN.add(file)
+    # Ctrl-C comes anywhere, here too: a second attempt at closing does no harm, and a file that nobody has is closed.
     try:
+        handle = file.fileno()
         number = _number(handle, until)
         _wait(lambda: _lock(handle, _FIRST, number, shared=True), until)
         yield
     finally:
-        if handle in _OPEN:
-            _OPEN.discard(handle)
-            os.close(handle)
+        try:
+            file.close()
+        finally:
+            file.close()
 
 
-def _opened(path: Path) -> int | None:
+def _opened(path: Path) -> io.FileIO | None:
     if _SET is None:
         return None
     # A ledger that cannot be written has no queue: the database says what is wrong with it.
     with suppress(OSError):
         if path.exists():
-            return os.open(f"{path}-queue", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return io.FileIO(f"{path}-queue", "r+", opener=_create)
     return None
+
+
+def _create(name: str, _: int) -> int:
+    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _number(handle: int, until: float) -> int:
@@ -101,9 +110,9 @@ def _lock(handle: int, start: int, length: int, *, shared: bool = False, free: b
 
 def _not_ours() -> None:
     """A child shares its parent's open files, and would keep its parent's number held."""
-    while _OPEN:
+    for file in list(_OPEN):
         with suppress(OSError):
-            os.close(_OPEN.pop())
+            file.close()
 
 
 if hasattr(os, "register_at_fork"):

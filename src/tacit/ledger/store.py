@@ -241,8 +241,8 @@ class Store:
     @contextmanager
     def _connected(self, *, write: bool, wait: float) -> Iterator[Connection]:
         self._after_fork()
-        with ExitStack() as stack:
-            stack.enter_context(self._lock)
+        # The lock by a statement of its own: between two lines of Python's Ctrl-C would leave it held.
+        with self._lock, ExitStack() as stack:
             if write and self.path is not None:
                 stack.enter_context(queued(self.path, until=time.monotonic() + wait))
             self._wait = wait
