@@ -413,12 +413,20 @@ def _bound(data: Any) -> tuple[Any, tuple[Any, ...]]:
     import ibis.expr.operations as ops
 
     backend, changed, types = data.get_backend(), {}, []
-    for node in dict.fromkeys(data.op().find(ops.DatabaseTable)):
+
+    def schema_of(node: Any) -> Any:
+        if isinstance(node, ops.SQLQueryResult):
+            return backend.sql(node.query).schema()
         place = tuple(part for part in (node.namespace.catalog, node.namespace.database) if part)
-        now = backend.table(node.name, database=place or None).op()
-        types.append((*place, node.name, str(now.schema)))
-        if now.schema != node.schema:
-            changed[node] = node.copy(schema=now.schema)
+        return backend.table(node.name, database=place or None).schema()
+
+    for number, node in enumerate(dict.fromkeys(data.op().find((ops.DatabaseTable, ops.SQLQueryResult)))):
+        # What an engine cannot look up by its name, or not any more, is seen when it is read.
+        with contextlib.suppress(Exception):
+            now = schema_of(node)
+            types.append((number, str(now)))
+            if now != node.schema:
+                changed[node] = node.copy(schema=now)
     return (data.op().replace(changed).to_expr() if changed else data), tuple(types)
 
 
