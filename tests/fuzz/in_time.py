@@ -297,6 +297,8 @@ def _over_time(sequence: History, left: list[Told], right: list[Told]) -> list[F
             same = ours == others
             if "sas" in (one.store.kind, other.store.kind) and any(map(_blank, (*ours, *others))):
                 continue  # blanks at the end of such a file are no record, elsewhere they are one
+            if any(map(_no_text, (*ours, *others))) and one.store.kind != other.store.kind:
+                continue  # bytes that are no text are missing in one format, and characters in another
             if not same and not _neighbours(sequence, ours, others):
                 continue
             found += _between(a, b, same=same, what=f"step {a.step + 1} {mine} / step {b.step + 1} {theirs}")
@@ -325,6 +327,10 @@ def _neighbours(sequence: History, one: Any, other: Any) -> bool:
 
 def _blank(row: Row) -> bool:
     return all(value is None for name, value in row.items() if name != stores.KEY)
+
+
+def _no_text(row: Row) -> bool:
+    return b"\xff\xfe" in row.values()
 
 
 def _between(a: Told, b: Told, *, same: bool, what: str) -> list[Finding]:

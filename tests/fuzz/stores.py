@@ -403,6 +403,14 @@ def _duckdb(table: pa.Table, path: Path) -> None:
             raise CannotHold(str(problem)) from None
 
 
+def _characters(written: bytes) -> str:
+    """Text; bytes that are none, each as a character."""
+    try:
+        return written.decode()
+    except UnicodeDecodeError:
+        return written.decode("latin-1")
+
+
 def _statistics(store: Store, kind: str, columns: Sequence[Column], rows: Sequence[Row], path: Path) -> None:
     """Numbers and texts, days as numbers with a format; whole numbers as such where the store says so."""
     import pandas as pd
@@ -414,7 +422,7 @@ def _statistics(store: Store, kind: str, columns: Sequence[Column], rows: Sequen
     for column in _ordered(store, columns):
         cells = [r[column.name] for r in rows]
         if column.label in ("words", "digits", "open", "name"):
-            texts = [(text(column.label, c)).decode("latin-1").replace("\0", " ")[:200] for c in cells]
+            texts = [_characters(text(column.label, c)) for c in cells]
             made[column.name] = pd.Series(texts, dtype=object)
             continue
         if column.label == "date":
