@@ -116,12 +116,17 @@ def test_hard_corners_are_trained_where_the_declared_size_is_too_small() -> None
         hard.train(rng.uniform(-1, 1, (count, 2)), [rng.uniform(-1, 1, count)])
 
 
-def test_a_tolerance_that_floats_cannot_reach_fails_like_any_other() -> None:
+@pytest.mark.parametrize("loss", [Hinge(), Logistic()], ids=lambda x: x.name)
+def test_a_tolerance_that_floats_cannot_reach_is_refused_before_rows_are_read(loss: Loss) -> None:
+    """Below the public floor one row would decide whether training fails; at the floor it is reached."""
     rng = np.random.default_rng(0)
-    with pytest.raises(FitFailed):
-        plan(loss=Hinge(), tolerance=1e-300).release(
-            rng.normal(size=(100, 2)), [rng.choice([-1.0, 1.0], 100)]
-        )
+    least = plan(loss=loss).least_tolerance
+    for tolerance in (1e-300, 1e-30, least * 0.999):
+        with pytest.raises(InvalidParameter, match="tolerance"):
+            plan(loss=loss, tolerance=tolerance)
+    for count in (1, 100):
+        rows, targets = rng.uniform(-0.6, 0.6, size=(count, 2)), [rng.choice([-1.0, 1.0], count)]
+        plan(loss=loss, tolerance=least).train(rows, targets)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ class MachinePlan:
             heads=whole("heads", self.heads),
             rows=whole("rows", self.rows),
             neighbours=Neighbours.parse(self.neighbours),
-            tolerance=self._tolerance() if self.tolerance is None else positive("tolerance", self.tolerance),
+            tolerance=self._tolerance() if self.tolerance is None else self._given(self.tolerance),
         )
 
     @classmethod
@@ -109,11 +109,25 @@ class MachinePlan:
             lipschitz=self.loss.lipschitz, radius=self.features.radius, penalty=self.penalty, size=self.size,
             rows=self.rows, neighbours=self.neighbours,
         )  # fmt: skip
-        floor = numerical_floor(
+        return max(self.penalty * (SHARE_OF_THE_SOLVER * exact / 2) ** 2, self.least_tolerance)
+
+    @property
+    def least_tolerance(self) -> float:
+        """The least tolerance that floats can certify, from public numbers alone."""
+        return numerical_floor(
             loss=self.loss, penalty=self.penalty, dimension=self.features.dimension, radius=self.features.radius,
             rounding=self.features.rounding, size=self.size,
         )  # fmt: skip
-        return max(self.penalty * (SHARE_OF_THE_SOLVER * exact / 2) ** 2, floor)
+
+    def _given(self, tolerance: float) -> float:
+        """A tolerance below what floats certify would let the rows decide whether training fails: it is refused."""
+        given, least = positive("tolerance", tolerance), self.least_tolerance
+        if given < least:
+            raise InvalidParameter(
+                parameter="tolerance", value=given, must=f"be at least {least:.3g} for these features and penalty",
+                hint="below it floats cannot certify the solver, and one row could decide whether training fails",
+            )  # fmt: skip
+        return given
 
     @property
     def l2_sensitivity(self) -> float:
