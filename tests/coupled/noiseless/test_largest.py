@@ -118,7 +118,7 @@ def test_more_columns_are_bounded_by_unions(columns: list[dict[int, Fraction]], 
     found = exact_argmax([text(c) for c in columns], n=n, unknown_rows=unknown, delta=0.999)
     assert exact <= found.details["stability"] <= 3 * exact
     assert (found.epsilon, found.theorem) == (0, "stable-functions")
-    with pytest.raises(NoLaw, match="smallest delta possible"):
+    with pytest.raises(NoLaw, match="smallest delta that this bound reaches"):
         exact_argmax([text(c) for c in columns], n=n, unknown_rows=unknown, delta=exact * 0.99)
 
 

@@ -123,12 +123,22 @@ UNREACHED = "no epsilon reaches it under this assumption and with this simulator
 
 
 def delta_out_of_reach(
-    statistic: str, delta: float, smallest: float, *, reason: str = UNREACHED, hint: str = ""
+    statistic: str,
+    delta: float,
+    smallest: float,
+    *,
+    reason: str = UNREACHED,
+    hint: str = "",
+    ours: bool = False,
 ) -> NoLaw:
-    """The refusal of a delta that no epsilon reaches, with the smallest one that some epsilon does."""
+    """The refusal of a delta that no epsilon reaches, with the smallest one that some epsilon does.
+
+    `ours` says that a bound of ours reaches no further, and the truth may.
+    """
+    which = "that this bound reaches" if ours else "possible"
     return NoLaw(
         operation=f"an exact {statistic} with delta = {delta:g}",
-        reason=f"{reason}: the smallest delta possible is {shown(smallest)}",
+        reason=f"{reason}: the smallest delta {which} is {shown(smallest)}",
         hint=hint or "allow a larger delta, assume more unknown rows, or add noise",
     )
 

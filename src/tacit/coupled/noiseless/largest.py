@@ -68,13 +68,18 @@ def exact_argmax(
     if len(laws) == 2:
         factor, stability, pair, floor = _two(_Lead(laws[0], laws[1], unknown - 1, target), known, target)
         if math.isinf(factor):
-            raise delta_out_of_reach("largest column", target, min(floor, stability))
+            raise delta_out_of_reach("largest column", target, min(floor, stability), ours=True)
     else:
         factor, stability = 1.0, _many(laws, unknown - 1, target, known)
         pair = 1.0 if 2 * stability <= target else math.inf
         if stability > target:
             raise delta_out_of_reach(
-                "largest column", target, stability, reason=AT_ZERO, hint="more rows, or a clearer leader"
+                "largest column",
+                target,
+                stability,
+                reason=AT_ZERO,
+                hint="more rows, or a clearer leader",
+                ours=True,
             )
     names = "; ".join(law.describe() for law in laws)
     return ExactAnswer(

@@ -162,9 +162,9 @@ def exact_map(
     by_draws = len(laws) > 2 and stability > target and draws > 0 and details["simulated"]["delta"] <= target
     hint = "more rows, or laws that lie further apart"
     if math.isinf(factor):
-        raise delta_out_of_reach("most likely law", target, min(floor, stability), hint=hint)
+        raise delta_out_of_reach("most likely law", target, min(floor, stability), hint=hint, ours=True)
     if len(laws) > 2 and stability > target and not by_draws:
-        raise delta_out_of_reach("most likely law", target, stability, reason=AT_ZERO, hint=hint)
+        raise delta_out_of_reach("most likely law", target, stability, reason=AT_ZERO, hint=hint, ours=True)
     if len(laws) > 2 and 2 * stability > target:
         pair = math.inf
     names = ", ".join(law.describe() for law in laws)
@@ -328,7 +328,7 @@ def exact_mode(
         worst = max(worst, min(total, past))
     if worst > target:
         raise delta_out_of_reach(
-            "mode", target, min(worst, 1.0), reason=AT_ZERO, hint="more rows, or a clearer leader"
+            "mode", target, min(worst, 1.0), reason=AT_ZERO, hint="more rows, or a clearer leader", ours=True
         )
     names = list(categories)
     told = ", ".join(f"{names[int(law.low + k * law.step)]}: {law.weights[k]}" for k in law.support)
