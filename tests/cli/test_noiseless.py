@@ -93,3 +93,11 @@ def test_what_is_refused(words: list[str], code: int, capsys: pytest.CaptureFixt
     assert said.out == ""
     assert said.err.strip()
     assert "Traceback" not in said.err
+
+
+def test_the_pair_is_for_somebody_who_knows_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of several laws a value may tell which one holds: the number says nothing to those who do not know it."""
+    laws = ["--hypothesis", "bernoulli(0.4)", "--hypothesis", "bernoulli(0.6)"]
+    assert main(["noiseless", "map", *laws, "--n", "1000", "--delta", "1e-6"]) == 0
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if "epsilon_pair" in x]
+    assert "to somebody who knows the distribution" in line

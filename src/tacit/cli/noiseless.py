@@ -173,7 +173,9 @@ def say(
     print(textwrap.fill(visible(answer.sentence), 96), end="\n\n")
     pair = "not finite, or not computed" if answer.epsilon_pair is None else f"{answer.epsilon_pair:.6g}"
     print(f"  epsilon              {answer.epsilon:.6g}")
-    print(f"  epsilon_pair         {pair}  (between two values of a row)")
+    print(
+        f"  epsilon_pair         {pair}  (between two values of a row, to somebody who knows the distribution)"
+    )
     print(f"  delta                {answer.delta:g}")
     if answer.threshold is not None:
         print(f"  threshold            {answer.threshold}")

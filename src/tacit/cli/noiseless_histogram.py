@@ -62,7 +62,8 @@ def histogram(
     print(f"  publish counts of at least        {found.threshold}; smaller ones as 0")
     print(f"  epsilon                           {found.epsilon:.6g}   (against {found.simulator})")
     if found.epsilon_pair is not None:
-        print(f"  epsilon_pair                      {found.epsilon_pair:.6g}   (between two cells of a row)")
+        words = "between two cells of a row, to somebody who knows the distribution"
+        print(f"  epsilon_pair                      {found.epsilon_pair:.6g}   ({words})")
     print(
         f"  delta                             {found.delta:.6g}   (reached: {told['delta_at_threshold']:.4g})"
     )

@@ -24,8 +24,9 @@ class ExactAnswer:
     """An exact answer is (epsilon, delta)-private in the sense of Groce 2014, Def. 5.3, under `assumptions` only.
 
     `epsilon` is against the named simulator, which sees all rows but the protected one; `epsilon_pair` is between two
-    values of that row (at most twice as large in this sense, and None where it is not computed or not finite). Both
-    are upper ends. `rows` is None where their number is itself random. `threshold` is for truncated histograms.
+    values of that row, to somebody who knows which of the assumed laws holds: to others a value may tell the law, and
+    the law the answer (it is at most twice as large in this sense, and None where it is not computed or not finite).
+    Both are upper ends. `rows` is None where their number is itself random. `threshold` is for truncated histograms.
     `details` holds further numbers for the machine format.
     """
 
