@@ -87,7 +87,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[TacitError], str]] = {
     ),
     "values that are no table": (lambda: describe("gaussian", 3), InvalidParameter, "table of named values"),  # type: ignore[arg-type]
     "two open values": (
-        lambda: describe("shuffled_gaussian", {"noise_multiplier": "?", "sampling_rate": "?"}),
+        lambda: describe("subsampled_gaussian", {"noise_multiplier": "?", "sampling_rate": "?"}),
         InvalidParameter, "one value at a time",
     ),
     "noise and a target": (

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tacit.coupled import (
     FiniteMechanism,
     Level,
     Prior,
+    Secret,
+    Simulator,
     compose_disjoint_rows,
     compose_known,
     composition,
+    graph_edge,
     iid_rows,
+    laplace_size,
     row_pairs,
 )
-from tacit.coupled.noiseless import exact_sum, table
+from tacit.coupled.noiseless import exact_sum, row_law, table
 from tacit.coupled.noiseless.discarding import FixedSize
+from tacit.coupled.noiseless.histograms import truncated_histogram
+from tacit.coupled.noiseless.minorants import minorants_of
+from tacit.coupled.noiseless.plane import PairLaw
+from tacit.coupled.noiseless.prisms import Prism
 from tacit.coupled.verdict import Found, Verdict
-from tacit.errors import NoLaw
+from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, TacitError, UnknownName
+from tacit.noise import SeededSource
 
 HALF = Fraction(1, 2)
 FAIR = {0: HALF, 1: HALF}
@@ -120,3 +131,94 @@ def test_hidden_cells_are_judged_after_discarding(
         worst = max(worst, less * hidden)
     found = kept.delta(threshold, cell_epsilon).high - kept.size_delta.high
     assert worst * (1 - 1e-9) <= found <= worst * 1.01
+
+
+BITS = iid_rows(FAIR, rows=2)
+SAME = FiniteMechanism.of(lambda x: "same", [BITS])
+BAD: dict[str, tuple[Callable[[], Any], type[TacitError], str]] = {
+    "no pair": (
+        lambda: compose_known(SAME, SAME, priors=[BITS], pairs=[], claims=((0, 0), (0, 0))), EmptyComposition, "pairs",
+    ),
+    "two pairs of one name": (
+        lambda: compose_known(SAME, SAME, priors=[BITS], pairs=[*row_pairs(2), *row_pairs(2)], claims=((0, 0), (0, 0))),
+        InvalidParameter, "tell them apart",
+    ),
+    "a composed delta of 1": (
+        lambda: compose_known(SAME, SAME, priors=[BITS], pairs=row_pairs(2), claims=(("ln 3", HALF), ("ln 3", HALF))),
+        NoLaw, "delta reaches 1",
+    ),
+    "data of several forms": (
+        lambda: compose_disjoint_rows(
+            mixed := FiniteMechanism.of(lambda x: 0, [BITS, iid_rows(FAIR, rows=3)]), mixed,
+            priors=[BITS, iid_rows(FAIR, rows=3)], rows=[0], claims=((0, 0), (0, 0)),
+        ),
+        InvalidParameter, "one number of rows",
+    ),
+    "a mechanism that is no function": (lambda: FiniteMechanism.of(3, [BITS]), InvalidParameter, "a function"),  # type: ignore[arg-type]
+    "a simulator that is no function": (lambda: Simulator(name="s", answer=3), InvalidParameter, "a function"),  # type: ignore[arg-type]
+    "a secret that is no function": (lambda: Secret(name="s", function=3), InvalidParameter, "a function"),  # type: ignore[arg-type]
+    "an edge from a node to itself": (lambda: graph_edge(2, 2), InvalidParameter, "another node"),
+    "a ratio of 1": (lambda: laplace_size(9, ratio=1, shift=2), InvalidParameter, "strictly between"),
+    "a ratio of 0": (lambda: laplace_size(9, ratio=0, shift=2), InvalidParameter, "strictly between"),
+    "weights above 1": (
+        lambda: PairLaw(weights={(0, 0): HALF, (1, 1): Fraction(2, 3)}, half_ranges=(1, 1)),
+        InvalidParameter, "exactly 1",
+    ),
+    "weights below 1": (
+        lambda: PairLaw(weights={(0, 0): HALF}, half_ranges=(1, 1)), InvalidParameter, "exactly 1",
+    ),
+    "weights outside": (
+        lambda: PairLaw(weights={(0, 0): HALF, (0, 3): HALF}, half_ranges=(1, 1)), InvalidParameter, "declared range",
+    ),
+    "a prism of no mass": (
+        lambda: Prism(mass=Fraction(0), points=(2,), half_ranges=(1,)), InvalidParameter, "mass above 0",
+    ),
+    "a prism of more than all": (
+        lambda: Prism(mass=Fraction(3, 2), points=(2,), half_ranges=(1,)), InvalidParameter, "mass above 0",
+    ),
+    "a prism without a side": (
+        lambda: Prism(mass=HALF, points=(2,), half_ranges=(1, 1)), InvalidParameter, "a side a coordinate",
+    ),
+    "odd discards": (lambda: FixedSize(rows=9, discards=3, size_epsilon=1), InvalidParameter, "be even"),
+    "discards of all rows": (lambda: FixedSize(rows=9, discards=8, size_epsilon=1), InvalidParameter, "be even"),
+    "too few rows to hide the size": (
+        lambda: FixedSize.hiding(rows=6, size_epsilon=1e-3, delta=1e-9), NoLaw, "too few",
+    ),
+    "more counts than rows": (
+        lambda: FixedSize(rows=9, discards=2, size_epsilon=1).kept(np.array([5, 5]), SeededSource(seed=1)),
+        InvalidParameter, "be of 9 rows",
+    ),
+    "rows known in a sample of fixed size": (
+        lambda: truncated_histogram(sampling="fixed", n=10_000, epsilon=1.0, delta=1e-6, known_rows=3),
+        InvalidParameter, "left out for a sample of fixed size",
+    ),
+    "no epsilon for a fixed size": (
+        lambda: truncated_histogram(sampling="fixed", n=10_000, epsilon=0.0, delta=1e-6), InvalidParameter, "above 0",
+    ),
+    "a size where there is none": (
+        lambda: truncated_histogram(sampling="poisson", n=10_000, epsilon=1.0, delta=1e-6),
+        InvalidParameter, "except for a fixed size",
+    ),
+    "a table of nothing": (lambda: table({}), InvalidParameter, "map values"),
+    "a grid beside a value": (lambda: table({0: HALF, 1: HALF}, grid=2), InvalidParameter, "hold every value"),
+    "a grid that is too fine": (
+        lambda: table({0: HALF, 1: HALF}, grid=Fraction(1, 1 << 21)), InvalidParameter, "give at most",
+    ),
+    "a grid for a law that has one": (
+        lambda: row_law(table({0: HALF, 1: HALF}), grid=1), InvalidParameter, "left out",
+    ),
+    "a grid twice": (lambda: row_law("uniform(0, 1, grid=0.1)", grid=0.1), InvalidParameter, "given once"),
+    "an unknown shape": (
+        lambda: minorants_of(table({0: HALF, 1: HALF}), "circle"), UnknownName, "shape",
+    ),
+    "no two neighbouring values": (
+        lambda: minorants_of(table({0: HALF, 2: HALF}, grid=1), "rectangle"), InvalidParameter, "neighbouring values",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_refusal_is_reached_and_told(name: str) -> None:
+    act, kind, match = BAD[name]
+    with pytest.raises(kind, match=match):
+        act()
