@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 import tacit
+from tacit.accounting import account
+from tacit.accounting import events as ev
+from tacit.accounting.codec import to_record
 from tacit.audit import opinion_on_certificate, opinion_on_noise
 from tacit.curator.certificate import CIPHER, certify
 from tacit.curator.plan import make_plan
+from tacit.guarantees import Neighbours
 
 MADE = {"time": "2026-01-01T00:00:00+00:00", "noise": CIPHER, "data": {"bounded": True}, "versions": {}}
 
@@ -92,3 +96,25 @@ def test_two_tables_that_lean_to_opposite_sides_are_not_weighed_order_by_order()
     assert opinion_on_certificate(between).confirmed is False
     # What it weighs is the larger curve of each: above both products, and not far.
     assert opinion_on_certificate(stated(together * 1.5, "replace-one", (p, q), (q, p))).confirmed is True
+
+
+SHUFFLED = [
+    ev.ShuffledEvent(event=ev.RandomizedResponseEvent(epsilon=1.5, categories=2), people=40),
+    ev.ShuffledEvent(event=ev.RandomizedResponseEvent(epsilon=1.5, categories=4), people=20),
+    ev.ShuffledEvent(event=ev.LaplaceEvent(epsilon=1.25), people=60),
+]
+
+
+@pytest.mark.parametrize("event", SHUFFLED, ids=["two answers", "four answers", "any mechanism"])
+def test_shuffled_answers_are_weighed_by_a_program_of_its_own(event: ev.ShuffledEvent) -> None:
+    """What the accountant finds is confirmed, a tenth less is not, and the local epsilon is not what it confirms."""
+    delta = 1e-3
+    epsilon = account(event, delta=delta, neighbours=Neighbours.REPLACE_ONE).epsilon.high
+    assert epsilon < 0.9 * event.pure(), "shuffling helps, so that there is something to weigh"
+    for stated_epsilon, holds in ((epsilon * 1.01, True), (epsilon * 0.9, False)):
+        bound = {"kind": "approximate", "epsilon": stated_epsilon, "delta": delta}
+        said = {
+            "guarantee": {"bound": bound, "condition": {"kind": "always"}},
+            "event": json.loads(json.dumps([to_record(event)])), "neighbours": "replace-one", "mechanism": {},
+        }  # fmt: skip
+        assert opinion_on_certificate(said).confirmed is holds, stated_epsilon

@@ -175,6 +175,8 @@ class _Finder:
             if node.value is not None:
                 yield from self._visit(node.value, function)
             return
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return
         if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
             return
         if isinstance(node, ast.Assign) and any(
@@ -185,8 +187,6 @@ class _Finder:
             self.dropped.add(id(node.value))
         for new, operator in self._new(node):
             yield self._change(node, new, operator, function)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            return
         for child in ast.iter_child_nodes(node):
             if (
                 isinstance(node, ast.Call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tacit.errors import TacitError
 from tacit.guarantees.declarations import INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE, SMOOTH_CHANGE
 from tacit.random_data import ChangesByQuantile, ChangesBySmoothness
+from tacit.random_data.outputs import divergence
 
 
 @pytest.mark.parametrize("all_pairs", [False, True])
@@ -65,3 +67,13 @@ def smooth(**more: Any) -> ChangesBySmoothness:
 def test_a_refusal_is_reached_and_told(act: Callable[[], Any], match: str) -> None:
     with pytest.raises(TacitError, match=match):
         act()
+
+
+def test_the_larger_of_two_divergences_whichever_way_round() -> None:
+    """By hand at epsilon = ln 2: (0.6, 0.4) against (0.2, 0.8) is 0.2 one way, 0 the other; then the same turned."""
+    p, q = {"a": 0.6, "b": 0.4}, {"a": 0.2, "b": 0.8}
+    for left, right in ((p, q), (q, p)):
+        assert divergence(left, right, math.log(2)) == pytest.approx(0.2, abs=1e-12)
+    # A value that one of them does not have counts whole.
+    assert divergence({"a": 1.0}, {"b": 1.0}, 5.0) == pytest.approx(1.0, abs=1e-12)
+    assert divergence({"a": 0.9, "c": 0.1}, {"a": 1.0}, 0.0) == pytest.approx(0.1, abs=1e-12)
