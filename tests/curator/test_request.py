@@ -188,7 +188,8 @@ def test_a_moved_folder_asks_the_same_question(folder: Path, monkeypatch: pytest
 def test_another_public_table_is_another_question(folder: Path) -> None:
     ledger = folder / "jan.ledger"
     for name in ("north", "south"):
-        (folder / f"{name}.csv").write_text(f"s,r\na,{name}\nb,{name}\n")
+        (folder / name).mkdir()
+        (folder / name / "regions.csv").write_text(f"s,r\na,{name}\nb,{name}\n")
     schema = {**SCHEMA, "r": tacit.category(["north", "south"])}
 
     def north(other: str) -> tuple[float, bool]:
@@ -199,9 +200,9 @@ def test_another_public_table_is_another_question(folder: Path) -> None:
             found = one.release(tacit.count(where="r = 'north'"), epsilon=20)
         return float(found.value), found.replayed
 
-    assert north("north.csv") == (1000, False)
-    assert north("south.csv") == (0, False)
-    assert north("north.csv") == (1000, True)
+    assert north("north/regions.csv") == (1000, False)
+    assert north("south/regions.csv") == (0, False)
+    assert north("north/regions.csv") == (1000, True)
 
 
 def test_the_key_belongs_to_one_plan_whatever_the_files(folder: Path) -> None:

@@ -228,3 +228,16 @@ def test_hash_seed_and_locale(tmp_path: Path) -> None:
         said.add(done.stdout)
     here = [read_plan(p).plan() for p in plans]
     assert said == {"".join(f"{p.digest} {earlier_requests(p)[0].plan_digest}\n" for p in here)}
+
+
+def test_last_digits_of_computed_floats_are_those_of_the_machine() -> None:
+    """Found by another numpy: expected errors differ in their last digits. What was run is compared exactly."""
+    from tacit.curator.verifying import _same
+
+    here, there = {"mean": [1.0, None]}, {"mean": [1.0 + 2e-16, None]}
+    assert here != there
+    assert _same("error", here, there)
+    assert not _same("error", here, {"mean": [1.0 + 1e-6, None]})
+    assert not _same("error", here, {"mean": [True, None]})
+    assert not _same("guarantee", here, there)
+    assert not _same("mechanism", {"scale": "1"}, {"scale": "2"})
