@@ -157,7 +157,6 @@ BAD: dict[str, tuple[Callable[[Path], Any], type[errors.TacitError], str]] = {
         lambda f: opened(files(books(f, ["x"], ["y", "x"]))), errors.BadData, "headers differ",
     ),
     "an empty sheet": (lambda f: opened(books(f, [])[0]), errors.BadData, "empty sheet"),
-    "types that differ by file": (lambda f: opened(files(stata(f))), errors.BadData, "in different types"),
     "a twin of nothing": (lambda _: twin({}, rows=5), errors.EmptyComposition, "schema"),
     "a watcher that is no function": (lambda _: tacit.watch(3).__enter__(), errors.InvalidParameter, "a function"),  # type: ignore[arg-type]
     "a sparse histogram of unknown keys": (
@@ -198,6 +197,7 @@ def test_what_is_right_is_not_refused(tmp_path: Path) -> None:
     opened(files(databases(tmp_path)[0], view="t"))
     opened(files([written(tmp_path, "a.csv"), written(tmp_path, "b.csv")]))
     opened(files(written(tmp_path, "v.csv", "x\n1\n".encode("utf-16")), encoding="utf-16"))
+    opened(files(stata(tmp_path)))
     assert parse("x is not missing")
     assert parse("x not between 1 and 2")
     assert parse_derived("x between 1 and 2")
