@@ -330,7 +330,7 @@ def test_declarations_stay_with_the_charge(place: str) -> None:
     sentence = "the sample was secret"
     reserved(ledger, "a", replace(promise(0.25), declared=(sentence,)))
     assert Ledger.open(place).charges()[0].guarantee.declared == (sentence,)
-    assert overview(ledger)["declared"] == [sentence]
+    assert overview(ledger)["declared"] == [f"charge 1: {sentence}"]
 
 
 # --- replaced, rolled back -----------------------------------------------------------------------------
