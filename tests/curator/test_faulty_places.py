@@ -49,8 +49,11 @@ def limited(arguments: list[str], bytes_at_most: int) -> subprocess.CompletedPro
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_at_most, bytes_at_most))
 
+    # Compiled modules would be cut off, too, and would break every later import of them.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], preexec_fn=limit, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *arguments], preexec_fn=limit, capture_output=True, text=True, check=False,
+        env=environment,
     )  # fmt: skip
 
 
