@@ -16,6 +16,8 @@ from support.strategies import any_closed
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import Bound
 from tacit.guarantees.laws.amplify import without_replacement_renyi
+from tacit.pld import GaussianPair, GroupPair, LaplacePair, Pair, Product
+from tacit.pld.grid import pld_curve
 
 EPSILONS = (0.0, 0.2, 0.7, 1.5, 4.0)
 
@@ -41,6 +43,50 @@ def test_groups_of_gaussian_noise(mu: float, size: int, epsilon: float) -> None:
     assert isinstance(halved, tacit.Renyi)
     for order, value in zip(halved.orders, halved.epsilons, strict=True):
         assert value >= exact.renyi(order) * (1 - 1e-12)
+
+
+def _group(pair: Pair, size: int) -> GroupPair:
+    return GroupPair(products=(Product.of(pair),), size=size)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 7, 10])
+def test_groups_of_laplace_noise_have_the_curve_of_a_larger_shift(size: int) -> None:
+    """group-privacy, splits: k units of Laplace noise move it k times as far; the best split reaches that curve.
+
+    The float law from which groups are composed is held to the same.
+    """
+    for own in (0.05, 0.5, 2.0):
+        grouped, exact = _group(LaplacePair(epsilon=own), size), LaplacePair(epsilon=own * size)
+        epsilons = [own * size * share for share in (0.0, 0.013, 0.1, 0.37, 0.5, 0.77, 0.9, 0.99, 0.9999)]
+        composed = pld_curve(grouped.pld(), np.array(epsilons))[1]
+        for epsilon, other in zip(epsilons, composed, strict=True):
+            found, true = grouped.hockey_stick(epsilon).high, exact.hockey_stick(epsilon)
+            assert true.low <= min(found, other)
+            assert max(found, other) <= true.high * 1.01 + 1e-12
+    profile = tacit.group(tacit.Profile.of(tacit.Pure(epsilon=0.5)), size=2)
+    assert profile.delta(1.0) == 0.0
+    assert tacit.group(tacit.Profile.laplace(epsilon=0.5), size=2).delta(0.9) < 0.0488 * 1.01
+
+
+@pytest.mark.parametrize(("mu", "size"), [(0.25, 2), (2.0, 2), (1.0, 3), (0.5, 5), (0.25, 10)])
+def test_the_best_split_is_that_of_gaussian_noise(mu: float, size: int) -> None:
+    """group-privacy, splits: walked like any other curve, Gaussian noise gets k mu. Whole epsilons are floats."""
+    grouped, exact = _group(GaussianPair(mu=mu), size), GaussianPair(mu=mu * size)
+    for epsilon in (0, 1, 2, 3, 0.1, 0.3 * mu, mu * size, 2.1 * mu * size, 30.0):
+        found, true = grouped.hockey_stick(epsilon).high, exact.hockey_stick(float(epsilon))
+        assert true.low <= found <= true.high * 1.02 + 1e-12
+    swept = np.linspace(0.0, 3 * mu * size, 2001)
+    composed = pld_curve(grouped.pld(), swept)[1]
+    low, high = exact.hockey_stick_grid(swept)
+    assert np.all(low <= composed)
+    assert np.all(composed <= high * 1.02 + 1e-12)
+
+
+def test_very_large_groups_split_evenly() -> None:
+    grouped, exact = _group(GaussianPair(mu=0.001), 300), GaussianPair(mu=0.3)
+    even = GaussianPair(mu=0.001).hockey_stick(0.001).high * math.expm1(0.3) / math.expm1(0.001)
+    assert grouped.hockey_stick(0.3).high == pytest.approx(even, rel=1e-9)
+    assert exact.hockey_stick(0.3).low <= even < 1
 
 
 def test_the_printed_group_law_is_false() -> None:

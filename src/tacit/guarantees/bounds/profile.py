@@ -207,7 +207,7 @@ class Profile(Bound):
 
     # --- changing ------------------------------------------------------------------------------------
     def grouped(self, size: int) -> Profile:
-        """The curve for `size` units at once: delta(e/k) (e^e - 1)/(e^{e/k} - 1), or k mu for Gaussians."""
+        """The curve for `size` units at once: the best split of epsilon over the steps, or k mu for Gaussians."""
         from tacit.guarantees.laws.group import group_point
 
         size = how_many("size", size)

@@ -114,7 +114,7 @@ def _halved(bound: Renyi, size: int, factor: Callable[[float, int], Fraction]) -
 
 @law("group-profile", operation="group", rests_on="group-privacy")
 def group_profile(bound: Profile, size: int) -> Profile:
-    """delta_k(e) = delta(e/k) (e^e - 1)/(e^{e/k} - 1), the group law at each point of the curve."""
+    """The sum of e^{e_1 + ... + e_(i-1)} delta(e_i) with the best split e_1 + ... + e_k of e that a grid gives."""
     return bound.grouped(size)
 
 

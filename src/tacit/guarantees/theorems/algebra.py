@@ -197,7 +197,8 @@ register(
 # --- groups and units --------------------------------------------------------------------------------
 register(
     "group-privacy",
-    "k units at once: (k epsilon, delta (e^{k epsilon}-1)/(e^epsilon-1)); pure k epsilon.",
+    "k units at once: (k epsilon, delta (e^{k epsilon}-1)/(e^epsilon-1)); pure k epsilon. Curves: the sum of "
+    "e^{e_1+...+e_{i-1}} delta(e_i) for every split e_1 + ... + e_k of e.",
     "Groce 2014, sec. 3.2 prints (k epsilon, k delta), which is false",
     standing=_CORRECTED,
 )
