@@ -289,6 +289,59 @@ def test_real_rows_in_the_place_of_a_twin_are_not_charged_to_a_rehearsal(tmp_pat
             survey.release(tacit.count(), epsilon=1, key="again")
 
 
+def test_a_release_is_made_up_if_the_rows_that_were_read_are(tmp_path):
+    """A text file is copied once. What lies in its place later says nothing of the rows in the copy."""
+    from tacit.sources.twins import MARK
+
+    path = tmp_path / "t.csv"
+    path.write_text("age\n" + "40\n" * 500)
+    with tacit.Curator(path, protect=rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=4)) as survey:
+        assert not survey.release(tacit.count(), epsilon=1).made_up
+        path.write_text(f"age,{MARK}\n40,1\n")
+        late = survey.release(tacit.count(), epsilon=1, key="again")
+        assert late.value > 400
+        assert not late.made_up
+        assert late.certificate["data"]["made_up"] is False
+        assert not survey.made_up
+
+
+def test_rows_are_real_whatever_lies_there_after_the_read(tmp_path, monkeypatch):
+    from tacit.sources.made_up import marked
+
+    path = write(tmp_path / "t.parquet", [1] * 500)
+    with tacit.Curator(path, protect=rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=4)) as survey:
+        read = survey._read
+
+        def early(*given):
+            answers = read(*given)
+            pq.write_table(marked(pa.table({"age": [1]})), path)
+            return answers
+
+        monkeypatch.setattr(survey, "_read", early)
+        first = survey.release(tacit.count(), epsilon=1)
+        assert first.value > 400
+        assert first.certificate["data"]["made_up"] is False
+        monkeypatch.undo()
+        assert survey.release(tacit.count(), epsilon=1, key="again").made_up
+
+
+def test_one_real_file_after_one_with_the_mark_is_real(tmp_path):
+    from tacit.sources.made_up import is_made_up, marked
+
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    pq.write_table(marked(pa.table({"age": [1]})), paths[0])
+    write(paths[1], [1] * 500)
+    both = tacit.files(paths)
+    assert not is_made_up(both)
+    with tacit.Curator(both, protect=rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=4)) as survey:
+        assert not survey.release(tacit.count(), epsilon=1).made_up
+    pq.write_table(marked(pa.table({"age": [1] * 9})), paths[1])
+    assert is_made_up(both)
+    for data in (both, pq.read_table(paths[1])):
+        with tacit.Curator(data, protect=rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=4)) as survey:
+            assert survey.release(tacit.count(), epsilon=1).made_up
+
+
 # --- one state, whole -------------------------------------------------------------------------------------------
 
 

@@ -298,7 +298,7 @@ class Curator:
             with self._reading:
                 digest = _digest(table, ledger.bounding_key)
                 answers = self._read(plan, table, facts)
-            made = self._made(table, outcome)
+            made = self._made(table, facts, outcome)
             recorded = encode(answers, {**made, "said": said_digests(plan, made)})
         except BaseException:
             with contextlib.suppress(TacitError):
@@ -315,8 +315,8 @@ class Curator:
 
     @property
     def made_up(self) -> bool:
-        """Are its rows those of a twin, and of nobody?"""
-        return is_made_up(self._data)
+        """Are its rows those of a twin, and of nobody? Of the rows that are read, where the table is open."""
+        return is_made_up(self._data) if self._table is None else self._table.facts.made_up
 
     def contribute(self, share: SharePlan, *, key: str) -> list[Noisy]:
         """This table's part in a joint plan, charged first, with its share of the noise; `key` names the session."""
@@ -334,7 +334,7 @@ class Curator:
 
         return contributed(ledger, request, read, check=check_of(self.budget))
 
-    def _made(self, table: Table, paid: Ticket) -> dict[str, Any]:
+    def _made(self, table: Table, charged: Facts, paid: Ticket) -> dict[str, Any]:
         """What makes an answer, kept with it: a replay says what the first answer said."""
         return {
             "time": _now(),
@@ -348,7 +348,7 @@ class Curator:
                 **self._keeper.known_of(paid),
                 "version": self.version,
                 "files": paid.request.files,
-                "made_up": is_made_up(self._data),
+                "made_up": charged.made_up,
                 "quality_rule": RULE,
                 **({"reading": self.reading} if self.reading else {}),
             },

@@ -81,7 +81,7 @@ class Facts:
     protected: the files that tell of people, in whose ledger a charge must be.
     counted: the number of rows is public where rows are replaced: no row decides by its values how many there are.
     counted_if: what must be believed for that.
-    made_up: `tacit twin` made up all rows that tell of people.
+    made_up: all rows that tell of people are those of a twin, or bear the mark of `tacit.sources.made_up`.
     single: the public tables that are joined, in each of which no key stood twice.
     """
 

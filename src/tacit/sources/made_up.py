@@ -8,6 +8,7 @@ forge either. They keep people from showing the truth of a real table by mistake
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from tacit.sources.twins import is_twin
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["is_made_up", "marked"]
+__all__ = ["bears_the_mark", "is_made_up", "marked"]
 
 KEY, WORDS = b"tacit", b"made up: describes nobody"
 
@@ -27,8 +28,16 @@ def marked(table: pyarrow.Table) -> pyarrow.Table:
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: WORDS})
 
 
+def bears_the_mark(metadata: Mapping[bytes, bytes] | None) -> bool:
+    """Is the mark in these metadata, of an Arrow schema or of a Parquet footer?"""
+    return metadata is not None and metadata.get(KEY) == WORDS
+
+
 def is_made_up(data: Any) -> bool:
-    """Is it a twin, or does it, or the Parquet file at this path, bear the mark? No row is read."""
+    """Is it a twin, or does it, or each Parquet file at this path, bear the mark? No row is read.
+
+    Of data as they are now. What was read may have been other rows: `Facts.made_up` is of those.
+    """
     import pyarrow
     import pyarrow.parquet
 
@@ -38,13 +47,17 @@ def is_made_up(data: Any) -> bool:
         return True
     try:
         if isinstance(data, str | os.PathLike):
-            state = Path(data).stat()
-            stamp = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev)
-            return _bears_the_mark(Path(data), stamp)
-        found = data.schema.metadata if isinstance(data, pyarrow.Table) else None
+            # Of several files all must bear it: one that does makes nobody else up.
+            return all(map(_marked_file, getattr(data, "paths", (os.fspath(data),))))
+        return isinstance(data, pyarrow.Table) and bears_the_mark(data.schema.metadata)
     except (OSError, ValueError, TypeError, pyarrow.ArrowException):
         return False
-    return found is not None and found.get(KEY) == WORDS
+
+
+def _marked_file(place: str) -> bool:
+    state = Path(place).stat()
+    stamp = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev)
+    return _bears_the_mark(Path(place), stamp)
 
 
 @lru_cache(maxsize=256)
@@ -52,5 +65,4 @@ def _bears_the_mark(path: Path, stamp: tuple[int, ...]) -> bool:
     """Looked up once for each state of the file."""
     import pyarrow.parquet
 
-    found = pyarrow.parquet.read_metadata(path).metadata
-    return found is not None and found.get(KEY) == WORDS
+    return bears_the_mark(pyarrow.parquet.read_metadata(path).metadata)

@@ -18,6 +18,7 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.sources import door, spark
 from tacit.sources.facts import Facts
+from tacit.sources.made_up import bears_the_mark
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful, plain_type
 from tacit.sources.opening.duck import ROWS, started
@@ -46,7 +47,8 @@ def open_frame(data: Any, kind: str, wish: Wish) -> Opened:
 
     kept = door.metadata(schema, source=source, problem=PROBLEM, hint=HINT)
     # A frame may get other values, in other types, until it is copied.
-    facts = Facts(state=tuple((f.name, str(f.type)) for f in kept), made_up=MARK in names)
+    made_up = MARK in names or (kind == "pyarrow" and bears_the_mark(data.schema.metadata))
+    facts = Facts(state=tuple((f.name, str(f.type)) for f in kept), made_up=made_up)
 
     def rows() -> Any:
         return _copied(columns(wish.columns), kept)

@@ -22,6 +22,7 @@ from tacit.errors import BadData
 from tacit.sources import door, spark
 from tacit.sources.columns import Category
 from tacit.sources.facts import Facts
+from tacit.sources.made_up import bears_the_mark
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.careful import careful_table, plain_type
 from tacit.sources.opening.duck import INCOMING, ROWS, Duck, literal, name_of, started, text_of
@@ -58,7 +59,7 @@ def open_parquet(asked: Files, wish: Wish) -> Opened:
 
 
 def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> tuple[Any, bool, bool]:
-    """The schema of the wanted columns; is it that of every file; and have all the twins' mark? From the footers."""
+    """The schema of the wanted columns; is it that of every file; and are all made up? From the footers."""
     import pyarrow as pa
 
     stored = [name for name in wish.columns if name not in asked.partitions]
@@ -67,7 +68,7 @@ def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> tuple[Any, bo
     for path in paths:
         asked.values(path)
         schema = _footer(path, stored, asked.path)
-        made_up &= MARK in schema.names
+        made_up &= MARK in schema.names or bears_the_mark(schema.metadata)
         if clash := [n for n in asked.partitions if n.casefold() in {s.casefold() for s in schema.names}]:
             raise BadData(
                 source=asked.path, problem=f"has the column {clash[0]!r} in its files and in their path",
