@@ -16,6 +16,8 @@ from __future__ import annotations
 import base64
 import datetime
 import importlib
+import math
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -37,12 +39,36 @@ if TYPE_CHECKING:
     from tacit.curator.plan import Plan, Planned
     from tacit.curator.treatments import Treatment
 
-__all__ = ["choice_of", "read_choice", "read_treatment", "release_choice"]
+__all__ = [
+    "WRONG",
+    "calibrated",
+    "choice_of",
+    "read_choice",
+    "read_treatment",
+    "release_choice",
+    "same_noise",
+]
 
 FORMAT = 1
 LONG = 512
 """Bytes of an array from which on it is looked for in the question."""
 ARRAYS = ("<i8", "<f8", "|b1", "|u1", "<i4")
+LONGEST = 4096
+"""Characters of a fraction."""
+MOST = 1 << 28
+"""Bytes of an array."""
+_FRACTION = re.compile("-?[0-9]+(/0*[1-9][0-9]*)?")
+WRONG = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    LookupError,
+    zlib.error,
+    TacitError,
+)
+"""What a choice that was changed makes its reader raise."""
 
 
 ROOMS = {
@@ -206,7 +232,7 @@ def _arrays(question: Question) -> Iterator[tuple[str, Any]]:
 
 # --- reading ----------------------------------------------------------------------------------------------------
 def _get(record: Any, given: Mapping[str, Any]) -> Any:
-    """The value of plain JSON; anything that is not known raises ValueError, KeyError or TypeError."""
+    """The value of plain JSON; anything that is not known raises one of `WRONG`."""
     if record is None or isinstance(record, bool | str | int | float):
         return record
     if isinstance(record, list):
@@ -218,7 +244,7 @@ def _get(record: Any, given: Mapping[str, Any]) -> Any:
             raise ValueError("a field that is not known")
         return kind(**made)
     if "fraction" in record:
-        return Fraction(record["fraction"])
+        return _fraction(record["fraction"])
     if "float" in record:
         return float(record["float"])
     if "neighbours" in record:
@@ -234,6 +260,13 @@ def _get(record: Any, given: Mapping[str, Any]) -> Any:
     return _read_array(record, given)
 
 
+def _fraction(text: str) -> Fraction:
+    """A fraction as it is written here: two whole numbers, and no exponent, which is short and endless."""
+    if not _FRACTION.fullmatch(text) or len(text) > LONGEST:
+        raise ValueError("no fraction")
+    return Fraction(text)
+
+
 def _read_array(record: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
     if "numbers" in record:
         whole = np.empty(len(record["numbers"]), dtype=object)
@@ -243,8 +276,12 @@ def _read_array(record: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
         raise ValueError("an array of a type that is not known")
     if "sha256" in record:
         return given[record["sha256"]]
-    body = zlib.decompress(base64.b64decode(record["packed"]))
-    return np.frombuffer(body, dtype=record["type"]).reshape(record["shape"]).copy()
+    shape = [int(n) for n in record["shape"]]
+    size = math.prod(shape) * np.dtype(record["type"]).itemsize
+    opened = zlib.decompressobj()
+    # No more is unpacked than the shape says: a short text may be packed from gigabytes.
+    body = opened.decompress(base64.b64decode(record["packed"]), size + 1) if 0 <= size <= MOST else b""
+    return np.frombuffer(body, dtype=record["type"]).reshape(shape).copy()
 
 
 def read_choice(plan: Plan, charge: Charge) -> Plan:
@@ -273,7 +310,7 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
         found = chosen(plan, pairs, charged=charged, digest=charge.plan_digest)
         if found.record != charge.event or found.charge.bound != charge.guarantee.bound:
             raise ValueError("another event")
-    except (ValueError, KeyError, TypeError, AttributeError, TacitError):
+    except WRONG:
         raise LedgerError(
             ledger="the ledger", reason=f"has in entry {charge.sequence} a choice that this version cannot read",
             hint="the answer is on record: read it with the version that wrote it",
@@ -293,4 +330,50 @@ def read_treatment(record: Mapping[str, Any], question: Question) -> tuple[Treat
     same = made.grid_record(question) == record["grid"]
     if not same or made.sensitivity_record(question) != record["sensitivity"]:
         raise ValueError("another grid, or another sensitivity")
+    if calibrated(made, question) is False:
+        raise ValueError("noise for another sensitivity, or for other parts")
     return made, plain
+
+
+def calibrated(treatment: Treatment, question: Question) -> bool | None:
+    """Has every number that a unit can move noise, and is that made for a move of this size?
+
+    None where the noise is not independent noise on every number: such a mechanism is known to fit if it is the one
+    that would be chosen today (`same_noise`).
+    """
+    from tacit.curator.treatments import Treatment, cells_of
+    from tacit.mechanisms import Laplace, RoundedGaussian, Staircase
+    from tacit.mechanisms.sensitivity import L1, L2
+
+    if type(treatment) is not Treatment or question.statistic.fits != "noise" or not question.known_keys:
+        return None
+    moved = {p.name for p in question.parts if not p.exact and not question.sensitivities[p.name].none}
+    noised = [name for applied in treatment.noise for name in applied.parts]
+    if len(noised) != len(set(noised)) or set(noised) != moved:
+        return False
+    unknown = False
+    for parts, mechanism in treatment.noise:
+        # What moves several parts together moves no more than all of them.
+        most = question.sensitivities[parts[0]] if len(parts) == 1 else question.sensitivity
+        if not isinstance(mechanism, Laplace | RoundedGaussian | Staircase):
+            unknown = True
+            continue
+        made_for = mechanism.sensitivity
+        if isinstance(mechanism, Laplace | Staircase):
+            fits = isinstance(made_for, L1) and made_for.steps(mechanism.step) >= most.l1
+        else:
+            fits = isinstance(made_for, L2) and made_for.squared_steps(mechanism.step) >= most.l2_squared
+        if (
+            not fits
+            or mechanism.step != 1
+            or (isinstance(mechanism, Staircase) and cells_of(question, parts) != 1)
+        ):
+            return False
+    return None if unknown else True
+
+
+def same_noise(one: Treatment, other: Treatment, question: Question) -> bool:
+    """Are these one treatment, whatever is said of why it was chosen?"""
+    given = dict(_arrays(question))
+    found = [{**_put(t, given), "reason": "", "candidates": ""} for t in (one, other)]
+    return bool(found[0] == found[1])

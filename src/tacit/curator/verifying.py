@@ -15,17 +15,17 @@ from typing import Any
 from tacit.curator.binding import MANIFEST, is_bound
 from tacit.curator.certificate import FORMAT, certify, said_digest
 from tacit.curator.charges import Charged
-from tacit.curator.choice import read_choice, read_treatment
+from tacit.curator.choice import WRONG, calibrated, read_choice, read_treatment, same_noise
 from tacit.curator.files import read_plan
 from tacit.curator.names import file_stem
-from tacit.curator.plan import Plan, chosen, plan_charge
+from tacit.curator.plan import Plan, Planned, chosen, plan_charge
 from tacit.curator.reading import read_certificate, read_json
 from tacit.curator.request import declared_files
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.signing import PublicKey
 from tacit.curator.spreadsheet import csv_text
 from tacit.curator.verifying_exports import export_findings
-from tacit.errors import InvalidParameter, TacitError
+from tacit.errors import InternalError, InvalidParameter, TacitError
 from tacit.guarantees import Guarantee
 from tacit.guarantees.record import from_record
 from tacit.ledger import Entry
@@ -203,10 +203,11 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Find
         else:
             try:
                 plan = _as_stated(asked, by_name)
-            except (TacitError, ValueError, KeyError, TypeError, AttributeError):
+            except WRONG:
                 yield Finding(what=what, holds=False, why="another choice")
                 continue
             yield _affordable(plan, name)
+            yield from _fitting(plan[said["name"]], asked[said["name"]], name)
         again = certify(plan, plan[said["name"]], ledger=said["ledger"], made=_made(said), values="")
         yield _compared(what, again, said, only=CLAIMS)
 
@@ -238,7 +239,7 @@ def plan_of_certificates(asked: Plan, certificates: Iterable[dict[str, Any]]) ->
         if any("choice" in said for said in by_name.values()):
             return _as_stated(asked, by_name)
         digest = next((said["plan"].get("digest") for said in by_name.values()), None)
-    except (TacitError, ValueError, KeyError, TypeError, AttributeError):
+    except WRONG:
         return asked
     return as_0_1_0(asked, digest) or asked
 
@@ -248,6 +249,9 @@ def _affordable(plan: Plan, name: str) -> Finding:
     what = f"what was run for {name} costs no more than it says"
     try:
         within = charge_again(plan)
+    except InternalError:
+        # The prices add up, and the noise is too small for them.
+        within = False
     except TacitError as problem:
         return Finding(what=what, holds=None, why=problem.message)
     return Finding(what=what, holds=within, why="" if within else "its account is larger")
@@ -258,6 +262,15 @@ def charge_again(plan: Plan) -> bool:
     again, charged = plan_charge(plan).bound, plan.charged.bound
     numbers = charged.parameters
     return again.kind == charged.kind and all(v <= numbers[n] for n, v in again.parameters.items())
+
+
+def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[Finding]:
+    """Noise that cannot be compared with its question by itself fits it if it is what would be chosen today."""
+    if calibrated(stated.treatment, stated.question) is None and not same_noise(
+        stated.treatment, today.treatment, stated.question
+    ):
+        why = "this version would choose another mechanism, and cannot tell whether this one was large enough"
+        yield Finding(what=f"the noise of {name} is made for its question", holds=None, why=why)
 
 
 # Sentences, wherever a certificate has them. They are made when a certificate is written, and may be told better later.

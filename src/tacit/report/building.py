@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -137,8 +138,13 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
     paid = 0.0 if last.replayed else _amount(plan.charge.bound, lead)
     parts = []
     # Each release alone is read at the delta that the whole plan was charged at, so that the prices compare.
-    delta = plan.charged.exact.get("delta")
-    shared = None if delta is None else Shared(members=(0,), epsilon=None, delta=delta)
+    # The stated float: certificates have that, and whoever makes the page again from them knows no other number.
+    delta = plan.charged.bound.parameters.get("delta")
+    shared = (
+        Shared(members=(0,), epsilon=None, delta=Fraction(delta))
+        if isinstance(delta, float) and delta
+        else None
+    )
     for release in releases:
         try:
             own = charge(
