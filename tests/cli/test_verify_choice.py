@@ -101,9 +101,11 @@ def small_move(found: Treatment) -> Treatment:
 
 
 def another_grid(found: Treatment) -> Treatment:
-    return _each(
-        found, Laplace, lambda m: Laplace.for_epsilon(epsilon=m.exact_epsilon, sensitivity=m.sensitivity, spacing=4)
-    )  # fmt: skip
+    def coarser(m: Any) -> Laplace:
+        moved = L1(4 * m.sensitivity.steps(1))
+        return Laplace.for_epsilon(epsilon=m.exact_epsilon, sensitivity=moved, spacing=4)
+
+    return _each(found, Laplace, coarser)
 
 
 def small_square(found: Treatment) -> Treatment:

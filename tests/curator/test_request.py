@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import tacit
 from support.ledgers import tamper
 from tacit.cli import main
 from tacit.curator.choice import choice_of, read_choice
+from tacit.curator.given import given_of
 from tacit.curator.prices import price
 from tacit.curator.request import request_text
 from tacit.curator.verifying import verify_release
@@ -105,6 +107,28 @@ def test_all_that_is_asked_is_in_it() -> None:
 
 def test_one_release_for_the_price_of_the_whole_plan_is_one_at_its_own() -> None:
     assert text_of(tacit.ask(COUNT), total=price(rho=1)) == text_of(tacit.ask(COUNT, rho=1))
+
+
+def test_what_nobody_needs_to_say_may_be_said() -> None:
+    plain, random = text_of(tacit.ask(COUNT, epsilon=1)), given_of({"random_data": 0.1, "rows": 10})
+    assert text_of(tacit.ask(COUNT, epsilon=1), given=given_of("always")) == plain
+    assert text_of(tacit.ask(COUNT, epsilon=1, given="always")) == plain
+    assert text_of(tacit.ask(COUNT, weight=2), total=price(epsilon=1)) == plain
+    assert text_of(tacit.ask(COUNT, epsilon=1), reading={"decimal": ".", "dates": "year-first"}) == plain
+    # They are said where they change something.
+    both = (tacit.ask(COUNT, epsilon=1), tacit.ask(tacit.count(), epsilon=1, given="always"))
+    assert text_of(*both, given=random) != text_of(*(replace(a, given=None) for a in both), given=random)
+    several = [(tacit.ask(COUNT, weight=w), tacit.ask(tacit.count())) for w in (1, 2)]
+    assert len({text_of(*asks, total=price(epsilon=1)) for asks in several}) == 2
+
+
+def test_lists_whose_order_says_nothing() -> None:
+    def read(*missing: str, table: str = "a.csv, b.csv") -> str:
+        joins = [{"table": table, "on": ["s"], "public": True, "reading": {"missing": list(missing)}}]
+        return text_of(tacit.ask(COUNT, epsilon=1), reading={"missing": list(missing), "joins": joins})
+
+    assert read("NA", "-") == read("-", "NA") == read("-", "NA", table="b.csv, a.csv")
+    assert len({read("NA", "-"), read("NA"), read("NA", "-", table="a.csv")}) == 3
 
 
 def test_small_cells_that_nobody_spoke_of_are_not_the_same_as_none() -> None:
@@ -271,8 +295,6 @@ def test_the_index_of_files_is_verified(folder: Path) -> None:
 
 # --- the stored choice ------------------------------------------------------------------------------------------
 def test_a_choice_is_read_through_a_closed_table_and_checked(folder: Path) -> None:
-    from dataclasses import replace
-
     with curator(folder / "jan.csv", folder / "jan.ledger") as one:
         plan = one.preview(tacit.count(by="s"), epsilon=0.5)
         one.release(tacit.count(by="s"), epsilon=0.5)

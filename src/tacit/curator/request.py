@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.curator.asks import Ask
-from tacit.curator.given import ExactGiven, Given
+from tacit.curator.given import ALWAYS, ExactGiven, Given
 from tacit.curator.prices import Price
 from tacit.guarantees import Guarantee, Pure, Unit
 from tacit.ledger.canonical import canonical, canonical_table, sha256
@@ -50,6 +50,8 @@ UNSAID: dict[str, Any] = {
     "price": None,
 }
 """What an ask says where nobody said anything, in format 3."""
+PLAIN_READING = {"decimal": ".", "dates": "year-first"}
+"""What is read where nobody says anything about it."""
 
 
 def request_digest(
@@ -68,12 +70,18 @@ def request_text(
     if total is not None and len(asks) == 1 and asks[0].price is None and total.delta is None:
         # One release for the price of the whole plan is one release at its own price.
         asks, total = [replace(asks[0], price=total)], None
+    if len(asks) == 1:
+        # Nobody is there to share with.
+        asks = [replace(asks[0], weight=Fraction(1))]
+    given = None if given == ALWAYS else given
+    if given is None:
+        asks = [replace(a, given=None) if a.given == ALWAYS else a for a in asks]
     parts: dict[str, Any] = {
         "format": FORMAT,
         "unit": Guarantee(bound=Pure(epsilon=0.0), unit=unit).record["unit"],
         "price": _price(total),
         "given": _given(given),
-        "reading": dict(reading),
+        "reading": _reading(reading),
         "releases": [_ask(a) for a in asks],
     }
     said = {name: value for name, value in parts.items() if value is not None and value != {}}
@@ -119,6 +127,22 @@ def _given(given: Given | None) -> dict[str, Any] | None:
     if not isinstance(given, ExactGiven):
         said["small_cells"] = given.small_cells
     return {name: value for name, value in said.items() if value is not None}
+
+
+def _reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """How files are read: what stands for itself is left out, and lists whose order says nothing are sorted."""
+    said = {name: value for name, value in reading.items() if PLAIN_READING.get(name) != value}
+    said |= {name: sorted(said[name]) for name in ("missing", "partitions") if name in said}
+    if "joins" in said:
+        said["joins"] = [
+            {
+                **step,
+                "table": ", ".join(sorted(step["table"].split(", "))),
+                **({"reading": _reading(step["reading"])} if "reading" in step else {}),
+            }
+            for step in said["joins"]
+        ]
+    return said
 
 
 # --- the declared set of files ----------------------------------------------------------------------------------
