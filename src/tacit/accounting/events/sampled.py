@@ -43,7 +43,8 @@ class PoissonSampledEvent(SimpleEvent):
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
         """(qP + (1-q)Q, Q) for removals and its swap for additions; for Gaussian noise also replacements.
 
-        Under replace-one the noise multiplier is noise_std over the largest norm of one record.
+        Under replace-one the noise multiplier is noise_std over the largest norm of one record (theorem
+        `poisson-gaussian-replace-one`); the distance of two records would not do.
         """
         if self.sampling_rate == 0:
             return None

@@ -52,6 +52,15 @@ register(
     Standing.SHARPER,
 )
 register(
+    "poisson-gaussian-replace-one",
+    "Poisson-sampled Gaussian noise, one unit exchanged: (1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q N(-mu,1) "
+    "dominates, in every dimension; reached by one record and its negative.",
+    "Neyman, Pearson 1933, for half-spaces; proved on the page",
+    "replace-one neighbours; the sample stays secret; mu is the norm of one record over the noise, not the distance "
+    "of two",
+    Standing.SHARPER,
+)
+register(
     "rising-parameters",
     "Curves rise with the parameters of their pairs, so that the largest parameters of a run of pairs give a pair "
     "above all of them.",
