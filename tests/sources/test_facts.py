@@ -17,7 +17,7 @@ import pytest
 import tacit
 import tacit.statistics as ask
 from support.spark import needs_spark
-from tacit.curator.ledgers import home_of
+from tacit.curator.ledgers import BESIDE, home_of
 from tacit.errors import BadData, LedgerError, ReadFailed
 from tacit.guarantees import group_of, people, rows
 from tacit.sources import category, date, integer, open_table, tables
@@ -340,6 +340,69 @@ def test_one_real_file_beside_one_with_the_mark_is_real(tmp_path):
     for data in (both, pq.read_table(paths[1])):
         with tacit.Curator(data, protect=rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=4)) as survey:
             assert survey.release(tacit.count(), epsilon=1).made_up
+
+
+@pytest.mark.parametrize("when", ["before the charge", "after the charge"])
+def test_a_link_that_leads_elsewhere_has_the_ledger_of_what_it_leads_to(tmp_path, monkeypatch, when):
+    """One name, two tables: the people of the second are not paid for by the budget of the first."""
+    first, second, name = (tmp_path / n / f"{n}.parquet" for n in ("first", "second", "name"))
+    for path in (first, second, name):
+        path.parent.mkdir()
+    write(first, [1] * 10)
+    write(second, [1] * 5000)
+    name.symlink_to(first)
+    budget = tacit.Pure(epsilon=4)
+
+    def asked(path):
+        return tacit.Curator(path, protect=rows(), schema=SCHEMA, budget=budget, ledger=BESIDE)
+
+    def lead():
+        name.unlink()
+        name.symlink_to(second)
+
+    with asked(second) as other, asked(name) as survey:
+        other.release(tacit.count(), epsilon=1)
+        assert survey.release(tacit.count(), epsilon=1).value < 100
+        if when == "before the charge":
+            lead()
+            with pytest.raises(LedgerError):
+                survey.release(tacit.count(), epsilon=1, key="again")
+            assert survey.standing[0].bound.epsilon == 1
+        else:
+            read = survey._read
+
+            def late(*given):
+                lead()
+                return read(*given)
+
+            monkeypatch.setattr(survey, "_read", late)
+            with pytest.raises(ReadFailed):
+                survey.release(tacit.count(), epsilon=1, key="again")
+
+
+def test_a_public_table_that_gets_a_ledger_is_public_no_more(tmp_path):
+    visits = write(tmp_path / "visits.parquet", [1, 2], town=["a", "b"])
+    towns = tmp_path / "towns.parquet"
+    pq.write_table(pa.table({"town": ["a", "b"], "price": [1, 2]}), towns)
+    schema = {"age": integer(0, 99), "price": integer(0, 9)}
+    with tacit.Curator(
+        join(visits, towns, on="town", public=True),
+        protect=rows(),
+        schema=schema,
+        budget=tacit.Pure(epsilon=4),
+    ) as survey:
+        survey.release(tacit.count(), epsilon=1)
+        with tacit.Curator(
+            towns,
+            protect=rows(),
+            schema={"price": integer(0, 9)},
+            budget=tacit.Pure(epsilon=1),
+            ledger=BESIDE,
+        ) as people_too:
+            people_too.release(tacit.count(), epsilon=1)
+        with pytest.raises(BadData, match="has a ledger"):
+            survey.release(tacit.count(), epsilon=1, key="again")
+        assert survey.standing[0].bound.epsilon == 1
 
 
 # --- one state, whole -------------------------------------------------------------------------------------------

@@ -92,6 +92,8 @@ class Keeper:
         it: a pattern may match more of them by now than when the ledger was found.
         """
         ledger = self.made()
+        # A table that was public when the curator was made may have a ledger by now.
+        refuse_protected(self._data)
         # What was opened is what counts: the files may have been others when they were looked at before.
         twin = is_twin(self._data) and (facts is None or facts.made_up)
         if ledger.rehearsal is not twin:

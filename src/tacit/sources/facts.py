@@ -78,7 +78,8 @@ class Facts:
 
     state: of files, the state of each, all of them different files; of a frame its types; of a table that lives in an
     engine, the types of the tables and views behind it.
-    protected: the files that tell of people, in whose ledger a charge must be.
+    protected: the files that tell of people, in whose ledger a charge must be: what links lead to, as the ledger lies
+    beside that.
     counted: the number of rows is public where rows are replaced: no row decides by its values how many there are.
     counted_if: what must be believed for that.
     made_up: all rows that tell of people are those of a twin, or bear the mark of `tacit.sources.made_up`.
@@ -91,6 +92,10 @@ class Facts:
     counted_if: str = ""
     made_up: bool = False
     single: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # A link that is led elsewhere is another table under the same name, with another ledger.
+        object.__setattr__(self, "protected", tuple(Path(os.path.realpath(p)) for p in self.protected))
 
     @property
     def files(self) -> tuple[FileState, ...]:
