@@ -370,6 +370,40 @@ def test_a_changed_export(
     assert verify(capsys, place, "--key", made / "key.pub")[1]["manifest.json is signed by the key"] is False
 
 
+SENTENCES = ("a sentence of the cover", "a format in a part", "a part twice", "bytes before the archive",
+             "metadata that exchange columns")  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [name for name in OTHERS if name not in SENTENCES])
+def test_a_changed_export_that_is_said_to_be_of_another_version(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
+    """Who wrote a file is what its forger says: keys, codes and numbers are compared nevertheless."""
+    place = tmp_path / "out"
+    shutil.copytree(made / "out", place)
+    name, forge = OTHERS[change]
+    forge(place)
+    said_to_be(place, "tacit")
+    redo(place)
+    for more in ((), ("--ledger", made / "t.ledger")):
+        code, found = verify(capsys, place, *more)
+        assert (code, found[whole(name)]) == (1, False)
+
+
+def test_other_words_of_another_version_are_no_alarm(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "out"
+    shutil.copytree(made / "out", place)
+    book(put(0, "B4", "in other words"))(place)
+    page = (place / "report.html").read_text()
+    (place / "report.html").write_text(page.replace("The budget", "Budget"))
+    said_to_be(place, "tacit")
+    redo(place)
+    code, found = verify(capsys, place)
+    assert (code, found[whole("tables.xlsx")], found[whole("report.html")]) == (0, None, None)
+
+
 def test_a_number_on_the_page(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import re
 
@@ -502,6 +536,30 @@ def test_what_had_been_spent_is_what_the_ledger_says(
     anew(place)
     code, found = verify(capsys, place, "--ledger", made / "t.ledger")
     assert found[whole("report.html")] is True, "the page follows from what is said"
+    assert (code, found["manifest.json says what the files were written from"]) == (1, False)
+
+
+def test_the_page_names_no_key_that_did_not_sign(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "out"
+    shutil.copytree(made / "out", place)
+    edit("manifest.json", lambda m: m["written"].update(signed_by="0123456789abcdef"))(place)
+    anew(place)
+    assert "signed by the key with the fingerprint 0123456789abcdef" in (place / "report.html").read_text()
+    code, found = verify(capsys, place)
+    assert (code, found["report.html names the key of the signature"]) == (1, False)
+
+
+def test_the_page_replaces_nothing_of_which_the_ledger_does_not_know(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "out"
+    shutil.copytree(made / "out", place)
+    edit("manifest.json", lambda m: m["written"].update(replaces=["the census of charge 1"]))(place)
+    anew(place)
+    assert "the census of charge 1" in (place / "report.html").read_text()
+    code, found = verify(capsys, place, "--ledger", made / "t.ledger")
     assert (code, found["manifest.json says what the files were written from"]) == (1, False)
 
 

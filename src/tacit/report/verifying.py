@@ -94,6 +94,11 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
             yield Finding(what=what, holds=False, why="it is not of a form that is known here")
             return
         yield _standing(what, written, plan, file, listed, ledger)
+        signature = listed.get("signature")
+        by = str(signature.get("key", "")) if isinstance(signature, dict) else ""
+        same = written.signed_by == by
+        why = "" if same else "the page names a key by which the manifest is not signed, or does not name it"
+        yield Finding(what=f"{PAGE} names the key of the signature", holds=same, why=why)
     elif any("quality_rule" in said.get("data", {}) for said in certificates.values()):
         why = "whoever wrote these certificates writes it too"
         yield Finding(what="manifest.json says what the files were written from", holds=False, why=why)
@@ -243,11 +248,14 @@ def _standing(
     with Ledger.open(ledger) as opened:
         history, limit, budget = opened._at_the_start(keep=False), opened.limit, opened.budget
         entries = [e for e, _ in opened.entries_with_answers(answers=False)]
+        charge = listed["ledger"].get("sequence")
+        replaced = set(opened.replaces(charge)) if written.replaces else set()
+    if not replaced.issuperset(written.replaces):
+        return Finding(what=what, holds=False, why="the ledger knows of nothing that it replaces")
     if not isinstance(budget.condition, Always):
         return Finding(
             what=what, holds=None, why="a budget under a condition has no running total to compare with"
         )
-    charge = listed["ledger"].get("sequence")
     said: tuple[Any, ...] = ()
     for entry in entries:
         if history.follow(entry):
@@ -302,10 +310,32 @@ def _whole(
         elif name == WORKBOOK and by.get("openpyxl") != here.get("openpyxl"):
             yield _cells(name, found, body, why=f"written by openpyxl {by.get('openpyxl')}")
         elif by.get("tacit") != here["tacit"]:
-            why = f"written by version {by.get('tacit')} of tacit: values checked, layout not"
-            yield Finding(what=_what(name), holds=None, why=why)
+            yield _of_another(name, found, body, by.get("tacit"))
         else:
             yield Finding(what=_what(name), holds=False, why="it differs")
+
+
+def _of_another(name: str, found: bytes, body: bytes, version: str | None) -> Finding:
+    """A file that is said to come from another version: sentences may differ, and keys, codes and numbers may not."""
+    why = f"written by version {version} of tacit: not compared"
+    if name == WORKBOOK:
+        why = f"written by version {version} of tacit: tables compared, cover not"
+        return _cells(name, found, body, why=why, cover=False)
+    if name.startswith("sdmx/"):
+        why = f"written by version {version} of tacit: all but comments compared"
+        if _without_comments(found) != _without_comments(body):
+            return Finding(what=_what(name), holds=False, why="other keys, codes or numbers")
+    return Finding(what=_what(name), holds=None, why=why)
+
+
+def _without_comments(data: bytes) -> tuple[bool, list[list[str]]] | None:
+    """Has an SDMX file comments, which stand last, and its rows without them; None where it is no such file."""
+    try:
+        rows = list(csv.reader(io.StringIO(data.decode()), strict=True))
+    except (UnicodeDecodeError, csv.Error):
+        return None
+    said = bool(rows) and rows[0][-1:] == ["COMMENT_OBS"]
+    return said, [row[:-1] for row in rows] if said else rows
 
 
 def _first_form(
@@ -423,13 +453,21 @@ def _in_duckdb(data: bytes) -> Any:
         return repr([(c[0], str(c[1])) for c in read.description or ()]), repr(read.fetchall())
 
 
+OF_BOOK = 3
+"""Entries of a workbook that is read that are about all of it; the cover is the next one."""
+
+
 # --- workbooks ---------------------------------------------------------------------------------------------
-def _cells(name: str, found: bytes, body: bytes, *, why: str, spent: bool = True) -> Finding:
+def _cells(
+    name: str, found: bytes, body: bytes, *, why: str, spent: bool = True, cover: bool = True
+) -> Finding:
     """Sheets, cells, formats and what is hidden, as openpyxl reads them; that nothing else was changed is not known."""
     try:
         one, two = _read_book(found, spent=spent), _read_book(body, spent=spent)
     except Exception as error:
         return Finding(what=_what(name), holds=False, why=f"it cannot be read: {type(error).__name__}")
+    if not cover:
+        one, two = (held[OF_BOOK + 1 :] for held in (one, two))
     if one != two:
         return Finding(what=_what(name), holds=False, why="other sheets, cells or formats")
     return Finding(what=_what(name), holds=None, why=why)
