@@ -46,6 +46,15 @@ LOOKALIKES = [
     "\u0412\u041e\u0412",
     "-bob-",
     "b\u0585b",
+    "\u0185o\u0185",
+    "b\ua74bb",
+]
+STRANGE = [
+    "\ua4d0\ua4f3\ua4d0",  # Lisu
+    "\u13f4\u13be\u13f4",  # Cherokee
+    "\u2c83\u2c9f\u2c83",  # Coptic
+    "b\u25cbb",  # a circle
+    "\U0001f171ob",  # a B in a box
 ]
 KEY = SigningKey(Ed25519PrivateKey.generate())
 
@@ -71,7 +80,7 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-@pytest.mark.parametrize("name", LOOKALIKES, ids=ascii)
+@pytest.mark.parametrize("name", [*LOOKALIKES, *STRANGE], ids=ascii)
 def test_a_lookalike_has_no_budget_of_its_own(ledger: Ledger, name: str) -> None:
     ticket = ledger.reserve(ask("bob"))
     assert isinstance(ticket, Ticket)
@@ -93,7 +102,7 @@ def test_a_lookalike_has_no_budget_of_its_own(ledger: Ledger, name: str) -> None
     assert ledger.spent() == Pure(epsilon=0.25)
 
 
-@pytest.mark.parametrize("name", LOOKALIKES, ids=ascii)
+@pytest.mark.parametrize("name", [*LOOKALIKES, *STRANGE], ids=ascii)
 def test_a_new_ledger_has_no_two_shares_that_are_read_alike(tmp_path: Path, name: str) -> None:
     shares = {"bob": Pure(epsilon=1.0), name: Pure(epsilon=1.0)}
     with pytest.raises(TacitError):
@@ -127,7 +136,8 @@ def test_what_a_new_name_may_not_be(name: str, told: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "anna", "Éva Müller", "Иван Петров", "Ιωάννα", "田中さん", "田中カズ", "김철수", "ann-marie o'neill",
+        "anna", "Éva Müller", "Иван Петров", "Ιωάννα", "田中さん", "田中カズ", "佐々木", "スーザン", "김철수",
+        "ann-marie o'neill",
         "team 1.1", "राम", "ann@example.org", "x_1", "محمد", "ann (2)",
     ],
 )  # fmt: skip

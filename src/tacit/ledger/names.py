@@ -1,12 +1,14 @@
 """What a new name in a ledger may be, and which two names a reader could take for each other.
 
 Shares, roles and approvals go by names, so that a name which looks like another one would act for it. A new name is
-in composed form (NFKC), of one script, without characters that show nothing, and not confusable with a name that the
-ledger knows. A name that the ledger knows already goes by its exact characters, whatever they are: old ledgers open,
-and the rules here decide only before an entry is written, never when a chain is verified.
+in composed form (NFKC), of one script that is in everyday use, without pictures or characters that show nothing, and
+not confusable with a name that the ledger knows. A name that the ledger knows already goes by its exact characters,
+whatever they are: old ledgers open, and the rules here decide only before an entry is written, never when a chain is
+verified.
 
-The list of lookalikes is our own and short: letters of Greek, Cyrillic, Armenian, Cherokee and the Latin extensions
-that are drawn like letters of the basic Latin alphabet. It cannot be complete (docs/known-limits.md).
+The list of lookalikes is our own and short: letters of Greek, Cyrillic, Armenian and the Latin extensions that are
+drawn like letters of the basic Latin alphabet. Scripts of few or no readers, some of which consist of such letters
+(Lisu, Cherokee, Coptic), are refused as a whole. It cannot be complete (docs/known-limits.md).
 """
 
 from __future__ import annotations
@@ -25,6 +27,14 @@ TOGETHER = (
     frozenset({"CJK", "BOPOMOFO"}),
 )
 """Scripts that are written together in one language."""
+EVERYDAY = frozenset({
+    "ARABIC", "ARMENIAN", "BENGALI", "BOPOMOFO", "CJK", "CYRILLIC", "DEVANAGARI", "ETHIOPIC", "GEORGIAN",
+    "GREEK", "GUJARATI", "GURMUKHI", "HANGUL", "HEBREW", "HIRAGANA", "KANNADA", "KATAKANA", "KHMER",
+    "LAO", "LATIN", "MALAYALAM", "MYANMAR", "ORIYA", "SINHALA", "TAMIL", "TELUGU", "THAANA", "THAI",
+    "TIBETAN",
+})  # fmt: skip
+"""The scripts that Unicode recommends for identifiers (UAX 31): those that many people write every day."""
+_PART_OF = {"KATAKANA-HIRAGANA": "KATAKANA", "IDEOGRAPHIC": "CJK"}
 
 _LIKE = {
     # Cyrillic, folded
@@ -43,7 +53,7 @@ _LIKE = {
     "ɯ": "w", "ɲ": "n", "ŋ": "n", "ɾ": "r", "ʀ": "r", "ʂ": "s", "ƭ": "t", "ʉ": "u", "ƴ": "y", "ƶ": "z", "ʙ": "b",
     "ᴀ": "a", "ᴄ": "c", "ᴅ": "d", "ᴇ": "e", "ᴊ": "j", "ᴋ": "k", "ᴍ": "m", "ᴏ": "o", "ᴘ": "p", "ᴛ": "t", "ᴜ": "u",
     "ᴠ": "v", "ᴡ": "w", "ᴢ": "z", "ɢ": "g", "ʜ": "h", "ʟ": "l", "ɴ": "n", "ꜱ": "s", "ꞌ": "l", "ǀ": "l", "þ": "p",
-    "ƿ": "p", "æ": "ae", "œ": "oe",
+    "ƅ": "b", "ƃ": "b", "ꝋ": "o", "ɘ": "e", "ǃ": "l", "ƿ": "p", "æ": "ae", "œ": "oe",
     # digits and signs that are drawn like letters
     "0": "o", "1": "l", "i": "l", "|": "l", "۱": "l", "٠": "o", "۰": "o", "०": "o", "০": "o", "੦": "o", "૦": "o",
     "౦": "o", "೦": "o", "൦": "o", "๐": "o", "໐": "o", "၀": "o", "ჿ": "o", "〇": "o", "ഠ": "o", "ⲟ": "o", "ⲣ": "p",
@@ -54,7 +64,8 @@ _PAIRS = (("rn", "m"), ("vv", "w"))
 
 def scripts(name: str) -> frozenset[str]:
     """The scripts of its letters, each by the first word of their names in the Unicode character database."""
-    return frozenset(unicodedata.name(c, "?").split()[0] for c in name if unicodedata.category(c)[0] == "L")
+    found = {unicodedata.name(c, "?").split()[0] for c in name if unicodedata.category(c)[0] == "L"}
+    return frozenset(_PART_OF.get(word, word) for word in found)
 
 
 @lru_cache(maxsize=4096)
@@ -117,6 +128,12 @@ def admitted(parameter: str, name: str, known: Iterable[str]) -> str:
     if len(found) > 1 and not any(found <= some for some in TOGETHER):
         told = ", ".join(sorted(s.capitalize() for s in found))
         raise refuse("be written in one script", f"its letters are of several: {told}")
+    if strange := sorted(found - EVERYDAY):
+        raise refuse("be written in a script of everyday use", f"it has letters of {strange[0].capitalize()}")
+    if any(unicodedata.category(c)[0] == "S" and not c.isascii() for c in name):
+        raise refuse(
+            "have letters, digits and ordinary signs", "a picture or a shape may be read as a letter"
+        )
     if not skeleton(name):
         raise refuse("have a letter or a digit")
     return name
