@@ -46,6 +46,7 @@ def test_a_mean_by_a_rectangle(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_count(capsys: pytest.CaptureFixture[str]) -> None:
     found = told(capsys, "count", "--n", "1000", "--probability", "0.1", "--delta", "1e-6")
     assert 0.483 < float(str(found["epsilon_pair"])) <= 0.4834
+    assert "to somebody who knows the distribution" in str(found["epsilon_pair_is"])
     assert main(["noiseless", "count", "--n", "100", "--probability", "0.1,0.9", "--delta", "1e-6"]) == 1
     said = capsys.readouterr()
     assert said.out == ""

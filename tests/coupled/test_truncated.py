@@ -266,7 +266,7 @@ def test_bad_input_is_refused(bad: dict[str, object]) -> None:
 
 def test_a_delta_out_of_reach_is_named() -> None:
     """With 19 other members and rate .8 all of them are sampled with probability .0144."""
-    with pytest.raises(NoLaw, match=r"smallest delta possible is 0\.0145"):
+    with pytest.raises(NoLaw, match=r"smallest delta that this bound reaches is 0\.0145"):
         truncated_histogram(sampling="binomial", rate=0.8, threshold=20, delta=1e-6)
-    with pytest.raises(NoLaw, match="smallest delta possible is 1"):
+    with pytest.raises(NoLaw, match="smallest delta that this bound reaches is 1"):
         truncated_histogram(sampling="poisson", threshold=5, known_rows=4, delta=1e-6)

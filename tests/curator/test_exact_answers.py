@@ -67,6 +67,7 @@ def test_the_answer_is_exact_and_keeps_its_condition(kind: str) -> None:
     said = made.certificate
     assert answer.theorem in said["theorems"]
     assert said["mechanism"]["exact"]["sentence"].startswith("This is private provided that ")
+    assert "to somebody who knows the distribution" in said["mechanism"]["chosen"]
     assert said["event"][0]["given"]["unknown_rows"] == 1000
     assert "not differential privacy" in said["meaning"]
     # Nothing that was drawn protects anybody: a cipher has no part in it.

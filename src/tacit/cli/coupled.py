@@ -75,6 +75,7 @@ def _say(verdict: Verdict) -> None:
     ):
         if numbers is not None:
             wide = numbers.low < numbers.high and math.isinf(numbers.high)
-            print(f"  {name:<26}{f'above {numbers.low:.4g}' if wide else f'{numbers.high:.6g}'}")
+            who = "  (to somebody who knows which prior holds)" if name == "epsilon_pair" else ""
+            print(f"  {name:<26}{f'above {numbers.low:.4g}' if wide else f'{numbers.high:.6g}'}{who}")
     for witness in verdict.witnesses[:3]:
         print(f"  witness: {witness}")

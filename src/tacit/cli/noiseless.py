@@ -170,12 +170,12 @@ def say(
     if json:
         print_json(told)
         return
+    from tacit.coupled.noiseless.answer import PAIR_IS
+
     print(textwrap.fill(visible(answer.sentence), 96), end="\n\n")
     pair = "not finite, or not computed" if answer.epsilon_pair is None else f"{answer.epsilon_pair:.6g}"
     print(f"  epsilon              {answer.epsilon:.6g}")
-    print(
-        f"  epsilon_pair         {pair}  (between two values of a row, to somebody who knows the distribution)"
-    )
+    print(f"  epsilon_pair         {pair}  ({PAIR_IS})")
     print(f"  delta                {answer.delta:g}")
     if answer.threshold is not None:
         print(f"  threshold            {answer.threshold}")

@@ -102,7 +102,7 @@ class Verdict:
 
     `holds` is None where the certified ends do not decide. `epsilon` is the smallest one at the claimed delta,
     against the simulator; `epsilon_pair` the smallest one between two values of what is private, the rest being
-    distributed alike, as differential privacy is mostly stated (None where no two values can be compared).
+    distributed alike, to somebody who knows which prior holds (None where no two values can be compared).
     """
 
     definition: str

@@ -18,6 +18,7 @@ import numpy as np
 
 from tacit.accounting.events import ApproximateEvent, Event
 from tacit.coupled.noiseless import ExactAnswer, exact_count, exact_mean, exact_sum
+from tacit.coupled.noiseless.answer import PAIR_IS
 from tacit.coupled.noiseless.sums import ALONE
 from tacit.curator.given import ExactGiven, Given, SampledGiven
 from tacit.curator.prices import Price
@@ -182,7 +183,7 @@ def treat_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[
     if answer.epsilon_pair is None:
         raise NoLaw(
             operation=f"an exact {answer.statistic} with delta = {float(price.delta):g}",
-            reason="between two values of a row no epsilon reaches this delta, given so many unknown rows",
+            reason=f"{PAIR_IS}, this bound reaches the delta with no epsilon, given so many unknown rows",
             hint="allow a larger delta, assume more unknown rows, or leave given= out for noise",
         )
     if Fraction(answer.epsilon_pair) > price.epsilon:
@@ -198,7 +199,7 @@ def treat_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[
         question = replace(question, requests=(*question.requests, ALL_ROWS))
     return question, ExactTreatment(
         noise=(), price=price, delta=Fraction(price.delta), answer=answer, given=given,
-        reason=f"exact, given the rows: epsilon = {answer.epsilon_pair:.3g} between two values of a row",
+        reason=f"exact, given the rows: epsilon = {answer.epsilon_pair:.3g} {PAIR_IS}",
     )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def test_a_hundred_rows_are_too_few() -> None:
         exact_count((0.1, 0.9), n=100, delta=1e-6)
     told = str(refused.value)
     assert "no simulator at all has an epsilon below 3.35" in told
-    assert "the smallest delta possible is 1.48e-05" in told
+    assert "the smallest delta that this bound reaches is 1.48e-05" in told
     assert "2.96e-05" in told
     # The closed form: (1 - lambda)^99 = (1 + e^epsilon) delta.
     assert math.log(0.9**99 / 1e-6 - 1) == pytest.approx(3.35, abs=5e-3)

@@ -289,7 +289,7 @@ def test_bad_input_is_refused(bad: dict[str, object]) -> None:
 
 
 def test_too_few_rows_name_the_smallest_delta() -> None:
-    with pytest.raises(NoLaw, match="smallest delta possible is 0"):
+    with pytest.raises(NoLaw, match="smallest delta that this bound reaches is 0"):
         exact_regression("uniform(-1, 1)", "uniform(-1, 1)", sizes=(4, 50), delta=1e-8)
     with pytest.raises(NoLaw, match="more than two sums"):
         exact_regression(["uniform(-1, 1)"] * 2, "uniform(-1, 1)", n=1000, delta=1e-6, assume="known")

@@ -66,7 +66,7 @@ def test_one_column_is_a_sum_and_more_columns_tell_more() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(InvalidParameter):
         exact_vector_sum([], n=100, delta=1e-3)
-    with pytest.raises(NoLaw, match="smallest delta"):
+    with pytest.raises(NoLaw, match="smallest delta that this bound reaches"):
         exact_vector_sum(["uniform(0, 4, grid=1)"] * 2, n=3, delta=1e-6)
     with pytest.raises(InvalidParameter):
         exact_vector_sum(["uniform(0, 1)"] * 2, n=100, delta=1e-3, unknown_rows=101)

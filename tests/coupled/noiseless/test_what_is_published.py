@@ -98,7 +98,7 @@ def test_a_refused_test_names_the_smallest_delta() -> None:
     asked = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.7)", "n": 6, "level": 0.2}
     with pytest.raises(NoLaw) as refused:
         exact_test(**asked, delta=1e-9, unknown_rows=4)  # type: ignore[arg-type]
-    named = re.search(r"smallest delta possible is ([-.\de]+)", str(refused.value))
+    named = re.search(r"smallest delta that this bound reaches is ([-.\de]+)", str(refused.value))
     assert named is not None
     assert exact_test(**asked, delta=float(named[1]), unknown_rows=4).epsilon > 0  # type: ignore[arg-type]
 

@@ -16,7 +16,7 @@ from tacit.guarantees.conditions import Priors
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Coupled
 
-__all__ = ["ExactAnswer", "delta_out_of_reach", "shown", "within_reach"]
+__all__ = ["PAIR_IS", "ExactAnswer", "delta_out_of_reach", "shown", "within_reach"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +99,7 @@ class ExactAnswer:
             "statistic": self.statistic,
             "epsilon": self.epsilon,
             "epsilon_pair": self.epsilon_pair,
+            "epsilon_pair_is": PAIR_IS,
             "delta": self.delta,
             "threshold": self.threshold,
             "assumptions": list(self.assumptions),
@@ -120,6 +121,9 @@ def shown(number: float, digits: int = 3) -> str:
     return f"{math.ceil(number / place * (1 - 1e-13)) * place:.{digits}g}"
 
 
+PAIR_IS = "between two values of a row, to somebody who knows the distribution"
+"""What `epsilon_pair` is about: to somebody who does not know which law holds a value may tell more."""
+
 UNREACHED = "no epsilon reaches it under this assumption and with this simulator"
 
 
@@ -137,6 +141,8 @@ def delta_out_of_reach(
     `ours` says that a bound of ours reaches no further, and the truth may.
     """
     which = "that this bound reaches" if ours else "possible"
+    if ours and reason == UNREACHED:
+        reason = "this bound has no epsilon for it under this assumption and with this simulator"
     return NoLaw(
         operation=f"an exact {statistic} with delta = {delta:g}",
         reason=f"{reason}: the smallest delta {which} is {shown(smallest)}",

@@ -57,6 +57,7 @@ def exact_count(probability: object, *, n: int, delta: float, unknown_rows: int 
             found.floor,
             hint=f"{both}with this delta no simulator at all has an epsilon below "
             f"{math.floor(floor * 1000) / 1000:g}; allow a larger delta, or assume more unknown rows",
+            ours=a < b,
         )
     same = {p: runs.alone(p) for p in (a, b)}
     chance = f"{float(a):g}" if a == b else f"its own, between {float(a):g} and {float(b):g}"

@@ -103,6 +103,7 @@ def truncated_histogram(
         raise delta_out_of_reach(
             "truncated histogram", 0.0 if d is None else d, 1.0,
             hint=f"the threshold must be at least {known + 2}: below, one row beside {known} known ones shows",
+            ours=True,
         )  # fmt: skip
     if e is None:
         assert d is not None
@@ -138,7 +139,11 @@ def _epsilon(delta_at: Any, threshold: int, delta: float, floor: float) -> float
     if found is None:
         smallest = max(floor, delta_at(threshold, 100.0).high)
         raise delta_out_of_reach(
-            "truncated histogram", delta, smallest, hint="a larger threshold has a smaller one; or add noise"
+            "truncated histogram",
+            delta,
+            smallest,
+            hint="a larger threshold has a smaller one; or add noise",
+            ours=True,
         )
     return found
 

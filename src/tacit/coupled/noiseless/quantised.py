@@ -53,7 +53,7 @@ def exact_quantised(
             # Deep tails were cut off: once more with them, so that a refusal names what is possible, and no more.
             found = bins.worst(target, sum_law(law.weights, size - 1, delta=target * 1e-12))
         if math.isinf(found.factor):
-            raise delta_out_of_reach("quantised sum", target, found.floor)
+            raise delta_out_of_reach("quantised sum", target, found.floor, ours=law.rounding > 0)
         epsilon = found.epsilon
         simulator = "the other rows, with a middling value in place of the protected one, rounded alike"
     return ExactAnswer(

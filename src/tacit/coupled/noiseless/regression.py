@@ -254,7 +254,7 @@ def exact_regression(
         if math.isinf(epsilon):
             rows = [n - 1 - known for n in shared]
             smallest = _within_reach(design, parts, boxes, rows, float(bounds[0]), target)
-            raise delta_out_of_reach(f"regression (part {part} of {size} rows)", target, smallest)
+            raise delta_out_of_reach(f"regression (part {part} of {size} rows)", target, smallest, ours=True)
         worst = max(worst, epsilon)
         told.append({"part": part, "rows": size, "epsilon": epsilon, **details})
     answer = _answer(design, told, assume, (worst, pair), target, sum(shared), known, bounds)

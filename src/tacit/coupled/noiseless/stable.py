@@ -277,7 +277,7 @@ def exact_test(
             pair, factor_of_answers(tails, where, max(scores.values()), min(scores.values()), target)[0]
         )
     if math.isinf(factor):
-        raise delta_out_of_reach("decision of a test", target, min(floor, stability))
+        raise delta_out_of_reach("decision of a test", target, min(floor, stability), ours=True)
     names = f"{laws[0].describe()} (null) or {laws[1].describe()} (alternative)"
     return ExactAnswer(
         statistic=f"decision of a test at level {limit:g}",

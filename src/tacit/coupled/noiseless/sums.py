@@ -148,7 +148,9 @@ def _answer(
             smallest = within_reach(
                 lambda d: math.isfinite(_shaped(family, unknown - 1, d, assume, over)[0].factor), target
             )
-        raise delta_out_of_reach(statistic, target, smallest)
+        # Shapes, rounded laws and hulls of shifts bound from above; the rest is exact for this simulator.
+        exact = kind == "known" and all(law.log_concave and not law.rounding for law in family.laws)
+        raise delta_out_of_reach(statistic, target, smallest, ours=not exact)
     return ExactAnswer(
         statistic=statistic,
         epsilon=found.epsilon,

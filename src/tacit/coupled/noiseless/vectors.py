@@ -53,7 +53,7 @@ def exact_vector_sum(
         smallest = within_reach(
             lambda d: math.isfinite(prism_epsilon(prism, hidden=unknown - 1, delta=d)[0]), target
         )
-        raise delta_out_of_reach("vector of sums", target, smallest)
+        raise delta_out_of_reach("vector of sums", target, smallest, ours=True)
     pair = pair_epsilon(prism, hidden=unknown - 1, delta=target)
     values = [law.low + (top // 2) * law.step for law, top in zip(laws, tops, strict=True)]
     grids = "; ".join(law.describe() for law in laws)
