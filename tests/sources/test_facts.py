@@ -17,6 +17,7 @@ import pytest
 import tacit
 import tacit.statistics as ask
 from support.spark import needs_spark
+from tacit.curator import looking
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.errors import BadData, LedgerError, ReadFailed
 from tacit.guarantees import group_of, people, rows
@@ -378,6 +379,35 @@ def test_a_link_that_leads_elsewhere_has_the_ledger_of_what_it_leads_to(tmp_path
             monkeypatch.setattr(survey, "_read", late)
             with pytest.raises(ReadFailed):
                 survey.release(tacit.count(), epsilon=1, key="again")
+
+
+@pytest.mark.parametrize("when", ["before the mark", "after the mark"])
+def test_a_look_leaves_its_mark_in_the_ledger_of_the_people_who_are_seen(tmp_path, monkeypatch, when):
+    one, two = tmp_path / "one.parquet", tmp_path / "two.parquet"
+    write(one, [1] * 10)
+    budget = tacit.Pure(epsilon=4)
+    parts = files(tmp_path / "*.parquet", pattern=True)
+    with tacit.Curator(parts, protect=rows(), schema=SCHEMA, budget=budget, ledger=BESIDE) as survey:
+        survey.release(tacit.count(), epsilon=1)
+        tacit.inspect(survey)
+
+        def comes() -> None:
+            """Another file that matches, which has a ledger of its own."""
+            write(two, [7] * 10)
+            with tacit.Curator(
+                two, protect=rows(), schema=SCHEMA, budget=budget, ledger=BESIDE, another_ledger=True
+            ) as other:
+                other.release(tacit.count(), epsilon=1)
+
+        if when == "before the mark":
+            comes()
+            with pytest.raises(LedgerError):
+                tacit.inspect(survey)
+        else:
+            seen = looking.column_seen
+            monkeypatch.setattr(looking, "column_seen", lambda *given: (comes(), seen(*given))[1])
+            with pytest.raises(ReadFailed):
+                tacit.inspect(survey)
 
 
 def test_a_public_table_that_gets_a_ledger_is_public_no_more(tmp_path):

@@ -108,14 +108,14 @@ class Keeper:
                 self._read = facts.protected
         return ledger
 
-    def for_looking(self) -> Ledger:
+    def for_looking(self, facts: Facts) -> Ledger:
         """The ledger, if it keeps a mark for as long as the table is there: a file's is not that of a session."""
         if home_of(self._data, self.table) is not None and self._named is None and self.existing() is None:
             raise InvalidParameter(
                 parameter="ledger", value=None, must="be named before somebody looks at a file",
                 hint="the mark must last as long as the file: ledger='survey.ledger'",
             )  # fmt: skip
-        return self.for_charging()
+        return self.for_charging(facts)
 
     def known_of(self, paid: Ticket) -> dict[str, Any]:
         """The table's name, and what the ledger knows against the plan: a look at the data that is older than it."""

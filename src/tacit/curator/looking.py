@@ -101,7 +101,7 @@ def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
                 parameter="plan", value=plan.digest[:12], must="be made for this schema and unit"
             )
     table = curator._open()
-    ledger = curator._keeper.for_looking()
+    ledger = curator._keeper.for_looking(table.facts)
     entry = looked(ledger, analyst=curator.analyst, table=curator._keeper.table, version=curator.version)
     return Inspection(notes=tuple(_notes(curator, table, plan)), entry=entry.sequence)
 
