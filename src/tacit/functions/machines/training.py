@@ -120,12 +120,16 @@ class MachinePlan:
         )  # fmt: skip
 
     def _given(self, tolerance: float) -> float:
-        """A tolerance below what floats certify would let the rows decide whether training fails: it is refused."""
-        given, least = positive("tolerance", tolerance), self.least_tolerance
+        """A tolerance below the one taken without it is refused: it saves a hundredth of the noise at most.
+
+        What floats certify depends on the number of rows, which may be above the declared size: near the floor one row
+        could decide whether training fails.
+        """
+        given, least = positive("tolerance", tolerance), self._tolerance()
         if given < least:
             raise InvalidParameter(
                 parameter="tolerance", value=given, must=f"be at least {least:.3g} for these features and penalty",
-                hint="below it floats cannot certify the solver, and one row could decide whether training fails",
+                hint="that is the one taken by itself; below it one row could decide whether training fails",
             )  # fmt: skip
         return given
 
