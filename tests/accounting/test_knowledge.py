@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -179,9 +180,13 @@ def test_answers_crowds_and_coins(kind: str, epsilon: float, times: int, delta: 
 
 
 def test_every_kind_of_event_is_compared() -> None:
-    """What is added later must come here too; a Skellam event has no coarser one, samples are tried above."""
+    """What is added later must come here too; a Skellam event has no coarser one, samples are tried above; vectors below."""
     kinds = {k for kind in KINDS for k in (described(kind, 0.5)[0].kind, "pure")}
-    kinds |= {replaced(kind, 0.5)[0].kind for kind in REPLACED} | {"concentrated", "skellam"}
+    kinds |= {replaced(kind, 0.5)[0].kind for kind in REPLACED} | {
+        "concentrated",
+        "skellam",
+        "discrete_gaussian_vector",
+    }
     kinds |= {
         sampled(e.LaplaceEvent(epsilon=1.0), how, 0.5).kind for how in ("poisson", "without replacement")
     }
@@ -191,3 +196,15 @@ def test_every_kind_of_event_is_compared() -> None:
         if name not in ("ComposedEvent", "Event", "RepeatedEvent", "flatten")
     ]
     assert {one.kind for one in own if one is not e.SimpleEvent} <= kinds
+
+
+@pytest.mark.parametrize(("noise_std", "squares", "coordinates"), [(2.0, 2, 2), (5.0, 4, 4), (40.0, 3, 2)])
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+def test_a_vector_is_known_better_than_its_rho(
+    noise_std: float, squares: int, coordinates: int, delta: float
+) -> None:
+    vector = e.DiscreteGaussianVectorEvent(
+        noise_std=noise_std, squared_sensitivity=squares, coordinates=coordinates
+    )
+    known = account([e.ConcentratedEvent(rho=vector.concentrated())], delta=delta).epsilon.high
+    assert account([vector], delta=delta).epsilon.high <= known * (1 + SLACK) + SLACK

@@ -44,8 +44,10 @@ COUNTS = (
     "steps",
     "batch_size",
     "categories",
+    "coordinates",
     "records",
     "sensitivity",
+    "squared_sensitivity",
     "times",
 )
 

@@ -45,3 +45,17 @@ def test_curves_that_start_below_or_never_get_there() -> None:
     assert _crossed(lambda e: 1e-3, 1e-2) == 0.0
     assert _crossed(lambda e: 0.0, 1e-2) == 0.0
     assert _crossed(lambda e: 0.5, 1e-2) == math.inf
+
+
+@pytest.mark.parametrize("near", [2.0, 2.302585 / 3, 1e-3, 500.0])
+def test_a_guess_changes_the_way_and_not_the_answer(near: float) -> None:
+    asked: list[float] = []
+
+    def upper(epsilon: float) -> float:
+        asked.append(epsilon)
+        return math.exp(-3 * epsilon)
+
+    found = _crossed(upper, 0.1, near)
+    assert upper(found) <= 0.1
+    assert upper(found * (1 - 2.1e-9)) > 0.1
+    assert len(asked) <= (12 if abs(near - found) < 1e-3 * found else 40)

@@ -196,6 +196,9 @@ ACCOUNTING: dict[str, dict[str, Any]] = {
         "plan": lambda noise: events.GaussianEvent(noise_multiplier=noise),
         "epsilon": 1, "delta": 1e-5, "more_noise": True,
     },
+    "covers": {
+        "bound": Pure(epsilon=1), "events": [events.PureEvent(epsilon=1)], "neighbours": "add-or-remove",
+    },
     "filter_for": {"budget": Pure(epsilon=1)},
     "profile_of": {"events": events.PureEvent(epsilon=1), "neighbours": "add-or-remove"},
 }  # fmt: skip

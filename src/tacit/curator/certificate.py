@@ -152,7 +152,8 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
 
 def said_digest(certificate: dict[str, Any]) -> str:
     """The digest of all that a certificate says that follows from its plan: sentences, too, as they were said then."""
-    about = {n: certificate[n] for n in ORDER if n not in ("made", "ledger", "data", "versions", "values")}
+    outside = ("made", "ledger", "data", "versions", "values")
+    about = {n: certificate[n] for n in ORDER if n in certificate and n not in outside}
     return sha256(json.dumps(about, sort_keys=True))
 
 

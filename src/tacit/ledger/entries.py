@@ -128,6 +128,10 @@ class Request:
                 object.__setattr__(self, name, plain(value, what=name))
         if self.files is not None:
             protected_files(self.files)
+        if self.earlier is not None and not callable(self.earlier):
+            raise InvalidParameter(
+                parameter="earlier", value=type(self.earlier).__name__, must="be a function, or be left out"
+            )
         object.__setattr__(self, "exact", exact_amounts(self.charge, self.exact))
 
 

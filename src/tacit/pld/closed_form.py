@@ -62,11 +62,11 @@ def _invert(pair: Pair, delta: float) -> Interval:
     return Interval(low=min(bottom, top), high=top)
 
 
-def _crossed(upper: Callable[[float], float], delta: float, near: float) -> float:
+def _crossed(upper: Callable[[float], float], delta: float, near: float | None = None) -> float:
     """A point where a curve that is dear to evaluate is at most delta, within 1e-9 of the last where it is not.
 
-    `near` is where to look first: far out a curve takes longest to evaluate. False position on ln(upper / delta), which
-    is nearly a parabola, with Illinois halving of the end that stays.
+    `near` is where to look first, within a thousandth. False position on ln(upper / delta), which is nearly a parabola,
+    with Illinois halving of the end that stays.
     """
 
     def height(epsilon: float) -> float:
@@ -76,17 +76,16 @@ def _crossed(upper: Callable[[float], float], delta: float, near: float) -> floa
             return max(math.log(value) - math.log(delta), 1e-300)
         return min(math.log(value) - math.log(delta), 0.0) if value > 0 else -math.inf
 
-    high, grown = near, 1e-3
+    low, high = (0.0, 1.0) if near is None else (near * 0.999, near * 1.001)
+    above = height(low)
+    if above <= 0 < low:
+        low, high, above = 0.0, low, height(0.0)
+    if above <= 0:
+        return low
     while (under := height(high)) > 0:
-        high, grown = high * (1 + grown), min(2 * grown, 1.0)
+        low, above, high = high, under, high * 2
         if math.isinf(high):
             return high
-    low, fallen = high, 1e-3
-    while (above := height(low)) <= 0:
-        if low == 0:
-            return low
-        # A thousandth, then twice as much each time, and at last all the way to 0.
-        high, under, low, fallen = low, above, (low * (1 - fallen) if fallen < 0.6 else 0.0), 2 * fallen
     stayed = 0
     while high - low > 1e-9 * high:
         share = above / (above - under) if math.isfinite(under) and abs(stayed) < 4 else 0.5

@@ -142,9 +142,9 @@ class Pair:
         """The pair (Q, P)."""
         return self if self.symmetric else SwappedPair(pair=self)
 
-    def starts_near(self, delta: float) -> float:
-        """About where the curve crosses delta, for pairs that are measured: where their inverse is sought first."""
-        return 1.0
+    def starts_near(self, delta: float) -> float | None:
+        """About where the curve crosses delta, for pairs that are measured; None where nothing is known of it."""
+        return None
 
     def hockey_stick(self, epsilon: float) -> Interval:
         """Certified enclosure of H_epsilon(P||Q) for any real epsilon, infinities included."""

@@ -32,9 +32,9 @@ class MaximumPair(WorstPair):
     def _shift_delta(self, epsilon: float, delta: float) -> float:
         return delta
 
-    def starts_near(self, delta: float) -> float:
+    def starts_near(self, delta: float) -> float | None:
         found = max(p.epsilon(delta).high for p in self.products)
-        return found if 0 < found < math.inf else 1.0
+        return found if 0 < found < math.inf else None
 
     def renyi(self, order: float) -> float:
         check_order(order)
