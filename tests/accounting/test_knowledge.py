@@ -180,7 +180,7 @@ def test_answers_crowds_and_coins(kind: str, epsilon: float, times: int, delta: 
 
 
 def test_every_kind_of_event_is_compared() -> None:
-    """What is added later must come here too; a Skellam event has no coarser one, samples are tried above; vectors below."""
+    """What is added later must come here too; a Skellam event has no coarser one, samples are tried above."""
     kinds = {k for kind in KINDS for k in (described(kind, 0.5)[0].kind, "pure")}
     kinds |= {replaced(kind, 0.5)[0].kind for kind in REPLACED} | {
         "concentrated",

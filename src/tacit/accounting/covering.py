@@ -16,7 +16,7 @@ from tacit.accounting.accountants import ACCOUNTANTS, account, profile_of
 from tacit.accounting.events import Event, SimpleEvent, flatten
 from tacit.errors import NoLaw, NotCertified
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi
-from tacit.guarantees.arguments import instance
+from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.running_sum import GAUSSIAN, summed
 from tacit.guarantees.units import Neighbours
 
@@ -33,7 +33,10 @@ def covers(bound: Bound, events: Sequence[Event], *, neighbours: str | Neighbour
     which every bound covers.
     """
     instance("bound", bound, Bound, must="be a bound")
-    return not events or _covers(bound, tuple(events), Neighbours.parse(neighbours))
+    given = listed("events", events, must="be a list of events")
+    for event in given:
+        instance("events", event, Event, must="be a list of events")
+    return not given or _covers(bound, given, Neighbours.parse(neighbours))
 
 
 @lru_cache(maxsize=4096)
