@@ -68,10 +68,32 @@ def test_every_field_of_an_ask_changes_the_digest() -> None:
     unit = tacit.rows()
     own = {"price": Price(epsilon=Fraction(1, 2))}
     one = replace(tacit.ask(tacit.mean("v"), name="m"), **own)
-    changed = [replace(one, **{name: value}) for name, values in CHANGED.items() for value in values]
+    # A weight alone divides nothing, and what holds always is no assumption: see below.
+    changed = [
+        replace(one, **{name: value})
+        for name, values in CHANGED.items()
+        for value in values
+        if name not in ("weight", "given")
+    ]
     differ([digest(a, unit=unit) if a.price.kind == "pure" else
             make_plan([a], schema=SCHEMA, unit=unit, budget=tacit.GaussianDP(mu=9.0)).digest
             for a in [one, *changed]])  # fmt: skip
+
+
+def test_what_says_nothing_is_no_other_question_and_what_says_something_is() -> None:
+    unit, total = tacit.rows(), Price(epsilon=Fraction(1, 2))
+    one, two = tacit.ask(tacit.count(), name="one"), tacit.ask(tacit.count(by="a"), name="two")
+    heavy, always = replace(one, weight=Fraction(2)), replace(one, given=given_of("always"))
+    about: dict[str, Any] = {"schema": SCHEMA, "unit": unit, "budget": BUDGET, "total": total}
+    alone = [make_plan([a], **about).digest for a in (one, heavy, always)]
+    assert len(set(alone)) == 1
+    shared = [make_plan([a, two], **about).digest for a in (one, heavy)]
+    differ([*alone[:1], *shared])
+    random_data = about | {
+        "budget": tacit.Approximate(epsilon=9.0, delta=1e-3),
+        "given": {"random_data": 0.05},
+    }
+    differ([make_plan([a, two], **random_data).digest for a in (one, always)])
 
 
 def test_every_field_of_a_price_changes_the_digest() -> None:

@@ -122,6 +122,7 @@ CALLS: list[Call] = [
     call(accounting.account, NOISE, delta=1e-6, neighbours="replace-one", accountant="pure"),
     call(accounting.account, [NOISE], epsilon=0.5),
     call(accounting.bound_of, NOISE, accountant="pure", neighbours="replace-one"),
+    call(accounting.covers, guarantees.Pure(epsilon=9.0), [NOISE], neighbours="replace-one"),
     call(accounting.profile_of, NOISE, neighbours="replace-one"),
     call(
         accounting.calibrate, lambda value: events.GaussianEvent(noise_multiplier=value), epsilon=1.0, delta=1e-6,
