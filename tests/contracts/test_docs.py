@@ -259,6 +259,13 @@ def test_commands_shown_on_the_pages_exist() -> None:
                     assert " ".join(words[:2]) in known or line.split()[1].startswith("--"), line
 
 
+# --- the length of pages ---------------------------------------------------------------------------------
+def test_known_limits_are_what_everybody_must_know() -> None:
+    """A limit of one feature stands on the page of that feature, so that this page is read."""
+    lines = [line for line in page(DOCS / "known-limits.md").splitlines() if line.strip()]
+    assert len(lines) <= 40, f"{len(lines)} lines"
+
+
 # --- the glossary --------------------------------------------------------------------------------------
 def test_every_public_name_stands_in_the_glossary() -> None:
     import tacit

@@ -8,7 +8,7 @@ verified.
 
 The list of lookalikes is our own and short: letters of Greek, Cyrillic, Armenian and the Latin extensions that are
 drawn like letters of the basic Latin alphabet. Scripts of few or no readers, some of which consist of such letters
-(Lisu, Cherokee, Coptic), are refused as a whole. It cannot be complete (docs/known-limits.md).
+(Lisu, Cherokee, Coptic), are refused as a whole. It cannot be complete (docs/desk.md).
 """
 
 from __future__ import annotations
