@@ -19,8 +19,8 @@
     │   ├── TooManyCells           a grid of groups that is too large to be released
     │   └── WrongType              a column used as, or stored as, something else than it was declared
     ├── InternalError              tacit found a mistake of its own: a claim failed its own check  (exit 2)
-    ├── FitFailed                  a machine's solver missed its tolerance, after the charge       (exit 2)
-    ├── ReadFailed                 the rows could not be read, after the charge, which stays       (exit 2)
+    ├── FitFailed                  a machine's solver missed its tolerance, after the charge       (exit 3)
+    ├── ReadFailed                 the rows could not be read, after the charge, which stays       (exit 3)
     └── Refused                    well-formed, and the answer is no                               (exit 1)
         ├── BudgetExceeded         what was asked does not fit in what is left
         ├── JointRefused           a joint release that too few finish, or that shows different views
@@ -28,6 +28,8 @@
         ├── NotAllowed             a ledger's roles say no: no such role, no approval, no signature
         ├── NotCertified           the numerical bound could not be made tight enough to be of use
         └── NotReachable           no treatment of a table satisfies what was asked of it
+
+An error of any class that ends a release after its charge has `after_charge = True` and exit code 3.
 
 Errors carry fields and a hint. They never contain a value taken from a person's record: only
 parameters that the caller typed, names that the schema declares, and constants of the library.
@@ -37,7 +39,8 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 __all__ = [
@@ -126,12 +129,29 @@ def _told(value: object) -> str:
 class TacitError(Exception):
     """The root: `except TacitError` catches all that tacit raises on purpose."""
 
-    exit_code: ClassVar[int] = 2
+    exit_code: int = 2
+    after_charge: bool = False
+    EXIT_AFTER_CHARGE: ClassVar[int] = 3
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         self.message = visible(message)
         self.hint = visible(hint)
         super().__init__(f"{self.message}; {self.hint}" if hint else self.message)
+
+    def mark_charged(self) -> None:
+        """Say that the budget was charged and nothing was released."""
+        self.after_charge = True
+        self.exit_code = self.EXIT_AFTER_CHARGE
+
+
+@contextmanager
+def charge_made() -> Iterator[None]:
+    """Mark every error of ours that ends this block: the charge was made before it."""
+    try:
+        yield
+    except TacitError as problem:
+        problem.mark_charged()
+        raise
 
 
 class InvalidInput(TacitError, ValueError):
@@ -348,10 +368,12 @@ class JointRefused(Refused):
     `charged` says what became of the charge of whoever raises it.
     """
 
-    def __init__(self, *, reason: str, charged: str, hint: str = "") -> None:
+    def __init__(self, *, reason: str, charged: str, hint: str = "", after_charge: bool = False) -> None:
         self.reason = reason
         self.charged = charged
         super().__init__(f"the joint release is refused: {reason}; {charged}", hint=hint)
+        if after_charge:
+            self.mark_charged()
 
 
 class NoLaw(Refused):

@@ -125,7 +125,7 @@ def test_a_file_whose_pages_are_damaged(tmp_path: Path, run: Runner) -> None:
     (tmp_path / "survey.parquet").write_bytes(bytes(data))
     plan = write(tmp_path)
     code = run("release", plan, "--out", tmp_path / "out")
-    assert code == 2
+    assert code == 3
     run.one_sentence()
     assert not (tmp_path / "out").exists()
 

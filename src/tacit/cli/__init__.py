@@ -1,7 +1,8 @@
 """The command line: thin, the same calls as the library.
 
-Every command has --json and exits 0, 1 (refused: no law, over budget), 2 (bad input) or 130 (interrupted), with one
-clear sentence on standard error and no traceback.
+Every command has --json and exits 0, 1 (refused: no law, over budget), 2 (bad input, nothing was charged), 3 (the
+budget was charged and nothing was released) or 130 (interrupted), with one clear sentence on standard error and no
+traceback.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return result if isinstance(result, int) else 0
     except TacitError as problem:
         _say(str(problem))
+        if problem.after_charge and "--json" in (sys.argv[1:] if arguments is None else arguments):
+            _print_charged(problem)
         return problem.exit_code
     except typer.TyperException as problem:
         _say(_sentence(problem))
@@ -72,6 +75,21 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise KeyboardInterrupt from None
     except SystemExit:  # the parser's own way to say that nobody reads any more
         raise BrokenPipeError from None
+
+
+def _print_charged(problem: TacitError) -> None:
+    """The object of a command that charged the budget and released nothing."""
+    from tacit.cli.output import print_json
+
+    print_json(
+        {
+            "charged": True,
+            "released": False,
+            "error": type(problem).__name__,
+            "message": problem.message,
+            "hint": problem.hint,
+        }
+    )
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from tacit.cli.joint_files import compare, deliver, listed, message_place, private_folder, write_joint
 from tacit.cli.output import print_json
-from tacit.errors import BudgetExceeded, InvalidParameter, JointRefused, TacitError, visible
+from tacit.errors import BudgetExceeded, InvalidParameter, JointRefused, TacitError, charge_made, visible
 
 if TYPE_CHECKING:
     from tacit.curator import Curator
@@ -135,7 +136,8 @@ def contribute(
         answer = kept.handle(raw)
         kind = read(answer, session=session.id, keys=list(session.keys)).kind
         place = message_place(out, f"{kind}-{index}.msg", answer)
-        deliver(place, answer)
+        with charge_made() if kept.holder.charged else nullcontext():
+            deliver(place, answer)
         spent = str(curator.spent)
         told = {"holder": agreed.names[index], "index": index, "kind": kind, "message": str(place),
                 "charged": kept.holder.charged, "spent": spent}  # fmt: skip

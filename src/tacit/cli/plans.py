@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json
-from tacit.errors import InvalidParameter, LedgerError, visible
+from tacit.errors import InvalidParameter, LedgerError, charge_made, visible
 
 if TYPE_CHECKING:
     from tacit.curator import Plan, Releases
@@ -141,9 +142,17 @@ def release(
             step("writing")
             place = releases[0].certificate["ledger"]["sequence"]
             replaces = curator.ledger.replaces(place) if releases[0].replayed else ()
-            files = write_release(
-                out, found, made, releases, curator.budget, key=signing, exports=exports, replaces=replaces
-            )
+            with nullcontext() if releases[0].replayed else charge_made():
+                files = write_release(
+                    out,
+                    found,
+                    made,
+                    releases,
+                    curator.budget,
+                    key=signing,
+                    exports=exports,
+                    replaces=replaces,
+                )
             spent, left = curator.standing
     except KeyboardInterrupt:
         print(f"tacit: interrupted; {INTERRUPTED}", file=sys.stderr)
@@ -152,6 +161,8 @@ def release(
         print_json(
             {
                 "out": str(out),
+                "charged": not releases[0].replayed,
+                "released": True,
                 "files": [str(f) for f in files],
                 "charge": made.charge.record,
                 "replayed": releases[0].replayed,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from tacit.curator.charges import Charged
 from tacit.curator.plan import Plan, Planned
 from tacit.curator.treatments import Noisy
-from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError
+from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError, charge_made
 from tacit.guarantees import Guarantee, Priors
 from tacit.guarantees.arguments import instance
 from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total, seen
@@ -112,14 +112,15 @@ def contributed(
     outcome = ledger.reserve(request, once)
     if not isinstance(outcome, Ticket):
         raise again
-    try:
-        answers, digest = read()
-    except BaseException:
-        with contextlib.suppress(TacitError):
-            ledger.fail(outcome)
-        raise
-    ledger.commit(outcome, {"joint": request.key}, data_digest=digest)
-    return answers
+    with charge_made():
+        try:
+            answers, digest = read()
+        except BaseException:
+            with contextlib.suppress(TacitError):
+                ledger.fail(outcome)
+            raise
+        ledger.commit(outcome, {"joint": request.key}, data_digest=digest)
+        return answers
 
 
 def noise_source(source: Source | None) -> Source | None:

@@ -34,7 +34,7 @@ from tacit.curator.request import declared_files
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.treatments import Noisy
 from tacit.curator.words import told_of
-from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError
+from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import text
@@ -294,19 +294,20 @@ class Curator:
         if isinstance(outcome, Recorded):
             kept = read_choice(plan, outcome.charge)
             return self._releases(kept, outcome.answer, said=outcome.corrections)
-        try:
-            with self._reading:
-                digest = _digest(table, ledger.bounding_key)
-                answers = self._read(plan, table, facts)
-            made = self._made(table, facts, outcome)
-            recorded = encode(answers, {**made, "said": said_digests(plan, made)})
-        except BaseException:
-            with contextlib.suppress(TacitError):
-                ledger.fail(outcome)
-            raise
-        # From here on the answer is on record: whatever fails below can be had again, free.
-        ledger.commit(outcome, recorded, data_digest=digest)
-        return self._releases(plan, recorded, paid=outcome)
+        with charge_made():
+            try:
+                with self._reading:
+                    digest = _digest(table, ledger.bounding_key)
+                    answers = self._read(plan, table, facts)
+                made = self._made(table, facts, outcome)
+                recorded = encode(answers, {**made, "said": said_digests(plan, made)})
+            except BaseException:
+                with contextlib.suppress(TacitError):
+                    ledger.fail(outcome)
+                raise
+            # From here on the answer is on record: whatever fails below can be had again, free.
+            ledger.commit(outcome, recorded, data_digest=digest)
+            return self._releases(plan, recorded, paid=outcome)
 
     @property
     def publishable(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 from sqlalchemy.engine import Connection
 
-from tacit.errors import InvalidParameter, LedgerError, TacitError
+from tacit.errors import InvalidParameter, LedgerError, TacitError, charge_made
 from tacit.exact.checks import flag, whole
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.arguments import instance
@@ -307,13 +307,14 @@ class Ledger(Desk):
         outcome = self.reserve(request, charge_check)
         if isinstance(outcome, Recorded):
             return outcome.answer
-        try:
-            answer = compute()
-        except BaseException:
-            with suppress(TacitError):
-                self.fail(outcome)
-            raise
-        self.commit(outcome, answer)
+        with charge_made():
+            try:
+                answer = compute()
+            except BaseException:
+                with suppress(TacitError):
+                    self.fail(outcome)
+                raise
+            self.commit(outcome, answer)
         return answer if isinstance(answer, bytes) else plain(answer)
 
     # --- reading -------------------------------------------------------------------------------------

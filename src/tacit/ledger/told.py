@@ -76,7 +76,11 @@ def as_ledger_error(problem: BaseException, name: str, *, committing: bool = Fal
         state = getattr(original, "sqlstate", None)
         kind, reason, hint = _POSTGRES.get(state or "", _LOST)
         settled = state is not None
-    return kind(ledger=name, reason=reason, hint=IN_DOUBT if committing and not settled else hint)
+    in_doubt = committing and not settled
+    told = kind(ledger=name, reason=reason, hint=IN_DOUBT if in_doubt else hint)
+    if in_doubt:
+        told.mark_charged()
+    return told
 
 
 def busy(problem: BaseException) -> bool:

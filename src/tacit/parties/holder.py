@@ -306,7 +306,7 @@ class Holder:
         charged = "the charge of this holder stays" if self.charged else "this holder was charged nothing"
         if self.asked and not self.charged:
             charged = "its vector could not be made; its ledger says whether it was charged"
-        return JointRefused(reason=reason, charged=charged, hint=hint)
+        return JointRefused(reason=reason, charged=charged, hint=hint, after_charge=self.charged)
 
     def __reduce__(self) -> Any:
         raise TypeError("a holder is not copied or pickled: its secrets would be there twice")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter, TacitError
+from tacit.errors import InvalidParameter, TacitError, charge_made
 from tacit.exact.balls import Ball, ball
 from tacit.exact.enclosures import Enclosure
 from tacit.exact.integers import Integers
@@ -110,13 +110,14 @@ class PathStore:
         ticket = self._ledger.reserve(request)
         if isinstance(ticket, Recorded):
             return self._same(self.open(name), release)
-        try:
-            path = self.make(name, release=release, mean=mean())
-        except BaseException:
-            with suppress(TacitError):
-                self._ledger.fail(ticket)
-            raise
-        self._ledger.commit(ticket, {"path": name, **release_record(release)})
+        with charge_made():
+            try:
+                path = self.make(name, release=release, mean=mean())
+            except BaseException:
+                with suppress(TacitError):
+                    self._ledger.fail(ticket)
+                raise
+            self._ledger.commit(ticket, {"path": name, **release_record(release)})
         return path
 
 
