@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
+import re
 import sys
 import threading
 import time
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -271,3 +275,76 @@ def test_gaussian_releases_fill_a_budget_by_their_squares() -> None:
     for _ in range(64):
         chosen.admit(tacit.GaussianDP(mu=0.125))
     assert not chosen.fits(tacit.GaussianDP(mu=0.125))
+
+
+# --- what newcomers meet -------------------------------------------------------------------------------
+@pytest.mark.parametrize("make", [filter_for, AdvancedFilter])
+@pytest.mark.parametrize(
+    "release", [tacit.events.GaussianEvent(noise_multiplier=40.0), tacit.GaussianDP(mu=1 / 40)]
+)
+def test_a_refused_gaussian_release_is_sent_to_budgets_that_admit_it(make: Any, release: Any) -> None:
+    """Each call in the hint, run as it stands, gives a filter that charges what was refused."""
+    with pytest.raises(tacit.NoLaw) as caught:
+        make(tacit.Approximate(epsilon=1.0, delta=1e-6)).admit(release)
+    named = re.findall(r"filter_for\(tacit\.\w+\(.*?\)\)", caught.value.hint)
+    assert [n.split("(")[1] for n in named] == [
+        "tacit.gaussian_budget", "tacit.concentrated_budget", "tacit.renyi_budget",
+    ]  # fmt: skip
+    for call in named:
+        chosen = eval(call, {"tacit": tacit, "filter_for": filter_for})
+        chosen.admit(release)
+        assert chosen.spent.epsilon_at(1e-6) <= 1.0
+
+
+def test_a_hint_names_no_budget_that_would_refuse_again() -> None:
+    for budget in (tacit.Pure(epsilon=1.0), tacit.Concentrated(rho=0.1), tacit.GaussianDP(mu=0.5)):
+        with pytest.raises(tacit.NoLaw) as caught:
+            filter_for(budget).admit(tacit.events.ApproximateEvent(epsilon=0.1, delta=1e-9))
+        assert "_budget" not in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "text"),
+    [
+        (tacit.Pure(epsilon=1.0), tacit.Pure(epsilon=0.0004), "epsilon = 0.999"),
+        (tacit.Pure(epsilon=1.0), tacit.Pure(epsilon=0.3), "epsilon = 0.7"),
+        (tacit.Pure(epsilon=1.0), tacit.Pure(epsilon=1 / 3), "epsilon = 0.666"),
+        (tacit.Pure(epsilon=1.0), tacit.Pure(epsilon=1.0), "epsilon = 0"),
+        (tacit.Concentrated(rho=1.0), tacit.Concentrated(rho=0.0004), "rho = 0.999"),
+        (tacit.GaussianDP(mu=1.0), tacit.GaussianDP(mu=0.01), "mu = 0.999"),
+        (
+            tacit.Approximate(epsilon=1.0, delta=1e-6),
+            tacit.Approximate(epsilon=0.0004, delta=4e-10),
+            "epsilon = 0.999 with delta = 9.99e-07",
+        ),
+        (
+            tacit.Renyi(orders=(2.0,), epsilons=(1.0,)),
+            tacit.Renyi(orders=(2.0,), epsilons=(0.0004,)),
+            "Rényi divergence 0.999 at order 2",
+        ),
+    ],
+)
+def test_what_is_left_prints_rounded_down(budget: Any, spent: Any, text: str) -> None:
+    chosen = filter_for(budget)
+    chosen.admit(spent)
+    assert str(chosen.left) == text
+
+
+def test_what_is_left_is_a_bound_like_any_other() -> None:
+    chosen = filter_for(tacit.Pure(epsilon=1.0))
+    chosen.admit(tacit.Pure(epsilon=0.25))
+    assert chosen.left == tacit.Pure(epsilon=0.75)
+    assert hash(chosen.left) == hash(tacit.Pure(epsilon=0.75))
+    assert pickle.loads(pickle.dumps(chosen.left)) == chosen.left
+    assert str(tacit.Pure(epsilon=0.9996)) == "epsilon = 1", "a bound that is stated prints as before"
+    advanced = AdvancedFilter(tacit.Approximate(epsilon=1.0, delta=1e-6))
+    assert float(str(advanced.left).split()[2]) <= float(advanced.left.epsilon)
+
+
+def test_a_filter_is_not_copied() -> None:
+    """Two copies would admit the budget twice."""
+    for chosen in (filter_for(tacit.Pure(epsilon=1.0)), RenyiFilter(order=2.0, epsilon=1.0)):
+        for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(tacit.NoLaw, match="whole budget again") as caught:
+                attempt(chosen)
+            assert "Ledger" in caught.value.hint

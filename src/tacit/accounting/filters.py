@@ -23,10 +23,11 @@ from tacit.exact.checks import non_negative, order_above_one, probability
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi, convert
 from tacit.guarantees.arguments import instance
-from tacit.guarantees.bounds.base import no_renyi
+from tacit.guarantees.bounds.base import no_renyi, remainder
 from tacit.guarantees.running_sum import (
     APPROXIMATE,
     CONCENTRATED,
+    GAUSSIAN,
     MOST_DIGITS,
     NOTHING,
     Amounts,
@@ -61,8 +62,8 @@ class Filter(ABC):
     Threads may share a filter: comparing with the budget and adding are one step under a lock.
     """
 
-    def __init__(self, currency: Currency, limits: Amounts) -> None:
-        self._currency, self._limits = currency, limits
+    def __init__(self, currency: Currency, limits: Amounts, stated: Bound | None = None) -> None:
+        self._currency, self._limits, self._stated = currency, limits, stated
         self._total = currency.zero()
         self._lock = Lock()
 
@@ -77,14 +78,28 @@ class Filter(ABC):
 
     @property
     def left(self) -> Bound:
-        """The largest bound of the budget's kind that would still be admitted, rounded down."""
-        return self._currency.bound(rest(self._total, self._limits), down)
+        """The largest bound of the budget's kind that would still be admitted, rounded down, also in its text."""
+        return remainder(self._currency.bound(rest(self._total, self._limits), down))
 
     def __repr__(self) -> str:
         total = self._total
         left = rest(total, self._limits)
         spent, of, told = _told_apart(self._currency, (total, self._limits, left), self._limits, left)
         return f"{type(self).__name__}: spent {spent} of {of}, left {told}"
+
+    def __reduce__(self) -> Any:
+        raise NoLaw(
+            operation="copying or pickling a filter",
+            reason="each copy would admit the whole budget again",
+            counterexample="two copies of a filter of epsilon 1 admit two releases of epsilon 1",
+            hint="let threads share the filter; let processes share a tacit.Ledger, which keeps its sum on disk",
+        )
+
+    def __copy__(self) -> Any:
+        return self.__reduce__()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__reduce__()
 
     def fits(
         self,
@@ -140,13 +155,52 @@ class Filter(ABC):
             ):  # divergences ask for the relation
                 simple.must_hold_for(relation)
             if own is None:
-                raise NoLaw(
-                    operation=f"charging {simple.kind} to a {self._currency.kind} budget",
-                    reason="no theorem gives this event a bound of that kind",
-                    hint="state the budget in terms that all events have: rho, or a divergence at one order",
+                raise self._no_law(
+                    f"{simple.kind} noise" if simple.kind == "gaussian" else simple.kind,
+                    lambda c, e=simple: c.of_release(e, neighbours=relation) is not None,  # type: ignore[misc]
                 )
             parts.append((own, count))
         return summed(self._currency, parts)
+
+    def _no_law(self, what: str, chargeable: Callable[[Currency], bool]) -> NoLaw:
+        """The refusal of a release that has no bound of the budget's kind; it names the budgets that can charge it."""
+        stated = self._stated.parameters if self._stated is not None else {}
+        given = ", ".join(
+            f"{name}={stated[name]:.6g}" if stated.get(name) else f"{name}=..."
+            for name in ("epsilon", "delta")
+        )
+        makers: dict[str, Currency] = {
+            "gaussian_budget": GAUSSIAN,
+            "concentrated_budget": CONCENTRATED,
+            "renyi_budget": Divergences((2.0,)),
+        }
+        others = [
+            f"filter_for(tacit.{name}({given}))"
+            for name, currency in makers.items()
+            if currency.kind != self._currency.kind and chargeable(currency)
+        ]
+        kind = self._currency.kind
+        return NoLaw(
+            operation=f"charging {what} to {'an' if kind[0] in 'aeiou' else 'a'} {kind} budget",
+            reason="it has a curve of (epsilon, delta), and a running sum adds single pairs"
+            if others and kind == APPROXIMATE.kind
+            else "no theorem gives it a bound of that kind",
+            hint=f"charge it to {' or '.join(others)}, which keeps within this epsilon and delta"
+            if others
+            else "account for the whole plan at once with tacit.account",
+        )
+
+    def _must_be_a_point(self, bound: Bound) -> None:
+        """Refuse a curve: which of its (epsilon, delta) to add would be a choice of ours, and a wasteful one."""
+        if isinstance(bound, GaussianDP | Concentrated | Renyi):
+            kinds: dict[str, type[Bound]] = {GAUSSIAN.kind: GaussianDP, CONCENTRATED.kind: Concentrated}
+            raise self._no_law(
+                f"a {bound.kind} bound",
+                lambda c: (
+                    (c.kind == Divergences.kind and not isinstance(bound, Renyi))
+                    or (c.kind in kinds and _reaches(bound, kinds[c.kind]))
+                ),
+            )
 
     def _within(self, total: Amounts) -> bool:
         return not exceeds(total, self._limits)
@@ -199,11 +253,22 @@ class _Plain(Filter):
         )  # fmt: skip
         currency = currency_of(budget)
         assert currency is not None
-        super().__init__(currency, currency.of_bound(budget, typed(budget)))
+        super().__init__(currency, currency.of_bound(budget, typed(budget)), budget)
 
     def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
         as_stated = isinstance(bound, self.kind)
+        if self.kind is Approximate:
+            self._must_be_a_point(bound)
         return self._currency.of_bound(_as(bound, self.kind), exact if as_stated else NOTHING)
+
+
+def _reaches(bound: Bound, kind: type[Bound]) -> bool:
+    """Does a law lead from this bound to that kind?"""
+    try:
+        convert(bound, kind)
+    except NoLaw:
+        return False
+    return True
 
 
 def _as(bound: Bound, kind: type[Any]) -> Any:
@@ -314,7 +379,7 @@ class AdvancedFilter(Filter):
         for_losses = -up(-Fraction(part) * Fraction(float(budget.delta)))
         rho = concentrated_budget(epsilon=float(budget.epsilon), delta=for_losses).rho
         others = Fraction(float(budget.delta)) - Fraction(for_losses)
-        super().__init__(_RhosAndDeltas(for_losses), {"rho": Fraction(rho), "delta": others})
+        super().__init__(_RhosAndDeltas(for_losses), {"rho": Fraction(rho), "delta": others}, budget)
 
     @property
     def left(self) -> Approximate:
@@ -325,9 +390,10 @@ class AdvancedFilter(Filter):
         while low < (middle := (low + high) / 2) < high:
             fits = Fraction(convert(Pure(epsilon=middle), Concentrated).rho) <= rho
             low, high = (middle, high) if fits else (low, middle)
-        return Approximate(epsilon=low, delta=min(down(delta), 1 - 2.0**-53))
+        return remainder(Approximate(epsilon=low, delta=min(down(delta), 1 - 2.0**-53)))
 
     def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
+        self._must_be_a_point(bound)
         return self._currency.of_bound(_as(bound, Approximate))
 
 

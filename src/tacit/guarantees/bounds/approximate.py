@@ -72,7 +72,7 @@ class Approximate(Bound):
         return Pure(epsilon=float(self.epsilon))._kullback_leibler()
 
     def describe(self) -> str:
-        return f"epsilon = {float(self.epsilon):.3g} with delta = {float(self.delta):.3g}"
+        return f"epsilon = {self._short(self.epsilon)} with delta = {self._short(self.delta)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from decimal import ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tacit.errors import NoLaw
 from tacit.exact.checks import is_number, non_negative, order_above_one, probability
 from tacit.guarantees.arguments import Numbers, each
 
-__all__ = ["Bound", "Level", "rebuild", "solve_epsilon"]
+__all__ = ["Bound", "Level", "rebuild", "remainder", "solve_epsilon"]
 
 
 class Level(float):
@@ -39,6 +40,9 @@ class Level(float):
         return float, (float(self),)
 
 
+BoundT = TypeVar("BoundT", bound="Bound")
+
+
 class Bound(ABC):
     """How much may be revealed. Subclasses are frozen data classes, valid from birth.
 
@@ -48,7 +52,7 @@ class Bound(ABC):
     `epsilon(delta)` are short for the first two.
     """
 
-    __slots__ = ()
+    __slots__ = ("_remains",)
     kind: ClassVar[str]
 
     if TYPE_CHECKING:
@@ -110,6 +114,15 @@ class Bound(ABC):
     def describe(self) -> str:
         """The bound as a short phrase, three significant digits."""
 
+    def _short(self, value: float) -> str:
+        """A number in three significant digits; rounded down in what is left of a budget."""
+        if not getattr(self, "_remains", False) or not math.isfinite(value) or not value:
+            return f"{float(value):.3g}"
+        # A decimal that was rounded down to a float prints as itself.
+        exact = Decimal(float(value)) * (1 + Decimal("1e-12"))
+        step = Decimal(1).scaleb(exact.adjusted() - 2)
+        return f"{float(exact.quantize(step, rounding=ROUND_FLOOR)):.3g}"
+
     def __str__(self) -> str:
         return self.describe()
 
@@ -120,6 +133,13 @@ class Bound(ABC):
 def rebuild(cls: type[Bound], parameters: dict[str, Any]) -> Bound:
     """Make a bound anew from its plain parameters (for pickling and copying)."""
     return cls(**parameters)
+
+
+def remainder(bound: BoundT) -> BoundT:
+    """The same bound as the rest of a budget: its text rounds down, so that nobody asks for more than is left."""
+    own: BoundT = rebuild(type(bound), bound.parameters)  # type: ignore[assignment]
+    object.__setattr__(own, "_remains", True)
+    return own
 
 
 def no_renyi(kind: str) -> NoLaw:

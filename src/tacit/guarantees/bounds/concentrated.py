@@ -64,7 +64,7 @@ class Concentrated(Bound):
         return self.rho
 
     def describe(self) -> str:
-        return f"rho = {self.rho:.3g}"
+        return f"rho = {self._short(self.rho)}"
 
 
 def delta_at_order(rho: float, epsilon: float, above: Fraction) -> float:

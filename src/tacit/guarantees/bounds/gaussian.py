@@ -67,7 +67,7 @@ class GaussianDP(Bound):
         return upper(lambda: ball(self.mu) ** 2 / 2)
 
     def describe(self) -> str:
-        return f"mu = {self.mu:.3g}"
+        return f"mu = {self._short(self.mu)}"
 
 
 @lru_cache(maxsize=1024)

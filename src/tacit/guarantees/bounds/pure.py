@@ -75,4 +75,4 @@ class Pure(Bound):
         return min(own, upper(lambda: ball(own) * (ball(own) / 2).tanh()))
 
     def describe(self) -> str:
-        return f"epsilon = {float(self.epsilon):.3g}"
+        return f"epsilon = {self._short(self.epsilon)}"

@@ -141,7 +141,8 @@ class Renyi(Bound):
 
     def describe(self) -> str:
         shown = ", ".join(
-            f"{e:.3g} at order {a:g}" for a, e in list(zip(self.orders, self.epsilons, strict=True))[:3]
+            f"{self._short(e)} at order {a:g}"
+            for a, e in list(zip(self.orders, self.epsilons, strict=True))[:3]
         )
         more = f" and {len(self.orders) - 3} more orders" if len(self.orders) > 3 else ""
         return f"Rényi divergence {shown}{more}"
