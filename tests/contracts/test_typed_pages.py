@@ -6,6 +6,7 @@ A page is checked like a notebook, where a name may be bound anew with another t
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit
 from support.documents import blocks, page
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +29,24 @@ PAGES = [
     ]
     if path.name != "errors.md" and any(b.language == "python" for b in blocks(page(path)))
 ]
+
+
+WRONG = """import tacit
+
+
+def checked(bound: tacit.guarantees.Bound, guarantee: tacit.Guarantee, found: tacit.Releases) -> None:
+    half: str = tacit.Pure(epsilon=1).epsilon  # wrong
+    bound.rhoo  # wrong
+    guarantee.bound.epsilom  # wrong
+    guarantee.condition.gama  # wrong
+    rho: str = bound.rho  # wrong
+    one: str = found[0]  # wrong
+    two: tacit.Release = found[0:1]  # wrong
+    three: int = found["people"]  # wrong
+    found[0].tabel  # wrong
+    right: float = bound.rho + float(bound.epsilon) + bound.delta(1.0) + guarantee.condition.gamma
+    release: tacit.Release = found[0]
+"""
 
 
 def module(text: str) -> str:
@@ -54,8 +74,19 @@ def mypy(folder: Path, texts: dict[str, str]) -> list[str]:
 def test_what_the_pages_show_is_typed(tmp_path: Path) -> None:
     assert len(PAGES) > 20
     texts = {"page_" + re.sub(r"\W", "_", str(p.relative_to(ROOT))): page(p) for p in PAGES}
-    wrong = "```python\nimport tacit\n\nhalf: str = tacit.Pure(epsilon=1).epsilon\n```\n"
-    found = mypy(tmp_path, {**texts, "wrong": wrong})
-    mine = [line for line in found if "wrong.py" in line]
-    assert len(mine) == 1, "a wrong type is not noticed"
-    assert [line for line in found if line not in mine] == []
+    found = mypy(tmp_path, {**texts, "wrong": f"```python\n{WRONG}```\n"})
+    mine = [line for line in found if "wrong.py" in line and ": error:" in line]
+    told = {int(line.split(":")[1]) for line in mine}
+    lines = [
+        i for i, line in enumerate(module(f"```python\n{WRONG}```\n").splitlines(), 1) if "# wrong" in line
+    ]
+    assert sorted(told) == lines, "a wrong type is not noticed"
+    assert [line for line in found if "wrong.py" not in line] == []
+
+
+def test_tables_are_annotated() -> None:
+    """A user who has types for pandas and pyarrow gets them: no Any stands in their place."""
+    for name, kind in (("table", "pd.DataFrame"), ("to_arrow", "pa.Table")):
+        member = inspect.getattr_static(tacit.Release, name)
+        made = member.fget if isinstance(member, property) else member
+        assert made.__annotations__["return"] == kind

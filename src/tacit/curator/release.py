@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from tacit.errors import InvalidParameter, NoLaw
 from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import Correction
 from tacit.sources.schema import Date
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 __all__ = ["Release", "Releases"]
 
@@ -139,7 +143,7 @@ class Release:
         return [WORDS[flag] for flag in flags_of(self)] if self.words is None else list(self.words)
 
     @property
-    def table(self) -> Any:
+    def table(self) -> pd.DataFrame:
         """The cells as a pandas DataFrame; its `attrs` tell of one that does not stand any more."""
         import pandas as pd
 
@@ -184,7 +188,7 @@ class Release:
         """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.spreadsheet`)."""
         return csv_text({**self.columns, "quality": self.quality})
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """The cells as an Arrow table, with their quality; its metadata tell of one that does not stand any more."""
         import pyarrow as pa
 
@@ -213,7 +217,13 @@ class Releases(tuple[Release, ...]):
 
     __slots__ = ()
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: SupportsIndex | str) -> Release: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Release, ...]: ...
+
+    def __getitem__(self, key: SupportsIndex | str | slice) -> Release | tuple[Release, ...]:
         if isinstance(key, str):
             for release in self:
                 if release.name == key:

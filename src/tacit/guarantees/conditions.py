@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnknownName
 from tacit.exact.checks import probability, settle, text
@@ -41,8 +41,21 @@ class Condition:
     """Base of all conditions."""
 
     if TYPE_CHECKING:
-        # A guarantee's condition is of some kind; its own numbers (gamma) can be asked of it in typed code.
-        def __getattr__(self, name: str) -> Any: ...
+        # A guarantee's condition is of some kind; its own words and numbers can be asked of it in typed code.
+        @property
+        def gamma(self) -> float: ...
+
+        @property
+        def family(self) -> str: ...
+
+        @property
+        def unknown_rows(self) -> int: ...
+
+        @property
+        def assumption(self) -> str: ...
+
+        @property
+        def advantage(self) -> float: ...
 
     def describe(self) -> str:
         """A clause that completes 'This holds ...'."""

@@ -16,6 +16,9 @@ from tacit.errors import NoLaw
 from tacit.exact.checks import is_number, non_negative, order_above_one, probability
 from tacit.guarantees.arguments import Numbers, each
 
+if TYPE_CHECKING:
+    from tacit.exact.rounding import Interval
+
 __all__ = ["Bound", "Level", "rebuild", "remainder", "solve_epsilon"]
 
 
@@ -56,8 +59,29 @@ class Bound(ABC):
     kind: ClassVar[str]
 
     if TYPE_CHECKING:
-        # What a law returns is a bound of some kind: typed code may ask it for its numbers (epsilon, rho, mu).
-        def __getattr__(self, name: str) -> Any: ...
+        # What a law returns is a bound of some kind: typed code may ask it for the numbers that bounds have, and a
+        # name that none of them has is an error.
+        @property
+        def epsilon(self) -> Level: ...
+
+        @property
+        def delta(self) -> Level: ...
+
+        @property
+        def rho(self) -> float: ...
+
+        @property
+        def mu(self) -> float: ...
+
+        @property
+        def orders(self) -> tuple[float, ...]: ...
+
+        @property
+        def epsilons(self) -> tuple[float, ...]: ...
+
+        def delta_between(self, epsilon: float, *, tolerance: float = 2e-4) -> Interval: ...
+
+        def epsilon_between(self, delta: float, *, tolerance: float = 2e-4) -> Interval: ...
 
     def delta_at(self, epsilon: Numbers) -> Numbers:
         """The smallest certified delta such that (epsilon, delta)-privacy holds: a point of the privacy profile.

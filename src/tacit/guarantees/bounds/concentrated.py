@@ -35,11 +35,11 @@ class Concentrated(Bound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", non_negative("rho", self.rho))
 
-    def delta(self, epsilon: Numbers) -> Numbers:
+    def delta(self, epsilon: Numbers) -> Numbers:  # type: ignore[override]
         """The smallest delta at this epsilon."""
         return self.delta_at(epsilon)
 
-    def epsilon(self, delta: Numbers) -> Numbers:
+    def epsilon(self, delta: Numbers) -> Numbers:  # type: ignore[override]
         """The smallest epsilon at this delta."""
         return self.epsilon_at(delta)
 

@@ -51,11 +51,11 @@ class Profile(Bound):
             )
 
     # --- reading -------------------------------------------------------------------------------------
-    def delta(self, epsilon: Numbers) -> Numbers:
+    def delta(self, epsilon: Numbers) -> Numbers:  # type: ignore[override]
         """The certified upper end of the curve at this epsilon."""
         return self.delta_at(epsilon)
 
-    def epsilon(self, delta: Numbers) -> Numbers:
+    def epsilon(self, delta: Numbers) -> Numbers:  # type: ignore[override]
         """The certified upper end of the inverse curve at this delta."""
         return self.epsilon_at(delta)
 

@@ -34,7 +34,7 @@ class Pure(Bound):
         value = non_negative("epsilon", epsilon)
         object.__setattr__(self, "epsilon", Level(value, self.epsilon_at))
 
-    def delta(self, epsilon: Numbers) -> Numbers:
+    def delta(self, epsilon: Numbers) -> Numbers:  # type: ignore[override]
         """The smallest delta at this epsilon."""
         return self.delta_at(epsilon)
 

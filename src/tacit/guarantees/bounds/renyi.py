@@ -61,11 +61,11 @@ class Renyi(Bound):
         object.__setattr__(self, "orders", tuple(a for a, _ in pairs))
         object.__setattr__(self, "epsilons", tuple(e for _, e in pairs))
 
-    def delta(self, epsilon: Numbers) -> Numbers:
+    def delta(self, epsilon: Numbers) -> Numbers:  # type: ignore[override]
         """The smallest delta at this epsilon."""
         return self.delta_at(epsilon)
 
-    def epsilon(self, delta: Numbers) -> Numbers:
+    def epsilon(self, delta: Numbers) -> Numbers:  # type: ignore[override]
         """The smallest epsilon at this delta."""
         return self.epsilon_at(delta)
 
