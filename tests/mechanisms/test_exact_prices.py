@@ -366,8 +366,33 @@ def test_a_quantile_chosen_by_balls_is_the_one_chosen_by_floats(monkeypatch: pyt
 
     floats = drawn()
     assert len(set(floats)) > 8
+    asked: list[int] = []
+    honest = quantile_selection.Uniform
+
+    def counted(**given: Any) -> Any:
+        asked.append(1)
+        return honest(**given)
+
+    monkeypatch.setattr(quantile_selection, "Uniform", counted)
+    assert drawn() == floats
+    assert not asked
     monkeypatch.setattr(quantile_selection, "SLACK", 1.0)
     assert drawn() == floats
+    assert len(asked) > 180
+
+
+@pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(9, 10)])
+def test_a_quantile_is_chosen_with_its_sensitivity(confidence: Fraction) -> None:
+    """Three choices of epsilon/3, each for scores that move by 5; each end misses half of the miss."""
+    made = quantile_selection.QuantileSelection(
+        bins=5, share=Fraction(1, 3), rank_sensitivity=5, epsilon=3, confidence=confidence
+    )
+    assert Fraction(made.noise_distribution["rate"]) == Fraction(1, 10)
+    assert made.reach == math.ceil(10 * math.log(4 * (1 + confidence) / (1 - confidence)))
+    assert made.bound.epsilon == 3
+    assert isinstance(made.event, events.RepeatedEvent)
+    assert made.event.times == 3
+    assert made.event.event == Exponential(epsilon=1, sensitivity=Score(5)).event
 
 
 def test_far_gaussian_noise_kept_by_balls_is_that_kept_by_floats(monkeypatch: pytest.MonkeyPatch) -> None:
