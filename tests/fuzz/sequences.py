@@ -397,7 +397,11 @@ def draw_sequence(
     blank = turn % 3 == 0 and (reader != "xlsx" or isinstance(base_of(setting.unit), People))
     if blank:
         left, place = _blank(left), ("last", "last", "first")[turn // 3 % 3]
-        right = tuple({**draw_row(rng, columns), **{n: r[n] for n in r if n == "person"}} for r in right)
+        if base_of(setting.unit).neighbours is Neighbours.REPLACE_ONE:
+            right = tuple({**draw_row(rng, columns), **{n: r[n] for n in r if n == "person"}} for r in right)
+        else:
+            # Whoever is in both tables has the same rows in both: other rows would be one taken away and one added.
+            right = _blank(right)
         odd.append(f"blank {place} row")
     step = Step(
         op="first", fresh=True, label="1", store=draw_store(rng, reader, columns, plainly=spark), base=base, left=left,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from fuzz import stores
 from fuzz.in_time import TimeReport, drawn, fuzz_in_time, summary_in_time
 from fuzz.run import parsed
-from fuzz.sequences import OPS, ops_of
+from fuzz.sequences import OPS, Step, ops_of
 from support.spark import needs_spark
 from tacit.curator.curator import Curator
 from tacit.curator.release import Release
+from tacit.guarantees import Neighbours
 
 
 def ran(*arguments: str) -> TimeReport:
@@ -69,6 +71,42 @@ def test_no_run_leaves_out_a_reader_or_what_can_happen_to_its_files() -> None:
     assert all(set(ops_of(reader)) <= found for reader, found in seen.items())
     assert {op for found in seen.values() for op in found} == set(OPS)
     assert all(found == {"blank first row", "blank last row"} for found in blank.values())
+
+
+@pytest.mark.parametrize("seed", [4, 71])
+def test_both_tables_of_every_version_are_neighbours(seed: int) -> None:
+    """Counted unit by unit: so many people, or rows, have other rows on the other side as the unit allows."""
+    relations = set()
+    for number in range(len(stores.READERS) * 20):
+        one = drawn(seed, number, stores.READERS, spark=False, attempt=0)
+        unit = one.setting.unit
+        base, size = getattr(unit, "of", unit), getattr(unit, "size", 1)
+        relations.add((type(base).__name__, base.neighbours))
+        for step in one.steps:
+            person = getattr(base, "column", None)
+            gone, come = _differing(step, person)
+            if person is not None:
+                assert not {r[person] for r in step.base} & {r[person] for r in (*step.left, *step.right)}
+            if base.neighbours is Neighbours.REPLACE_ONE:
+                assert len(gone) <= size, (number, step.op)
+                assert len(come) <= size, (number, step.op)
+                assert len(step.left) == len(step.right) or person is not None, (number, step.op)
+            else:
+                # Somebody with other rows was taken away and added: two steps, not one.
+                assert len(gone) + len(come) <= size, (number, step.op)
+    assert len(relations) == 4
+
+
+def _differing(step: Step, person: str | None) -> tuple[list[str], list[str]]:
+    """The units of either side that the other side does not have."""
+    sides = []
+    for side in (step.left, step.right):
+        held: dict[str, list[str]] = {}
+        for place, row in enumerate(side):
+            held.setdefault(repr(row[person]) if person else str(place), []).append(repr(sorted(row.items())))
+        sides.append(Counter(repr((person and who, sorted(rows))) for who, rows in held.items()))
+    left, right = sides
+    return list((left - right).elements()), list((right - left).elements())
 
 
 def test_a_store_changes_nothing_that_is_declared() -> None:
