@@ -407,6 +407,19 @@ def test_far_gaussian_noise_kept_by_balls_is_that_kept_by_floats(monkeypatch: py
     assert drawn() == floats
 
 
+def test_a_coin_that_floats_cannot_decide_is_decided_by_balls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At distance 0 the chance is 1, and the largest word is a uniform number of nearly 1: too near for floats."""
+
+    class Largest(SeededSource):
+        def words(self, count: int) -> Any:
+            return np.full(count, (1 << 64) - 1, dtype=np.uint64)
+
+    asked: list[int] = []
+    monkeypatch.setattr(sparse_noise, "_exactly", lambda x, *_: not asked.append(x))  # type: ignore[func-returns-value]
+    assert sparse_noise._keep(np.array([0, 9]), Fraction(25), Largest(seed=1)).tolist() == [True, False]
+    assert asked == [0]
+
+
 # --- noise of a seed is told --------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from tacit.mechanisms import (
     L1,
     L2,
     Contribution,
+    CumulativeTree,
     Gamma,
     Gauge,
     Gaussian,
@@ -53,6 +54,7 @@ from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
 from tacit.mechanisms.hull_tables import Image
 from tacit.mechanisms.margins import gaussian_wins_from
 from tacit.mechanisms.propose_test_release import distance_to_instability
+from tacit.mechanisms.quantile_selection import QuantileSelection
 from tacit.mechanisms.quantiles import quantiles
 from tacit.mechanisms.range_answers import RangeAnswers
 from tacit.mechanisms.smooth_noise import SmoothStudent
@@ -65,6 +67,7 @@ SAMPLED = SampledBody(
 )  # fmt: skip
 NEARLY = 1 - Fraction(1, 1 << 54) - Fraction(1, 1 << 90)
 """Its float is twice as far from 1."""
+RANKS = CumulativeTree(bins=2, l1=1, epsilon=1).release([1, 2], source=SeededSource(seed=1))
 PACKED = np.frombuffer((1 << 70).to_bytes(16, "big"), dtype=np.dtype((np.void, 16)))
 
 
@@ -142,6 +145,15 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a rank above the number of rows": (lambda: distance_to_instability([1, 2], rank=3, steps=1), "number of rows, 2"),
     "quantiles of no ranks": (lambda: quantiles([1], shares=[0.5], edges=[0, 1]), "cumulative counts"),  # type: ignore[arg-type]
+    "a share of none": (
+        lambda: QuantileSelection(bins=2, share=0, rank_sensitivity=1, epsilon=1), "strictly between 0 and 1",
+    ),
+    "a share of all": (
+        lambda: QuantileSelection(bins=2, share=1, rank_sensitivity=1, epsilon=1), "strictly between 0 and 1",
+    ),
+    "a quantile of none": (lambda: quantiles(RANKS, shares=[0], edges=[0, 1, 2]), "strictly between 0 and 1"),
+    "a quantile of all": (lambda: quantiles(RANKS, shares=[1], edges=[0, 1, 2]), "strictly between 0 and 1"),
+    "a domain of more than 200 bits": (lambda: sparse(domain=(1 << 200) + 1), "200 bits"),
     "ranges under unknown noise": (
         lambda: RangeAnswers(noise=3, ranges=np.array([[0, 1]]), cells=2), "a RangeTree",  # type: ignore[arg-type]
     ),
