@@ -281,6 +281,21 @@ def test_every_public_name_stands_in_the_glossary() -> None:
     assert first - {"tacit"} == wanted, f"missing {sorted(wanted - first)}, gone {sorted(first - wanted)}"
 
 
+def test_a_constructor_that_draws_is_sent_to_a_mechanism() -> None:
+    """Whoever knows OpenDP's `make_laplace` finds the class that releases, not the event that is accounted for."""
+    rows = [line.split("|") for line in page(DOCS / "glossary.md").splitlines() if line.startswith("|")]
+    draws = {"make_laplace", "make_gaussian", "make_geometric", "make_noisy_max", "make_randomized_response"}
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for name in draws & set(re.findall(r"make_\w+", " ".join(row))):
+            assert "events." not in row[1], f"{name} stands beside an event"
+            found[name] = re.findall(r"`(tacit\.mechanisms\.\w+)`", row[-2])
+    assert set(found) == draws
+    for names in found.values():
+        assert names
+        assert all(hasattr(resolve(name), "release") or hasattr(resolve(name), "choose") for name in names)
+
+
 def test_the_glossary_has_the_words_of_the_field() -> None:
     text = page(DOCS / "glossary.md")
     words = "privacy-loss distribution (PLD), RDP, zCDP, Rényi DP, Gaussian DP (GDP), f-DP, trade-off curve, "

@@ -7,15 +7,21 @@ kind of statistic is asked at every kind of price, for every kind of unit and bu
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import itertools
+import pkgutil
+import sys
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tacit
 from support.code import ROOMS, SRC, named
+from support.parameter_examples import MECHANISMS
 from support.theorems import named_in
 from tacit.curator.charges import charge
 from tacit.curator.chooser import choose
@@ -24,6 +30,7 @@ from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidInput, Refused
 from tacit.guarantees import THEOREMS, Renyi
+from tacit.mechanisms import Mechanism
 from tacit.risk.minimax import PROBLEMS, lower_bounds
 from tacit.sources import Schema, category, flag, integer, number
 
@@ -244,3 +251,39 @@ made = A(theorem="given" if made else "given-otherwise", other="not-me")
         "in-words", "in-more-words", "a-law-of-its-own", "rested-on", "by-default", "first", "second", "third",
         "set", "appended", "given", "given-otherwise",
     }  # fmt: skip
+
+
+# --- mechanisms ----------------------------------------------------------------------------------------
+def concrete_mechanisms() -> list[type[Mechanism]]:
+    """Every mechanism of the library that can be made, exported or not."""
+    for found in pkgutil.iter_modules(tacit.mechanisms.__path__, "tacit.mechanisms."):
+        importlib.import_module(found.name)
+    seen: dict[str, type[Mechanism]] = {}
+    waiting: list[Any] = [Mechanism]
+    while waiting:
+        waiting += (kinds := waiting.pop().__subclasses__())
+        # A data class with slots is made twice: the module has the one that counts.
+        seen |= {
+            kind.__qualname__: kind
+            for kind in kinds
+            if kind.__module__.startswith("tacit.")
+            and getattr(sys.modules[kind.__module__], kind.__name__) is kind
+        }
+    return [
+        kind
+        for name, kind in sorted(seen.items())
+        if not inspect.isabstract(kind) and not name.startswith("_")
+    ]
+
+
+def test_every_mechanism_names_the_theorems_of_its_bound() -> None:
+    kinds = concrete_mechanisms()
+    assert len(kinds) > 30
+    own = vars(Mechanism)["theorems"]
+    assert [k.__name__ for k in kinds if inspect.getattr_static(k, "theorems") is own] == []
+    exported = [k for k in kinds if k.__name__ in tacit.mechanisms.__all__]
+    assert len(exported) > 25
+    for kind in exported:
+        made = kind(**MECHANISMS[kind.__name__])
+        assert made.theorems, f"{kind.__name__} names no theorem"
+        assert set(made.theorems) <= set(THEOREMS), kind.__name__

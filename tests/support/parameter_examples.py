@@ -84,11 +84,11 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "SmoothStudent": {"noise_multiplier": 4, "beta": 0.1, "degrees": 3, "spacing": 1},
     "SparseHistogram": {"noise": COUNT_NOISE, "domain": 100, "threshold": 5},
     "StableHistogram": {"noise": COUNT_NOISE, "threshold": 20},
-    "SubsetSelection": {"epsilon": 1, "categories": 5, "subset": 2},
+    "SubsetSelection": {"epsilon": 1, "categories": 5, "subset": 2, "share": 0.1},
     "TwoQuestions": {
         "first": RandomizedResponse(epsilon=1), "second": RandomizedResponse(epsilon=1, categories=3)
     },
-    "local_mechanism": {"epsilon": 1, "categories": 5, "most_bits": 100},
+    "local_mechanism": {"epsilon": 1, "categories": 5, "most_bits": 100, "share": 0.1},
     "Staircase": {"epsilon": 1, "sensitivity": CountSensitivity(2), "spacing": 1, "gamma": 0.5},
     "TruncatedGeometric": {"epsilon": 1, "low": 0, "high": 10, "sensitivity": CountSensitivity(1)},
     "Workload": {"matrix": [[1, 0], [1, 1]], "neighbours": "add-or-remove", "rows": 2, "absent": True},

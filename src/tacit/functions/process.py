@@ -146,6 +146,10 @@ class GaussianProcessRelease(Mechanism):
         return events.GaussianEvent(noise_multiplier=self.noise_multiplier)
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("gaussian-process-release",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "Gaussian process, rounded",

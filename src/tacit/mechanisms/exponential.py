@@ -149,6 +149,10 @@ class Exponential(SelectionMechanism):
         return events.ExponentialEvent(epsilon=float(self.bound.epsilon))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("exponential-mechanism",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {"distribution": "exponential mechanism", "rate": shown(self.rate), "exact": True}
 

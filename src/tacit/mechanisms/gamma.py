@@ -73,6 +73,10 @@ class Gamma(Radial):
         return Pure(epsilon=up(self.exact_epsilon))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("gamma-mechanism",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "Euclidean Laplace, rounded",

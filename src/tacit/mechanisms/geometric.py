@@ -90,6 +90,10 @@ class Geometric(AdditiveMechanism):
         )
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("geometric",) if self.sensitivity.exact == 1 else ("discrete-laplace",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "two-sided geometric",
@@ -162,6 +166,10 @@ class TruncatedGeometric(Mechanism):
         return events.DiscreteLaplaceEvent(
             epsilon=float(self.bound.epsilon), sensitivity=int(self.sensitivity.exact)
         )
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("geometric" if self.sensitivity.exact == 1 else "discrete-laplace", "post-processing")
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

@@ -118,6 +118,10 @@ class IntervalExponential(Mechanism):
         return Pure(epsilon=upper(formula))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("exponential-interval",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "exponential mechanism on an interval",

@@ -91,6 +91,10 @@ class KNorm(Radial):
         return Approximate(epsilon=epsilon, delta=upper(lambda: (1 + ball(epsilon).exp()) * ball(cost)))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("k-norm",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "K-norm, rounded",
@@ -159,6 +163,10 @@ class KNormDifference(ShapedMechanism):
     @property
     def bound(self) -> Pure:
         return Pure(epsilon=up(self.exact_epsilon))
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("k-norm-difference",)
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

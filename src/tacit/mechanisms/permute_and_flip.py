@@ -49,6 +49,10 @@ class PermuteAndFlip(SelectionMechanism):
         return events.PermuteAndFlipEvent(epsilon=float(self.bound.epsilon))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("permute-and-flip",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {"distribution": "permute-and-flip", "rate": shown(self.rate), "exact": True}
 

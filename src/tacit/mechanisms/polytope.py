@@ -147,6 +147,10 @@ class PolytopeNorm(ShapedMechanism):
         return Pure(epsilon=up(self.times / self._scale))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("polytope-noise",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "K-norm of the hull of moves, rounded",
@@ -290,6 +294,10 @@ class RangeNorm(ShapedMechanism):
     @property
     def bound(self) -> Pure:
         return Pure(epsilon=up(self.times / self._scale))
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("polytope-noise",)
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

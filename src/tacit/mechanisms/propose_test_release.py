@@ -119,6 +119,10 @@ class _ByTest(Mechanism):
         return Approximate(epsilon=total, delta=delta_parameter(self.delta))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("propose-test-release",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "propose-test-release, discrete Laplace",

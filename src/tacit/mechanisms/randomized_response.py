@@ -75,6 +75,10 @@ class RandomizedResponse(LocalMechanism):
         return events.RandomizedResponseEvent(epsilon=float(self.bound.epsilon), categories=self.categories)
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("randomised-response",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "randomised response",

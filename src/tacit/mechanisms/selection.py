@@ -78,6 +78,12 @@ class Selection(Mechanism):
         return inner
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        """Those of the method."""
+        found: tuple[str, ...] = self.mechanism.theorems
+        return found
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {**self.mechanism.noise_distribution, "candidates": len(self.candidates)}
 

@@ -242,6 +242,10 @@ class SmoothLaplace(SmoothMechanism):
         return Approximate(epsilon=up(epsilon_parameter(self.epsilon)), delta=self._delta())
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("smooth-laplace",)
+
+    @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "Laplace sized by a smooth bound, rounded",
@@ -329,6 +333,10 @@ class SmoothStudent(SmoothMechanism):
                 noise_multiplier=self.noise_multiplier, beta=self.beta, degrees=self.degrees
             )
         )
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("smooth-student",)
 
     @property
     def noise_distribution(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ from tacit.accounting.events import SimpleEvent
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle, whole
-from tacit.exact.rationals import Exact
+from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.base import epsilon_parameter, shown
 from tacit.mechanisms.grid import Released
 from tacit.mechanisms.local import LocalMechanism, settle_categories
@@ -43,12 +43,16 @@ def _own_named(epsilon: Fraction, categories: int, subset: int) -> Bernoulli:
     return Bernoulli(probability_of_one=chance)
 
 
-def _variance(epsilon: Fraction, k: int, d: int) -> float:
-    """n times less than the variance of an empty category's estimate: q (1 - q) / (p - q)^2, rounded up."""
+def _variance(epsilon: Fraction, k: int, d: int, share: Fraction) -> float:
+    """n times less than the variance of the estimate for a category with this share of the people, rounded up.
+
+    (f p (1 - p) + (1 - f) q (1 - q)) / (p - q)^2.
+    """
 
     def value() -> Any:
-        _, q, gap = _chance_balls(epsilon, k, d)
-        return q * (1 - q) / gap**2
+        p, q, gap = _chance_balls(epsilon, k, d)
+        f = ball(share)
+        return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / gap**2
 
     return upper(value)
 
@@ -61,12 +65,34 @@ def _chance_balls(epsilon: Fraction, k: int, d: int) -> tuple[Any, Any, Any]:
     return d * grown / total, q, gap
 
 
-def best_subset(epsilon: Fraction, categories: int) -> int:
-    """The size d with the smallest variance for an empty category, one of the two next to k / (e^epsilon + 1)."""
-    e = float(epsilon)
-    share = categories / (math.exp(e) + 1) if e < 700 else 0.0
-    near = {min(max(math.floor(share) + i, 1), categories - 1) for i in (-1, 0, 1, 2)}
-    return min(sorted(near), key=lambda d: _variance(epsilon, categories, d))
+def best_subset(epsilon: Fraction, categories: int, share: Fraction = Fraction(0)) -> int:
+    """The size d with the smallest variance for a category with this share of the people.
+
+    For a share of 0 it is next to k / (e^epsilon + 1); a larger share asks for larger sets. With t = e^-epsilon the
+    variance is (f t (k-1)^2 + (1-f) (d-1 + (k-d) t) (d + (k-1-d) t)) / (d (k-d) (1-t)^2), compared here for all d.
+    """
+    e, k = float(epsilon), categories
+    if share == 0:
+        near = math.floor(k / (math.exp(e) + 1) if e < 700 else 0.0) + np.arange(-1, 3)
+    else:
+        d, t, f = np.arange(1, k, dtype=np.float64), math.exp(-e), float(share)
+        others = (d - 1 + (k - d) * t) * (d + (k - 1 - d) * t)
+        near = (
+            1 + int(np.argmin((f * t * (k - 1.0) ** 2 + (1 - f) * others) / (d * (k - d)))) + np.arange(-1, 2)
+        )
+    sizes = sorted({int(d) for d in np.clip(near, 1, k - 1)})
+    return min(sizes, key=lambda d: _variance(epsilon, k, d, share))
+
+
+def share_parameter(value: object) -> Fraction:
+    """A declared share of the people, from 0 to 1."""
+    share = exact_parameter("share", value, positive=False)
+    if not 0 <= share <= 1:
+        raise InvalidParameter(
+            parameter="share", value=value, must="lie in [0, 1]",
+            hint="the share of the people in the category that matters, from public knowledge; 0 for a rare one",
+        )  # fmt: skip
+    return share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +100,10 @@ class SubsetSelection(LocalMechanism):
     """`subset` of the k categories: with probability p = d e^epsilon / (d e^epsilon + k - d) the truth and d - 1 of the
     others, else d of the others, uniformly.
 
-    An answer is a row of d categories (labels, or 0..k-1) in the order of the list. d is chosen for the smallest
-    variance where it is left out, about k / (e^epsilon + 1); d = 1 is randomised response.
+    An answer is a row of d categories (labels, or 0..k-1) in the order of the list. Where d is left out, it is the size
+    with the smallest variance for a category that a declared `share` of the people have: about k / (e^epsilon + 1) for
+    a share of 0, the default, and larger for larger shares. The share is public knowledge and no part of the
+    guarantee. d = 1 is randomised response.
     Guarantee: Pure(epsilon) for each answer of each person; reached. Sampling is exact. Estimates are unbiased:
     (X - n q) / (p - q), X the number of answers that name the category, q = d ((d-1) e^epsilon + k - d) /
     ((k-1) (d e^epsilon + k - d)). Theorems `subset-selection`, `local-intervals`. Source: Ye and Barg 2018; Wang et
@@ -86,12 +114,14 @@ class SubsetSelection(LocalMechanism):
     categories: int = 2
     labels: Sequence[str] | None = None
     subset: int | None = None
+    share: InitVar[Exact] = 0
 
-    def __post_init__(self) -> None:
-        exact = epsilon_parameter(self.epsilon)
+    def __post_init__(self, share: Exact) -> None:
+        exact, declared = epsilon_parameter(self.epsilon), share_parameter(share)
         settle(self, epsilon=self.epsilon)
         settle_categories(self, most=MOST_CATEGORIES)
-        d = best_subset(exact, self.categories) if self.subset is None else whole("subset", self.subset)
+        chosen = best_subset(exact, self.categories, declared) if self.subset is None else self.subset
+        d = whole("subset", chosen)
         if d >= self.categories:
             raise InvalidParameter(
                 parameter="subset", value=d, must=f"be below the number of categories ({self.categories})",
