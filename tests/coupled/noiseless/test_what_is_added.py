@@ -28,21 +28,26 @@ from tacit.coupled.noiseless import (
 )
 from tacit.coupled.noiseless.answer import ExactAnswer
 from tacit.coupled.noiseless.decisions import Tails, score_tails
+from tacit.coupled.noiseless.discarding import FixedSize
 from tacit.coupled.noiseless.histograms import truncated_histogram
 from tacit.coupled.noiseless.largest import exact_argmax
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law
-from tacit.coupled.noiseless.prisms import LossTable, Prism, _losses, prism_losses
+from tacit.coupled.noiseless.minorants import rectangle, undisclosed
+from tacit.coupled.noiseless.prisms import LossTable, Prism, _losses, _numbers, prism_losses
+from tacit.coupled.noiseless.regression import exact_regression
 from tacit.coupled.noiseless.row_laws import RowLaw, as_typed, normal
-from tacit.coupled.noiseless.search import cell_delta, smallest_threshold
+from tacit.coupled.noiseless.search import cell_delta, sampled_delta, smallest_threshold
 from tacit.coupled.noiseless.shifts import Shifted, worst
 from tacit.coupled.noiseless.simulation import changes
 from tacit.coupled.noiseless.stable import _laws, exact_map, log_scores
-from tacit.coupled.noiseless.thresholds import Poisson
+from tacit.coupled.noiseless.thresholds import Binomial, Poisson
 from tacit.coupled.numbers import Level
 from tacit.coupled.original import left_out
 from tacit.coupled.pairs import one_row
 from tacit.coupled.priors import row_count
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, TacitError
+from tacit.exact.balls import ball, precision
+from tacit.exact.rounding import Interval
 from tacit.noise import SeededSource
 
 HALF = Fraction(1, 2)
@@ -549,3 +554,267 @@ def test_a_number_as_typed_is_short() -> None:
     for bad in ("1e301", "1" * 61, "1/0", "x"):
         with pytest.raises(InvalidParameter):
             as_typed("x", bad)
+
+
+def test_rows_that_are_told_for_certain_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of delta is told for certain here: epsilon is that of the other half, or more."""
+    module = importlib.import_module("tacit.coupled.noiseless.sums")
+    plain = module.undisclosed
+    asked: Any = {"n": 60, "delta": 0.04, "assume": "rectangle"}
+    law = table({0: "1/8", 1: "1/4", 2: "1/4", 3: "1/4", 4: "1/8"})
+    before, half = exact_sum(law, **asked), exact_sum(law, **(asked | {"delta": 0.02}))
+
+    def more(*given: Any) -> Any:
+        laws, certain = plain(*given)
+        return laws, certain + 0.02
+
+    monkeypatch.setattr(module, "undisclosed", more)
+    after = exact_sum(law, **asked)
+    assert before.epsilon < half.epsilon * 0.99 <= after.epsilon
+    assert before.epsilon_pair is not None
+    assert after.epsilon_pair is None or after.epsilon_pair > before.epsilon_pair * 1.01
+    with pytest.raises(NoLaw):
+        exact_sum(law, **(asked | {"delta": 0.0199}))
+
+
+def test_a_flat_law_is_its_own_rectangle() -> None:
+    """Nothing is told then, and both assumptions need one epsilon: the protected row is none of the hidden ones."""
+    asked: Any = {"n": 30, "delta": 0.03}
+    law = table(dict.fromkeys(range(5), "1/5"))
+    known, shaped = exact_sum(law, **asked), exact_sum(law, assume="rectangle", **asked)
+    assert known.epsilon == pytest.approx(shaped.epsilon, rel=1e-9)
+    assert known.epsilon_pair == pytest.approx(shaped.epsilon_pair, rel=1e-9)
+    fewer = exact_sum(law, n=50, unknown_rows=30, delta=0.03, assume="rectangle")
+    assert fewer.epsilon == pytest.approx(shaped.epsilon, rel=1e-9)
+
+
+def test_shapes_of_laws_with_other_ranges_cover_the_whole_range_in_either_order() -> None:
+    low, high = table(dict.fromkeys(range(3), "1/3")), table(dict.fromkeys(range(5), "1/5"))
+    both = [exact_sum(x, n=80, delta=0.04, assume="rectangle") for x in ([low, high], [high, low])]
+    assert both[0].epsilon == pytest.approx(both[1].epsilon, rel=1e-9)
+    assert both[0].epsilon_pair == both[1].epsilon_pair
+    assert both[0].epsilon > exact_sum(low, n=80, delta=0.04, assume="rectangle").epsilon * 1.5
+
+
+ALONE: dict[str, Callable[[int], Any]] = {
+    "sum": lambda u: exact_sum("bernoulli(0.5)", n=40, delta=0.3, unknown_rows=u),
+    "rectangle": lambda u: exact_sum(
+        "uniform(0, 4, grid=1)", n=40, delta=0.5, assume="rectangle", unknown_rows=u
+    ),
+    "count": lambda u: exact_count(0.5, n=40, delta=0.3, unknown_rows=u),
+    "vector": lambda u: exact_vector_sum(["uniform(0, 1, grid=0.5)"], n=40, delta=0.9, unknown_rows=u),
+    "largest": lambda u: exact_argmax(["bernoulli(0.5)"] * 2, n=40, delta=0.9, unknown_rows=u),
+    "law": lambda u: exact_map(THREE[:2], n=40, delta=0.9, unknown_rows=u),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_row_alone_among_known_ones_is_read_off(name: str) -> None:
+    with pytest.raises(InvalidParameter, match="2 at least"):
+        ALONE[name](1)
+    with pytest.raises(InvalidParameter, match="at most the number of rows"):
+        ALONE[name](41)
+    assert ALONE[name](20).unknown_rows == 20
+
+
+@pytest.mark.parametrize("peak", range(18))
+def test_every_corner_is_looked_at_however_they_are_cut_into_runs(
+    peak: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run needs what its worst corner needs, and a little more. The corner that needs most is found."""
+    module = importlib.import_module("tacit.coupled.noiseless.counts")
+    runs = module._Runs(Fraction(1, 10), Fraction(3, 10), 17, 0.1)
+
+    def laws(_: Any, wanted: Any) -> Any:
+        runs.kept.update((run, run) for run in wanted)
+        return list(wanted)
+
+    def found(_: Any, run: tuple[int, int], simulator: Any) -> Any:
+        need = max(1 / (1 + abs(k - peak)) for k in range(run[0], run[1] + 1))
+        return module.Found(factor=1 + need + 0.3 * (run[1] > run[0]), floor=0.0)
+
+    monkeypatch.setattr(module, "_RUNS", 3)
+    monkeypatch.setattr(module._Runs, "_laws", laws)
+    monkeypatch.setattr(module._Runs, "_found", found)
+    assert runs.worst({0: 1.0}).factor == 2.0
+    # With too many laws a run is settled by its bound: never below the truth.
+    monkeypatch.setattr(module, "MOST_LAWS", 5)
+    runs.kept.clear()
+    assert runs.worst({0: 1.0}).factor >= 2.0
+    assert len(runs.kept) <= 5 + 12
+
+
+def test_a_run_of_corners_has_the_rows_that_all_of_them_share() -> None:
+    module = importlib.import_module("tacit.coupled.noiseless.counts")
+    a, b = Fraction(1, 10), Fraction(3, 10)
+    (law,) = module._Runs(a, b, 20, 1e-3)._laws([(3, 8)])
+    mean = float(np.sum((law.start + np.arange(len(law.low))) * law.low))
+    assert mean == pytest.approx(float(3 * a + 12 * b), rel=1e-3)
+
+
+def test_the_floor_of_an_interval_is_that_of_its_worse_end() -> None:
+    asked: Any = {"n": 60, "delta": 0.02}
+    floors = [exact_count(p, **asked).details["epsilon_floor"] for p in ("1/20", "1/2")]
+    assert floors[0] > floors[1]
+    assert exact_count(("1/20", "1/2"), **asked).details["epsilon_floor"] == floors[0]
+
+
+def test_a_sample_of_fixed_size_leaves_something_for_the_cells() -> None:
+    asked: Any = {"sampling": "fixed", "n": 100_000, "epsilon": 1.0, "delta": 1e-4}
+    truncated_histogram(**asked, size_epsilon=0.5)
+    for size in (1.0, 2.0):
+        with pytest.raises(InvalidParameter, match="below epsilon"):
+            truncated_histogram(**asked, size_epsilon=size)
+
+
+@pytest.mark.parametrize("needed", [(0.5, 0.2, 0.1), (0.1, 0.5, 0.2), (0.2, 0.1, 0.5)])
+def test_the_worst_part_of_a_regression_decides_wherever_it_stands(
+    needed: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("tacit.coupled.noiseless.regression")
+    alone, pairs = list(needed), [2 * e for e in needed]
+    monkeypatch.setattr(module, "prism_epsilon", lambda *_, **__: (alone.pop(0), 0.0))
+    monkeypatch.setattr(module, "pair_epsilon", lambda *_, **__: pairs.pop(0))
+    asked: Any = {"sizes": (900,) * 3, "slopes": 0.5, "delta": 1e-2}
+    answer_ = exact_regression(["uniform(-1, 1)"] * 2, "uniform(-1, 1)", **asked).answer
+    assert (answer_.epsilon, answer_.epsilon_pair) == (0.5, 1.0)
+    assert [part["epsilon"] for part in answer_.details["parts"]] == list(needed)
+
+
+def test_the_parts_of_a_regression_hide_all_rows_but_the_protected_one_and_known_ones() -> None:
+    """A part of n rows of which k are known is a part of n - k rows; two rows must be left in each."""
+    law: Any = ("uniform(-1, 1)", "uniform(-1, 1)")
+    asked: Any = {"slopes": 0.5, "delta": 1e-2}
+    plain = exact_regression(*law, sizes=(400, 400), **asked).answer
+    known = exact_regression(*law, sizes=(450, 450), unknown_rows=850, **asked).answer
+    assert plain.epsilon == known.epsilon
+    design = exact_regression(*law, sizes=(400, 400), **asked).design
+    for part, told in enumerate(plain.details["parts"]):
+        prism = design.prism(part, design.box(part, told["prism"]))
+        alone = prism_losses(prism, hidden=399, delta=1e-2).epsilon(1e-2)
+        assert told["epsilon"] == pytest.approx(alone, rel=1e-9)
+    with pytest.raises(InvalidParameter, match="two rows unknown in every part"):
+        exact_regression(*law, sizes=(40, 400), unknown_rows=401, **asked)
+    # Slopes bound a coefficient of either sign.
+    assert (
+        exact_regression(*law, sizes=(400, 400), **(asked | {"slopes": -0.5})).answer.epsilon == plain.epsilon
+    )
+
+
+@pytest.mark.parametrize(("threshold", "epsilon"), [(1, 0.1), (1, 2.0), (3, 0.69), (3, 5.0)])
+def test_a_population_is_protected_in_both_directions(threshold: int, epsilon: float) -> None:
+    """Rate 1/2, cells of up to 12 other members, both directions, in plain floats: no number of members is worse."""
+    rate = 0.5
+    found = sampled_delta(Binomial(rate=Fraction(1, 2)))(threshold, epsilon)
+    worst_ = 0.0
+    for members in range(13):
+        law = np.array([math.comb(members, m) * rate**members for m in range(members + 1)])
+        without, with_ = np.append(law, 0.0), rate * np.append(0.0, law) + (1 - rate) * np.append(law, 0.0)
+
+        def hidden(x: np.ndarray) -> np.ndarray:
+            return np.append(np.sum(x[:threshold]), x[threshold:])
+
+        p, q = hidden(with_), hidden(without)
+        worst_ = max(worst_, plain_excess(p, q, math.exp(epsilon)), plain_excess(q, p, math.exp(epsilon)))
+    assert worst_ * (1 - 1e-12) <= found.high
+    assert found.high <= worst_ * (1 + 1e-9) + 1e-15
+
+
+def test_places_of_discarded_rows_count_from_zero_cell_after_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells of 2 and 3 rows among 7: places 0 and 1, 2 to 4, and two rows in no cell."""
+    fixed = FixedSize(rows=7, discards=2, size_epsilon=1.0)
+    expected = {0: [1, 3], 1: [1, 3], 2: [2, 2], 4: [2, 2], 5: [2, 3], 6: [2, 3]}
+    for place, left in expected.items():
+        monkeypatch.setattr(FixedSize, "chosen", lambda self, source, place=place: np.array([place]))
+        assert fixed.kept(np.array([2, 3]), SeededSource(seed=1)).tolist() == left
+
+
+def test_few_cells_of_means_bound_what_many_show() -> None:
+    """On a cell of means the first factor is taken at its left end and the second at its right: from above."""
+    fixed = FixedSize(rows=200, discards=20, size_epsilon=0.5)
+    with precision(128):
+        factor = ball(Fraction(1, 10)).exp()
+        coarse, fine = (float(fixed._hidden(10, factor, cells_).mid()) for cells_ in (4, 512))
+    assert coarse > fine * 1.02
+
+
+def test_a_threshold_is_safe_by_the_upper_end_of_its_delta() -> None:
+    def at(threshold: int, epsilon: float) -> Interval:
+        return Interval(low=0.5 / threshold, high=1 / threshold)
+
+    assert smallest_threshold(at, epsilon=1.0, delta=0.01) == 100
+
+
+@pytest.mark.parametrize("hidden", [12, 40, 400])
+def test_runs_of_numbers_count_by_their_first_member_and_too_few_are_told(hidden: int) -> None:
+    mass = Fraction(1, 3)
+    chances = [math.comb(hidden, m) * (1 / 3) ** m * (2 / 3) ** (hidden - m) for m in range(hidden + 1)]
+    nodes, certain = _numbers(mass, hidden, 0.9)
+    firsts = [m for _, m in nodes]
+    assert certain >= math.fsum(chances[: firsts[0]]) * (1 - 1e-12)
+    assert firsts[0] >= 1
+    for (share, first), following in zip(nodes, [*firsts[1:], hidden + 1], strict=True):
+        assert share == pytest.approx(math.fsum(chances[first:following]), rel=1e-6, abs=1e-9)
+    shape = rectangle(table({0: "1/6", 1: "1/6", 2: "2/3"}), 0, 1)
+    laws, told = undisclosed(shape, hidden, 0.9)
+    assert math.fsum(w for w, _ in laws) + told >= 1 - 1e-9
+    means = [float(np.sum((law.start + np.arange(len(law.low))) * law.low)) for _, law in laws]
+    rows_ = [round(2 * m) for m in means]  # each hidden row is 0 or 1, evenly
+    assert told >= math.fsum(chances[: rows_[0]]) * (1 - 1e-12)
+    for (share, _), first, following in zip(laws, rows_, [*rows_[1:], hidden + 1], strict=True):
+        assert share == pytest.approx(math.fsum(chances[first:following]), rel=1e-6, abs=1e-9)
+
+
+def test_a_rectangle_is_as_high_as_its_lowest_value_at_either_end() -> None:
+    law = table({0: "1/10", 1: "3/10", 2: "2/5", 3: "1/5"})
+    assert rectangle(law, 1, 3).mass == Fraction(3, 5)
+    assert rectangle(law, 0, 2).mass == Fraction(3, 10)
+    assert rectangle(law, 1, 2).mass == Fraction(3, 5)
+    with pytest.raises(InvalidParameter, match="two values of the grid"):
+        rectangle(law, Fraction(1, 2), Fraction(3, 2))
+
+
+UNEQUAL = ["table(0: 1/2, 1: 1/4, 2: 1/4)", "table(0: 1/10, 1: 1/10, 2: 4/5)"]
+
+
+def test_of_two_hypotheses_the_worse_one_counts_in_either_order() -> None:
+    """No ties, since the weights differ: the two orders ask the same, and one law alone is worse than the other."""
+    asked: Any = {"n": 12, "delta": 0.02}
+    one = exact_map(UNEQUAL, weights=[1.0, 1.7], **asked)
+    other = exact_map(UNEQUAL[::-1], weights=[1.7, 1.0], **asked)
+    assert one.epsilon == pytest.approx(other.epsilon, rel=1e-4)
+    assert one.epsilon_pair == pytest.approx(other.epsilon_pair, rel=1e-4)
+    assert one.details["stability"] == pytest.approx(other.details["stability"], rel=1e-4)
+    assert one.epsilon > 0
+
+
+def test_of_three_hypotheses_the_worst_one_counts_in_every_order() -> None:
+    laws = [*UNEQUAL, "table(0: 1/3, 1: 1/3, 2: 1/3)"]
+    found = []
+    for order in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        given = [laws[i] for i in order]
+        found.append(
+            exact_map(given, n=14, delta=0.99, weights=[(1.0, 1.7, 2.3)[i] for i in order]).details[
+                "stability"
+            ]
+        )
+    assert max(found) == pytest.approx(min(found), rel=1e-4)
+
+
+def test_laws_that_some_value_tells_apart_are_refused() -> None:
+    for other in ("table(0: 1/2, 1: 1/2)", "table(0: 1/2, 2: 1/4, 4: 1/4)", "table(1: 1/2, 2: 1/4, 3: 1/4)"):
+        with pytest.raises(InvalidParameter, match="same possible values"):
+            exact_map([UNEQUAL[0], other], n=20, delta=0.1)
+    with pytest.raises(InvalidParameter, match="differ"):
+        exact_map([UNEQUAL[0], UNEQUAL[1], UNEQUAL[1]], n=20, delta=0.1)
+
+
+def test_what_a_regression_with_known_laws_does_not_know_is_refused() -> None:
+    law: Any = ("uniform(-1, 1)", "uniform(-1, 1)")
+    with pytest.raises(NoLaw, match="constant"):
+        exact_regression(*law, n=100, delta=0.1, assume="known", level=0.5)
+    with pytest.raises(NoLaw, match="more than two sums"):
+        exact_regression([law[0]] * 2, law[1], n=100, delta=0.1, assume="known")
+    for delta in (0.0, 1e-101):
+        with pytest.raises(InvalidParameter, match="above 0"):
+            exact_regression(*law, n=100, delta=delta)
