@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tacit.coupled import FiniteMechanism, compose_disjoint_rows, compose_known, iid_rows, row_pairs
+from tacit.coupled.best import best_delta
 from tacit.coupled.cells import cells
 from tacit.coupled.divergence import distance, smallest_factor
 from tacit.coupled.factor import best_factor
@@ -39,12 +40,13 @@ from tacit.coupled.noiseless.row_laws import RowLaw, as_typed, normal
 from tacit.coupled.noiseless.search import cell_delta, sampled_delta, smallest_threshold
 from tacit.coupled.noiseless.shifts import Shifted, worst
 from tacit.coupled.noiseless.simulation import changes
-from tacit.coupled.noiseless.stable import _laws, exact_map, log_scores
+from tacit.coupled.noiseless.stable import _laws, exact_map, exact_test, log_scores
 from tacit.coupled.noiseless.thresholds import Binomial, Poisson
 from tacit.coupled.numbers import Level
 from tacit.coupled.original import left_out
 from tacit.coupled.pairs import one_row
-from tacit.coupled.priors import row_count
+from tacit.coupled.priors import Prior, row_count, with_auxiliary
+from tacit.coupled.verdict import Found
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, TacitError
 from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import Interval
@@ -206,6 +208,7 @@ def test_a_law_with_a_gap_or_a_late_dent_is_not_log_concave() -> None:
 
     assert of(1, 2, 3, 2, 1).log_concave
     assert not of(1, 0, 1).log_concave
+    assert not of(1, 0, 0, 1).log_concave
     assert not of(2, 1, 2, 2, 2).log_concave
     assert not of(2, 2, 2, 1, 2).log_concave
 
@@ -355,7 +358,8 @@ def test_disjoint_rows_take_the_larger_epsilon_and_the_larger_delta(turned: bool
     assert made.epsilon.high == pytest.approx(2.0)
     assert made.delta == Fraction(3, 5)
     assert str(made.bound).count("0.6") == 1
-    for mechanisms, rows in (((first, first), [0]), ((second, second), [0])):
+    again = FiniteMechanism.of(lambda x: x[0], [prior], name="again")
+    for mechanisms, rows in (((first, again), [0]), ((second, first), [0]), ((second, second), [0])):
         with pytest.raises(NoLaw, match="outside of its part"):
             compose_disjoint_rows(*mechanisms, priors=[prior], rows=rows, claims=claims)
     with pytest.raises(InvalidParameter, match="below the number of rows"):
@@ -380,12 +384,14 @@ def test_composed_factors_multiply_and_a_delta_of_1_is_no_promise() -> None:
         [{"a": "1/2", "b": "1/4", "c": "1/4"}, {"a": "1/4", "b": "1/2", "c": "1/4"}],
         [{"a": "98/100", "b": "1/100", "c": "1/100"}, {"a": "97/100", "b": "2/100", "c": "1/100"}],
         [{"a": "98/100", "b": "1/100", "c": "1/100"}, {"a": "90/100", "b": "1/100", "c": "9/100"}],
+        [{"a": "4/10", "b": "3/10", "c": "3/10"}, {"a": "3/10", "b": "4/10", "c": "3/10"},
+         {"a": "3/10", "b": "3/10", "c": "4/10"}],
     ],
-)
+)  # fmt: skip
 def test_the_closed_form_of_the_best_simulator(rows: list[dict[str, str]]) -> None:
     """max(sum of maxima, 1 / sum of minima, root of the largest ratio) lies between the two ends."""
-    prior = iid_rows(FAIR, rows=1)
-    mechanism = FiniteMechanism(table={(0,): rows[0], (1,): rows[1]})
+    prior = iid_rows(dict.fromkeys(range(len(rows)), Fraction(1, len(rows))), rows=1)
+    mechanism = FiniteMechanism(table={(i,): row for i, row in enumerate(rows)})
     low, high = best_factor(cells(mechanism, [prior], [one_row(0)]), Fraction(0))
     laws = [{t: float(Fraction(w)) for t, w in r.items()} for r in rows]
     most = {t: max(law[t] for law in laws) for t in laws[0]}
@@ -818,3 +824,79 @@ def test_what_a_regression_with_known_laws_does_not_know_is_refused() -> None:
     for delta in (0.0, 1e-101):
         with pytest.raises(InvalidParameter, match="above 0"):
             exact_regression(*law, n=100, delta=delta)
+
+
+def test_the_distance_of_two_laws_is_the_larger_of_both_directions() -> None:
+    """At the factor 2 the first is never above twice the second, and the second has an outcome of its own."""
+    p, q = {"a": Fraction(1)}, {"a": HALF, "b": HALF}
+    assert distance(p, q, Fraction(2)) == distance(q, p, Fraction(2)) == HALF
+
+
+def test_the_best_factor_at_a_delta_is_enough_and_hardly_more() -> None:
+    """Three values of unequal laws: at the upper end some simulator keeps delta, below the lower end none does."""
+    rows_ = [
+        {"a": "6/10", "b": "3/10", "c": "1/10"},
+        {"a": "2/10", "b": "7/10", "c": "1/10"},
+        {"a": "1/10", "b": "1/10", "c": "8/10"},
+    ]
+    prior = iid_rows(dict.fromkeys(range(3), "1/3"), rows=1)
+    mechanism = FiniteMechanism(table={(i,): row for i, row in enumerate(rows_)})
+    delta = Fraction(1, 20)
+    for turned in (False, True):
+        parts = list(cells(mechanism, [prior], [one_row(0)]))
+        low, high = best_factor(parts[::-1] if turned else parts, delta)
+        assert high is not None
+        assert best_delta(parts, Level.of_factor(high)).high <= delta
+        assert best_delta(parts, Level.of_factor(low * Fraction(999_999, 10**6))).high > delta
+        assert high - low <= high / 10**6
+
+
+def test_what_is_left_out_is_a_share_of_what_is_known() -> None:
+    """Somebody knows a fair bit beside the row: under each of its values a quarter is left out, not an eighth."""
+    prior = iid_rows({0: "1/2", 1: "1/4", 2: "1/4"}, rows=1)
+    knowing = with_auxiliary(prior, lambda x: {"heads": HALF, "tails": HALF}, name="a coin")
+    told = FiniteMechanism(table={(0,): {"a": 1}, (1,): {"a": 1}, (2,): {"b": 1}})
+    assert left_out(cells(told, [knowing], [one_row(0)]), Fraction(2)) == Fraction(1, 4)
+
+
+def test_data_of_no_rows_have_no_disjoint_parts() -> None:
+    plain = Prior(name="plain", weights={("x", None): HALF, ("y", None): HALF})
+    same = FiniteMechanism.of(lambda x: 0, [plain])
+    with pytest.raises(InvalidParameter, match="one number of rows"):
+        compose_disjoint_rows(same, same, priors=[plain], rows=[0], claims=((0, 0), (0, 0)))
+
+
+def test_a_simulator_worse_than_the_theorem_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("tacit.coupled.composition")
+    prior = iid_rows(FAIR, rows=2)
+    same = FiniteMechanism.of(lambda x: "same", [prior])
+    monkeypatch.setattr(module, "found_delta", lambda *_, **__: Found(low=HALF, high=HALF))
+    with pytest.raises(NotCertified, match="condition was missed"):
+        compose_known(same, same, priors=[prior], pairs=row_pairs(2), claims=((0, 0), (0, 0)))
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_every_score_under_every_law_counts_in_a_decision(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the factors is large, the others are 1: it is told, wherever among laws and scores it stands."""
+    module = importlib.import_module("tacit.coupled.noiseless.stable")
+    seen = itertools.count()
+
+    def factors(tails: Any, places: Any, score: int, instead: int, delta: float) -> tuple[float, float]:
+        return (math.e if next(seen) % 8 == place else 1.0), 0.01
+
+    monkeypatch.setattr(module, "factor_of_answers", factors)
+    for call in (
+        lambda: exact_test(*UNEQUAL, n=12, level=0.1, delta=0.1), lambda: exact_map(UNEQUAL, n=12, delta=0.1),
+    ):  # fmt: skip
+        seen = itertools.count()
+        found = call()
+        assert found.epsilon_pair is not None
+        assert max(found.epsilon, found.epsilon_pair) == pytest.approx(1.0)
+
+
+def test_a_written_law_says_how_far_it_is_off() -> None:
+    law = normal(0, 1, clamp=(-2, 2), grid="0.5")
+    assert law.rounding == Fraction(2 * 9, 1 << 128)
+    assert sum(law.weights) == 1
