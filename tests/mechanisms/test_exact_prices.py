@@ -59,6 +59,7 @@ from tacit.mechanisms import (
 )
 from tacit.mechanisms.base import Mechanism, event_of, rho_of_epsilon, short_up
 from tacit.mechanisms.bodies import Simplex, moments
+from tacit.mechanisms.budgets import Budget
 from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
 from tacit.mechanisms.fitted_tables import Agreement, FittedTables
 from tacit.mechanisms.hull_tables import HullTables, Image
@@ -164,15 +165,16 @@ def test_the_exact_rho_of_ranks_is_half_of_mu_squared() -> None:
     assert made.exact_rho == Fraction(made.bound.mu) ** 2 / 2
 
 
-@pytest.mark.parametrize("delta", [None, 1e-6])
-def test_ranges_of_a_tree_pay_every_level(delta: float | None) -> None:
-    tree = RangeTree.plan(cells=16, epsilon=1, delta=delta, branching=2, rows=2)
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_ranges_of_a_tree_pay_every_level(gaussian: bool) -> None:
+    tree = RangeTree._made(16, 2, Budget.of(1, 1e-6), gaussian, False, 2, True)
     assert len({type(m) for m in tree.mechanisms}) == 1
     made = RangeAnswers(noise=tree, ranges=np.array([[0, 3], [5, 5]]), cells=16)
     assert len(made.events) == len(tree.mechanisms) == 5
     assert made.bound == tree.bound
     assert made.theorems[-2] == "linear-strategies"
-    if made.gaussian:
+    assert made.gaussian == gaussian
+    if gaussian:
         assert made.exact_epsilon is None
         assert made.exact_rho == sum(m.exact_rho for m in tree.mechanisms if m is not None and m.exact_rho)
         assert float(made.exact_rho) == pytest.approx(tree.bound.mu**2 / 2, rel=1e-9)  # type: ignore[attr-defined]

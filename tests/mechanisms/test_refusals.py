@@ -284,6 +284,13 @@ def test_a_wrong_hull_is_not_proved(name: str) -> None:
         hulls._prove(WRONG[name], points)
 
 
+def test_a_hull_that_leaves_a_move_outside_is_not_proved() -> None:
+    """All sides fit together, and one point lies beyond them: noise of this hull would not hide its move."""
+    for outside in ((1, 1), (-3, 0), (0, 2)):
+        with pytest.raises(errors.NotCertified):
+            hulls._prove(SQUARE, [(1, 0), (0, 1), (-1, 0), (0, -1), outside])
+
+
 def test_sides_that_wind_twice_around_are_not_proved() -> None:
     """A star of five corners: all ridges fit, each on the other side, and every ray meets two cones."""
     corners = [(5, 0), (1, 4), (-4, 3), (-4, -3), (1, -4)]

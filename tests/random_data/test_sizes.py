@@ -42,6 +42,7 @@ from tacit.random_data import (
     worst_share,
 )
 
+HALF = Fraction(1, 2)
 UNEVEN = [Fraction(v) for v in (0, 1, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121)]
 """Twelve rows whose six disjoint pairs differ by 36, 48, 60, 72, 84 and 96."""
 
@@ -363,3 +364,20 @@ def test_values_of_people_are_not_told() -> None:
     with pytest.raises(errors.InvalidParameter) as told:
         pair_changes([1, 2, "Maria", 4])  # type: ignore[list-item]
     assert "Maria" not in str(told.value)
+
+
+@pytest.mark.parametrize("rank", [1, 3, 4])
+def test_a_sampled_noise_is_sized_by_its_rank(rank: int) -> None:
+    """The rank-th smallest of four sampled sensitivities, in any order, and a step for the rounding."""
+    noise = sampled(rank=rank, epsilon=HALF, spacing=Fraction(1, 4)).noise([8, 1, 16, 3])
+    assert noise.noise_scale == 2 * ([1, 3, 8, 16][rank - 1] + Fraction(1, 4))
+    assert noise.exact_epsilon == HALF
+
+
+def test_an_attacker_exchanges_no_more_rows_than_both_have() -> None:
+    assert Overlap(rows=9, attacker_rows=5, least_overlap=3).most_replaced == 2
+    assert Overlap(rows=5, attacker_rows=9, least_overlap=3).most_replaced == 2
+    assert Overlap(rows=9, attacker_rows=9, least_overlap=8).most_replaced == 1
+    few = Overlap(rows=9, attacker_rows=5, least_overlap=3)
+    assert OverlapCount(overlap=few, epsilon=HALF, gamma=0.1).noise.distribution.noise_scale == 4
+    assert OverlapHistogram(overlap=few, cells=3, epsilon=HALF, gamma=0.1).noise.noise_scale == 8
