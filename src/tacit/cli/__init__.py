@@ -98,8 +98,9 @@ def _commands() -> Any:
     import typer.main
 
     from tacit.cli.app import app
+    from tacit.cli.examples import with_examples
 
-    return typer.main.get_command(app)
+    return with_examples(typer.main.get_command(app))
 
 
 def _waiting() -> AbstractContextManager[None]:

@@ -27,6 +27,7 @@ class EventCommand(TyperCommand):
         """The vocabulary, one word a line."""
         from tacit.accounting.text import vocabulary
 
+        super().format_epilog(ctx, formatter)
         formatter.write("\nWords of events:\n")
         for line in vocabulary():
             formatter.write(f"  {line}\n")
@@ -35,9 +36,11 @@ class EventCommand(TyperCommand):
 EVENT = typer.Option(
     [],
     "--event",
-    help="An event in words: 'gaussian noise_multiplier=30 times=1000'; subsampled_ before it: Poisson subsampling.",
+    help="An event with its values, as 'gaussian noise_multiplier=30 times=1000' (repeatable).",
 )
-EVENTS = typer.Option(None, "--events", help="A TOML or JSON file with a list of events.")
+EVENTS = typer.Option(
+    None, "--events", help="A TOML or JSON file of events, as lines or as tables with kind."
+)
 NEIGHBOURS = typer.Option(
     "add-or-remove", "--neighbours", help="add-or-remove (unbounded DP), or replace-one (bounded DP)."
 )
@@ -53,25 +56,25 @@ def account(
     accountant: str | None = typer.Option(
         None,
         "--accountant",
-        help="pld (privacy-loss distributions), gdp (Gaussian DP), zcdp, renyi, approximate or pure; else the best.",
+        help="pld (privacy-loss distributions), gdp (Gaussian DP), zcdp, renyi, approximate or pure; "
+        "by default the best.",
     ),
     plot: Path | None = typer.Option(
-        None, "--plot", help="Draw the privacy profile, the trade-off curve and the best guess to this file."
+        None, "--plot", help="Draw the privacy profile and the trade-off curve to this file."
     ),
     curve: Path | None = typer.Option(
-        None, "--curve", help="Write the curve to this CSV or JSON file: epsilon, delta_low, delta."
+        None, "--curve", help="Write epsilon, delta_low and delta to this CSV or JSON file."
     ),
     trade_off: Path | None = typer.Option(
         None,
         "--trade-off",
-        help="Write the trade-off curve to this CSV or JSON file: size and power of tests.",
+        help="Write size and power of tests to this CSV or JSON file.",
     ),
     json: bool = JSON,
 ) -> None:
-    """The composed (epsilon, delta) of a plan fixed in advance.
+    """Compute the composed (epsilon, delta) of a plan.
 
-    Both ends are certified: the true value lies between them. Privacy-loss distributions (PLD), Gaussian DP (GDP),
-    zCDP, Rényi DP or pure DP, whichever is best.
+    For parameters fixed in advance. The true value lies between two certified ends. Reads no data.
     """
     from tacit.accounting import account as fold
 
@@ -112,8 +115,8 @@ def account(
 
 
 def calibrate(
-    epsilon: float = typer.Option(..., "--epsilon", help="The target's epsilon."),
-    delta: float = typer.Option(..., "--delta", help="The target's delta."),
+    epsilon: float = typer.Option(..., "--epsilon", help="The target epsilon."),
+    delta: float = typer.Option(..., "--delta", help="The target delta."),
     event: list[str] = EVENT,
     events: Path | None = EVENTS,
     neighbours: str = NEIGHBOURS,
@@ -121,8 +124,8 @@ def calibrate(
 ) -> None:
     """Find the least noise, or another value, for a target.
 
-    Leave out the noise of exactly one event, or write one value of one event as ?; it is found, and the composed
-    guarantee is certified.
+    Leave out the noise of one event, or write one of its values as ?. The result is certified, as by tacit
+    account.
     """
     from tacit.accounting import calibrate as solve
 

@@ -27,31 +27,31 @@ def names_of(text: str) -> tuple[str, ...]:
 
 def check(
     table: Path = typer.Argument(..., help="The table: a Parquet or CSV file."),
-    quasi: str = typer.Option(
-        ..., "--quasi", help="Columns that somebody may know of a person, with commas."
-    ),
-    sensitive: str = typer.Option("", "--sensitive", help="Columns that must not be learned, with commas."),
-    k: int = typer.Option(5, "--k", help="Classes below this size count as at risk."),
+    quasi: str = typer.Option(..., "--quasi", help="Quasi-identifiers, with commas."),
+    sensitive: str = typer.Option("", "--sensitive", help="Sensitive columns, with commas."),
+    k: int = typer.Option(5, "--k", help="Classes below this size are at risk."),
     population: Path | None = typer.Option(
-        None, "--population", help="A table that contains this one: for k-map, the journalist and presence."
+        None,
+        "--population",
+        help="A table that contains this one, for k-map and presence.",
     ),
     people: int = typer.Option(
-        0, "--people", help="How many people the table is a random sample of: for population uniques."
+        0, "--people", show_default=False, help="The size of the sampled population, for population uniques."
     ),
     distance: str = typer.Option(
-        "", "--distance", help="Of t-closeness: equal or ordered; ordered for numbers, else equal."
+        "", "--distance", help="For t-closeness: equal or ordered; by default ordered for numbers."
     ),
     hierarchy: Path | None = typer.Option(
-        None, "--hierarchy", help="A hierarchy of the sensitive values (CSV): the distance is hierarchical."
+        None, "--hierarchy", help="A hierarchy of the sensitive values (CSV)."
     ),
-    engine: str = typer.Option("duckdb", "--engine", help="Where the table is read: duckdb or spark."),
+    engine: str = typer.Option("duckdb", "--engine", help="duckdb or spark."),
     out: Path | None = typer.Option(None, "--out", help="Write a page (HTML), marked not for publication."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Measure what a table exposes before it is published.
+    """Measure what a table exposes before you publish it.
 
-    For the custodian's eyes: the numbers are exact and not for publication. They are properties of this one table and
-    no guarantees.
+    Prints k-anonymity and its relatives, re-identification risk, unique rows, likely identifiers and what attacks
+    find. The numbers are exact, not for publication, and no guarantee.
     """
     from tacit.anonymity import check_table, read_hierarchy
 

@@ -32,11 +32,12 @@ def _root() -> None:
 @coupled.command(name="check", cls=PlainCommand)
 def check(
     file: Path = typer.Argument(..., help="The priors, the mechanism and the claim: TOML or JSON."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """The exact (epsilon, delta) of a finite mechanism.
+    """Check a finite mechanism under the priors in a file.
 
-    For every definition of the family: does the claim hold? With a witness where it does not.
+    Prints for each definition whether the claim holds, certified ends of epsilon and delta, and a witness if it
+    fails.
     """
     from tacit.coupled import read_question
 

@@ -102,12 +102,12 @@ weight = 2
 
 def demo(
     out: Path = typer.Option(Path("out/demo"), "--out", help="The folder to write; it must not exist yet."),
-    people: int = typer.Option(200_000, "--people", help="How many people to make up."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    people: int = typer.Option(200_000, "--people", help="The number of made-up people."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Make a survey up and release a plan from it.
+    """Make up a survey and publish twelve statistics from it.
 
-    Writes the made-up table, the plan, values, certificates, the ledger and report.html.
+    Writes the table, plan, ledger, values, certificates and report.html.
     """
     from tacit.report.progress import watched
 

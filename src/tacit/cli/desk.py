@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _PLAN = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file.")
-_BY = typer.Option("custodian", "--as", help="Who says so: a name that is written down.")
-_NOTE = typer.Option("", "--note", help="A sentence that is written down with it.")
-_RELEASE = typer.Option(
-    "", "--release", help="One release of the charge, by its name; all of them if not given."
-)
+_BY = typer.Option("custodian", "--as", help="The name that records this.")
+_NOTE = typer.Option("", "--note", help="A sentence to record with it.")
+_RELEASE = typer.Option("", "--release", help="One release of the charge; by default all.")
 _CHARGE = typer.Argument(
     ..., metavar="CHARGE", help="The number of the charge, as tacit ledger show prints it."
 )
@@ -37,9 +35,9 @@ def _done(entry: Entry, json: bool, sentence: str, **more: Any) -> None:
 
 @ledger.command(name="make")
 def make(path: Path = _PLAN, json: bool = JSON) -> None:
-    """Make the ledger of a plan's table, before the first release.
+    """Make the ledger of a table before the first release.
 
-    It gets the plan's budget and shares. Nothing is charged, and no data are read.
+    It gets the budget and the shares of the plan. Charges nothing and reads no data.
     """
     from tacit.curator.files import read_plan
 
@@ -57,18 +55,18 @@ def person(
     where: str = WHERE,
     name: str = typer.Argument(..., metavar="NAME", help="The name, as plans and approvals spell it."),
     role: list[str] = typer.Option(
-        [], "--role", help="analyst, approver or custodian; may be repeated. None: no role any more."
+        [], "--role", help="analyst, approver or custodian (repeatable); none removes all roles."
     ),
-    key: Path | None = typer.Option(None, "--key", help="The public key that the name signs with (.pub)."),
-    change: bool = typer.Option(False, "--change", help="It is the person who is known under this name."),
+    key: Path | None = typer.Option(None, "--key", help="The public key of this person (.pub)."),
+    change: bool = typer.Option(False, "--change", help="Change the roles or the key of a known name."),
     by: str = _BY,
     note: str = _NOTE,
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Write down a name with its roles and its public key.
+    """Record a name with its roles and its public key.
 
-    An approver needs a key: an approval counts only when it is signed.
+    An approver needs a key, since approvals are signed. A name belongs to one person for ever.
     """
     from tacit.curator.signing import PublicKey
     from tacit.ledger import Ledger
@@ -85,13 +83,13 @@ def person(
 @ledger.command(name="rule")
 def rule(
     where: str = WHERE,
-    four_eyes: bool = typer.Option(..., "--four-eyes/--no-four-eyes", help="Must every charge be approved?"),
+    four_eyes: bool = typer.Option(..., "--four-eyes/--no-four-eyes", help="Every charge needs an approval."),
     by: str = _BY,
     note: str = _NOTE,
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Demand approval of every charge by somebody else, or stop it."""
+    """Require a second person's approval of every charge, or stop."""
     from tacit.ledger import Ledger
 
     with Ledger.open(where, wait_seconds=wait) as found:
@@ -103,16 +101,16 @@ def rule(
 @ledger.command(name="share")
 def share(
     where: str = WHERE,
-    analyst: str = typer.Argument(..., metavar="ANALYST", help='The name; "*" for all that have no share.'),
-    epsilon: float | None = typer.Option(None, "--epsilon", help="Of a budget in epsilon."),
-    delta: float | None = typer.Option(None, "--delta", help="Beside epsilon, of a budget with a delta."),
-    rho: float | None = typer.Option(None, "--rho", help="Of a budget in rho (zCDP)."),
-    mu: float | None = typer.Option(None, "--mu", help="Of a budget in mu (Gaussian DP)."),
+    analyst: str = typer.Argument(..., metavar="ANALYST", help='The name; "*" for all without a share.'),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="For a budget in epsilon."),
+    delta: float | None = typer.Option(None, "--delta", help="Beside epsilon, for a budget with a delta."),
+    rho: float | None = typer.Option(None, "--rho", help="For a budget in rho (zCDP)."),
+    mu: float | None = typer.Option(None, "--mu", help="For a budget in mu (Gaussian DP)."),
     by: str = _BY,
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Set how much of the budget one analyst may spend, from now on."""
+    """Set how much of the budget one analyst may spend."""
     from tacit.ledger import Ledger
 
     with Ledger.open(where, wait_seconds=wait) as found:
@@ -137,13 +135,15 @@ def _bound(
 @ledger.command(name="request")
 def request(
     path: Path = _PLAN,
-    key: str | None = typer.Option(None, "--key", help="The name that the release will be asked by, if any."),
+    key: str | None = typer.Option(
+        None, "--key", help="The name of the later release (tacit release --key)."
+    ),
     note: str = _NOTE,
     json: bool = JSON,
 ) -> None:
-    """Ask for an approval of exactly this plan.
+    """Ask for approval of exactly this plan.
 
-    Nothing is charged, and no row is read. What would not fit is refused at once.
+    Charges nothing and reads no data. Refuses a plan that does not fit the budget.
     """
     from tacit.curator.files import read_plan
 
@@ -167,16 +167,15 @@ def approve(
     number: int = typer.Argument(..., metavar="REQUEST", help="The number of the request."),
     by: str = typer.Option(..., "--as", help="The approver's name."),
     sign: Path | None = typer.Option(None, "--sign", help="The approver's private key."),
-    plan: Path | None = typer.Option(
-        None, "--plan", help="The plan, to see that it is the one that is asked."
-    ),
+    plan: Path | None = typer.Option(None, "--plan", help="The plan file, to compare with the request."),
     note: str = _NOTE,
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
     """Approve a request, signed with the approver's key.
 
-    The approval is for this plan, table, version, price and asker, in this ledger, once.
+    The approval counts once, for this plan, table, version, price and asker. Nobody can approve their own
+    request.
     """
     from tacit.curator.signing import SigningKey
     from tacit.ledger import Ledger, overview
@@ -216,15 +215,15 @@ def _others(release: str) -> str:
 def withdraw(
     where: str = WHERE,
     number: int = typer.Argument(..., metavar="NUMBER", help="The charge, or the open request."),
-    note: str = typer.Option(..., "--note", help="Why: it is written down."),
+    note: str = typer.Option(..., "--note", help="The reason, which is recorded."),
     release: str = _RELEASE,
     by: str = _BY,
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Withdraw a release, with the reason; or take that back.
+    """Withdraw a release, or close an open request.
 
-    What was charged stays charged, and the answer stays on record, marked as withdrawn.
+    The charge stays spent. The answer stays on record, marked as withdrawn.
     """
     from tacit.ledger import Ledger
 
@@ -242,14 +241,14 @@ def withdraw(
 def supersede(
     where: str = WHERE,
     number: int = _CHARGE,
-    with_: int = typer.Option(..., "--with", help="The later charge whose release replaces it."),
+    with_: int = typer.Option(..., "--with", help="The number of the later charge."),
     note: str = _NOTE,
     release: str = _RELEASE,
     by: str = _BY,
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Say which later charge replaces the release of another."""
+    """Record that a later charge replaces a release."""
     from tacit.ledger import Ledger
 
     with Ledger.open(where, wait_seconds=wait) as found:
@@ -261,13 +260,15 @@ def supersede(
 @ledger.command(name="note")
 def note(
     where: str = WHERE,
-    sentence: str = typer.Argument(..., metavar="SENTENCE", help="What is written down."),
-    about: int = typer.Option(0, "--about", help="The entry that it is about; the ledger if not given."),
+    sentence: str = typer.Argument(..., metavar="SENTENCE", help="The sentence."),
+    about: int = typer.Option(
+        0, "--about", show_default=False, help="The number of an entry; by default the ledger."
+    ),
     by: str = _BY,
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Write a sentence into the ledger."""
+    """Record a sentence in the ledger."""
     from tacit.ledger import Ledger
 
     with Ledger.open(where, wait_seconds=wait) as found:

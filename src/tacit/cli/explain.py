@@ -23,7 +23,7 @@ def explain(
         None, metavar="CERTIFICATE", help="A certificate, a JSON file."
     ),
     epsilon: float | None = typer.Option(None, "--epsilon", help="Without a certificate: the epsilon."),
-    delta: float = typer.Option(0.0, "--delta", help="Without a certificate: the delta; 0 for pure epsilon."),
+    delta: float = typer.Option(0.0, "--delta", help="Without a certificate: the delta."),
     rho: float | None = typer.Option(None, "--rho", help="Instead of epsilon: the rho of zCDP."),
     mu: float | None = typer.Option(None, "--mu", help="Instead of epsilon: the mu of Gaussian DP."),
     plot: Path | None = typer.Option(
@@ -31,9 +31,10 @@ def explain(
     ),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Say in words what a certificate, or an epsilon, promises.
+    """Explain what a certificate, or an epsilon, promises.
 
-    What a test or a belief can gain, on which assumptions that rests, and what the intervals do not cover.
+    States what a test or a belief can gain, the assumptions and the theorems. Warns
+    if a certificate was changed or is not signed.
     """
     from tacit.curator.reading import read_certificate
     from tacit.guarantees.record import from_record

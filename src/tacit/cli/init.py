@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["init"]
 
 KINDS = ("category", "number", "integer", "date", "flag")
-MORE = "May be repeated."
 
 
 def init(
@@ -27,43 +26,54 @@ def init(
         ..., metavar="DATA", help="The table: a CSV, Parquet, Stata, SPSS, SAS or Excel file."
     ),
     out: Path | None = typer.Option(
-        None, "--out", help="The plan to write, a new file; by default DATA's name with .toml, here."
+        None, "--out", help="The plan to write, a new file; by default the name of DATA with .toml."
     ),
     protect: str | None = typer.Option(None, "--protect", help="Who is protected: rows or people."),
     person: str | None = typer.Option(None, "--person", help="The column that tells people apart."),
-    at_most: int | None = typer.Option(None, "--at-most", help="How many rows of one person are used."),
-    number: list[str] = typer.Option([], "--number", help=f"NAME=LOW:HIGH, a number and its bounds. {MORE}"),
-    integer: list[str] = typer.Option([], "--integer", help=f"NAME=LOW:HIGH, a whole number. {MORE}"),
-    date: list[str] = typer.Option([], "--date", help=f"NAME=FIRST:LAST, a day, as 2020-01-31. {MORE}"),
+    at_most: int | None = typer.Option(
+        None, "--at-most", help="The largest number of rows of one person that are used."
+    ),
+    number: list[str] = typer.Option(
+        [], "--number", help="NAME=LOW:HIGH, a number and its bounds (repeatable)."
+    ),
+    integer: list[str] = typer.Option([], "--integer", help="NAME=LOW:HIGH, a whole number (repeatable)."),
+    date: list[str] = typer.Option([], "--date", help="NAME=FIRST:LAST, a day, as 2020-01-31 (repeatable)."),
     category: list[str] = typer.Option(
         [],
         "--category",
-        help=f"NAME=KEY,KEY, a category and its keys; NAME alone if they are unknown. {MORE}",
+        help="NAME=KEY,KEY, a category; NAME alone for unknown keys (repeatable).",
     ),
-    flag: list[str] = typer.Option([], "--flag", help=f"NAME, a column of yes and no. {MORE}"),
-    skip: list[str] = typer.Option([], "--skip", help=f"NAME, a column to leave out. {MORE}"),
-    epsilon: float | None = typer.Option(None, "--epsilon", help="The budget's epsilon."),
-    delta: float | None = typer.Option(None, "--delta", help="The budget's delta."),
+    flag: list[str] = typer.Option([], "--flag", help="NAME, a column of yes and no (repeatable)."),
+    skip: list[str] = typer.Option([], "--skip", help="NAME, a column to leave out (repeatable)."),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="The epsilon of the budget."),
+    delta: float | None = typer.Option(None, "--delta", help="The delta of the budget."),
     rho: float | None = typer.Option(None, "--rho", help="The budget in zCDP, instead of epsilon."),
     mu: float | None = typer.Option(None, "--mu", help="The budget in Gaussian DP, instead of epsilon."),
     separator: str | None = typer.Option(
-        None, "--separator", help="Of text files: , ; tab or |; found from the header if not given."
+        None, "--separator", help="Text files: , ; tab or |; by default from the header."
     ),
-    decimal: str | None = typer.Option(None, "--decimal", help="Of text files: the decimal sign, . or ,"),
-    encoding: str | None = typer.Option(None, "--encoding", help="Of text files: as latin-1 or cp1252."),
-    dates: str | None = typer.Option(None, "--dates", help="Of text files: day-first or month-first."),
-    missing: list[str] = typer.Option([], "--missing", help=f"A word for no value, as NA. {MORE}"),
-    table: str = typer.Option("", "--table", help="The table's public name."),
+    decimal: str | None = typer.Option(None, "--decimal", help="Text files: the decimal sign, . or ,"),
+    encoding: str | None = typer.Option(
+        None, "--encoding", help="Text files: latin-1, cp1252 or another; utf-8 by default."
+    ),
+    dates: str | None = typer.Option(
+        None, "--dates", help="Text files: day-first or month-first; year-first by default."
+    ),
+    missing: list[str] = typer.Option(
+        [], "--missing", help="A word for a missing value, as NA (repeatable)."
+    ),
+    table: str = typer.Option("", "--table", help="The public name of the table."),
     version: str = typer.Option("", "--version", help="The public name of this state of the data."),
     trust_header: bool = typer.Option(
-        False, "--trust-header", help="The first line holds names, though they look like values."
+        False, "--trust-header", help="Take the first line for names, though they look like values."
     ),
-    ask: bool = typer.Option(True, "--ask/--no-ask", help="Ask at a terminal for what no flag answers."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object; nothing is asked."),
+    ask: bool = typer.Option(True, "--ask/--no-ask", help="Ask at a terminal for what no option answers."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and ask nothing."),
 ) -> None:
     """Write a commented plan from the header or types of a file.
 
-    What cannot be known from them is asked at a terminal, or answered by flags; the rest stays a comment.
+    Reads no row. Asks at a terminal for what the file cannot tell; an option answers each question. What nobody
+    answers stays a comment. Names of columns are published with the plan.
     """
     from tacit.curator.suggesting import suggest
     from tacit.sources.opening.files import files

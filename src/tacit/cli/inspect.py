@@ -16,10 +16,10 @@ __all__ = ["inspect"]
 def inspect(
     path: Path = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file."),
     out: Path | None = typer.Option(
-        None, "--out", help="A new file for what was seen, readable by its owner only."
+        None, "--out", help="A new file for the findings, readable by its owner only."
     ),
     private: bool = typer.Option(
-        False, "--private", help="Pay for noisy shares instead; this leaves no mark."
+        False, "--private", help="Pay for noisy shares of missing and outlying values instead."
     ),
     epsilon: float | None = typer.Option(None, "--epsilon", help="With --private: the price."),
     delta: float | None = typer.Option(None, "--delta", help="With --private and --epsilon: its delta."),
@@ -27,9 +27,11 @@ def inspect(
     mu: float | None = typer.Option(None, "--mu", help="With --private: the price in Gaussian DP."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Show what a plan's declarations lose: for the custodian only.
+    """Show the custodian what the declarations of a plan lose.
 
-    From then on certificates of plans that are not older say that somebody had seen the data.
+    The findings are exact and not for publication. The ledger records the look, and later plans carry the
+    condition that somebody had seen the data. With --private tacit releases noisy shares instead, charged like
+    any plan.
     """
     from tacit.curator.files import read_plan
     from tacit.curator.looking import inspect as look

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 __all__ = ["joint"]
 
 joint = typer.Typer(rich_markup_mode=None, add_completion=False)
-SESSION = typer.Argument(..., metavar="SESSION", help="The session's folder, of tacit joint init.")
-PLAN = typer.Option(..., "--plan", help="This holder's own plan: its table, unit, schema, budget and ledger.")
-KEY = typer.Option(..., "--key", help="This holder's private key, of tacit key make.")
-STATE = typer.Option(..., "--state", help="A folder that this side keeps to itself between messages.")
-OUT = typer.Option(..., "--out", help="The folder for what is to be sent.")
+SESSION = typer.Argument(..., metavar="SESSION", help="The folder of the session, from tacit joint init.")
+PLAN = typer.Option(..., "--plan", help="This holder's plan: table, unit, schema, budget and ledger.")
+KEY = typer.Option(..., "--key", help="This holder's private key, from tacit key make.")
+STATE = typer.Option(..., "--state", help="A private folder, kept between messages.")
+OUT = typer.Option(..., "--out", help="The folder for messages to send.")
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
 @joint.callback(invoke_without_command=True)
 def root(context: typer.Context) -> None:
-    """Publish joint statistics of tables that nobody pools, by files."""
+    """Publish joint statistics of several holders, by files."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -41,12 +41,12 @@ def root(context: typer.Context) -> None:
 @joint.command(name="init")
 def init(
     path: Path = typer.Argument(..., metavar="AGREEMENT", help="The agreement, a TOML file."),
-    out: Path = typer.Option(..., "--out", help="The session's folder to write; it must not exist yet."),
+    out: Path = typer.Option(..., "--out", help="The folder of the session, a new one."),
     json: bool = JSON,
 ) -> None:
-    """Begin a session of an agreement; reads no data.
+    """Begin a session from an agreement.
 
-    Prints the price and how much larger than one curator's the noise will be. Send the folder to every holder.
+    Prints the price, and the extra noise against one curator. Reads no data.
     """
     from tacit.parties.byhand import begin
 
@@ -60,18 +60,16 @@ def join(
     plan: Path = PLAN,
     key: Path = KEY,
     trusted: Path = typer.Option(
-        ..., "--trusted", help="A folder of the other holders' public keys (*.pub), each from its holder."
+        ..., "--trusted", help="A folder of the other holders' public keys (*.pub)."
     ),
     state: Path = STATE,
     out: Path = OUT,
-    commit: bool = typer.Option(
-        False, "--commit", help="Name a hiding commitment to the data file in the release."
-    ),
+    commit: bool = typer.Option(False, "--commit", help="Publish a hiding commitment to the data file."),
     json: bool = JSON,
 ) -> None:
-    """Join a session as a holder; charges nothing.
+    """Join a session as a holder, without a charge.
 
-    Checks that the schema is the agreed one, that the budget has room, and that every key is one that is trusted.
+    Compares schema, unit and budget with the agreement, and refuses keys that are not trusted.
     """
     from tacit.curator.files import read_plan
     from tacit.parties.byhand import open_session, trusted_keys
@@ -106,18 +104,17 @@ def join(
 @joint.command(name="contribute")
 def contribute(
     folder: Path = SESSION,
-    message: Path = typer.Argument(
-        ..., metavar="MESSAGE", help="What the aggregator sent, of tacit joint combine."
-    ),
+    message: Path = typer.Argument(..., metavar="MESSAGE", help="A message of the aggregator."),
     plan: Path = PLAN,
     key: Path = KEY,
     state: Path = STATE,
     out: Path = OUT,
     json: bool = JSON,
 ) -> None:
-    """Answer a message of the aggregator; the one with sealed shares charges the budget.
+    """Answer a message of the aggregator.
 
-    The same message again gets the same answer; another one of its kind ends the session for this holder.
+    The message with sealed shares charges this holder's ledger and reads its table; the others cost nothing. A
+    repeated message gets the same answer; a different one of its kind ends the session.
     """
     from tacit.curator.files import read_plan
     from tacit.parties.byhand import open_session, read_message
@@ -152,18 +149,16 @@ def contribute(
 def combine(
     folder: Path = SESSION,
     messages: list[Path] = typer.Argument(
-        None, metavar="MESSAGES...", help="What holders sent; any order, doubles do no harm."
+        None, metavar="MESSAGES...", help="Messages of holders, in any order."
     ),
     state: Path = STATE,
     out: Path = OUT,
-    go_on: bool = typer.Option(
-        False, "--go-on", help="Close this stage without those who have not answered."
-    ),
+    go_on: bool = typer.Option(False, "--go-on", help="Close this stage without missing answers."),
     json: bool = JSON,
 ) -> None:
-    """Collect messages of the holders; when all are there, write what to send, or the release.
+    """Collect messages and write the next ones, or the release.
 
-    Needs no key and holds no secret of a holder. What is refused is said, and nothing is done with it.
+    The aggregator needs no key and holds no secret.
     """
     from tacit.parties.byhand import collect, open_session, read_message
 
@@ -202,9 +197,9 @@ def verify(
     release: Path = typer.Argument(..., metavar="RELEASE", help="The folder of the release."),
     json: bool = JSON,
 ) -> None:
-    """Compute the sum again from the signed messages, and compare values and certificates.
+    """Compute a joint release again from signed messages.
 
-    Anybody can who has the release; exit 1 if anything differs.
+    Exits with 1 if anything differs. Compare the id of the session yourself.
     """
     from tacit.parties.byhand import open_session, recomputed
 

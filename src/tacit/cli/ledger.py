@@ -21,22 +21,22 @@ __all__ = ["JSON", "WAIT", "WHERE", "ledger"]
 ledger = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 WHERE = typer.Argument(
-    ..., metavar="LEDGER", help="The ledger's file, or a URL such as postgresql://host/db."
+    ..., metavar="LEDGER", help="The ledger: a file, or a URL such as postgresql://host/db."
 )
-JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
 WAIT = typer.Option(30.0, "--wait", help="Seconds to wait while another process writes.")
 
 
 @ledger.callback(invoke_without_command=True)
 def root(context: typer.Context) -> None:
-    """The privacy budget: what was spent, by whom, on what."""
+    """The privacy budget: who spent what, on which queries."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 @ledger.command(name="show")
 def show(where: str = WHERE, wait: float = WAIT, json: bool = JSON) -> None:
-    """Print the budget, who spent what of it, and every charge."""
+    """Print the budget, what is spent and left, and every charge."""
     from tacit.ledger import Ledger, overview
 
     found = overview(Ledger.open(where, wait_seconds=wait))
@@ -127,12 +127,12 @@ def _when(one: dict[str, Any]) -> str:
 def verify(
     where: str = WHERE,
     anchor: list[str] = typer.Option(
-        [], "--anchor", help="An anchor (sequence:digest) that was written down earlier; may be repeated."
+        [], "--anchor", help="An earlier anchor (sequence:digest) that the chain must contain (repeatable)."
     ),
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Check the whole hash chain; exit 1 if anything was changed."""
+    """Check the whole hash chain; exit 1 if anything changed."""
     from tacit.ledger import verify_ledger
     from tacit.report.progress import progress
 
@@ -160,16 +160,14 @@ def verify(
 @ledger.command(name="export")
 def export(
     where: str = WHERE,
-    out: Path | None = typer.Option(None, "--out", help="File for the lines; standard output if not given."),
-    answers: bool = typer.Option(
-        True, "--answers/--no-answers", help="With the recorded answers, or without."
-    ),
+    out: Path | None = typer.Option(None, "--out", help="The file; by default standard output."),
+    answers: bool = typer.Option(True, "--answers/--no-answers", help="Include the recorded answers."),
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
     """Write every entry as a line of JSON, with its digest.
 
-    The ledger's secret is never part of it.
+    The secret of the ledger is not part of it.
     """
     from tacit.ledger import Ledger
     from tacit.ledger import export as lines

@@ -21,33 +21,37 @@ __all__ = ["DELTA", "GRID", "JSON", "PLOT", "SIZE", "UNKNOWN", "noiseless", "say
 noiseless = typer.Typer(
     name="noiseless",
     cls=PlainGroup,
-    help="Exact answers: private under which assumption?",
+    help="Exact answers: their privacy under assumptions on the rows.",
     no_args_is_help=True,
 )
 
 SIZE = typer.Option(..., "--n", help="The number of rows; public.")
 _ROWS = typer.Option(
-    ..., "--rows", help='The law of a row, such as "uniform(0, 1)"; given again: one of several laws.'
+    ..., "--rows", help='The distribution of a row, as "uniform(0, 1)"; repeat it for a class of several.'
 )
-DELTA = typer.Option(..., "--delta", help="The delta at which epsilon is found.")
+DELTA = typer.Option(..., "--delta", help="The delta of the guarantee.")
 UNKNOWN = typer.Option(
-    None, "--unknown-rows", help="How many rows an adversary does not know; all, if left out."
+    None, "--unknown-rows", help="The number of rows that an adversary does not know; by default all."
 )
 _ASSUME = typer.Option(
     "known",
     "--assume",
-    help="known, or that the law contains a shape: rectangle, rectangles, triangle, normal; the best one, or "
-    'the one named, such as "triangle(-2, 0, 2)".',
+    help="known, or a shape that the distribution contains: rectangle, rectangles, triangle or normal; "
+    'or one with numbers, as "triangle(-2, 0, 2)".',
 )
-_RECTANGLE = typer.Option(None, "--rectangle", help="The rectangle's ends, such as -1.5,1.5; else the best.")
-GRID = typer.Option(None, "--grid", help="The step of the grid of records; else a hundredth of the range.")
-PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and against known rows to this file.")
-JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+_RECTANGLE = typer.Option(
+    None, "--rectangle", help="The ends of the rectangle, as -1.5,1.5; by default the best."
+)
+GRID = typer.Option(
+    None, "--grid", help="The step of the recording grid; by default a hundredth of the range."
+)
+PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and known rows to this file.")
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
 @noiseless.callback()
 def _root() -> None:
-    """Exact answers: private under which assumption?"""
+    """Exact answers: their privacy under assumptions on the rows."""
 
 
 @noiseless.command(name="sum", cls=PlainCommand)
@@ -62,9 +66,10 @@ def sum_(
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the exact sum be published?
+    """Compute epsilon of an exact sum at a delta.
 
-    The epsilon of it at a delta, under a law of the rows that is assumed.
+    Distributions: uniform(low, high), normal(mean, std, clamp=(low, high)), laplace(mean, scale, clamp=(low,
+    high)), bernoulli(p) and table(value: probability, ...), with grid=step if wanted. Reads no data.
     """
     from tacit.coupled.noiseless import exact_sum
 
@@ -83,9 +88,9 @@ def mean(
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the exact mean be published?
+    """Compute epsilon of an exact mean at a delta.
 
-    The same as for the sum: the number of rows is public.
+    As for the sum, since the number of rows is public.
     """
     from tacit.coupled.noiseless import exact_mean
 
@@ -98,16 +103,16 @@ def count(
     probability: str = typer.Option(
         ...,
         "--probability",
-        help="The chance that a row is counted: one number, or two, each row in between.",
+        help="The probability that a row is counted, or its two ends, as 0.1,0.9.",
     ),
     delta: float = DELTA,
     unknown_rows: int | None = UNKNOWN,
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the exact count be published?
+    """Compute epsilon of an exact count at a delta.
 
-    Every row is counted by a chance of its own, of which the ends are given.
+    Rows are counted independently, each with a probability between two ends.
     """
     from tacit.coupled.noiseless import exact_count
 

@@ -22,23 +22,22 @@ def map_(
     hypothesis: list[str] = typer.Option(
         ...,
         "--hypothesis",
-        help='A law the rows may come from, such as "bernoulli(0.4)"; given twice or more.',
+        help='A distribution that the rows may have, as "bernoulli(0.4)" (at least two).',
     ),
     n: int = SIZE,
     delta: float = DELTA,
-    weights: str | None = typer.Option(None, "--weights", help="The estimator's prior weights, such as 1,2."),
+    weights: str | None = typer.Option(None, "--weights", help="Prior weights, as 1,2; by default equal."),
     unknown_rows: int | None = UNKNOWN,
     grid: str | None = GRID,
     draws: int = typer.Option(
-        0, "--draws", help="Tables to simulate, for three laws or more: a smaller delta."
+        0,
+        "--draws",
+        help="The number of simulated tables; with three distributions or more they certify a smaller delta.",
     ),
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the most likely law be published?
-
-    The maximum a posteriori estimate among the laws, exactly.
-    """
+    """Compute epsilon of an exact maximum a posteriori estimate."""
     from tacit.coupled.noiseless.stable import exact_map
 
     prior = None
@@ -61,8 +60,10 @@ def map_(
 
 @noiseless.command(name="test", cls=PlainCommand)
 def decision(
-    null: str = typer.Option(..., "--null", help="The law of a row under the null."),
-    alternative: str = typer.Option(..., "--alternative", help="The law of a row under the alternative."),
+    null: str = typer.Option(..., "--null", help="The distribution of a row under the null."),
+    alternative: str = typer.Option(
+        ..., "--alternative", help="The distribution of a row under the alternative."
+    ),
     n: int = SIZE,
     level: float = typer.Option(..., "--level", help="The level of the test."),
     delta: float = DELTA,
@@ -71,10 +72,7 @@ def decision(
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the decision of a test be published?
-
-    Of the likelihood-ratio test at a declared level, exactly.
-    """
+    """Compute epsilon of an exact likelihood-ratio test."""
     from tacit.coupled.noiseless.stable import exact_test
 
     def again(delta: float, unknown: int | None) -> ExactAnswer:

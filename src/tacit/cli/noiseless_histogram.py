@@ -15,26 +15,30 @@ __all__ = ["histogram"]
 
 @noiseless.command(name="histogram", cls=PlainCommand)
 def histogram(
-    sampling: str = typer.Option(..., "--sampling", help="poisson, binomial or fixed."),
-    epsilon: float | None = typer.Option(None, "--epsilon", help="The epsilon to keep."),
-    delta: float | None = typer.Option(None, "--delta", help="The delta to keep."),
-    threshold: int | None = typer.Option(
-        None, "--threshold", help="Smaller counts become 0; two of the three are given."
+    sampling: str = typer.Option(
+        ...,
+        "--sampling",
+        help="poisson, binomial, or fixed: a fixed number of rows, a few discarded at random.",
     ),
-    rate: str | None = typer.Option(None, "--rate", help="For binomial: the largest sampling rate."),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="The epsilon of the guarantee."),
+    delta: float | None = typer.Option(None, "--delta", help="The delta of the guarantee."),
+    threshold: int | None = typer.Option(None, "--threshold", help="Smaller counts become 0."),
+    rate: str | None = typer.Option(None, "--rate", help="binomial: the largest sampling rate."),
     known_rows: int = typer.Option(
-        0, "--known-rows", help="Sampled rows of one cell that somebody may know of."
+        0, "--known-rows", help="Sampled rows of one cell that an adversary may know."
     ),
-    n: int | None = typer.Option(None, "--n", help="For fixed: the number of rows."),
+    n: int | None = typer.Option(None, "--n", help="fixed: the number of rows."),
     size_epsilon: float | None = typer.Option(
-        None, "--size-epsilon", help="For fixed: the part of epsilon that hides how many rows were kept."
+        None,
+        "--size-epsilon",
+        help="fixed: the part of epsilon that hides the number of kept rows; by default a quarter.",
     ),
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """From which count on may cells be exact?
+    """Find the count from which cells may be exact.
 
-    Smaller counts are published as 0. For a random sample of which nobody knows who is in it.
+    For a random sample; smaller counts are published as 0. Give two of --epsilon, --delta and --threshold.
     """
     from tacit.coupled.noiseless.histograms import truncated_histogram
 

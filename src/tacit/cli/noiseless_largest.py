@@ -20,7 +20,7 @@ __all__ = ["argmax", "mode", "rounded"]
 @noiseless.command(name="argmax", cls=PlainCommand)
 def argmax(
     column: list[str] = typer.Option(
-        ..., "--column", help='The law of a column, such as "uniform(0, 1)"; given twice or more.'
+        ..., "--column", help='The distribution of a column, as "uniform(0, 1)" (at least two).'
     ),
     n: int = SIZE,
     delta: float = DELTA,
@@ -29,9 +29,9 @@ def argmax(
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the largest column be named?
+    """Compute epsilon of naming the largest column exactly.
 
-    Which of several columns has the largest total or mean, exactly; ties go to the first.
+    By total or mean. Columns are independent; ties go to the first.
     """
     from tacit.coupled.noiseless.largest import exact_argmax
 
@@ -44,7 +44,7 @@ def argmax(
 @noiseless.command(name="mode", cls=PlainCommand)
 def mode(
     category: list[str] = typer.Option(
-        ..., "--category", help='A category with its probability, such as "bus: 1/2"; given twice or more.'
+        ..., "--category", help='A category with its probability, as "bus: 1/2" (at least two).'
     ),
     n: int = SIZE,
     delta: float = DELTA,
@@ -52,9 +52,9 @@ def mode(
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the most frequent category be named?
+    """Check whether the most frequent category may be named.
 
-    Exactly; ties go to the first.
+    Then epsilon is 0. Ties go to the first.
     """
     from tacit.coupled.noiseless.stable import exact_mode
 
@@ -78,18 +78,17 @@ def mode(
 @noiseless.command(name="rounded", cls=PlainCommand)
 def rounded(
     n: int = SIZE,
-    rows: str = typer.Option(..., "--rows", help='The law of a row, such as "uniform(0, 1)".'),
-    steps: int = typer.Option(..., "--steps", help="The sum is rounded down to a multiple of so many steps."),
+    rows: str = typer.Option(..., "--rows", help='The distribution of a row, as "uniform(0, 1)".'),
+    steps: int = typer.Option(
+        ..., "--steps", help="Round the sum down to a multiple of this many grid steps."
+    ),
     delta: float = DELTA,
     unknown_rows: int | None = UNKNOWN,
     grid: str | None = GRID,
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the sum in coarse steps be published?
-
-    Rounded down to a multiple of so many steps of the grid of records, without noise.
-    """
+    """Compute epsilon of a sum rounded down to coarse steps."""
     from tacit.coupled.noiseless.quantised import exact_quantised
 
     def again(delta: float, unknown: int | None) -> ExactAnswer:

@@ -20,26 +20,28 @@ __all__ = ["regression"]
 @noiseless.command(name="regression", cls=PlainCommand)
 def regression(
     regressor: list[str] = typer.Option(
-        ..., "--regressor", help='The law of a regressor, such as "uniform(-1, 1)"; given again for more.'
+        ..., "--regressor", help='The distribution of a regressor, as "uniform(-1, 1)" (repeatable).'
     ),
-    error: str = typer.Option(..., "--error", help="The law of the error around the line."),
+    error: str = typer.Option(..., "--error", help="The distribution of the error around the line."),
     delta: float = DELTA,
-    n: int | None = typer.Option(None, "--n", help="The number of rows, shared among the parts."),
-    sizes: str | None = typer.Option(None, "--sizes", help="The rows of each part, such as 5000,70000."),
+    n: int | None = typer.Option(None, "--n", help="The number of rows, divided among the parts."),
+    sizes: str | None = typer.Option(
+        None, "--sizes", help="The rows of each part, as 5000,70000, instead of --n."
+    ),
     slope: str = typer.Option("0", "--slope", help="A bound on each slope: one number, or one a regressor."),
     level: float = typer.Option(0.0, "--level", help="A bound on the constant of the centred columns."),
-    constant: bool = typer.Option(True, "--constant/--no-constant", help="Is there a constant term?"),
+    constant: bool = typer.Option(True, "--constant/--no-constant", help="Fit a constant term."),
     unknown_rows: int | None = UNKNOWN,
     assume: str = typer.Option(
-        "prism", "--assume", help="prism; or known, for one regressor: then the slope is the true one."
+        "prism", "--assume", help="prism; or known, for one regressor with the true slope given."
     ),
-    points: int = typer.Option(100, "--points", help="Steps of the grid on which each product is recorded."),
+    points: int = typer.Option(100, "--points", help="Grid steps on which each product is recorded."),
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """May the exact regression line be published?
+    """Compute epsilon of an exact regression line at a delta.
 
-    By moments over disjoint parts of the rows: the epsilon of it at a delta.
+    By moments over disjoint parts of the rows.
     """
     from tacit.coupled.noiseless.regression import exact_regression
 

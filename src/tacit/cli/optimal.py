@@ -24,7 +24,7 @@ __all__ = ["optimal"]
 optimal = typer.Typer(
     name="optimal",
     cls=PlainGroup,
-    help="Optimal mechanisms (least risk), with a certificate.",
+    help="Optimal mechanisms, with a proof of optimality.",
     no_args_is_help=True,
 )
 
@@ -39,24 +39,22 @@ def count(
     n: int = typer.Option(..., "--n", help="The largest possible count; public."),
     epsilon: float = typer.Option(..., "--epsilon", help="The epsilon of epsilon-DP."),
     delta: float = typer.Option(
-        0.0, "--delta", help="Above 0: (epsilon, delta), by the full linear program."
+        0.0, "--delta", help="Above 0: (epsilon, delta)-DP, by the full linear program (n up to 200)."
     ),
     loss: str = typer.Option(
         "absolute", "--loss", help="absolute, squared, zero-one, or a CSV or JSON file."
     ),
-    criterion: str = typer.Option("minimax", "--criterion", help="minimax, or bayes for a prior."),
-    prior: str = typer.Option("", "--prior", help="For bayes: a CSV or JSON file; uniform if left out."),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write the mechanism, ready to be run, to this JSON file."
-    ),
+    criterion: str = typer.Option("minimax", "--criterion", help="minimax, or bayes with a prior."),
+    prior: str = typer.Option("", "--prior", help="For bayes: a CSV or JSON file; by default uniform."),
+    out: Path | None = typer.Option(None, "--out", help="Write the mechanism to this JSON file."),
     plot: Path | None = typer.Option(
-        None, "--plot", help="Draw the error of every mechanism against epsilon to this file."
+        None, "--plot", help="Draw the error of several mechanisms against epsilon to this file."
     ),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """The best mechanism for a count on 0..n, and the proof that it is.
+    """Compute the best mechanism for a count on 0..n.
 
-    Prints its risk, and what no mechanism can go below.
+    Prints its risk, and a lower bound for all private mechanisms. Reads no data.
     """
     from tacit.risk.loss_functions import LOSSES, as_loss
     from tacit.risk.parameters import criterion_parameter, epsilon_level, range_parameter

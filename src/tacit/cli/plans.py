@@ -35,14 +35,14 @@ INTERRUPTED = (
 def plan(
     path: Path = PLAN,
     record: bool = typer.Option(
-        False, "--record", help="Write the plan's digest into the ledger, as older than any later look."
+        False, "--record", help="Record the plan in the ledger, as older than any later look."
     ),
     json: bool = JSON,
 ) -> None:
-    """Print what a plan costs, how far it errs, whether it fits.
+    """Print the price and the expected error of a plan.
 
-    Each release with its privacy loss, its expected error, and what no mechanism can go below. Exit 1 if what is left
-    of the budget does not cover it.
+    Also prints a lower bound on the error where one is known, and exits with 1 if the budget does not suffice.
+    Reads no data and charges nothing.
     """
     from tacit.curator.files import read_plan
     from tacit.curator.text import priced
@@ -117,14 +117,17 @@ def described(file: PlanFile, made: Plan) -> dict[str, Any]:
 def release(
     path: Path = PLAN,
     out: Path = typer.Option(..., "--out", help="The folder to write; it must not exist yet."),
-    key: str | None = typer.Option(None, "--key", help="A name for this request; a new one pays anew."),
-    sign: Path | None = typer.Option(None, "--sign", help="A private key, to sign the certificates with."),
-    export: str = typer.Option("", "--export", help="More files, with commas between: xlsx, sdmx."),
+    key: str | None = typer.Option(
+        None, "--key", help="A name for this request; a new name draws new noise and pays again."
+    ),
+    sign: Path | None = typer.Option(None, "--sign", help="Sign with this private key of tacit key make."),
+    export: str = typer.Option("", "--export", help="More files, with commas: xlsx, sdmx."),
     json: bool = JSON,
 ) -> None:
-    """Carry a plan out and charge its privacy budget.
+    """Release the statistics of a plan and charge its budget.
 
-    Writes values as CSV with its metadata and as Parquet, certificates as JSON, and report.html.
+    The charge is durable before a row is read. Writes values (CSV, Parquet), certificates (JSON), report.html
+    and manifest.json. The same plan on the same data is answered from the ledger, without a charge.
     """
     from tacit.curator.files import read_plan
     from tacit.curator.signing import SigningKey

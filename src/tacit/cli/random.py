@@ -23,7 +23,7 @@ random = typer.Typer(
     no_args_is_help=True,
 )
 
-_N = typer.Option(..., "--n", help="The number of rows; with add-or-remove, a least number.")
+_N = typer.Option(..., "--n", help="The number of rows; with add-or-remove, a lower bound.")
 _EPSILON = typer.Option(..., "--epsilon", help="The epsilon, for all but a share gamma of the data.")
 _GAMMA = typer.Option(..., "--gamma", help="The share of the data on which the bound may fail.")
 _NEIGHBOURS = typer.Option("replace-one", "--neighbours", help="replace-one or add-or-remove.")
@@ -31,7 +31,7 @@ _PLAIN = (
     "With noise on {} this is plain DP, {}, whatever the data are, and takes nothing from gamma; a larger gamma or "
     "more rows would change it. What follows is said of releases that do."
 )
-_JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+_JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
 @random.callback()
@@ -42,15 +42,15 @@ def _root() -> None:
 @random.command(name="proportion", cls=PlainCommand)
 def proportion(
     n: int = _N,
-    count: int = typer.Option(..., "--count", help="A count to try; made up, not the real one."),
+    count: int = typer.Option(..., "--count", help="A made-up count; never the real one."),
     epsilon: float = _EPSILON,
     gamma: float = _GAMMA,
     neighbours: str = _NEIGHBOURS,
     json: bool = _JSON,
 ) -> None:
-    """May this count be published exactly?
+    """Check whether a made-up count may be published exactly.
 
-    Beside the error of plain differential privacy with the same epsilon.
+    Prints the error beside that of DP with the same epsilon.
     """
     from tacit.guarantees import Neighbours
     from tacit.random_data import RandomProportion
@@ -91,18 +91,20 @@ def histogram(
     epsilon: float = _EPSILON,
     gamma: float = _GAMMA,
     occupied: int | None = typer.Option(
-        None, "--occupied", help="How many cells to expect with noise; made up. All, if left out."
+        None, "--occupied", help="A made-up number of cells with noise; by default all."
     ),
     small_cells: bool = typer.Option(
-        False, "--small-cells", help="Small cells exact too, not only empty ones."
+        False, "--small-cells", help="Publish small cells exactly too, not only empty ones."
     ),
-    sharp: bool = typer.Option(False, "--sharp", help="The largest exact cells that the exact count allows."),
+    sharp: bool = typer.Option(
+        False, "--sharp", help="Use the largest threshold that exact enumeration allows."
+    ),
     neighbours: str = _NEIGHBOURS,
     json: bool = _JSON,
 ) -> None:
-    """Which cells of a histogram may be published exactly?
+    """Find the cells of a histogram that may be exact.
 
-    Beside the error of plain Laplace noise with the same epsilon.
+    Prints the error beside that of DP with the same epsilon.
     """
     from tacit.guarantees import Neighbours
     from tacit.random_data import RandomHistogram
@@ -155,24 +157,22 @@ def sensitivity(
     n: int = _N,
     epsilon: float = _EPSILON,
     gamma: float = _GAMMA,
-    delta: float = typer.Option(1e-6, "--delta", help="For a private quantile of the rows' own changes."),
-    levels: int = typer.Option(
-        30, "--levels", help="How many public levels the private quantile chooses from."
-    ),
+    delta: float = typer.Option(1e-6, "--delta", help="The delta of the private quantile."),
+    levels: int = typer.Option(30, "--levels", help="The number of public levels of the private quantile."),
     confidence: float | None = typer.Option(
-        None, "--confidence", help="Ask for gamma with this confidence over the oracle's draws."
+        None, "--confidence", help="The confidence in gamma over the draws of the oracle."
     ),
     change: float | None = typer.Option(
-        None, "--change", help="How far two rows of the data differ, mostly; made up: errors of a mean."
+        None, "--change", help="A made-up difference of two rows, for the error of a mean."
     ),
     width: float | None = typer.Option(
-        None, "--width", help="How far two rows may differ by declared bounds: the mean's error with DP."
+        None, "--width", help="The declared range of a row, for the error of the mean with DP."
     ),
     json: bool = _JSON,
 ) -> None:
-    """How many samples or rows bound the change of a statistic of unbounded data?
+    """Bound the change of a statistic of unbounded data.
 
-    By a public oracle, and by pairs of the rows themselves.
+    By samples of a public oracle, and by a private quantile over pairs of rows.
     """
     from tacit.mechanisms.gaussian import delta_parameter
     from tacit.random_data import ChangesByQuantile, SampledSensitivity, dkw_draws

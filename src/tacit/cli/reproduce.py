@@ -13,15 +13,12 @@ __all__ = ["reproduce"]
 
 
 def reproduce(
-    name: str = typer.Argument("", help="What to draw; --list shows the names."),
-    list_: bool = typer.Option(False, "--list", help="List what can be drawn, and stop."),
-    out: Path = typer.Option(Path("out/reproduce"), "--out", help="Folder for the files."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    name: str = typer.Argument("", help="The figure or table; --list shows the names."),
+    list_: bool = typer.Option(False, "--list", help="List the names and stop."),
+    out: Path = typer.Option(Path("out/reproduce"), "--out", help="The folder for PNG, SVG and CSV."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Draw a figure or table of the literature again.
-
-    Our numbers stand beside those that were printed.
-    """
+    """Draw a figure or table of the literature with our numbers."""
     from tacit.reproduce import REPRODUCTIONS, reproduction
 
     if list_:

@@ -20,7 +20,7 @@ def theorem(
     id: str = typer.Argument("", metavar="ID", help="The id of a theorem; without one, all are listed."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """State a theorem, its assumptions and its source; name its page.
+    """State a theorem, its assumptions, its source and its page.
 
     Certificates and refusals name theorems by their ids.
     """

@@ -22,50 +22,66 @@ ENDINGS = (".csv", ".parquet")
 def treat(
     table: Path = typer.Argument(..., help="The table: a Parquet or CSV file."),
     out: Path = typer.Option(..., "--out", help="The file to write: .parquet or .csv."),
-    quasi: str = typer.Option("", "--quasi", help="Columns that somebody may know of a person, with commas."),
-    sensitive: str = typer.Option("", "--sensitive", help="Columns that must not be learned, with commas."),
-    k: int = typer.Option(5, "--k", help="The least size of a class, and of a group that is averaged."),
+    quasi: str = typer.Option("", "--quasi", help="Quasi-identifiers, with commas."),
+    sensitive: str = typer.Option("", "--sensitive", help="Sensitive columns, with commas."),
+    k: int = typer.Option(5, "--k", help="The least size of a class, and of an averaged group."),
     remove: str = typer.Option("", "--remove", help="Columns to leave out, with commas."),
-    top: list[str] = typer.Option([], "--top", help="COLUMN=LIMIT: larger numbers become the limit."),
-    bottom: list[str] = typer.Option([], "--bottom", help="COLUMN=LIMIT: smaller numbers become the limit."),
-    collapse: list[str] = typer.Option([], "--collapse", help="COLUMN=LEVEL of its --hierarchy."),
-    hierarchy: list[str] = typer.Option(
-        [], "--hierarchy", help="COLUMN=FILE: a generalisation hierarchy (CSV)."
+    top: list[str] = typer.Option(
+        [], "--top", help="COLUMN=LIMIT: replace larger numbers by the limit (repeatable)."
     ),
-    round_to: list[str] = typer.Option([], "--round", help="COLUMN=BASE: to multiples of the base."),
+    bottom: list[str] = typer.Option(
+        [], "--bottom", help="COLUMN=LIMIT: replace smaller numbers by the limit (repeatable)."
+    ),
+    collapse: list[str] = typer.Option(
+        [], "--collapse", help="COLUMN=LEVEL of its --hierarchy (repeatable)."
+    ),
+    hierarchy: list[str] = typer.Option(
+        [], "--hierarchy", help="COLUMN=FILE, a generalisation hierarchy as CSV (repeatable)."
+    ),
+    round_to: list[str] = typer.Option(
+        [], "--round", help="COLUMN=BASE: round to multiples of the base (repeatable)."
+    ),
     sample: float = typer.Option(1.0, "--sample", help="The share of rows to keep, at random."),
     swap: list[str] = typer.Option(
-        [], "--swap", help="COLUMNS=SHARE: values exchanged between this share of the rows."
+        [], "--swap", help="COLUMNS=SHARE: exchange values between this share of rows (repeatable)."
     ),
-    match: str = typer.Option("", "--match", help="Columns in which partners of --swap agree, with commas."),
+    match: str = typer.Option("", "--match", help="Columns in which swapped rows agree, with commas."),
     disturb: list[str] = typer.Option(
-        [], "--disturb", help="COLUMN=SHARE: normal noise of this share of its standard deviation."
+        [],
+        "--disturb",
+        help="COLUMN=SHARE: add normal noise of this share of its standard deviation (repeatable).",
     ),
     average: str = typer.Option(
-        "", "--average", help="Columns of numbers replaced by means of groups of k (MDAV)."
+        "", "--average", help="Columns to replace by means of groups of k (MDAV), with commas."
     ),
     mask: str = typer.Option(
-        "", "--mask", help="Columns of numbers mixed by a random matrix that keeps means and covariances."
+        "", "--mask", help="Columns to mix by a random matrix that keeps means and covariances, with commas."
     ),
     model: list[str] = typer.Option(
-        [], "--model", help="COLUMN=GIVEN,...: replaced by draws from a model of it given others."
+        [],
+        "--model",
+        help="COLUMN=GIVEN,...: replace by draws from a model given other columns (repeatable).",
     ),
     generalise: bool = typer.Option(
         False,
         "--generalise",
-        help="The full-domain generalisation of --quasi that loses least for --k, --l, --t.",
+        help="Generalise --quasi over whole columns, with the least loss for --k, --l, --t.",
     ),
-    mondrian: bool = typer.Option(False, "--mondrian", help="Local recoding of --quasi for --k, --l, --t."),
-    l: float = typer.Option(0.0, "--l", help="The least number of sensitive values in a class."),  # noqa: E741
-    t: float = typer.Option(-1.0, "--t", help="The largest distance of a class from the table."),
+    mondrian: bool = typer.Option(False, "--mondrian", help="Recode --quasi locally for --k, --l, --t."),
+    l: float = typer.Option(  # noqa: E741
+        0.0, "--l", show_default=False, help="The least number of sensitive values in a class."
+    ),
+    t: float = typer.Option(
+        -1.0, "--t", show_default=False, help="The largest distance of a class from the table."
+    ),
     suppress: float = typer.Option(0.0, "--suppress", help="The share of rows that --generalise may remove."),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace the file if it is there."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Treat a table as agencies do; see what it loses and leaves.
+    """Treat a table as agencies do, and measure what remains.
 
-    Treatments are applied in the order of the options in the documentation. None gives a guarantee: what is printed is
-    exact and not for publication.
+    Treatments apply in the order of the options below and guarantee nothing. The printed numbers are exact and not
+    for publication. Exits with 1 if no generalisation reaches the target.
     """
     from tacit.anonymity import read_hierarchy
     from tacit.anonymity import treatments as kinds

@@ -17,25 +17,26 @@ ROWS_OF_A_PERSON = 4
 
 def twin(
     schema: Path = typer.Argument(..., help="A plan or schema file (TOML) with [schema.*] tables."),
-    rows: int = typer.Option(10_000, "--rows", help="How many rows."),
+    rows: int = typer.Option(10_000, "--rows", help="The number of rows."),
     out: Path = typer.Option(..., "--out", help="The file to write: .parquet or .csv."),
     people: int = typer.Option(
         0,
         "--people",
-        help="How many people the rows belong to; by default a fourth of the rows if the plan protects people.",
+        show_default=False,
+        help="The number of people; by default a fourth of the rows.",
     ),
     person_column: str = typer.Option(
-        "", "--person-column", help="The column that says who; by default the plan's."
+        "", "--person-column", help="The column of people; by default the plan's."
     ),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same table."),
-    missing: float = typer.Option(0.03, "--missing", help="The share of missing values, in each column."),
-    outside: float = typer.Option(0.01, "--outside", help="The share of values outside what is declared."),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace the file if it is there."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    missing: float = typer.Option(0.03, "--missing", help="The share of missing values in each column."),
+    outside: float = typer.Option(0.01, "--outside", help="The share of values outside the declaration."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Make a synthetic table from the schema alone.
+    """Make a synthetic table from a schema, to rehearse a plan.
 
-    To rehearse a plan without touching data: no row of the real table is read.
+    Reads no data. Columns are independent, frequencies made up. A rehearsal has a ledger of its own.
     """
     from tacit.sources.declared import schema_from_tables
     from tacit.sources.synthetic.twin import ENDINGS, write_table

@@ -21,16 +21,14 @@ JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 def verify(
     folder: Path = typer.Argument(..., metavar="DIR", help="A folder that tacit release wrote."),
-    ledger: str | None = typer.Option(None, "--ledger", help="The ledger that was charged, to compare with."),
-    public: Path | None = typer.Option(
-        None, "--key", help="The custodian's public key, to check signatures."
-    ),
+    ledger: str | None = typer.Option(None, "--ledger", help="The ledger that was charged: a file or a URL."),
+    public: Path | None = typer.Option(None, "--key", help="The custodian's public key (PEM)."),
     json: bool = JSON,
 ) -> None:
-    """Check a release: values, certificates, plan, ledger, signature.
+    """Check a release: files, values, certificates, plan.
 
-    Says what holds and what does not; exit 1 if anything does not. Bounds are computed again by a small program of its
-    own (`tacit.audit`), which shares no code with the accountant.
+    Compares digests, makes derived files again, and computes every bound by a second program (tacit.audit). With
+    --ledger or --key it finds any change at all. Reads no data. Exits with 1 if something does not hold.
     """
     from tacit.audit.release import second_opinions
     from tacit.curator.signing import PublicKey
@@ -86,7 +84,7 @@ def make(
 ) -> None:
     """Make a pair of Ed25519 keys.
 
-    The private one is for `tacit release --sign`, the public one to give away.
+    The private key signs releases and approvals. Give the public key to readers separately from the releases.
     """
     from tacit.curator.signing import make_key
 

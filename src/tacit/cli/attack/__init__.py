@@ -12,14 +12,17 @@ __all__ = ["attack"]
 attack = typer.Typer(
     name="attack",
     cls=PlainGroup,
-    help="Attack a release with what an outsider has.",
     no_args_is_help=True,
 )
 
 
 @attack.callback()
 def _root() -> None:
-    """Attack a release with what an outsider has."""
+    """Attack a release with what an outsider has.
+
+    Prints who is exposed, what is learned, and what guessing alone would get. The output names people and is
+    not for publication.
+    """
 
 
 attack.command(name="averaging", cls=PlainCommand)(answers.averaging)

@@ -18,29 +18,28 @@ __all__ = ["averaging", "counts", "differencing", "floating_point", "membership"
 
 MOST_WRITTEN = 2000
 """Made-up people up to whom the matrix of questions is written down."""
-SHOW = typer.Option(20, "--show", help="List at most so many people.", min=0)
-JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+SHOW = typer.Option(20, "--show", help="List at most this many people.", min=0)
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
 def counts(
     file: Path | None = typer.Argument(
         None,
-        help="Questions: a column of 0 and 1 for each person, and one called answer. Without it: made up.",
+        help="A column of 0 and 1 for each person, and one called answer.",
     ),
     method: str = typer.Option("least squares", "--method", help="least squares or linear program."),
-    people: int = typer.Option(200, "--people", help="Made up: so many people with a bit each.", min=1),
+    people: int = typer.Option(200, "--people", help="Made up: the number of people.", min=1),
     questions: int = typer.Option(
-        0, "--questions", help="Made up: so many random subsets; 0: four a person.", min=0
+        0, "--questions", help="Made up: the number of random subsets; 0 for four a person.", min=0
     ),
-    noise_std: float = typer.Option(0.0, "--noise-std", help="Made up: Gaussian noise of the answers."),
+    noise_std: float = typer.Option(0.0, "--noise-std", help="Made up: the standard deviation of the noise."),
     seed: int = typer.Option(0, "--seed", help="Made up: the seed.", min=0),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Rebuild a bit for everybody from noisy counts of subsets.
+    """Reconstruct a bit for everybody from noisy counts.
 
-    Linear reconstruction (Dinur and Nissim), by a linear program or bounded least squares. More than 2,000 made-up
-    people are asked about without a matrix, and found by least squares.
+    Linear reconstruction (Dinur and Nissim). Without a file, people and queries are made up.
     """
     import numpy as np
 
@@ -72,16 +71,15 @@ def counts(
 
 
 def tables(
-    file: Path | None = typer.Argument(
-        None, help="Published tables (TOML). Without it: the block of seven people."
-    ),
-    most: int = typer.Option(1000, "--most", help="Stop after so many solutions.", min=1),
+    file: Path | None = typer.Argument(None, help="Published tables (TOML)."),
+    most: int = typer.Option(1000, "--most", help="Stop after this many solutions.", min=1),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Rebuild people from published tables with suppressed cells.
+    """Reconstruct people from published tables.
 
-    An exact search counts every solution; one solution is proved to be the only one.
+    An exact search counts all solutions. Without a file: the block of seven people of Garfinkel, Abowd and
+    Martindale (2018).
     """
     from tacit.attacks import seven
 
@@ -133,19 +131,18 @@ def membership(
     file: Path = typer.Argument(
         ..., help="Columns published, reference, and one of 0 and 1 for each person."
     ),
-    size: int = typer.Option(..., "--size", help="How many people the study has.", min=1),
+    size: int = typer.Option(..., "--size", help="The number of people in the study.", min=1),
     test: str = typer.Option("likelihood ratio", "--test", help="likelihood ratio, homer or correlation."),
-    noise_std: float = typer.Option(0.0, "--noise-std", help="Of a published share, for correlation."),
+    noise_std: float = typer.Option(
+        0.0, "--noise-std", help="The noise of a published share, for correlation."
+    ),
     false_alarms: float = typer.Option(
-        0.01, "--false-alarms", help="The share of others who may be accused."
+        0.01, "--false-alarms", help="The share of others that may be accused."
     ),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Tell who was in a study from the frequencies it published.
-
-    Homer's test, the likelihood ratio, or a correlation for noisy frequencies.
-    """
+    """Tell who was in a study from its published frequencies."""
     import numpy as np
 
     from tacit.attacks import membership as attack
@@ -163,15 +160,12 @@ def membership(
 
 
 def averaging(
-    file: Path = typer.Argument(..., help="Answers: a column for each question, a line each time."),
-    step: float = typer.Option(1.0, "--step", help="True answers are multiples of it."),
+    file: Path = typer.Argument(..., help="A column for each query, a line for each repetition."),
+    step: float = typer.Option(1.0, "--step", help="True answers are multiples of this."),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Average the answers of a server that forgets what it answered.
-
-    The mean of t answers has 1/sqrt(t) of the noise of one.
-    """
+    """Average repeated answers of a server that draws new noise."""
     from tacit.attacks import average
 
     columns = read_columns(file)
@@ -180,18 +174,13 @@ def averaging(
 
 
 def differencing(
-    file: Path = typer.Argument(
-        ..., help="Columns with and without: totals with one more person and without."
-    ),
-    low: float = typer.Option(0.0, "--low", help="The least value a person can have."),
-    high: float = typer.Option(1.0, "--high", help="The largest value a person can have."),
+    file: Path = typer.Argument(..., help="Columns with and without: totals with the person and without."),
+    low: float = typer.Option(0.0, "--low", help="The least value of a person."),
+    high: float = typer.Option(1.0, "--high", help="The largest value of a person."),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Subtract two totals that are one person apart.
-
-    What is left is the person's value.
-    """
+    """Subtract two totals that differ in one person."""
     from tacit.attacks import difference
 
     columns = read_columns(file)
@@ -200,16 +189,16 @@ def differencing(
 
 
 def floating_point(
-    file: Path = typer.Argument(..., help="Published numbers, at full precision."),
-    column: str = typer.Option("value", "--column", help="Which column has them."),
+    file: Path = typer.Argument(..., help="Published numbers at full precision."),
+    column: str = typer.Option("value", "--column", help="The column with the numbers."),
     noise_scale: float = typer.Option(..., "--noise-scale", help="The scale of the Laplace noise."),
-    candidates: str = typer.Option("0,1", "--candidates", help="What the true answers may be."),
+    candidates: str = typer.Option("0,1", "--candidates", help="The possible true answers, with commas."),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Read true answers off the last digits of noise that was made in floating point.
+    """Read true answers off the last digits of noisy ones.
 
-    Mironov's attack on the textbook sampler of Laplace noise.
+    Mironov's attack on the textbook floating-point sampler of Laplace noise.
     """
     from tacit.attacks import which_answer
 

@@ -12,12 +12,10 @@ from tacit.errors import InvalidParameter
 
 __all__ = ["background", "histories", "homogeneity", "intersection", "linkage", "skewness"]
 
-QUASI = typer.Option(
-    ..., "--quasi", help="Quasi-identifiers: columns an outsider can know, separated by commas."
-)
-SENSITIVE = typer.Option(..., "--sensitive", help="The column that is to be learned.")
-SHOW = typer.Option(20, "--show", help="List at most so many people.", min=0)
-JSON = typer.Option(False, "--json", help="Print one JSON object instead of sentences.")
+QUASI = typer.Option(..., "--quasi", help="Quasi-identifiers, with commas.")
+SENSITIVE = typer.Option(..., "--sensitive", help="The column to learn.")
+SHOW = typer.Option(20, "--show", help="List at most this many people.", min=0)
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
 TABLE = typer.Argument(..., help="The released table: CSV or Parquet.")
 
 
@@ -25,14 +23,13 @@ def linkage(
     release: Path = TABLE,
     known: Path = typer.Argument(..., help="A list with names and the same quasi-identifiers."),
     quasi: str = QUASI,
-    sensitive: str = typer.Option("", "--sensitive", help="The column that is to be learned; else the row."),
+    sensitive: str = typer.Option(
+        "", "--sensitive", help="The column to learn; by default the number of the row."
+    ),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Name people of a list in a release, by quasi-identifiers.
-
-    Exposed is whoever is alone in the release and on the list with their values (the attack on the GIC files).
-    """
+    """Name people of a list in a release, by quasi-identifiers."""
     from tacit.attacks import link
 
     found = link(
@@ -43,18 +40,20 @@ def linkage(
 
 def histories(
     release: Path = TABLE,
-    known: Path = typer.Argument(..., help="What is known of some people: a line an entry."),
+    known: Path = typer.Argument(..., help="Known entries of some people, one a line."),
     person: str = typer.Option("person", "--person", help="The column with the pseudonym, or the name."),
     item: str = typer.Option("item", "--item", help="The column with the item."),
     value: str = typer.Option("", "--value", help="The column with a value, as a rating."),
     date: str = typer.Option("", "--date", help="The column with a date or a day."),
-    eccentricity: float = typer.Option(7.0, "--eccentricity", help="How far the best match must stand out."),
+    eccentricity: float = typer.Option(
+        7.0, "--eccentricity", help="How many standard deviations the best match must lie above the next."
+    ),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Name people in a release of histories, by a few entries with errors.
+    """Name people in released histories by a few known entries.
 
-    The scoreboard of Narayanan and Shmatikov: rare items weigh more, and the best match must stand out.
+    The scoreboard attack of Narayanan and Shmatikov; some entries may be wrong.
     """
     from tacit.attacks import link_histories
 
@@ -77,10 +76,7 @@ def homogeneity(
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Find classes of rows that share one sensitive value.
-
-    Whoever is known to be in such a class is known to have the value, whatever k is.
-    """
+    """Find classes whose rows share one sensitive value."""
     from tacit.attacks import homogeneity as attack
 
     found = attack(read_columns(table), quasi=names("quasi", quasi), sensitive=sensitive)
@@ -91,14 +87,13 @@ def background(
     table: Path = TABLE,
     quasi: str = QUASI,
     sensitive: str = SENSITIVE,
-    ruled_out: list[str] = typer.Option(..., "--ruled-out", help="A value the person is known not to have."),
+    ruled_out: list[str] = typer.Option(
+        ..., "--ruled-out", help="A value that the person does not have (repeatable)."
+    ),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Rule out values and see who is left with one.
-
-    A neighbour who knows what somebody does not have may learn what they do have.
-    """
+    """Rule out values, and find people who are left with one."""
     from tacit.attacks import background as attack
 
     found = attack(read_columns(table), quasi=names("quasi", quasi), sensitive=sensitive, ruled_out=ruled_out)
@@ -109,15 +104,12 @@ def skewness(
     table: Path = TABLE,
     quasi: str = QUASI,
     sensitive: str = SENSITIVE,
-    value: str = typer.Option(..., "--value", help="The value to be suspected."),
-    factor: float = typer.Option(2.0, "--factor", help="How many times its share in the table."),
+    value: str = typer.Option(..., "--value", help="The suspected value."),
+    factor: float = typer.Option(2.0, "--factor", help="At least this many times its share in the table."),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Find classes in which a value is much commoner than elsewhere.
-
-    Nobody is certain of anything, and a belief has moved all the same.
-    """
+    """Find classes in which a value is much more common."""
     from tacit.attacks import skewness as attack
 
     found = attack(
@@ -130,14 +122,14 @@ def intersection(
     releases: list[Path] = typer.Argument(..., help="Two or more releases about the same people."),
     quasi: str = QUASI,
     sensitive: str = SENSITIVE,
-    known: Path | None = typer.Option(None, "--known", help="A list of people with their own values."),
+    known: Path | None = typer.Option(None, "--known", help="A table of people with their own values."),
     person: str = typer.Option("", "--person", help="One person instead: zip=13012,age=28."),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Read several releases together.
+    """Intersect what several releases leave possible.
 
-    What each leaves possible is intersected; values may be generalised (130**, <30, 20-29).
+    Values may be generalised: 130**, <30, 20-29.
     """
     from tacit.attacks import intersection as attack
 

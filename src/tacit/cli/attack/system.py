@@ -11,15 +11,12 @@ __all__ = ["system"]
 
 
 def system(
-    name: str = typer.Argument("", help="Which system; --list shows the names."),
-    list_: bool = typer.Option(False, "--list", help="List the systems, and stop."),
-    seed: int = typer.Option(0, "--seed", help="Of the made-up people.", min=0),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object instead of sentences."),
+    name: str = typer.Argument("", help="The system; --list shows the names."),
+    list_: bool = typer.Option(False, "--list", help="List the names and stop."),
+    seed: int = typer.Option(0, "--seed", help="The seed of the made-up people.", min=0),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Set up a query system of the past on made-up people, and break it.
-
-    What it refuses or disturbs, the attack, and how much of what the attack claims is true.
-    """
+    """Break a query system of the past, on made-up people."""
     from tacit.attacks.systems import SYSTEMS, show
 
     if list_:

@@ -1,0 +1,183 @@
+"""docs/cli.md, made from the help of the commands: `python docs/_site/commands.py` writes it.
+
+A contract test compares the page with what this file makes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "cli.md"
+HEAD = """\
+# The command line
+
+`python docs/_site/commands.py` makes this page from the help of the commands.
+
+- `--json` prints one JSON object on standard output instead of sentences, with stable keys and all digits. \
+Infinite or undefined numbers are the strings `"inf"`, `"-inf"` and `"nan"`. Every command has this option, so \
+the tables leave it out. Its keys stand below the example.
+- Exit codes: **0** done; **1** refused, or something does not hold; **2** bad input, nothing charged or written; \
+**3** charged and nothing released (JSON: `"charged": true`, `"released": false`); **130** interrupted.
+- An error is one sentence on standard error that begins with `tacit:`. An unknown word is answered with the \
+nearest known one.
+- Files are written whole or not at all. A charge stays spent after an interruption.
+- Progress is shown on terminals only.
+- Examples with `out/demo` run as they stand after `tacit demo`; the others name files of your own.
+"""
+# Where the guides say more than the help does.
+MORE = {
+    "account": "[accounting](accounting.md)",
+    "attack": "[attacks](attacks.md)",
+    "check": "[anonymity](anonymity.md)",
+    "coupled": "[coupled worlds](coupled.md)",
+    "init": "[data](data.md)",
+    "joint": "[several holders](parties.md)",
+    "ledger": "[ledger](ledger.md), [at the desk](desk.md)",
+    "noiseless": "[exact answers](exact-answers.md)",
+    "plan": "[plans as files](curator.md#plans-as-files)",
+    "random": "[random data](random-data.md)",
+    "release": "[the curator](curator.md), [the report](report.md)",
+    "reproduce": "[reproduction](reproduction/README.md)",
+    "theorem": "[theory](theory/README.md)",
+    "treat": "[treatments](anonymity.md#treatments)",
+    "verify": "[a second opinion](second-opinion.md)",
+}
+
+# A command with options of another one, whose section has them.
+LIKE = {"calibrate": "account"}
+
+
+def page() -> str:
+    """The whole page."""
+    import typer.main
+
+    from tacit.cli.app import app
+    from tacit.cli.examples import commands
+
+    found = dict(commands(typer.main.get_command(app)))
+    shared = _shared(found)
+    return "\n".join([HEAD, *(_section(name, found[name], shared) for name in sorted(found))])
+
+
+def _shared(found: dict[str, Any]) -> dict[str, list[str]]:
+    """The rows that stand elsewhere: of a group those that two of its commands have alike, and what LIKE says."""
+    rows: dict[str, Counter[str]] = {}
+    for name, command in found.items():
+        if " " in name:
+            rows.setdefault(name.split()[0], Counter()).update(_rows(command))
+    alike = {group: [row for row, n in counted.items() if n >= 2] for group, counted in rows.items()}
+    return alike | {name: _rows(found[other]) for name, other in LIKE.items()}
+
+
+def _section(name: str, command: Any, shared: dict[str, list[str]]) -> str:
+    from tacit.cli.examples import EXAMPLES
+
+    full = f"tacit {name}".strip()
+    text = _plain(" ".join(inspect.cleandoc(command.help or "").split()))
+    lines = [f"## {full}", "", f"{text} See {MORE[name]}." if name in MORE else text, ""]
+    usage = " ".join([full, *_places(command)])
+    if name not in EXAMPLES:
+        rows, told = shared.get(name) or _rows(command), "options of several commands" if name else ""
+        lines += [*_table(usage, told, rows), *_keys(name), ""] if rows else []
+    else:
+        elsewhere = shared.get(name, shared.get(name.split()[0], []) if " " in name else [])
+        rows = [row for row in _rows(command) if row not in elsewhere]
+        also = [_first(row) for row in _rows(command) if row in elsewhere and row.startswith("| `-")]
+        told = f"also {', '.join(also)}" if also else ""
+        told += f" of `tacit {LIKE[name]}`" if name in LIKE else ""
+        lines += (
+            _table(usage, told, rows) if rows else [f"Usage: `{usage}`" + (f", {told}" if told else ""), ""]
+        )
+        lines += ["```sh", f"tacit {EXAMPLES[name].line}", "```", "", *_keys(name), ""]
+    if name == "account":
+        lines += [*_events(), ""]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip("\n") + "\n"
+
+
+def _table(usage: str, told: str, rows: list[str]) -> list[str]:
+    return [f"| `{usage}` | {told} |", "|---|---|", *rows, ""]
+
+
+def _keys(name: str) -> list[str]:
+    """The keys of the JSON object; those that all commands of a group print stand in the section of the group."""
+    from tacit.cli.examples import EXACT, EXAMPLES, FOUND, RANDOM
+
+    always = {"attack": FOUND, "noiseless": EXACT, "random": RANDOM}
+    common = always.get(name.split()[0], "") if name else ""
+    if name not in EXAMPLES:
+        return [f"JSON of its commands: {_words(common.split(', '))}."] if common else []
+    keys = EXAMPLES[name].keys.split(", ")
+    if not common or not set(common.split(", ")) <= set(keys):
+        return [f"JSON: {_words(keys)}."]
+    own = [key for key in keys if key not in common.split(", ")]
+    return [f"JSON also: {_words(own)}."] if own else []
+
+
+def _places(command: Any) -> list[str]:
+    places = [
+        _name(p) if p.required else f"[{_name(p)}]" for p in command.params if p.param_type_name == "argument"
+    ]
+    return places or (["COMMAND"] if hasattr(command, "commands") else [])
+
+
+def _name(param: Any) -> str:
+    return str(param.metavar or param.name.upper()) + (
+        "..." if param.nargs == -1 and not param.metavar else ""
+    )
+
+
+def _first(row: str) -> str:
+    return row.split(" | ")[0].removeprefix("| ")
+
+
+def _rows(command: Any) -> list[str]:
+    return [_row(p) for p in command.params if not {"--help", "--json"} & set(p.opts)]
+
+
+def _row(param: Any) -> str:
+    if param.param_type_name == "argument":
+        name = f"`{_name(param)}`"
+    else:
+        name = " / ".join(f"`{o}`" for o in [*param.opts, *param.secondary_opts])
+    text = _plain(param.help or "").removesuffix(".")
+    if param.param_type_name == "option" and param.required:
+        text += "; required"
+    default = param.default
+    silent = param.show_default is False or param.required or isinstance(default, bool)
+    if not silent and default not in (None, "", [], ()):
+        text += f"; default `{default:g}`" if isinstance(default, float) else f"; default `{default}`"
+    return f"| {name} | {text} |"
+
+
+def _events() -> list[str]:
+    from tacit.accounting.text import vocabulary
+
+    told = [
+        "Under the chosen neighbours `noise_multiplier` is noise_std / l2_sensitivity, and epsilon of Laplace noise is "
+        "l1_sensitivity / noise_scale. For `dp_sgd`, and for Poisson sampling under replace-one, the multiplier is "
+        "noise_std over the largest norm of one record. Events:",
+        "",
+        "| word | values |",
+        "|---|---|",
+    ]
+    for line in vocabulary():
+        word, values, meaning = re.fullmatch(r"(.+?) {2,}(.*?): (.*)", line).groups()  # type: ignore[union-attr]
+        told.append(f"| {word if ' ' in word else f'`{word}`'} | `{values.replace('=', '')}`: {meaning} |")
+    return told
+
+
+def _words(keys: list[str]) -> str:
+    return ", ".join(f"`{key}`" for key in keys)
+
+
+def _plain(text: str) -> str:
+    """Text of the help that no Markdown reader takes for marks."""
+    return re.sub(r"([*|<])", r"\\\1", text)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
