@@ -38,12 +38,12 @@ MORE = {
     "joint": "[several holders](parties.md)",
     "ledger": "[ledger](ledger.md), [at the desk](desk.md)",
     "noiseless": "[exact answers](exact-answers.md)",
-    "plan": "[plans as files](curator.md#plans-as-files)",
+    "plan": "[the curator](curator.md)",
     "random": "[random data](random-data.md)",
     "release": "[the curator](curator.md), [the report](report.md)",
     "reproduce": "[reproduction](reproduction/README.md)",
     "theorem": "[theory](theory/README.md)",
-    "treat": "[treatments](anonymity.md#treatments)",
+    "treat": "[anonymity](anonymity.md)",
     "verify": "[a second opinion](second-opinion.md)",
 }
 
