@@ -25,7 +25,6 @@ the tables leave it out. Its keys stand below the example.
 - An error is one sentence on standard error that begins with `tacit:`. An unknown word is answered with the \
 nearest known one.
 - Files are written whole or not at all. A charge stays spent after an interruption.
-- Progress is shown on terminals only.
 - Examples with `out/demo` run as they stand after `tacit demo`; the others name files of your own.
 """
 # Where the guides say more than the help does.
