@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import itertools
 import json
 import math
@@ -13,10 +15,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import tacit
-from tacit.errors import BadMessage, InvalidParameter, NoLaw
+from support.parties import room
+from tacit.errors import BadMessage, InvalidParameter, JointRefused, NoLaw
 from tacit.noise import SeededSource
 from tacit.parties import Joint, JointPolya, JointSkellam, Sizes, byhand, graph, messages
+from tacit.parties.aggregator import Aggregator
+from tacit.parties.holder import SEALED
 from tacit.parties.noise import root_below
+from tacit.parties.session import pack, unpack
 from tacit.parties.shamir import PRIME, join, split
 
 SCHEMA = {"state": tacit.category(["a", "b", "c"]), "age": tacit.integer(0, 90)}
@@ -211,3 +217,170 @@ def test_a_message_file_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         reader(path)
     with pytest.raises(InvalidParameter, match="readable file"):
         reader(tmp_path / "none")
+
+
+class Told:
+    """Honest holders at one stage, and an aggregator that says to holder 0 what it likes."""
+
+    def __init__(self) -> None:
+        self.at = room(4, 3, 1)
+        self.session, self.holders = self.at.session, self.at.holders()
+        self.first = {i: h.start() for i, h in self.holders.items()}
+        self.aggregator = Aggregator(session=self.session)
+
+    def said(self, kind: str, body: bytes = b"", **said: Any) -> bytes:
+        return messages.write(
+            kind, session=self.session.id, sender=messages.AGGREGATOR, key=None, body=body, **said
+        )
+
+    def roster(self, raws: list[bytes]) -> bytes:
+        lengths, body = pack(raws)
+        return self.said("roster", body, lengths=lengths)
+
+    def until(self, stage: str) -> dict[int, bytes]:
+        """What an honest aggregator sends when this stage closes; the holders have answered all before."""
+        waiting = self.first
+        while True:
+            for raw in waiting.values():
+                self.aggregator.handle(raw)
+            done, sent = self.aggregator.stage, self.aggregator.advance()
+            if done == stage:
+                return sent
+            waiting = {i: self.holders[i].handle(raw) for i, raw in sent.items()}
+
+    def refused(self, raw: bytes, kind: type[Exception], word: str) -> None:
+        with pytest.raises(kind, match=word):
+            self.holders[0].handle(raw)
+
+
+def test_a_roster_lists_the_keys_of_each_holder_once_in_order() -> None:
+    told = Told()
+    keys = [told.first[i] for i in range(4)]
+    other = messages.write("shares", session=told.session.id, sender=3, key=told.at.keys[3])
+    mine = told.said("keys")
+    wrong = "each holder's keys once"
+    for raws in ([keys[1], keys[0], *keys[2:]], [*keys, keys[3]], [*keys[:3], other], [mine, *keys]):
+        told.refused(told.roster(raws), BadMessage, wrong)
+    told.refused(told.roster(keys[1:]), JointRefused, "holders joined")
+    told.refused(told.roster(keys[:2]), JointRefused, "2 holders joined, and 3 are needed")
+    lengths, body = pack(keys)
+    for bad, word in (
+        (3, "no lengths"),
+        ([*lengths[:-1], -1], "no lengths"),
+        ([*lengths, 1], "other lengths"),
+    ):
+        told.refused(told.said("roster", body, lengths=bad), BadMessage, word)
+    told.refused(keys[1], BadMessage, "through the aggregator only")
+    told.refused(told.said("members", members=[0, 1, 2]), BadMessage, "turn")
+    with pytest.raises(BadMessage, match="once a session"):
+        told.holders[0].start()
+    assert told.holders[0].handle(told.roster(keys))
+    told.refused(told.roster(keys[:3]), JointRefused, "two different messages")
+    told.refused(told.roster(keys), JointRefused, "left the session")
+    with pytest.raises(TypeError, match="not copied"):
+        copy.copy(told.holders[1])
+
+
+def test_members_are_of_the_roster_and_enough() -> None:
+    told = Told()
+    sent = told.until("shares")
+    for members in ([1, 0, 2, 3], [1, 2, 3], [0, 1, 2, 4]):
+        told.refused(told.said("members", members=members), BadMessage, "not a part of the roster")
+    told.refused(told.said("members", members=[0, 1]), JointRefused, "2 holders shared")
+    for broken in ("x", [0, True], [0, 0, 1, 2]):
+        told.refused(told.said("members", members=broken), BadMessage, "missing or broken")
+    assert told.holders[0].handle(sent[0])
+    assert told.at.charges == {}
+
+
+def test_sealed_shares_are_one_of_each_neighbour_and_the_list_is_signed() -> None:
+    """Nothing is charged before enough holders signed the one list of members."""
+    told = Told()
+    sent = told.until("agree")
+    message = messages.read(sent[0], session=told.session.id, keys=list(told.session.keys))
+    parts = unpack(message, message.said["lengths"])
+    for of, shares in (([1, 2], parts[0]), ([1, 3, 2], parts[0]), ([1, 2, 3], parts[0][:-1])):
+        lengths, body = pack([shares, *parts[1:]])
+        told.refused(told.said("sealed", body, lengths=lengths, of=of), BadMessage, "one of each neighbour")
+    assert told.at.charges == {}
+    lengths, body = pack(parts[: told.session.sizes.threshold])
+    told.refused(
+        told.said("sealed", body, lengths=lengths, of=[1, 2, 3]), JointRefused, "agree to the list of members"
+    )
+    assert told.at.charges == {}
+    told.refused(sent[0], JointRefused, "left the session")
+
+
+def test_survivors_are_members_and_enough_for_the_noise() -> None:
+    for survivors, kind, word in (
+        ([1, 0, 2, 3], BadMessage, "not a part of the members"),
+        ([0, 1, 2, 4], BadMessage, "not a part of the members"),
+        ([1, 2, 3], JointRefused, "as gone"), ([0, 1], JointRefused, "noise was sized for 3"),
+    ):  # fmt: skip
+        told = Told()
+        sent = told.until("masked")
+        told.refused(told.said("survivors", survivors=survivors), kind, word)
+        if kind is BadMessage:
+            assert told.holders[0].handle(sent[0])
+        else:
+            told.refused(sent[0], JointRefused, "left the session")
+
+
+def test_an_aggregator_takes_one_message_of_each_holder_and_of_the_right_form() -> None:
+    told = Told()
+    aggregator, session = told.aggregator, told.session
+
+    def refused(i: int, kind: str, word: str, body: bytes = b"", **said: Any) -> None:
+        raw = messages.write(kind, session=session.id, sender=i, key=told.at.keys[i], body=body, **said)
+        with pytest.raises(BadMessage, match=word):
+            aggregator.handle(raw)
+
+    with pytest.raises(BadMessage, match="not one of a holder"):
+        aggregator.handle(told.said("keys"))
+    for raw in told.first.values():
+        aggregator.handle(raw)
+        aggregator.handle(raw)
+    refused(1, "keys", "sent another", seal="00" * 32, mask="00" * 32, table="", rehearsal=False)
+    refused(1, "shares", "the stage is keys")
+    sent = aggregator.advance()
+    refused(1, "shares", "one for each neighbour", to=[0, 2], body=bytes(2 * SEALED))
+    refused(1, "shares", "one for each neighbour", to=[0, 2, 3], body=bytes(3 * SEALED - 1))
+    for i, raw in sent.items():
+        aggregator.handle(told.holders[i].handle(raw))
+    sent = aggregator.advance()
+    refused(1, "agree", "another list", view="00" * 32)
+    for i, raw in sent.items():
+        aggregator.handle(told.holders[i].handle(raw))
+    sent = aggregator.advance()
+    refused(
+        1, "masked", "another list of members", view="00" * 32, seed="00" * 32, body=bytes(8 * session.length)
+    )
+    view = messages.read(told.holders[0].handle(sent[0]), session=session.id, keys=list(session.keys)).said[
+        "view"
+    ]
+    refused(1, "masked", "words", view=view, seed="00" * 32, body=bytes(8 * session.length + 8))
+    for i, raw in sent.items():
+        aggregator.handle(told.holders[i].handle(raw))
+    sent = aggregator.advance()
+    refused(1, "confirm", "another list of survivors", list="00" * 32)
+    for i, raw in sent.items():
+        aggregator.handle(told.holders[i].handle(raw))
+    sent = aggregator.advance()
+    for i, raw in sent.items():
+        aggregator.handle(told.holders[i].handle(raw))
+    with pytest.raises(BadMessage, match="the stage reveal"):
+        aggregator.result()
+    aggregator.advance()
+    assert (aggregator.result().values == told.at.truth(aggregator.result().remaining)).all()
+    with pytest.raises(BadMessage, match="session is over"):
+        aggregator.advance()
+
+
+def test_a_session_is_of_so_many_keys_and_some_numbers() -> None:
+    made = room(4, 3, 1).session
+    for changes, word in (
+        ({"keys": made.keys[:3]}, "keys"), ({"keys": (*made.keys[:3], b"x")}, "keys"), ({"length": 0}, "at least 1"),
+        ({"nonce": bytes(31)}, "32 bytes"), ({"about": bytes(33)}, "32 bytes"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidParameter, match=word):
+            dataclasses.replace(made, **changes)
