@@ -305,6 +305,25 @@ def test_a_count_of_people_needs_people() -> None:
         run(table, [Aggregation(aggregates=(CountPeople(),))])
 
 
+def test_questions_with_other_groups_or_cells_are_not_read_together() -> None:
+    """Sums by g and by h keep other rows of a person; tables of all and of occupied cells have other keys."""
+    unit = people("id", at_most=6, groups=1)
+    asked = [
+        ask.sum("x", by="g"),
+        ask.sum("x", by="h"),
+        ask.sum("x"),
+        ask.count(by="g"),
+        ask.sparse_histogram(["g"]),
+    ]
+    with open_table(SIX, schema=WITH, unit=unit) as table:
+        questions = [s.on(table.schema, unit) for s in asked]
+        together = ask.read(table, questions, key=KEY)
+        alone = [ask.read(table, [q], key=KEY)[0] for q in questions]
+    for one, other in zip(together, alone, strict=True):
+        assert {k: v.tolist() for k, v in one.items()} == {k: v.tolist() for k, v in other.items()}
+    assert int(together[0]["sum"].sum()) != int(together[1]["sum"].sum())
+
+
 def test_more_questions_than_compiled_queries_are_kept_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query, "PREPARED", 2)
     with open_table(SIX, schema=WITH, unit=rows()) as table:
