@@ -63,6 +63,8 @@ MODULES = [
     "sources",
     "statistics",
 ]
+# Style and script of the site, from this folder.
+OWN = ("site.css", "iframe-worker.js")
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
 FENCE = re.compile(r"^(```.*?^```)$", re.M | re.S)
 
@@ -94,6 +96,16 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     origin = {v: k for k, v in places().items()}.get(here, f"docs/{here}")
     parts = FENCE.split(markdown)
     return "".join(p if p.startswith("```") else _spaced(_linked(p, origin, here)) for p in parts)
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Code and links without a blank are names; in a table they are not broken at their hyphens."""
+
+    def whole(cell: re.Match[str]) -> str:
+        text = re.sub(r"<code>(?=[^<\s]+</code>)", '<code class="name">', cell[0])
+        return re.sub(r'<a (href="[^"]*")>(?=[^<\s]+</a>)', r'<a class="name" \1>', text)
+
+    return re.sub(r"<td\b.*?</td>", whole, html, flags=re.S)
 
 
 def _linked(text: str, origin: str, here: str) -> str:
@@ -134,6 +146,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
                 add(name, content)
         else:
             add(uri, source.read_bytes() if not uri.endswith(".md") else source.read_text("utf-8"))
+    for name in OWN:
+        add(f"assets/own/{name}", (ROOT / "docs/_site" / name).read_bytes())
     add("decisions/index.md", _decisions())
     reference = dict(api())
     for uri, content in reference.items():

@@ -107,3 +107,22 @@ def test_a_page_fetches_nothing_from_elsewhere(site: Path, texts: dict[Path, str
     for sheet in site.rglob("*.css"):
         assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", sheet.read_text("utf-8")), sheet
     assert (site / "search" / "search_index.json").stat().st_size > 100_000
+
+
+@pytest.mark.slow
+def test_the_site_works_from_a_disk(site: Path, texts: dict[Path, str]) -> None:
+    """A browser starts no worker from file: the index is a script, and a frame of our own stands in."""
+    index = (site / "search" / "search_index.js").read_text("utf-8")
+    assert index.startswith("var __index = {")
+    for page, text in texts.items():
+        shim, bundle = text.find("assets/own/iframe-worker.js"), text.find("assets/javascripts/bundle.")
+        assert 0 < shim < bundle, page
+        assert "assets/own/site.css" in text
+
+
+@pytest.mark.slow
+def test_names_in_tables_stay_whole(site: Path, texts: dict[Path, str]) -> None:
+    cells = re.findall(r"<td>(<code[^>]*>[^<]*</code>)", texts[site / "mechanisms.html"])
+    assert len(cells) > 20
+    assert all(cell.startswith('<code class="name">') for cell in cells)
+    assert "nowrap" in (site / "assets" / "own" / "site.css").read_text("utf-8")
