@@ -16,11 +16,12 @@ import pytest
 
 import tacit
 from support.ledgers import tamper
+from support.spark import needs_spark
 from tacit.cli import main
 from tacit.curator.choice import choice_of, read_choice
 from tacit.curator.given import given_of
 from tacit.curator.prices import price
-from tacit.curator.request import request_text
+from tacit.curator.request import declared_files, request_text
 from tacit.curator.verifying import verify_release
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.sources.opening.joining import join
@@ -62,10 +63,10 @@ def text_of(*asks: Any, total: Any = None, **changes: Any) -> str:
 
 
 def test_the_form_is_written_down() -> None:
-    """Format 3, letter by letter: who changes it makes every old question a new one."""
+    """Format 4, letter by letter: who changes it makes every old question a new one."""
     asked = tacit.ask(tacit.mean("x", by="s"), epsilon=0.1, interval=0.9)
     assert json.loads(text_of(asked)) == {
-        "format": 3,
+        "format": 4,
         "releases": [
             {
                 "confidence": "9/10",
@@ -312,3 +313,79 @@ def test_a_choice_is_read_through_a_closed_table_and_checked(folder: Path) -> No
         assert wrong != text
         with pytest.raises(LedgerError, match="cannot read"):
             read_choice(plan, replace(charge, choice=json.loads(wrong)))
+
+
+# --- public tables in memory ------------------------------------------------------------------------------------
+REGIONS = {name: {"s": ["a", "b"], "r": [name, name]} for name in ("north", "south")}
+FRAMES: dict[str, Any] = {
+    "arrow": pa.table,
+    "pandas": lambda made: pa.table(made).to_pandas(),
+    "polars": lambda made: pytest.importorskip("polars").DataFrame(made),
+}
+
+
+def in_the_north(folder: Path, regions: Any, *, ask: Any = None, **more: Any) -> tuple[float, bool]:
+    """The number of rows in the north, and whether it comes from the record."""
+    schema = {**SCHEMA, "r": tacit.category(["north", "south"])}
+    data = join(folder / "jan.csv", regions, on="s", public=True)
+    with tacit.Curator(
+        data, protect=UNIT, schema=schema, budget=tacit.Pure(epsilon=1000.0), ledger=folder / "jan.ledger", **more
+    ) as one:  # fmt: skip
+        found = one.release(ask or tacit.count(where="r = 'north'"), epsilon=20)
+        # What an approval or a look at the price would be about is the same question.
+        assert one.fit(one.preview(ask or tacit.count(where="r = 'north'"), epsilon=20)).recorded
+    return float(found.value), found.replayed
+
+
+@needs_spark
+def test_another_public_table_in_memory_is_another_question_to_spark(folder: Path) -> None:
+    assert in_the_north(folder, pa.table(REGIONS["north"])) == (1000, False)
+    assert in_the_north(folder, pa.table(REGIONS["south"]), engine="spark") == (0, False)
+    assert in_the_north(folder, pa.table(REGIONS["north"]), engine="spark") == (1000, True)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_another_public_table_in_memory_is_another_question(folder: Path, kind: str) -> None:
+    north, south = (FRAMES[kind](REGIONS[name]) for name in ("north", "south"))
+    assert in_the_north(folder, north) == (1000, False)
+    assert in_the_north(folder, south) == (0, False)
+    assert in_the_north(folder, north) == (1000, True)
+    assert in_the_north(folder, south) == (0, True)
+    # Rows and columns in another order, and more columns that are not read, make no other table of it.
+    turned = FRAMES[kind]({"note": [1, 2], "r": ["north", "north"], "s": ["b", "a"]})
+    assert in_the_north(folder, turned) == (1000, True)
+    # One that has another row, or lacks one, is not.
+    more = FRAMES[kind]({"s": ["a", "b", "c"], "r": ["north", "north", "north"]})
+    assert in_the_north(folder, more) == (1000, False)
+    assert in_the_north(folder, FRAMES[kind]({"s": ["a"], "r": ["north"]})) == (500, False)
+
+
+def test_a_public_table_that_changes_in_memory(folder: Path) -> None:
+    """What is on record is about the copy that was joined, whatever becomes of the frame."""
+    schema = {**SCHEMA, "r": tacit.category(["north", "south"])}
+    frame, budget = FRAMES["pandas"](REGIONS["north"]), tacit.Pure(epsilon=1000.0)
+    data = join(folder / "jan.csv", frame, on="s", public=True)
+    with tacit.Curator(data, protect=UNIT, schema=schema, budget=budget, ledger=folder / "jan.ledger") as one:
+        assert one.release(tacit.count(where="r = 'north'"), epsilon=20).value == 1000
+        frame["r"] = "south"
+        assert one.release(tacit.count(where="r = 'north'", by="s"), epsilon=20).table["value"].sum() == 1000
+        assert one.release(tacit.count(where="r = 'north'"), epsilon=20).replayed
+    assert in_the_north(folder, frame) == (0, False)
+
+
+def test_a_record_that_names_no_public_table_is_not_believed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its content was part of the question a public table in memory was null: then nobody knows which it was."""
+    from tacit.curator import curator as curating
+
+    def nameless(data: Any, base: Path | None, public: Any = ()) -> dict[str, Any]:
+        return declared_files(data, base, ("",))
+
+    with monkeypatch.context() as before:
+        before.setattr(curating, "declared_files", nameless)
+        assert in_the_north(folder, pa.table(REGIONS["north"])) == (1000, False)
+    with pytest.raises(LedgerError, match="may have been answered about another public table"):
+        in_the_north(folder, pa.table(REGIONS["south"]))
+    with tacit.Ledger.open(folder / "jan.ledger") as ledger:
+        assert len(ledger.charges()) == 1

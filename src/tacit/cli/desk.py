@@ -194,7 +194,7 @@ def _same(path: Path, asked: str | None) -> None:
     from tacit.curator.request_0_1_0 import earlier_requests
 
     plan = read_plan(path).plan()
-    known = (plan.digest, *(one.plan_digest for one in earlier_requests(plan)))
+    known = (plan.digest, *plan.earlier, *(one.plan_digest for one in earlier_requests(plan)))
     if asked is not None and asked not in known:
         raise InvalidParameter(
             parameter="--plan", value=str(path), must="be the plan that is asked",

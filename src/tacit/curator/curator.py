@@ -30,7 +30,7 @@ from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.quality import RULE
 from tacit.curator.records import decode, encode
 from tacit.curator.release import Release, Releases
-from tacit.curator.request import declared_files
+from tacit.curator.request import declared_files, nameless
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.treatments import Noisy
 from tacit.curator.words import told_of
@@ -256,13 +256,15 @@ class Curator:
             version=self.version,
             told=told_of(plan),
             choice=None if joint else choice_of(plan),
+            known_as=() if joint else plan.earlier,
             earlier=None if joint else lambda: earlier_requests(plan),
         )
 
     def _about(self, request: Request, ledger: Ledger) -> Request:
         """The same request with the files that were declared, as this ledger names them."""
         folder = self._keeper.folder(ledger) or self._beside
-        return replace(request, files=declared_files(self._data, folder))
+        public = self._open().facts.public if nameless(self._data) else ()
+        return replace(request, files=declared_files(self._data, folder, public))
 
     def request(self, plan: Plan, *, key: str | None = None, note: str = "") -> int:
         """Ask for an approval of exactly this plan; the number of the request. Charges nothing, reads no row."""

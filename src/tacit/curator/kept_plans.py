@@ -2,7 +2,7 @@
 
 A plan follows from what was asked, the schema, the unit and the budget; no row is read for it, so that keeping it tells
 nothing. What is asked must be equal and print alike: 1, 1.0 and True are equal, and are different words in a
-certificate.
+certificate, though 1 and 1.0 are one question.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from tacit.curator.names import check_names, folded
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import condition_of, declared_by, gamma_of
 from tacit.curator.random_plans import on_random_data
-from tacit.curator.request import request_digest
+from tacit.curator.request import earlier_digests, request_digest
 from tacit.curator.treatments import Treatment
 from tacit.errors import EmptyComposition, NoLaw
 from tacit.exact.rounding import up
@@ -74,6 +74,8 @@ class Plan:
     schema: Schema
     charged: Charged
     digest: str
+    earlier: tuple[str, ...] = ()
+    """The digests of the request in earlier formats, by which it may be on record."""
     reading: dict[str, Any] = field(default_factory=dict, hash=False)
     budget: Bound | None = None
     """What it is paid from, to tell prices as parts of it; None where several budgets pay."""
@@ -213,12 +215,16 @@ def make_plan(
         for a, plain, (question, treatment) in zip(asks, treatments, treated, strict=True)
     ]
     charged = _charged(releases, budget, unit, total)
-    digest = request_digest(
-        asked, schema=schema, unit=unit, total=total, given=given, reading=dict(reading or {})
-    )
+    words: Any = {
+        "schema": schema,
+        "unit": unit,
+        "total": total,
+        "given": given,
+        "reading": dict(reading or {}),
+    }
     return Plan(
-        releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest=digest,
-        reading=dict(reading or {}), budget=budget, total=total,
+        releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest=request_digest(asked, **words),
+        earlier=earlier_digests(asked, **words), reading=words["reading"], budget=budget, total=total,
     )  # fmt: skip
 
 

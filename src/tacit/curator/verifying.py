@@ -229,7 +229,8 @@ def _as_stated(asked: Plan, by_name: Mapping[str, dict[str, Any]]) -> Plan:
     charge = from_record(first["charge"])
     charged = Charged(bound=charge.bound, theorem=first["charged_by"])
     pairs = [read_treatment(by_name[r.name]["choice"], r.question) for r in asked.releases]
-    return chosen(asked, pairs, charged=charged, digest=asked.digest)
+    said = first.get("digest")
+    return chosen(asked, pairs, charged=charged, digest=said if said in asked.earlier else asked.digest)
 
 
 def plan_of_certificates(asked: Plan, certificates: Iterable[dict[str, Any]]) -> Plan:
@@ -451,7 +452,7 @@ def _names(files: Mapping[str, Any]) -> dict[str, Any]:
 
     def name(one: Any) -> Any:
         return (
-            {"pattern": PurePosixPath(one["pattern"]).name}
+            {key: PurePosixPath(value).name for key, value in one.items()}
             if isinstance(one, dict)
             else PurePosixPath(one).name
         )
@@ -482,7 +483,7 @@ def _again(
         charge = paid.charge()
         if charge.choice is None:
             plan = as_0_1_0(plan, charge.plan_digest)
-        elif charge.plan_digest != plan.digest:
+        elif charge.plan_digest not in (plan.digest, *plan.earlier):
             yield Finding(what=what, holds=False, why="plan.toml asks something else")
             return
         else:

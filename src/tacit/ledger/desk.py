@@ -323,16 +323,19 @@ class Desk(Book):
         return state
 
     def _asked(self, connection: Connection, request: Request) -> dict[str, Any]:
-        """What a charge says. It says what 0.1.0 called the question if it rests on an approval or a record of then."""
+        """What a charge says. It says what an earlier form called the question if it rests on a record of then."""
         body = reserve_body(request, request.table or self.table)
         waiting, looks = {r.asked for r in self._state.register.requests.values()}, self._state.looks
-        if request.earlier is None or not (waiting or looks):
+        if not (waiting or looks):
             return body
         plans = self._history(connection).plans
-        for one in request.earlier():
-            key = one.plan_digest if request.key == request.plan_digest else request.key
-            named = {**body, "earlier": {"plan": one.plan_digest, "request": key, "told": list(one.told)}}
-            if earlier_digest(named) in waiting or (looks and one.plan_digest in plans):
+        names: list[dict[str, Any]] = [{"plan": digest} for digest in request.known_as]
+        if request.earlier is not None:
+            names += [{"plan": one.plan_digest, "told": list(one.told)} for one in request.earlier()]
+        for one in names:
+            key = one["plan"] if request.key == request.plan_digest else request.key
+            named = {**body, "earlier": {**one, "request": key}}
+            if earlier_digest(named) in waiting or (looks and one["plan"] in plans):
                 return named
         return body
 

@@ -92,8 +92,9 @@ class Request:
     where the mechanism is calibrated to those and not to the floats. `told` says in words what is asked, one table
     a release: its name (`release`), the question (`statistic`) and its own price (`price`).
     `files` is the declared set of files, and belongs to the key: {"protected": [[name, ...], ...], "public": [...]}.
-    `choice` is what was chosen for the request, stored whole. `earlier` gives what an earlier version called the same
-    question; it is called only where a ledger has charges of such a version.
+    `choice` is what was chosen for the request, stored whole. `known_as` are digests that earlier forms of requests
+    gave the same question, files beside them as now. `earlier` gives what version 0.1.0 called it; it is called only
+    where a ledger has charges of that version.
     """
 
     key: str
@@ -107,6 +108,7 @@ class Request:
     told: Sequence[Mapping[str, Any]] = ()
     files: Mapping[str, Any] | None = None
     choice: Mapping[str, Any] | None = None
+    known_as: tuple[str, ...] = field(default=(), compare=False)
     earlier: Callable[[], Sequence[Earlier]] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -325,7 +327,7 @@ def _readable(entry: Entry) -> None:
         entry.charge()
         if "files" in body:
             protected_files(body["files"])
-        if "earlier" in body and set(body["earlier"]) != {"plan", "request", "told"}:
+        if "earlier" in body and set(body["earlier"]) - {"told"} != {"plan", "request"}:
             raise ValueError
     elif entry.kind in ("withdraw", "supersede"):
         entry.correction()

@@ -55,6 +55,16 @@ def _another_plan(key: str) -> InvalidParameter:
     )  # fmt: skip
 
 
+def _plans(request: Request) -> tuple[str, ...]:
+    """The digests of what is asked: today's, and those of earlier forms."""
+    return (request.plan_digest, *request.known_as)
+
+
+def _keys(request: Request) -> tuple[str, ...]:
+    """The keys by which a question may be on record: the one that was given, or all of its digests."""
+    return _plans(request) if request.key == request.plan_digest else (request.key,)
+
+
 def looks_the_same(old: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> bool:
     """Are these the same releases by name and question? Prices are compared by those who know what was asked."""
     said = [[(one["release"], one["statistic"]) for one in told] for told in (old, now)]
@@ -73,6 +83,10 @@ def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
     mine, theirs = protected_files(one), protected_files(other)
     return any(a == b or matches(a, b) or matches(b, a) for a in mine for b in theirs)
+
+
+def _has_content(table: Any) -> bool:
+    return isinstance(table, list) and any(isinstance(one, dict) and "content" in one for one in table)
 
 
 def told_files(files: Mapping[str, Any]) -> str:
@@ -397,10 +411,17 @@ class Ledger(Desk):
         table = request.table or self.table
         name = answer_name(self._secret, request.key, table, request.version, request.files)
         entry = self._find(connection, name)
+        for key in () if entry is not None else _keys(request)[1:]:
+            entry = self._find(
+                connection, answer_name(self._secret, key, table, request.version, request.files)
+            )
+            if entry is not None:
+                break
         if entry is None:
+            self._told_apart(connection, request, table)
             return self._replay_earlier(connection, request, table)
         paid = self._paid(connection, entry)
-        if paid.body["plan"] != request.plan_digest:
+        if paid.body["plan"] not in _plans(request):
             raise _another_plan(request.key)
         return self._recorded(connection, entry, paid)
 
@@ -413,6 +434,21 @@ class Ledger(Desk):
             sequence=entry.sequence, answer=answer, charge=paid.charge(), digest=paid.digest,
             corrections=self._corrections(connection, paid.sequence),
         )  # fmt: skip
+
+    def _told_apart(self, connection: Connection, request: Request, table: str) -> None:
+        """Refuse a question that is on record about a public table in memory without a digest of its content."""
+        files = dict(request.files or {})
+        files["public"] = [None if _has_content(one) else one for one in files.get("public", ())]
+        if request.files is None or files == request.files or not files["public"]:
+            return
+        names = [answer_name(self._secret, key, table, request.version, files) for key in _keys(request)]
+        if any(self._find(connection, name) is not None for name in names):
+            raise LedgerError(
+                ledger=self.name,
+                reason="has an answer to this question that does not say what the public table in memory held: it may "
+                "have been answered about another public table",
+                hint="nothing was charged; ask with a new key to pay again (key=..., --key)",
+            )
 
     # --- charges of 0.1.0, which stored no set of files and hashed sentences --------------------------
     def _replay_earlier(self, connection: Connection, request: Request, table: str) -> Recorded | None:
@@ -476,11 +512,16 @@ class Ledger(Desk):
         """Refuse a question that was charged for other files, none of which is among these: a file was renamed."""
         if request.files is None:
             return
-        place, *names = file_names(self._secret, request.key, table, request.version, request.files)
+        for key in _keys(request):
+            self._same_files_by(connection, request, table, key)
+
+    def _same_files_by(self, connection: Connection, request: Request, table: str, key: str) -> None:
+        assert request.files is not None
+        place, *names = file_names(self._secret, key, table, request.version, request.files)
         first = self._find(connection, place)
         if first is None:
             return
-        if first.body["plan"] != request.plan_digest:
+        if first.body["plan"] not in _plans(request):
             raise _another_plan(request.key)
         before, now = first.body["files"], request.files
         if _meet(before, now) or any(self._find(connection, name) is not None for name in names):

@@ -34,11 +34,12 @@ def asked_digest(body: Mapping[str, Any]) -> str:
 
 
 def earlier_digest(body: Mapping[str, Any]) -> str:
-    """The same as 0.1.0 wrote it, for a charge that rests on an approval of then; empty for every other."""
+    """The same as an earlier form wrote it, for a charge that rests on an approval of then; empty for every other."""
     if "earlier" not in body:
         return ""
     old = {**body, **body["earlier"]}
-    return sha256(canonical({name: old[name] for name in ASKED if name in old}))
+    names = ASKED if "told" in body["earlier"] else ASKED_FILES
+    return sha256(canonical({name: old[name] for name in names if name in old}))
 
 
 def approval_digest(ledger: str, request: int, open_: Open, by: str) -> str:

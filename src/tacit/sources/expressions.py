@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tacit.errors import UnknownName, WrongType
-from tacit.sources.schema import Category, Column, Date, Flag, Schema
+from tacit.sources.schema import Category, Column, Date, Flag, Number, Schema
 
 __all__ = [
     "And",
@@ -40,6 +40,7 @@ __all__ = [
     "Not",
     "Or",
     "Value",
+    "normal",
 ]
 
 KEYWORDS = {"and", "or", "not", "in", "is", "missing", "between", "true", "false"}
@@ -237,6 +238,32 @@ def check_value(name: str, column: Column, value: Value) -> None:
         )
     if isinstance(column, Category) and column.values is not None and value not in column.values:
         raise UnknownName(what=f"category of {name}", name=str(value), known=map(str, column.values))
+
+
+def normal(node: Expression, schema: Schema) -> Expression:
+    """The same filter with one spelling of each constant: 5 for 5.0, and '2020-01-31' for '20200131'.
+
+    Nothing else is changed: no part is moved, joined or left out.
+    """
+    if isinstance(node, Not):
+        return replace(node, inner=normal(node.inner, schema))
+    if isinstance(node, Joined):
+        return replace(node, parts=tuple(normal(p, schema) for p in node.parts))
+    if isinstance(node, Compare):
+        return replace(node, value=_one_spelling(schema[node.column], node.value))
+    if isinstance(node, IsIn):
+        return replace(node, values=tuple(_one_spelling(schema[node.column], v) for v in node.values))
+    return node
+
+
+def _one_spelling(column: Column, value: Value) -> Value:
+    if isinstance(column, Date):
+        return datetime.date.fromisoformat(value).isoformat() if isinstance(value, str) else value
+    if isinstance(value, bool | str):
+        return value
+    # The reader compares numbers as doubles, and whole numbers as they are.
+    value = float(value) if isinstance(column, Number) else value
+    return int(value) if value == int(value) else value
 
 
 def _is_day(text: str) -> bool:

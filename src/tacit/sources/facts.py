@@ -84,6 +84,7 @@ class Facts:
     counted_if: what must be believed for that.
     made_up: all rows that tell of people are those of a twin, or bear the mark of `tacit.sources.made_up`.
     single: the public tables that are joined, in each of which no key stood twice.
+    public: a digest of each of them that lies in memory, of the columns that are read; empty for one in files.
     """
 
     state: tuple[Any, ...] = ()
@@ -92,6 +93,7 @@ class Facts:
     counted_if: str = ""
     made_up: bool = False
     single: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # A link that is led elsewhere is another table under the same name, with another ledger.
@@ -104,7 +106,7 @@ class Facts:
 
     def admits(self, other: Facts) -> bool:
         """May rows with these other facts be read for what was charged on ours? The same files, of the same people."""
-        kept = ("protected", "counted", "made_up", "single")
+        kept = ("protected", "counted", "made_up", "single", "public")
         return all(getattr(self, name) == getattr(other, name) for name in kept)
 
 

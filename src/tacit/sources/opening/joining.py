@@ -14,11 +14,14 @@ Rows without a match keep their place, with missing values. Keys are compared as
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +200,7 @@ def _put_together(data: Joined, left: Opened, right: Opened, more: tuple[str, ..
     other = _Other(left.relation, right, data.on, more)
     if data.public:
         # It tells of nobody: it is read before the charge, and what is wrong with it is said.
-        other.bring()
+        other.bring(tell=not isinstance(data.other, str | os.PathLike))
         if other.repeats():
             raise BadData(
                 source=_name(data.other), hint="give each key one row",
@@ -235,6 +238,7 @@ def _put_together(data: Joined, left: Opened, right: Opened, more: tuple[str, ..
         counted_if=left.facts.counted_if,
         made_up=left.facts.made_up and (data.public or right.facts.made_up),
         single=(*left.facts.single, *((_name(data.other),) if data.public else ())),
+        public=(*left.facts.public, *((other.content,) if data.public else ())),
     )
     return replace(
         left, relation=relation, close=close, load=load, facts=facts, now=now,
@@ -259,6 +263,30 @@ def _key(relation: Any, name: str) -> Any:
     return x.cast("string")
 
 
+def digest_of_rows(names: Sequence[str], rows: Any) -> str:
+    """What tells one public table from another: the names of its columns, and its rows in any order.
+
+    Numbers are what they are, in whichever type they are kept. It is not keyed: anybody may know a public table.
+    """
+    columns = [rows.column(i).to_pylist() for i in range(rows.num_columns)]
+    each = sorted(
+        hashlib.sha256(repr([*map(_told, row)]).encode()).digest() for row in zip(*columns, strict=True)
+    )
+    # Columns may come in any order.
+    state = hashlib.sha256(repr(list(names)).encode())
+    for one in each:
+        state.update(one)
+    return state.hexdigest()
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Decimal):
+        return _told(float(value)) if Fraction(float(value)) == Fraction(value) else str(value.normalize())
+    return value if value is None or isinstance(value, bool | int | float | str | bytes) else str(value)
+
+
 class _Other:
     """The other table, copied into the engine of the first: keys as text, and the wanted columns."""
 
@@ -274,6 +302,8 @@ class _Other:
         self._name = f"__tacit_other_{secrets.token_hex(6)}"
         self._place = spark.Place(self._backend._session) if self._spark else None
         self._loaded = opened.load is None
+        self._columns = (*on, *more)
+        self.content = ""
         self._schema = self._chosen.limit(0).to_pyarrow().schema
         self.relation = self._shown(self._schema.empty_table())
 
@@ -289,8 +319,8 @@ class _Other:
         # Compared by bytes, whatever collation the session has: it could make two keys one.
         return bytewise(self._backend.table(self._name), engine_of(self._opened.relation))
 
-    def bring(self) -> None:
-        """Its rows, as they are now."""
+    def bring(self, *, tell: bool = False) -> None:
+        """Its rows, as they are now; and a digest of them, for a public table that has no name (`content`)."""
         if not self._loaded and self._opened.load is not None:
             self._opened.load()
             self._loaded = True
@@ -301,7 +331,10 @@ class _Other:
                 raise
             self._opened.rescue()
             rows = self._chosen.to_pyarrow()
-        self._shown(rows.cast(self._schema))
+        rows = rows.cast(self._schema)
+        self._shown(rows)
+        if tell:
+            self.content = digest_of_rows(self._columns, rows)
 
     def repeats(self) -> bool:
         """Has it two rows with one key? Rows without a whole key match nothing."""
