@@ -123,6 +123,7 @@ def test_a_new_ledger_has_no_two_shares_that_are_read_alike(tmp_path: Path, name
         (" anna", "single blanks"),
         ("anna ", "single blanks"),
         ("...", "letter or a digit"),
+        ("!|!", "letter or a digit"),
     ],
     ids=ascii,
 )
@@ -143,6 +144,29 @@ def test_what_a_new_name_may_not_be(name: str, told: str) -> None:
 )  # fmt: skip
 def test_ordinary_names_are_admitted(name: str) -> None:
     assert admitted("analyst", name, ["bob", "team 11", "रमा", "eve"]) == name
+
+
+ONE_CLASS = ["l", "1", "I", "i", "!", "|", "¡", "L"]
+
+
+@pytest.mark.parametrize("letter", ONE_CLASS)
+def test_signs_and_digits_that_are_drawn_like_letters(letter: str) -> None:
+    """a!ice beside alice; b0b beside bob. Digits that differ are two names."""
+    for other in ONE_CLASS:
+        name = f"a{letter}ice"
+        if name != f"a{other}ice":
+            with pytest.raises(InvalidParameter, match="not be read as"):
+                admitted("analyst", name, [f"a{other}ice"])
+    assert admitted("analyst", "a!ice", ["a!ice", "alice"]) == "a!ice"
+    assert all(alike(one, other) for one in ("b0b", "bob", "BOB") for other in ("b0b", "bOb"))
+    # A sign may be overlooked, too.
+    assert all(alike("alice", other) for other in ("alice!", "!alice", "alice|", "al|ice", "al!ce"))
+
+
+def test_digits_that_differ_are_two_names() -> None:
+    known = ["anna1", "site 10", "b7", "m2", "user|2"]
+    for name in ("anna2", "anna3", "anna7", "site 20", "site 11", "b8", "m3", "user|3", "anna", "annab", "hanna1"):
+        assert admitted("analyst", name, known) == name
 
 
 def test_skeletons() -> None:

@@ -55,11 +55,13 @@ _LIKE = {
     "ᴠ": "v", "ᴡ": "w", "ᴢ": "z", "ɢ": "g", "ʜ": "h", "ʟ": "l", "ɴ": "n", "ꜱ": "s", "ꞌ": "l", "ǀ": "l", "þ": "p",
     "ƅ": "b", "ƃ": "b", "ꝋ": "o", "ɘ": "e", "ǃ": "l", "ƿ": "p", "æ": "ae", "œ": "oe",
     # digits and signs that are drawn like letters
-    "0": "o", "1": "l", "i": "l", "|": "l", "۱": "l", "٠": "o", "۰": "o", "०": "o", "০": "o", "੦": "o", "૦": "o",
+    "0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "¡": "l", "۱": "l", "٠": "o", "۰": "o", "०": "o", "০": "o", "੦": "o", "૦": "o",
     "౦": "o", "೦": "o", "൦": "o", "๐": "o", "໐": "o", "၀": "o", "ჿ": "o", "〇": "o", "ഠ": "o", "ⲟ": "o", "ⲣ": "p",
     "ⲥ": "c", "ⲁ": "a",
 }  # fmt: skip
 _PAIRS = (("rn", "m"), ("vv", "w"))
+_SIGNS = "|!¡"
+"""Signs that are drawn like a letter, and that a reader may as well overlook."""
 
 
 def scripts(name: str) -> frozenset[str]:
@@ -69,16 +71,17 @@ def scripts(name: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def skeleton(name: str) -> str:
+def skeleton(name: str, *, signs: bool = True) -> str:
     """What is left of a name where a reader may overlook the rest: names with one skeleton are confusable.
 
     Case, marks, blanks, signs and what shows nothing are left out, and letters are taken for what they look like.
-    A sign between two digits stays one: 1.1 is not 11.
+    A sign between two digits stays one: 1.1 is not 11. Signs that are drawn like a letter are that letter (a!ice is
+    alice), or are left out like the others (`signs=False`: alice! is alice).
     """
     bare = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     found: list[str] = []
     for at, c in enumerate(bare):
-        if shows_nothing(c) or _overlooked(c):
+        if shows_nothing(c) or _overlooked(c) or (c in _SIGNS and not signs):
             continue
         if c in _LIKE or unicodedata.category(c)[0] in "LMN":
             found.append(_LIKE.get(c, c))
@@ -99,7 +102,11 @@ def _overlooked(c: str) -> bool:
 
 def alike(one: str, other: str) -> bool:
     """Could a reader take one for the other?"""
-    return one == other or skeleton(one) == skeleton(other)
+    return one == other or not _skeletons(one).isdisjoint(_skeletons(other))
+
+
+def _skeletons(name: str) -> set[str]:
+    return {skeleton(name), skeleton(name, signs=False)}
 
 
 def admitted(parameter: str, name: str, known: Iterable[str]) -> str:
@@ -134,6 +141,6 @@ def admitted(parameter: str, name: str, known: Iterable[str]) -> str:
         raise refuse(
             "have letters, digits and ordinary signs", "a picture or a shape may be read as a letter"
         )
-    if not skeleton(name):
+    if not skeleton(name, signs=False):
         raise refuse("have a letter or a digit")
     return name
