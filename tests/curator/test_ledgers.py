@@ -23,7 +23,7 @@ from support.ledgers import child_environment, new_schema, postgres_server
 from tacit.cli import main
 from tacit.curator.files import read_plan
 from tacit.curator.ledgers import BESIDE, Home
-from tacit.errors import InvalidParameter, LedgerError
+from tacit.errors import BadData, InvalidParameter, LedgerError
 from tacit.ledger import Ledger
 from tacit.sources.twins import is_twin
 
@@ -348,3 +348,70 @@ def test_the_ledger_of_a_session_goes_with_a_process_that_is_killed(tmp_path: Pa
     while list(tmp_path.iterdir()) and time.monotonic() < until:
         time.sleep(0.05)
     assert list(tmp_path.iterdir()) == []
+
+
+# --- hard links -------------------------------------------------------------------------------------------------
+def test_another_name_of_the_file_has_its_ledger(folder: Path) -> None:
+    """The same inode under another name: one budget, whichever name is asked by first."""
+    assert release(written(folder, "plan.toml", 0.25), "a") == 0
+    os.link(folder / "visits.parquet", folder / "copy.parquet")
+    assert release(written(folder, "second.toml", 0.125, path="copy.parquet"), "b") == 0
+    with pytest.raises(LedgerError, match="of this table already"):
+        curator(folder / "copy.parquet", ledger=folder / "mine.ledger").release(tacit.count(), epsilon=0.1)
+    curator(folder / "copy.parquet").release(tacit.count(), epsilon=0.0625)
+    assert spent(folder / "visits.ledger") == 0.4375
+    assert [p.name for p in folder.glob("*.ledger")] == ["visits.ledger"]
+    # It is remembered under each name: one of them may go.
+    (folder / "visits.parquet").unlink()
+    curator(folder / "copy.parquet").release(tacit.count(), epsilon=0.03125)
+    assert spent(folder / "visits.ledger") == 0.46875
+
+
+def test_two_names_in_one_folder_with_a_new_ledger(folder: Path) -> None:
+    os.link(folder / "visits.parquet", folder / "copy.parquet")
+    assert release(written(folder, "second.toml", 0.125, path="copy.parquet"), "b") == 0
+    assert release(written(folder, "plan.toml", 0.25), "a") == 0
+    assert spent(folder / "copy.ledger") == 0.375
+    assert [p.name for p in folder.glob("*.ledger")] == ["copy.ledger"]
+
+
+def test_a_name_in_another_folder_gets_no_new_ledger_unless_said(folder: Path) -> None:
+    assert release(written(folder, "plan.toml", 0.25), "a") == 0
+    away = folder / "away"
+    away.mkdir()
+    os.link(folder / "visits.parquet", away / "linked.parquet")
+    assert release(written(away, "plan.toml", 0.125, path="linked.parquet"), "b") == 2
+    with pytest.raises(LedgerError, match="names in other folders"):
+        curator(away / "linked.parquet", ledger=away / "l.ledger").release(tacit.count(), epsilon=0.1)
+    pattern = tacit.files(away / "*.parquet", pattern=True)
+    with pytest.raises(LedgerError, match="names in other folders"):
+        curator(pattern, ledger=away / "l.ledger").release(tacit.count(), epsilon=0.1)
+    assert not list(away.glob("*.ledger"))
+    # The first name goes on as before, and the ledger that lies beside it may be named.
+    curator(folder / "visits.parquet").release(tacit.count(), epsilon=0.0625)
+    curator(away / "linked.parquet", ledger=folder / "visits.ledger", version="2").release(
+        tacit.count(), epsilon=0.03125
+    )
+    assert spent(folder / "visits.ledger") == 0.34375
+    # From then on it is known.
+    curator(away / "linked.parquet", version="2").release(tacit.mean("age"), epsilon=0.015625)
+    assert spent(folder / "visits.ledger") == 0.359375
+    with pytest.raises(LedgerError, match="of this table already"):
+        curator(away / "linked.parquet", ledger=away / "l.ledger").release(tacit.count(), epsilon=0.1)
+
+
+def test_a_second_ledger_for_a_linked_file_can_be_asked_for(folder: Path) -> None:
+    away = folder / "away"
+    away.mkdir()
+    os.link(folder / "visits.parquet", away / "linked.parquet")
+    more = {"ledger": away / "l.ledger", "another_ledger": True}
+    curator(away / "linked.parquet", **more).release(tacit.count(), epsilon=0.125)
+    assert spent(away / "l.ledger") == 0.125
+
+
+def test_a_link_of_a_protected_table_is_not_public(folder: Path) -> None:
+    assert release(written(folder, "plan.toml", 0.25), "a") == 0
+    os.link(folder / "visits.parquet", folder / "towns.parquet")
+    shutil.copyfile(folder / "visits.parquet", folder / "other.parquet")
+    with pytest.raises(BadData, match="has a ledger"):
+        curator(tacit.join(folder / "other.parquet", folder / "towns.parquet", on="person_id", public=True))

@@ -165,7 +165,19 @@ def test_signs_and_digits_that_are_drawn_like_letters(letter: str) -> None:
 
 def test_digits_that_differ_are_two_names() -> None:
     known = ["anna1", "site 10", "b7", "m2", "user|2"]
-    for name in ("anna2", "anna3", "anna7", "site 20", "site 11", "b8", "m3", "user|3", "anna", "annab", "hanna1"):
+    for name in (
+        "anna2",
+        "anna3",
+        "anna7",
+        "site 20",
+        "site 11",
+        "b8",
+        "m3",
+        "user|3",
+        "anna",
+        "annab",
+        "hanna1",
+    ):
         assert admitted("analyst", name, known) == name
 
 

@@ -166,6 +166,7 @@ class Keeper:
                 return None
             if home is not None and not self._another:
                 home.admits(os.fspath(place), None)
+                home.admits_a_new_one()
         exact = exact_numbers(self._budget)
         given: dict[str, Any] = {"budget": self._budget, "table": self.table, "wait_seconds": self._wait}
         if make:

@@ -7,8 +7,10 @@ Beside `visits.parquet` lie
     visits.ledger-at    a line for each ledger of the table that lies elsewhere: its id and its place, no password
 
 so that a copied or renamed plan, a second plan, another spelling of the path or a link to the file all find the same
-budget. A second ledger for a table that has one is refused unless it is asked for. What the data contain plays no
-part in this. A copy of the data in another folder is not known as such (docs/known-limits.md).
+budget. So does another name of the same file in its folder (a hard link), by device and inode. A file that has names
+which are not in its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those. A second
+ledger for a table that has one is refused in the same way. What the data contain plays no part in this. A copy of the
+data in another folder is not known as such (docs/known-limits.md).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -54,6 +57,8 @@ class Home:
     """Where the ledgers of a table on disk are looked for."""
 
     places: tuple[Path, ...]
+    away: tuple[Path, ...] = ()
+    """Files of the table that have more names than their folders show: hard links from elsewhere."""
 
     @property
     def default(self) -> Path:
@@ -124,6 +129,16 @@ class Home:
                 hint="name that one, or ask for another one: another_ledger=True, in a plan `another = true`",
             )
 
+    def admits_a_new_one(self) -> None:
+        """Refuse to make a ledger for a file that has names elsewhere: it would be a second budget if they have one."""
+        if self.away:
+            raise LedgerError(
+                ledger=str(self.default),
+                reason=f"would be a new one, and {self.away[0].name!r} has names in other folders (hard links): if "
+                "there is a ledger beside one of those, it is this table's",
+                hint="name that one; if there is none, say so: another_ledger=True, in a plan `another = true`",
+            )
+
     @contextmanager
     def alone(self, wait_seconds: float) -> Iterator[None]:
         """One at a time looks for the ledger of a table here and makes it: two at once would make two budgets.
@@ -167,8 +182,9 @@ class Home:
 
 def home_of_files(paths: Iterable[Path]) -> Home | None:
     """Where the ledgers of these very files are looked for: those that are read, whatever a pattern matched before."""
-    places = tuple(dict.fromkeys(_beside(_real(path.expanduser())) for path in paths))
-    return Home(places=places) if places else None
+    named, away = _all_names(_real(path.expanduser()) for path in paths)
+    places = tuple(dict.fromkeys(map(_beside, named)))
+    return Home(places=places, away=away) if places else None
 
 
 def home_of(data: Any, table: str) -> Home | None:
@@ -180,21 +196,24 @@ def home_of(data: Any, table: str) -> Home | None:
     if hasattr(type(data), "private"):
         # One budget for all tables that tell of the same people: the first one's, remembered beside the others.
         homes = [home for one in data.private if (home := home_of(one, table)) is not None]
-        return Home(places=tuple(dict.fromkeys(p for h in homes for p in h.places))) if homes else None
+        places = tuple(dict.fromkeys(p for h in homes for p in h.places))
+        return Home(places=places, away=tuple(p for h in homes for p in h.away)) if homes else None
     if not isinstance(data, str | os.PathLike):
         return None
     path = _real(Path(os.fspath(data)).expanduser())
-    own = [_beside(_real(Path(p).expanduser())) for p in getattr(data, "paths", (os.fspath(data),))]
+    files = [_real(Path(p).expanduser()) for p in getattr(data, "paths", (os.fspath(data),))]
+    if getattr(data, "pattern", False):
+        files = [_real(Path(p)) for p in sorted(glob.glob(os.fspath(data)))]
+    named, away = _all_names(files)
+    own = [*map(_beside, named)]
     if getattr(data, "pattern", False):
         base = path
         while glob.has_magic(str(base)):
             base = base.parent
-        matched = sorted(glob.glob(os.fspath(data)))
-        own = [base / f"{base.name or 'table'}{ENDING}", *(_beside(_real(Path(p))) for p in matched)]
-    named = _plain(table)
-    return Home(
-        places=tuple(dict.fromkeys([*([own[0].with_name(f"{named}{ENDING}")] if named else []), *own]))
-    )
+        own = [base / f"{base.name or 'table'}{ENDING}", *own]
+    declared = _plain(table)
+    first = [own[0].with_name(f"{declared}{ENDING}")] if declared else []
+    return Home(places=tuple(dict.fromkeys([*first, *own])), away=away)
 
 
 def refuse_protected(data: Any) -> None:
@@ -234,6 +253,45 @@ def _locked(folder: Path, held: ExitStack, until: float) -> bool:
             return True
         held.callback(fcntl.flock, handle, fcntl.LOCK_UN)
         return True
+
+
+def _all_names(paths: Iterable[Path]) -> tuple[list[Path], tuple[Path, ...]]:
+    """These files, each followed by its other names in its folder; and those that have names elsewhere, too.
+
+    A file of several names has them by hard links, which the disk counts. Only its own folder is looked through.
+    """
+    found: list[Path] = []
+    away: list[Path] = []
+    folders: dict[Path, dict[int, list[str]]] = {}
+    for path in paths:
+        found.append(path)
+        try:
+            state = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        if not stat.S_ISREG(state.st_mode) or state.st_nlink < 2:
+            continue
+        if path.parent not in folders:
+            folders[path.parent] = _by_inode(path.parent)
+        names = [path.with_name(n) for n in folders[path.parent].get(state.st_ino, ())]
+        same = [name for name in names if _same(name, path)]
+        found += [name for name in same if name != path]
+        if len(same) < state.st_nlink:
+            away.append(path)
+    return found, tuple(away)
+
+
+def _by_inode(folder: Path) -> dict[int, list[str]]:
+    """The names in a folder by the file that they lead to; links that are followed are not among them."""
+    found: dict[int, list[str]] = {}
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    # Of Windows only the file itself tells, and not its entry in the folder.
+                    inode = entry.inode() or os.stat(entry.path).st_ino
+                    found.setdefault(inode, []).append(entry.name)
+    return {inode: sorted(names) for inode, names in found.items()}
 
 
 def _real(path: Path) -> Path:
