@@ -539,6 +539,26 @@ def test_what_had_been_spent_is_what_the_ledger_says(
     assert (code, found["manifest.json says what the files were written from"]) == (1, False)
 
 
+def test_an_answer_from_the_record_has_the_page_of_the_first(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody can tell later which of two folders was written first: no file says so, and a word of it is refused."""
+    again = tmp_path / "again"
+    assert main(["release", str(made / "plan.toml"), "--out", str(again)]) == 0
+    assert "answered from the record" in capsys.readouterr().out
+    for said in (True, False):
+        place = tmp_path / "out"
+        shutil.copytree(again, place)
+        edit("manifest.json", lambda m, s=said: m["written"].update(replayed=s))(place)  # type: ignore[misc]
+        redo(place)
+        code, found = verify(capsys, place, "--ledger", made / "t.ledger")
+        assert (code, found["manifest.json says what the files were written from"]) == (1, False)
+        shutil.rmtree(place)
+    assert (again / "report.html").read_bytes() == (made / "out" / "report.html").read_bytes()
+    code, found = verify(capsys, again, "--ledger", made / "t.ledger")
+    assert (code, found["manifest.json says what the files were written from"]) == (0, True)
+
+
 def test_the_page_names_no_key_that_did_not_sign(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -243,7 +243,7 @@ def write_release(
 
     last = releases[-1]
     written = Written(
-        title=title or file.path.stem, standing=last.standing, replayed=last.replayed, exports=tuple(exports),
+        title=title or file.path.stem, standing=last.standing, exports=tuple(exports),
         corrections=tuple(dict.fromkeys(c for r in releases for c in r.corrections)), replaces=tuple(replaces),
         signed_by="" if key is None else key.public.fingerprint, truth=truth, libraries=libraries(),
     )  # fmt: skip

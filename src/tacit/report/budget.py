@@ -44,7 +44,7 @@ def budget_bar(view: ReportView) -> Markup:
     titles = {r.name: r.title for r in view.releases}
     parts: list[Markup] = [tag("rect", x=0, y=TOP, width="100%", height=BAR, rx=4, class_="left")]
     at = 0.0
-    pieces = [("spent before", budget.earlier / budget.total, "earlier")] if budget.earlier else []
+    pieces = [("spent on other releases", budget.earlier / budget.total, "earlier")] if budget.earlier else []
     for k, (part, share) in enumerate(zip(budget.parts, shares(budget), strict=True)):
         pieces.append((titles[part.release], share, "spent" if k % 2 == 0 else "spent-b"))
     if not budget.parts:
@@ -59,7 +59,7 @@ def budget_bar(view: ReportView) -> Markup:
     parts.append(tag("text", left, x="100%", y=TOP + BAR + 18, text_anchor="end", class_="tick num"))
     told = (
         f"{percent(spent)} of the budget is spent, in {len(budget.parts)} releases"
-        f"{' and before' if budget.earlier else ''}; the table below has each of them."
+        f"{' and on others' if budget.earlier else ''}; the table below has each of them."
     )
     return picture(
         "budget-bar", "How much of the budget is spent", told, TOP + BAR + 26, parts, class_="budget"

@@ -135,7 +135,8 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
     last = releases[-1]
     lead = LEADS.get(budget.bound.kind, "epsilon")
     total, spent, left = (_amount(b, lead) for b in (budget.bound, last.spent, last.remaining))
-    paid = 0.0 if last.replayed else _amount(plan.charge.bound, lead)
+    # These releases were paid for once, now or when they were first answered: the page is the same for both.
+    paid = _amount(plan.charge.bound, lead)
     parts = []
     # Each release alone is read at the delta that the whole plan was charged at, so that the prices compare.
     # The stated float: certificates have that, and whoever makes the page again from them knows no other number.

@@ -40,7 +40,6 @@ class Written:
 
     title: str
     standing: tuple[Guarantee, Guarantee]
-    replayed: bool = False
     exports: tuple[str, ...] = ()
     corrections: tuple[Correction, ...] = ()
     replaces: tuple[str, ...] = ()
@@ -56,7 +55,7 @@ class Written:
         truth = None if self.truth is None else {n: [_plain(v) for v in c] for n, c in self.truth.items()}
         return {
             "form": self.form, "title": self.title, "spent": spent.record, "left": left.record,
-            "replayed": self.replayed, "exports": list(self.exports),
+            "exports": list(self.exports),
             "corrections": [{n: getattr(c, n) for n in _CORRECTION} for c in self.corrections],
             "replaces": list(self.replaces), "signed_by": self.signed_by, "truth": truth,
             "libraries": dict(self.libraries),
@@ -70,7 +69,7 @@ class Written:
         truth = said["truth"]
         found = cls(
             title=str(said["title"]), standing=(from_record(said["spent"]), from_record(said["left"])),
-            replayed=bool(said["replayed"]), exports=tuple(map(str, said["exports"])),
+            exports=tuple(map(str, said["exports"])),
             corrections=tuple(Correction(**c) for c in said["corrections"]),
             replaces=tuple(map(str, said["replaces"])), signed_by=str(said["signed_by"]),
             truth=None if truth is None else {n: [_number(v) for v in c] for n, c in truth.items()},

@@ -174,7 +174,7 @@ def _certified(
     inner = {k: v for k, v in said.items() if k not in ("digest", "signature")}
     return Release(
         planned=planned, noisy=noisy, estimate=found, standing=standing,
-        replayed=written is not None and written.replayed, publishable=said["noise_source"] == CIPHER,
+        publishable=said["noise_source"] == CIPHER,
         made_up=said["data"].get("made_up") is True, corrections=corrections, data=dict(said["data"]),
         words=tuple(columns[3]), certify=functools.partial(_as_said, {**inner, "digest": said["digest"]}),
     )  # fmt: skip

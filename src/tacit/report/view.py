@@ -174,7 +174,7 @@ class BudgetPart:
 class BudgetView:
     """The budget in one kind of unit (epsilon, rho, mu): total, spent and left, with the words for each.
 
-    `earlier` is what had been spent before these releases. The parts need not add up to what was spent: a plan
+    `earlier` is what had been spent on other releases. The parts need not add up to what was spent: a plan
     that is accounted as a whole costs less than its releases one by one.
     """
 
