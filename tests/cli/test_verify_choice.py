@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tacit.cli import main
@@ -19,9 +20,18 @@ from tacit.curator import charges
 from tacit.curator import plan as planning
 from tacit.curator.binding import content_digest
 from tacit.curator.certificate import json_text
+from tacit.curator.chooser import candidates
+from tacit.curator.given import ALWAYS
+from tacit.curator.random_counts import OnRandomData
 from tacit.curator.treatments import Treatment
+from tacit.guarantees import Neighbours
 from tacit.ledger.canonical import sha256
 from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian, Staircase
+from tacit.mechanisms.fitted_tables import FittedTables
+from tacit.mechanisms.hull_tables import HullTables, Image
+from tacit.mechanisms.range_answers import RangeAnswers
+from tacit.mechanisms.ranges import RangeTree
+from tacit.mechanisms.tables import CellSums, ShapedTables
 
 ROWS = 300
 HEAD = """
@@ -121,6 +131,12 @@ def small_stairs(found: Treatment) -> Treatment:
     return _each(found, Staircase, lambda m: replace(m, sensitivity=L1(m.sensitivity.steps(1) - 1)))
 
 
+def another_kind(found: Treatment) -> Treatment:
+    """Noise for a smaller move, as if random data had been assumed, under which noise is not compared."""
+    same = {n: getattr(small_move(found), n) for n in ("noise", "price", "reason", "delta", "candidates")}
+    return OnRandomData(**same, given=ALWAYS, cells=2, neighbours=Neighbours.ADD_OR_REMOVE)
+
+
 def loud(found: Treatment) -> Treatment:
     return _each(found, RoundedGaussian, lambda m: replace(m, noise_std=m.noise_std / 2))
 
@@ -130,9 +146,16 @@ def table(folder: Path) -> None:
     (folder / "t.csv").write_text("id,state,sex,age,pay\n" + "\n".join(rows) + "\n")
 
 
-def written(folder: Path, asked: str) -> None:
+def written(folder: Path, asked: str, *, unit: str = "people", whole: bool = False) -> None:
     table(folder)
     head = HEAD.replace("epsilon = 90.0\ndelta = 1e-2", "rho = 90.0") if "rho" in asked else HEAD
+    if whole:
+        # Every row has a key in every column, so that all tables have one sum.
+        head = head.replace('"NY"]', '"NY"]\nmissing = "NY"').replace('"m"]', '"m"]\nmissing = "m"')
+    if unit != "people":
+        head = head.replace(
+            'unit = "people"\ncolumn = "id"\nat_most = 5', f'unit = "rows"\nneighbours = "{unit}"'
+        )
     (folder / "plan.toml").write_text(head + asked)
     assert main(["release", str(folder / "plan.toml"), "--out", str(folder / "out")]) == 0
 
@@ -154,6 +177,7 @@ def wrong(capsys: pytest.CaptureFixture[str], folder: Path, *more: str) -> list[
         (COUNTS, small_move, Laplace),
         (MEAN, small_move, Laplace),
         (COUNTS, another_grid, Laplace),
+        (COUNTS, another_kind, Laplace),
         (GAUSSIAN, small_square, RoundedGaussian),
         (ONE_NUMBER, small_stairs, Staircase),
         (SHARED, loud, RoundedGaussian),
@@ -216,3 +240,160 @@ def test_a_choice_of_any_shape_is_a_finding(
     (tmp_path / "out" / "manifest.json").write_text(json_text(listed) + "\n")
     found = wrong(capsys, tmp_path)
     assert any("claims what plan.toml gives" in what for what in found)
+
+
+# --- mechanisms for several tables at once ---------------------------------------------------------------------
+MARGINS = """[[release]]
+kind = "margins"
+name = "one"
+columns = ["state", "sex"]
+order = 1
+"""
+RANGES = """[[release]]
+kind = "ranges"
+name = "one"
+column = "pay"
+bins = [0, 40, 70, 100]
+"""
+PURE, SHARE = "epsilon = 1.0\n", "epsilon = 1.0\ndelta = 1e-6\n"
+
+
+def law(kind: type | None, inner: type | None = None) -> Callable[[Any], bool]:
+    """Is it this mechanism, with this noise inside?"""
+
+    def same(m: Any) -> bool:
+        found = m.noise if isinstance(m, CellSums | FittedTables | RangeAnswers) else None
+        return isinstance(m, kind or object) and (inner is None or isinstance(found, inner))
+
+    return same
+
+
+def half(noise: Any) -> Any:
+    """The same law for a smaller move, at the same price."""
+    if isinstance(noise, Laplace):
+        made_for = L1(max(noise.sensitivity.exact / 2, noise.step))
+        return Laplace.for_epsilon(epsilon=noise.exact_epsilon, sensitivity=made_for, spacing=noise.step)
+    squared = noise.sensitivity.squared_steps(noise.step) * noise.step**2
+    return replace(noise, sensitivity=L2.root(squared / 2), noise_std=noise.noise_std * 5 / 7)
+
+
+def half_inside(m: Any) -> Any:
+    return replace(m, noise=half(m.noise))
+
+
+def half_level(m: Any) -> Any:
+    tree = m.noise
+    *above, leaves = tree.mechanisms
+    return replace(m, noise=replace(tree, mechanisms=(*above, half(leaves))))
+
+
+def bare_root(m: Any) -> Any:
+    return replace(m, noise=replace(m.noise, mechanisms=(None, *m.noise.mechanisms[1:])))
+
+
+def fewer_rows(m: Any) -> Any:
+    return replace(m, times=m.times - 1, noise_scale=m.noise_scale * (m.times - 1) / m.times)
+
+
+def not_replaced(m: Any) -> Any:
+    return replace(m, replaced=False, fixed=False)
+
+
+def known_total(m: Any) -> Any:
+    return replace(m, complete=True, replaced=True, fixed=True)
+
+
+def small_hull(m: Any) -> Any:
+    patterns = tuple(tuple(1 if i == 0 else 0 for i in range(len(p))) for p in m.image.patterns[:1])
+    small = Image(patterns=(*patterns, m.image.patterns[-1]), sizes=m.image.sizes, replaced=m.image.replaced)
+    return replace(m, image=small)
+
+
+def only_added(m: Any) -> Any:
+    return replace(m, image=replace(m.image, replaced=False, absent=True))
+
+
+def fixed_fit(m: Any) -> Any:
+    return replace(m, agreement=replace(m.agreement, fixed=True))
+
+
+def other_places(m: Any) -> Any:
+    places = tuple(np.roll(p, 1) if i == 0 else p for i, p in enumerate(m.agreement.places))
+    return replace(m, agreement=replace(m.agreement, places=places))
+
+
+def other_sums(m: Any) -> Any:
+    return replace(m, sums=tuple(s[::-1].copy() for s in m.sums))
+
+
+def other_ranges(m: Any) -> Any:
+    return replace(m, ranges=m.ranges[::-1].copy())
+
+
+TABLES = {
+    "shaped": (MARGINS, PURE, "people", law(ShapedTables), (fewer_rows, known_total)),
+    "cube": (MARGINS, PURE, "replace-one", law(ShapedTables), (not_replaced,)),
+    "hull": (RANGES, PURE, "people", law(HullTables), (fewer_rows, small_hull)),
+    "hull of exchanges": (RANGES, PURE, "replace-one", law(HullTables), (only_added,)),
+    "fitted": (MARGINS, PURE, "people", law(FittedTables, Laplace), (half_inside, fixed_fit, other_places)),
+    "fitted Gaussian": (MARGINS, SHARE, "people", law(FittedTables, RoundedGaussian), (half_inside,)),
+    "cells": (MARGINS, PURE, "people", law(CellSums, Laplace), (half_inside, other_sums)),
+    "cells Gaussian": (MARGINS, SHARE, "people", law(CellSums, RoundedGaussian), (half_inside,)),
+    "bins": (RANGES, PURE, "people", law(RangeAnswers, Laplace), (half_inside, other_ranges)),
+    "bins Gaussian": (RANGES, SHARE, "people", law(RangeAnswers, RoundedGaussian), (half_inside,)),
+    "tree": (RANGES, PURE, "people", law(RangeAnswers, RangeTree), (half_level, bare_root)),
+    "tree of exchanges": (RANGES, SHARE, "replace-one", law(RangeAnswers, RangeTree), (half_level,)),
+}
+FORGED = [(name, change) for name, (*_, changes) in TABLES.items() for change in changes]
+
+
+def release_with(
+    name: str, change: Callable[[Any], Any] | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder whose release got this mechanism, as it is chosen or changed, whichever is the best."""
+    asked, price, unit, wanted, _ = TABLES[name]
+
+    def chosen(question: Any, price: Any, **_: Any) -> Treatment:
+        found = [t for _, t in candidates(question, price) if wanted(t.noise[0].mechanism)][-1]
+        (applied,) = found.noise
+        if change is None:
+            return found
+        return replace(found, noise=(applied._replace(mechanism=change(applied.mechanism)),))
+
+    with monkeypatch.context() as forger:
+        forger.setattr(planning, "choose", chosen)
+        if change is not None:
+            for place in (planning, charges):
+                forger.setattr(place, "must_cover", lambda *_, **__: None)
+        written(folder, asked + price, unit=unit, whole=asked is MARGINS)
+
+
+def noise_findings(capsys: pytest.CaptureFixture[str], folder: Path) -> list[str]:
+    """What `verify` could not check about the noise."""
+    capsys.readouterr()
+    main(["verify", str(folder / "out"), "--json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    return [f["what"] for f in found if f["holds"] is None and "noise" in f["what"]]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_an_honest_mechanism_for_several_tables_is_judged(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether or not this version would choose it."""
+    release_with(name, None, tmp_path, monkeypatch)
+    assert noise_findings(capsys, tmp_path) == []
+    for more in ((), ("--ledger", str(tmp_path / "t.ledger"))):
+        assert wrong(capsys, tmp_path, *more) == []
+
+
+@pytest.mark.parametrize(("name", "change"), FORGED, ids=[f"{n}, {c.__name__}" for n, c in FORGED])
+def test_a_forged_mechanism_for_several_tables_does_not_hold(
+    name: str, change: Callable[[Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """All digests, the event, the charge and the ledger agree with the forged mechanism."""
+    release_with(name, change, tmp_path, monkeypatch)
+    for more in ((), ("--ledger", str(tmp_path / "t.ledger"))):
+        found = wrong(capsys, tmp_path, *more)
+        assert any("one.json" in what for what in found), found

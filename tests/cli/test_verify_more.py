@@ -142,3 +142,47 @@ def test_a_folder_that_is_no_release_is_named(
     said = capsys.readouterr().err
     assert "DIR must be a folder with a manifest.json" in said
     assert "text file" not in said
+
+
+# --- certificates without a choice -----------------------------------------------------------------------------
+def without_choice(said: dict[str, Any]) -> None:
+    said.pop("choice")
+
+
+def called_earlier(said: dict[str, Any]) -> None:
+    said.pop("choice")
+    said["versions"]["tacit"] = "0.1.0"
+
+
+def as_if_earlier(said: dict[str, Any]) -> None:
+    called_earlier(said)
+    for word in ("files", "quality_rule"):
+        said["data"].pop(word)
+
+
+def odd_version(said: dict[str, Any]) -> None:
+    said.pop("choice")
+    said["versions"] = {"tacit": ["0.1.0"]}
+
+
+@pytest.mark.parametrize("change", [without_choice, called_earlier, odd_version])
+def test_a_certificate_of_this_version_states_its_choice(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict[str, Any]], None]
+) -> None:
+    """Only 0.1.0 stated none: a certificate that names files or a rule of quality is younger."""
+    folder = forged(made, tmp_path / "out", lambda f: bind(f / CERTIFICATE, change))
+    for more in ((), ("--ledger", made / "visits.ledger")):
+        code, found = findings(capsys, folder, *more)
+        claims = [f["holds"] for f in found if f["what"] == f"{CERTIFICATE} claims what plan.toml gives"]
+        assert (code, claims) == (1, [False])
+
+
+def test_a_certificate_that_is_made_to_look_earlier_meets_its_ledger(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = forged(made, tmp_path / "out", lambda f: bind(f / CERTIFICATE, as_if_earlier))
+    code, found = findings(capsys, folder, "--ledger", made / "visits.ledger")
+    assert code == 1
+    assert {f["what"]: f["holds"] for f in found}[
+        f"{CERTIFICATE} and its values are those of the recorded answer"
+    ] is False

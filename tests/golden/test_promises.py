@@ -137,6 +137,20 @@ def test_other_sentences_and_old_files(
     capsys.readouterr()
 
 
+def test_the_number_of_the_version_is_no_part_of_a_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = unpacked(OLD / "numbers_rows.tar.xz", tmp_path)
+    plans = [read_plan(tmp_path / one["plan"]).plan() for one in said["releases"]]
+    monkeypatch.setattr(tacit, "__version__", "9.9.9")
+    for one, before in zip(said["releases"], plans, strict=True):
+        after = read_plan(tmp_path / one["plan"]).plan()
+        assert after.digest == before.digest
+        assert earlier_requests(after)[0].plan_digest == earlier_requests(before)[0].plan_digest
+        assert asked_again(tmp_path, one, tmp_path / f"{one['out']}-again")
+    capsys.readouterr()
+
+
 CHANGES = [another_choice, other_words]
 
 

@@ -36,6 +36,7 @@ from tacit.ledger.canonical import sha256
 from tacit.statistics.base import Question
 
 if TYPE_CHECKING:
+    from tacit.curator.given import Given
     from tacit.curator.plan import Plan, Planned
     from tacit.curator.treatments import Treatment
 
@@ -295,16 +296,16 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
     from tacit.curator.plan import chosen
 
     charged = Charged(bound=charge.guarantee.bound, exact=dict(charge.exact), theorem=plan.charged.theorem)
-    if charge.choice is None:
+    if charge.choice is None and charge.files is None:
         return replace(plan, digest=charge.plan_digest)
     try:
-        said = charge.choice
+        said = charge.choice or {}
         if said["format"] != FORMAT:
             raise ValueError("another format")
         charged = replace(charged, theorem=said["charged_by"])
         charged.exact.pop("gamma", None)
         pairs = [
-            read_treatment(record, r.question)
+            read_treatment(record, r, plan.given)
             for record, r in zip(said["releases"], plan.releases, strict=True)
         ]
         found = chosen(plan, pairs, charged=charged, digest=charge.plan_digest)
@@ -318,10 +319,16 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
     return found
 
 
-def read_treatment(record: Mapping[str, Any], question: Question) -> tuple[Treatment, Treatment | None]:
-    """The treatment that was stored, for a question that is still on the same grid; and the plain one beside it."""
+def read_treatment(
+    record: Mapping[str, Any], asked: Planned, assumed: Given | None
+) -> tuple[Treatment, Treatment | None]:
+    """The treatment that was stored, for a question that is still on the same grid; and the plain one beside it.
+
+    `assumed` is what the whole plan assumes of the data.
+    """
     from tacit.curator.treatments import Treatment
 
+    question = asked.question
     given = dict(_arrays(question))
     made = _get(record["treatment"], given)
     plain = _get(record["plain"], given) if "plain" in record else None
@@ -330,20 +337,49 @@ def read_treatment(record: Mapping[str, Any], question: Question) -> tuple[Treat
     same = made.grid_record(question) == record["grid"]
     if not same or made.sensitivity_record(question) != record["sensitivity"]:
         raise ValueError("another grid, or another sensitivity")
+    if not _of_its_kind(made, asked, assumed):
+        raise ValueError("a treatment of another kind of question")
     if calibrated(made, question) is False:
         raise ValueError("noise for another sensitivity, or for other parts")
     return made, plain
 
 
+def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) -> bool:
+    """Is a question like this one treated like that, under what was assumed and nothing more?"""
+    from tacit.curator.clamping import ClampingTreatment
+    from tacit.curator.exact_answers import ExactTreatment
+    from tacit.curator.functions.treatment import FunctionTreatment
+    from tacit.curator.given import ExactGiven
+    from tacit.curator.keys import Selected
+    from tacit.curator.random_counts import OnRandomData, gamma_of
+    from tacit.curator.ranks import Ranks
+    from tacit.curator.sparse import Sparse
+    from tacit.curator.treatments import Treatment
+
+    words = assumed if asked.ask.given is None else asked.ask.given
+    if isinstance(words, ExactGiven) or isinstance(treatment, ExactTreatment):
+        return isinstance(words, ExactGiven) and isinstance(treatment, ExactTreatment)
+    if isinstance(treatment, OnRandomData):
+        return words is not None and 0 < gamma_of(treatment) <= words.gamma
+    kinds: dict[str, type] = {
+        "ranks": Ranks, "clamping bounds": ClampingTreatment, "thresholds": Sparse, "function": FunctionTreatment,
+    }  # fmt: skip
+    question = asked.question
+    kind = kinds.get(question.statistic.fits, Treatment if question.known_keys else Selected)
+    return type(treatment) is kind
+
+
 def calibrated(treatment: Treatment, question: Question) -> bool | None:
     """Has every number that a unit can move noise, and is that made for a move of this size?
 
-    None where the noise is not independent noise on every number: such a mechanism is known to fit if it is the one
-    that would be chosen today (`same_noise`).
+    None where the question gets no noise on declared numbers: such a mechanism is known to fit if it is the one that
+    would be chosen today (`same_noise`).
     """
+    from tacit.curator.fitted import fits_tables
     from tacit.curator.treatments import Treatment, cells_of
     from tacit.mechanisms import Laplace, RoundedGaussian, Staircase
     from tacit.mechanisms.sensitivity import L1, L2
+    from tacit.mechanisms.tables import TableMechanism
 
     if type(treatment) is not Treatment or question.statistic.fits != "noise" or not question.known_keys:
         return None
@@ -351,13 +387,17 @@ def calibrated(treatment: Treatment, question: Question) -> bool | None:
     noised = [name for applied in treatment.noise for name in applied.parts]
     if len(noised) != len(set(noised)) or set(noised) != moved:
         return False
-    unknown = False
     for parts, mechanism in treatment.noise:
         # What moves several parts together moves no more than all of them.
         most = question.sensitivities[parts[0]] if len(parts) == 1 else question.sensitivity
-        if not isinstance(mechanism, Laplace | RoundedGaussian | Staircase):
-            unknown = True
+        if isinstance(mechanism, TableMechanism):
+            # It is made for all tables together.
+            if set(parts) != moved or not fits_tables(mechanism, parts, question):
+                return False
             continue
+        # Nothing else was ever chosen for numbers that get noise.
+        if not isinstance(mechanism, Laplace | RoundedGaussian | Staircase):
+            return False
         made_for = mechanism.sensitivity
         if isinstance(mechanism, Laplace | Staircase):
             fits = isinstance(made_for, L1) and made_for.steps(mechanism.step) >= most.l1
@@ -369,7 +409,7 @@ def calibrated(treatment: Treatment, question: Question) -> bool | None:
             or (isinstance(mechanism, Staircase) and cells_of(question, parts) != 1)
         ):
             return False
-    return None if unknown else True
+    return True
 
 
 def same_noise(one: Treatment, other: Treatment, question: Question) -> bool:

@@ -7,25 +7,27 @@ errs by it says itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Applied, Treatment, mu_squared_within, pure_within
 from tacit.exact.balls import ball, lower
-from tacit.mechanisms import L1, Laplace, RoundedGaussian
+from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian
 from tacit.mechanisms.budgets import Budget
 from tacit.mechanisms.fitted_tables import MOST_FITTED, Agreement, FittedTables, agreement_of
-from tacit.mechanisms.hull_tables import MOST_COUNTS, HullTables, Image, small_image
+from tacit.mechanisms.hull_tables import MOST_COUNTS, HullTables, Image, moves_of, small_image
 from tacit.mechanisms.range_answers import RangeAnswers, best_trees
+from tacit.mechanisms.ranges import RangeTree, level_moves
 from tacit.mechanisms.tables import MOST_SHAPED, CellSums, ShapedTables, TableMechanism
 from tacit.statistics.base import Question
 from tacit.statistics.tables import CountTables
 
-__all__ = ["fitted"]
+__all__ = ["fits_tables", "fitted"]
 
 
 def fitted(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
@@ -60,7 +62,7 @@ def _mechanisms(
             for law, noise in plain(sums[0].size):
                 yield f"{law} noise on the cells", CellSums(noise=noise, sums=sums)
         if facts.ranges is not None:
-            cells = int(np.prod([a.size or 0 for a in question.requests[0].axes]))
+            cells = _bins(question)
             for law, noise in plain(cells):
                 yield f"{law} noise on the bins", RangeAnswers(noise=noise, ranges=facts.ranges, cells=cells)
             mu = Fraction(0) if square is None else Fraction(lower(lambda: ball(square).sqrt()))
@@ -94,12 +96,22 @@ def _mechanisms(
             epsilon=epsilon, sizes=sizes, times=facts.times, replaced=facts.replaced, **way
         )
         law = "cube noise" if facts.replaced else "range-norm noise"
-        yield f"{law} on {shaped.on}", shaped
-    bins = math.prod(a.size or 0 for a in question.requests[0].axes) if facts.ranges is not None else 0
+        yield f"{law} on {_counts(shaped)}", shaped
+    bins = _bins(question) if facts.ranges is not None else 0
     image = _image(facts, names, tuple(sizes), bins)
     if image is not None:
         hull = HullTables.for_epsilon(epsilon=epsilon, image=image, times=facts.times)
         yield f"K-norm noise on {len(image.base)} of {sum(sizes)} counts", hull
+
+
+def _counts(shaped: ShapedTables) -> str:
+    """What gets noise, as a part of a name. Candidates are stored by their names, which nobody may reword."""
+    counts = "1 count" if shaped.coordinates == 1 else f"{shaped.coordinates} counts"
+    if not shaped.complete:
+        return counts
+    if shaped.fixed:
+        return f"{counts}, the last of each table by subtraction"
+    return f"the number of rows and {shaped.coordinates - 1} counts"
 
 
 @lru_cache(maxsize=8)
@@ -116,18 +128,127 @@ def _image(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...], b
     """All that one row can do to the counts, made once for a question; None where that is too much to be listed."""
     if sum(sizes) > MOST_COUNTS:
         return None
+    patterns = _patterns(facts, names, sizes, bins)
+    if patterns is None:
+        return None
+    return small_image(patterns, sizes, replaced=facts.replaced, absent=not facts.fixed)
+
+
+def _patterns(
+    facts: CountTables, names: Sequence[str], sizes: Sequence[int], bins: int
+) -> npt.NDArray[np.int64] | None:
+    """In which counts a row can be, a line for each way; None where the question does not say so."""
     if facts.ranges is not None:
         at = np.arange(bins)[:, None]
-        patterns = ((facts.ranges[None, :, 0] <= at) & (at <= facts.ranges[None, :, 1])).astype(np.int64)
-    elif facts.sums is not None:
+        return ((facts.ranges[None, :, 0] <= at) & (at <= facts.ranges[None, :, 1])).astype(np.int64)
+    if facts.sums is not None:
         blocks = [
             facts.sums[name][:, None] == np.arange(size) for name, size in zip(names, sizes, strict=True)
         ]
-        patterns = np.concatenate(blocks, axis=1).astype(np.int64)
-    elif facts.complete and len(sizes) == 1 and facts.replaced:
-        patterns = np.eye(
-            sizes[0], dtype=np.int64
-        )  # added to one table, a row is what Laplace noise is made for
-    else:
-        return None
-    return small_image(patterns, sizes, replaced=facts.replaced, absent=not facts.fixed)
+        return np.concatenate(blocks, axis=1).astype(np.int64)
+    if facts.complete and len(sizes) == 1 and facts.replaced:
+        # Added to one table, a row is what Laplace noise is made for.
+        return np.eye(sizes[0], dtype=np.int64)
+    return None
+
+
+# --- a stored one -----------------------------------------------------------------------------------------------
+def fits_tables(mechanism: TableMechanism, parts: Sequence[str], question: Question) -> bool:
+    """Is this mechanism made for the tables of this question, and for as large a move of them?
+
+    Whether its noise is large enough for the price is for the account to say: its event follows from its own numbers.
+    """
+    facts = question.tables
+    cells = {p.name: p.cells or 0 for p in question.parts}
+    if facts is None or any(name not in cells for name in parts):
+        return False
+    sizes = tuple(cells[name] for name in parts)
+    match mechanism:
+        case ShapedTables():
+            fits = mechanism.sizes == sizes and mechanism.times >= facts.times
+            # Cube noise covers rows that are added, too. Range-norm noise does not cover rows that are replaced.
+            fits = fits and mechanism.replaced >= facts.replaced and facts.complete >= mechanism.complete
+            return fits and facts.fixed >= mechanism.fixed
+        case HullTables():
+            patterns = _patterns(facts, parts, sizes, _bins(question))
+            if patterns is None or mechanism.image.sizes != sizes or mechanism.times < facts.times:
+                return False
+            return mechanism.image.holds(moves_of(patterns, facts.replaced, not facts.fixed))
+        case FittedTables():
+            return _fits_agreement(mechanism, parts, sizes, question)
+        case CellSums():
+            if facts.sums is None or len(mechanism.sums) != len(parts):
+                return False
+            pairs = zip(mechanism.sums, parts, strict=True)
+            return _on_cells(mechanism.noise, facts) and all(
+                np.array_equal(own, facts.sums[name]) for own, name in pairs
+            )
+        case RangeAnswers():
+            if facts.ranges is None or mechanism.cells != _bins(question) or len(parts) != 1:
+                return False
+            if not np.array_equal(mechanism.ranges, facts.ranges):
+                return False
+            tree = mechanism.noise
+            return (
+                _on_levels(tree, facts, mechanism.cells)
+                if isinstance(tree, RangeTree)
+                else _on_cells(tree, facts)
+            )
+    return False
+
+
+def _bins(question: Question) -> int:
+    """Cells of the finest table of a question about ranges."""
+    return math.prod(a.size or 0 for a in question.requests[0].axes)
+
+
+def _covers(noise: Laplace | RoundedGaussian, l1: int, l2_squared: int, *, steps: int = 1) -> bool:
+    """Is this noise on a grid of so many steps a count, and made for a move of this size?"""
+    if noise.step * steps != 1:
+        return False
+    if isinstance(noise, Laplace):
+        return noise.sensitivity.steps(noise.step) >= l1 * steps
+    made_for = noise.sensitivity
+    return isinstance(made_for, L2) and made_for.squared_steps(noise.step) >= l2_squared * steps**2
+
+
+def _on_cells(noise: Laplace | RoundedGaussian, facts: CountTables) -> bool:
+    moved = facts.sensitivity
+    return moved is not None and _covers(noise, int(moved.l1), int(moved.l2_squared))
+
+
+def _on_levels(tree: RangeTree, facts: CountTables, cells: int) -> bool:
+    """Has every level that a unit can move noise of one law, for a move of that level?"""
+    laws = {type(m) for m in tree.mechanisms if m is not None}
+    if tree.cells != cells or len(laws) != 1:
+        return False
+    # Several rows of one unit can leave the root together, whatever each of them does.
+    absent = not facts.fixed or facts.times > 1
+    moves = level_moves(
+        cells, tree.branching, gaussian=RoundedGaussian in laws, replaced=facts.replaced, rows=facts.times,
+        absent=absent,
+    )  # fmt: skip
+    return all(
+        move == 0 if noise is None else _covers(noise, move, move)
+        for noise, move in zip(tree.mechanisms, moves, strict=True)
+    )
+
+
+def _fits_agreement(
+    mechanism: FittedTables, parts: Sequence[str], sizes: tuple[int, ...], question: Question
+) -> bool:
+    """Noise for all tables at once, fitted to what these tables have in common and to nothing else."""
+    facts, own = question.tables, mechanism.agreement
+    assert facts is not None
+    steps = int(1 / mechanism.noise.step)
+    moved = question.sensitivity
+    if own.sizes != sizes or not _covers(mechanism.noise, int(moved.l1), int(moved.l2_squared), steps=steps):
+        return False
+    ours = _agreement(facts, tuple(parts), sizes)
+    # Cells may be others, if they span the same tables: the fit is a projection on these.
+    return (
+        ours is not None
+        and own.fixed == ours.fixed
+        and np.allclose(own.projection, ours.projection, rtol=0, atol=1e-6)
+        and (not own.fixed or np.allclose(ours.projection @ (own.first - ours.first), own.first - ours.first))
+    )

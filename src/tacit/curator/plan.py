@@ -34,13 +34,10 @@ from tacit.exact.rounding import up
 from tacit.guarantees import Always, Bound, BoundedAdversary, Guarantee, Priors, RandomData, Unit
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.declarations import FIXED_PARAMETERS
-from tacit.ledger.canonical import canonical, canonical_table
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
 
-__all__ = ["Plan", "Planned", "chosen", "describe_plan", "make_plan", "plan_charge", "title_of"]
-
-FORMAT = 2
+__all__ = ["Plan", "Planned", "chosen", "make_plan", "plan_charge", "title_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +78,8 @@ class Plan:
     """What it is paid from, to tell prices as parts of it; None where several budgets pay."""
     total: Price | None = None
     """The price that releases without one of their own share."""
+    given: Given | None = None
+    """What releases without words of their own assume of the data."""
     kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What follows from the plan alone and is made once: its record for the ledger, what certificates say of it."""
 
@@ -224,7 +223,7 @@ def make_plan(
     }
     return Plan(
         releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest=request_digest(asked, **words),
-        earlier=earlier_digests(asked, **words), reading=words["reading"], budget=budget, total=total,
+        earlier=earlier_digests(asked, **words), reading=words["reading"], budget=budget, total=total, given=given,
     )  # fmt: skip
 
 
@@ -292,23 +291,6 @@ def _questions(asks: Sequence[Ask], schema: Schema, unit: Unit) -> list[Question
 def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:
     """With public totals the bound compares tables that agree on them, and says so."""
     return guarantee if a.public is None else a.public.restrict(guarantee)
-
-
-def describe_plan(plan: Plan, total: Price | None) -> str:
-    """All that decides what is released, promised or charged, as canonical text; of a unit every field."""
-    parts = {
-        "format": FORMAT,
-        "unit": plan.charge.record["unit"],
-        "delta": None if total is None or total.delta is None else str(total.delta),
-        **({"gamma": str(plan.gamma)} if plan.gamma else {}),
-        **({"reading": plan.reading} if plan.reading else {}),
-        "releases": [
-            {**r.ask.describe(), "price": r.treatment.price.describe(), "mechanism": r.treatment.describe()}
-            for r in plan.releases
-        ],
-    }
-    texts = {name: canonical(part, what="plan") for name, part in parts.items()}
-    return canonical_table({**texts, "schema": plan.schema.text})
 
 
 def _named(asks: Sequence[Ask]) -> list[Ask]:

@@ -11,38 +11,52 @@ answer that looks like the question, the ledger refuses and charges nothing (`Le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.curator.asks import Ask
 from tacit.curator.clamping import ClampingTreatment
 from tacit.curator.exact_answers import ExactTreatment
+from tacit.curator.functions.density import DensityFit
+from tacit.curator.functions.fits import MachineFit
+from tacit.curator.functions.fourier import PureDensityFit
 from tacit.curator.functions.treatment import FunctionTreatment
+from tacit.curator.given import ExactGiven, Given, SampledGiven
 from tacit.curator.keys import Selected
 from tacit.curator.prices import Price
-from tacit.curator.random_counts import OnRandomData
+from tacit.curator.random_counts import OnRandomData, fits
 from tacit.curator.ranks import Ranks
 from tacit.curator.sparse import Sparse
 from tacit.curator.treatments import Treatment
 from tacit.curator.truncated import DiscardingTreatment, TruncatedTreatment
+from tacit.exact.rounding import up
+from tacit.guarantees import Bound
 from tacit.guarantees.conditions import told_gamma
 from tacit.ledger import Earlier
 from tacit.ledger.canonical import canonical, canonical_table, sha256
-from tacit.mechanisms import Laplace, RoundedGaussian, Staircase
+from tacit.mechanisms import Gamma, Gaussian, KNorm, KNormDifference, Laplace, RoundedGaussian, Staircase
 from tacit.mechanisms.cumulative import CumulativeTree
+from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
 from tacit.mechanisms.fitted_tables import FittedTables
 from tacit.mechanisms.hull_tables import HullTables
 from tacit.mechanisms.partition import OptimalSelection
 from tacit.mechanisms.partition_gaussian import GaussianSelection
+from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
 from tacit.mechanisms.range_answers import RangeAnswers
 from tacit.mechanisms.ranges import RangeTree
+from tacit.mechanisms.sensitivity import L2
 from tacit.mechanisms.sparse import SparseHistogram
+from tacit.mechanisms.stability import StableHistogram
 from tacit.mechanisms.tables import CellSums, ShapedTables
+from tacit.noise import Body
 
 if TYPE_CHECKING:
     from tacit.curator.plan import Plan, Planned
 
-__all__ = ["earlier_requests", "plan_text", "reason_of", "told_of"]
+__all__ = ["earlier_requests", "fit_of", "law_of", "mechanism_of", "plan_text", "reason_of", "told_of"]
 
 FORMAT = 2
 LONGEST = 2000
@@ -56,23 +70,25 @@ def earlier_requests(plan: Plan) -> tuple[Earlier, ...]:
     return found
 
 
-def plan_text(plan: Plan) -> str:
-    """The canonical text of a plan, in the format of 0.1.0."""
-    total = plan.total
+Told = Callable[["Plan", "Planned"], dict[str, Any]]
+
+
+def plan_text(plan: Plan, mechanism: Told | None = None) -> str:
+    """The canonical text of a plan, in the format of 0.1.0; `mechanism` tells of treatments that are not known here."""
+    total, told = plan.total, mechanism or mechanism_of
     parts = {
         "format": FORMAT,
         "unit": plan.charge.record["unit"],
         "delta": None if total is None or total.delta is None else str(total.delta),
         **({"gamma": str(plan.gamma)} if plan.gamma else {}),
         **({"reading": plan.reading} if plan.reading else {}),
-        "releases": [_release(r) for r in plan.releases],
+        "releases": [
+            {**_ask(r.ask), "price": _price(r.treatment.price), "mechanism": told(plan, r)}
+            for r in plan.releases
+        ],
     }
     texts = {name: canonical(part, what="plan") for name, part in parts.items()}
     return canonical_table({**texts, "schema": plan.schema.text})
-
-
-def _release(r: Planned) -> dict[str, Any]:
-    return {**_ask(r.ask), "price": _price(r.treatment.price), "mechanism": _mechanism(r.treatment)}
 
 
 def _ask(a: Ask) -> dict[str, Any]:
@@ -86,7 +102,28 @@ def _ask(a: Ask) -> dict[str, Any]:
         "sampling": a.sampling,
         "public": None if a.public is None else a.public.record,
         "target": None if a.target is None else str(a.target),
-        **({} if a.given is None else {"given": a.given.describe()}),
+        **({} if a.given is None else {"given": _given(a.given)}),
+    }
+
+
+def _given(given: Given) -> dict[str, Any]:
+    if isinstance(given, SampledGiven):
+        if given.sampling == "fixed":
+            return {"sampling": given.sampling, "n": given.n, "size_epsilon": given.size_epsilon}
+        return {"sampling": given.sampling, "rate": given.rate, "known_rows": given.known_rows}
+    if isinstance(given, ExactGiven):
+        return {
+            "unknown_rows": given.unknown_rows,
+            "rows": given.rows_law,
+            "probability": None if given.probability is None else list(given.probability),
+            "assume": given.assume,
+            "rectangle": None if given.rectangle is None else list(given.rectangle),
+        }
+    return {
+        "random_data": str(given.gamma),
+        "rows": given.rows,
+        "small_cells": bool(given.small_cells),
+        "fixed_before": given.fixed_before,
     }
 
 
@@ -99,15 +136,40 @@ def _price(price: Price) -> dict[str, Any]:
 
 
 # --- mechanisms -------------------------------------------------------------------------------------------------
-def _mechanism(treatment: Treatment) -> dict[str, Any]:
-    said = {**treatment.describe(), "chosen": reason_of(treatment)}
-    if isinstance(treatment, Selected):
-        chosen = treatment.selection
-        selection = {"selection": _method(chosen), **chosen.noise_distribution}
-        said["noise"] = [selection, *(_stated(a.parts, a.mechanism) for a in treatment.noise)]
-    elif type(treatment) in (Treatment, ClampingTreatment, OnRandomData):
-        said["noise"] = [_stated(a.parts, a.mechanism) for a in treatment.noise]
+def mechanism_of(plan: Plan, planned: Planned) -> dict[str, Any]:
+    """What was said of the mechanism of a release: numbers from what was chosen, and words from here."""
+    treatment = planned.treatment
+    said: dict[str, Any] = {
+        "noise": _noise(treatment),
+        "chosen": reason_of(treatment, plan.budget),
+        "numerical_delta": 0.0,
+    }
+    if (
+        plan.given is not None
+        and plan.given.gamma
+        and planned.ask.given is None
+        and not fits(planned.question)
+    ):
+        said["chosen"] += "; differentially private: it takes nothing from random data"
+    if isinstance(treatment, ExactTreatment):
+        said["exact"] = _exact(planned, treatment)
+    if isinstance(treatment, OnRandomData):
+        rule = "random-proportion" if treatment.cells == 1 else "random-histogram"
+        said["random_data"] = {**_given(treatment.given), "cells": treatment.cells, "rule": rule}
+    if isinstance(treatment, FunctionTreatment):
+        said["fit"] = fit_of(treatment.fit)
     return said
+
+
+def _noise(treatment: Treatment) -> list[dict[str, Any]]:
+    if isinstance(treatment, Sparse | Ranks):
+        return [law_of(treatment.mechanism)]
+    if isinstance(treatment, FunctionTreatment):
+        return [law_of(treatment.fit.mechanism)]
+    stated = [_stated(a.parts, a.mechanism) for a in treatment.noise]
+    if isinstance(treatment, Selected):
+        return [{"selection": _method(treatment.selection), **law_of(treatment.selection)}, *stated]
+    return stated
 
 
 def _stated(parts: Sequence[str], mechanism: Any) -> dict[str, Any]:
@@ -122,16 +184,342 @@ def _stated(parts: Sequence[str], mechanism: Any) -> dict[str, Any]:
             "exact": True,
         }
     if isinstance(mechanism, RoundedGaussian):
-        stated = mechanism.stated(parts)
+        moved = mechanism.sensitivity
+        steps = moved.squared_steps(mechanism.step) if isinstance(moved, L2) else None
         return {
-            **stated,
             "parts": list(parts),
             "distribution": "Gaussian, rounded to the grid",
+            "noise_std": str(Fraction(mechanism.noise_std) / mechanism.step),
+            "sensitivity": {"norm": "L2", "steps_squared": steps},
             "exact": True,
         }
     if isinstance(mechanism, Staircase):
-        return {**mechanism.stated(parts), "parts": list(parts), "distribution": "staircase", "exact": True}
-    return dict(mechanism.stated(parts))
+        return {
+            "parts": list(parts),
+            "distribution": "staircase",
+            "epsilon": str(mechanism.exact_epsilon),
+            "plateau_steps": str(mechanism.distribution.plateau),
+            "sensitivity": {"norm": "L1", "steps": mechanism.sensitivity.steps(mechanism.step)},
+            "exact": True,
+        }
+    return law_of(mechanism)
+
+
+def law_of(m: Any) -> dict[str, Any]:
+    """The law of the noise as 0.1.0 told it."""
+    match m:
+        case Laplace():
+            return {"distribution": "discrete Laplace", **_scaled(m)}
+        case Gaussian():
+            return {
+                "distribution": "discrete Gaussian",
+                "noise_std": str(Fraction(m.noise_std)),
+                "spacing": str(m.step),
+                "exact": True,
+            }
+        case RoundedGaussian():
+            return {
+                "distribution": "Gaussian, rounded",
+                "noise_std": str(Fraction(m.noise_std)),
+                "dimension": m.coordinates,
+                "spacing": str(m.step),
+                "exact": True,
+            }
+        case Gamma():
+            return {"distribution": "Euclidean Laplace, rounded", "dimension": m.coordinates, **_scaled(m)}
+        case KNorm():
+            told = {
+                "distribution": "K-norm, rounded",
+                "body": type(m.body).__name__,
+                "dimension": m.coordinates,
+            }
+            return {**told, **_scaled(m), "exact": isinstance(m.body, Body)}
+        case KNormDifference():
+            told = {
+                "distribution": "difference of K-norm noises, rounded",
+                "body": type(m.sensitivity.body).__name__,
+            }
+            return {**told, "dimension": m.coordinates, **_scaled(m)}
+        case RangeNorm():
+            return {"distribution": "range norm, rounded", "dimension": m.coordinates, **_scaled(m)}
+        case PolytopeNorm():
+            corners = [list(p) for p in sorted({p for cone in m.cones for p in cone})]
+            told = {"distribution": "K-norm of the hull of moves, rounded", "corners": corners}
+            return {**told, "dimension": m.coordinates, **_scaled(m)}
+        case ShapedTables():
+            return {**law_of(m.noise), "on": _shaped(m), "tables": list(m.sizes)}
+        case HullTables():
+            on = f"{len(m.image.base)} of {sum(m.image.sizes)} counts, of which the others are combinations"
+            return {**law_of(m.noise), "on": on, "tables": list(m.image.sizes)}
+        case FittedTables():
+            told = {
+                "on": f"{m.agreement.counts} counts, then least squares",
+                "tables": list(m.agreement.sizes),
+            }
+            return {**law_of(m.noise), **told, "known_total": m.agreement.fixed}
+        case CellSums():
+            return {**law_of(m.noise), "on": f"{m.cells} cells, of which the tables are sums"}
+        case RangeAnswers():
+            return {**law_of(m.noise), "on": f"{m.cells} bins, of which the ranges are sums"}
+        case RangeTree():
+            levels = [None if level is None else law_of(level) for level in m.mechanisms]
+            told = {"distribution": "tree of sums, least squares", "branching": m.branching}
+            return {**told, "levels": levels}
+    return _law_of_others(m)
+
+
+def _law_of_others(m: Any) -> dict[str, Any]:
+    """Ranks, thresholds and selections."""
+    match m:
+        case CumulativeTree():
+            return {
+                "distribution": "discrete Laplace on a tree of counts",
+                "noise_scale": str(m.noise_scale),
+                "widths": list(m.widths),
+                "spacing": str(m.spacing),
+                "exact": True,
+            }
+        case CumulativeGaussian():
+            return {
+                "distribution": "Gaussian, rounded, under the square root of the summation matrix",
+                "noise_std": str(Fraction(m.noise_std)),
+                "coefficient_bits": m.bits,
+                "spacing": "1",
+                "exact": True,
+            }
+        case SparseHistogram():
+            told = {"threshold": m.threshold, "domain": str(m.domain), "cells": str(m.cells)}
+            return {**law_of(m.noise), **told}
+        case StableHistogram():
+            unit = {"keys_of_a_unit": m.unit.keys, "each": m.unit.each, "total": m.unit.total}
+            return {**law_of(m.noise), "threshold": m.threshold, **unit}
+        case OptimalSelection():
+            epsilon, delta = m.level
+            return {
+                "distribution": "optimal partition selection",
+                "key_epsilon": str(epsilon),
+                "key_delta": str(delta),
+                "longest": len(m.distribution.reached),
+                "exact": True,
+            }
+        case GaussianSelection():
+            return {
+                "distribution": "Gaussian, rounded, with a threshold",
+                "noise_std": str(Fraction(m.noise_std)),
+                "threshold": m.threshold,
+                "spacing": "1",
+                "exact": True,
+            }
+    # 0.1.0 chose nothing else.
+    return dict(m.noise_distribution)
+
+
+def _scaled(m: Any) -> dict[str, Any]:
+    return {"noise_scale": str(Fraction(m.noise_scale)), "spacing": str(m.step), "exact": True}
+
+
+def fit_of(fit: Any) -> dict[str, Any]:
+    """What was said of a function that is fitted."""
+    plan = fit.plan
+    if isinstance(fit, MachineFit):
+        features = {"map": type(plan.features).__name__, "dimension": plan.features.dimension}
+        return {
+            "loss": plan.loss.name,
+            "features": {**features, "radius": plan.features.radius},
+            "penalty": plan.penalty,
+            "size": plan.size,
+            "heads": plan.heads,
+            "solver_tolerance": plan.tolerance,
+            "l2_sensitivity": plan.l2_sensitivity,
+            "noise": law_of(plan.mechanism),
+            "expected_excess_error": plan.expected_excess_error(),
+        }
+    family = plan.family
+    said = {
+        "family": {
+            "family": family.kind, "low": list(family.box.lows), "high": list(family.box.highs), **family.parameters,
+        },
+        "size": plan.size,
+        "rows": plan.rows,
+        "neighbours": plan.neighbours.value,
+        "outside": plan.outside,
+        "noise_std": plan.noise_std,
+    }  # fmt: skip
+    if isinstance(fit, PureDensityFit):
+        return {
+            **said,
+            "coefficients": family.coefficients - 1,
+            "mechanism": plan.choice.name,
+            "reason": _fourier_reason(plan),
+            "noise": law_of(plan.choice.mechanism),
+            "keys": [key.count for key in fit.keys],
+        }
+    assert isinstance(fit, DensityFit)
+    moved = {"sensitivity": float(plan.sensitivity.value), "noise": law_of(plan.noise_mechanism)}
+    return {**said, "coefficients": family.coefficients, **moved}
+
+
+FOURIER = {
+    "laplace": "Laplace noise",
+    "gamma": "Gamma (Euclidean Laplace) noise",
+    "caratheodory": "noise of the Caratheodory body",
+    "gaussian": "Gaussian noise",
+}
+
+
+def _fourier_reason(plan: Any) -> str:
+    """Why the sums of a Fourier density got this noise."""
+    energies, best, family = plan.choice.energies, plan.choice.name, plan.family
+    if plan.mechanism != "best":
+        return f"{FOURIER[best]}, as asked"
+    if family.order == 1 and family.dimension == 1:
+        return (
+            "the body of one frequency is a disc, which is symmetric: its plain K-norm noise is Gamma noise"
+        )
+    second = sorted(energies, key=energies.__getitem__)[1]
+    ratio = energies[second] / energies[best] if energies[best] > 0 else math.inf
+    words = f"{FOURIER[best]} has the least expected noise energy of {len(energies)} mechanisms: "
+    words += (
+        f"that of {FOURIER[second]} is {ratio:.3g} times as large"
+        if ratio > 1 + 1e-9
+        else f"as {FOURIER[second]}"
+    )
+    if family.dimension > 1:
+        return words + f"; for {family.dimension} dimensions no exact sampler of the moment body is known"
+    return words
+
+
+# --- exact answers ----------------------------------------------------------------------------------------------
+ALONE = "nothing else that depends on these rows is published"
+CELLS_FIXED = "the cells were fixed before the rows were seen"
+_COUNT = re.compile(r"(?<![A-Za-z0-9_.,])[0-9]+(?:,[0-9]{3})*(?:[.][0-9]+)?(?:e[-+]?[0-9]+)?")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?[0-9]+(?:[.][0-9]+)?(?:e[-+]?[0-9]+)?")
+
+
+def _exact(planned: Planned, treatment: ExactTreatment) -> dict[str, Any]:
+    answer = treatment.answer
+    said: dict[str, Any] = {
+        "epsilon": answer.epsilon,
+        "epsilon_pair": answer.epsilon_pair,
+        "delta": answer.delta,
+        "theorem": answer.theorem,
+        "simulator": _simulator(treatment),
+        "unknown_rows": answer.unknown_rows,
+        "sentence": _sentence(planned, treatment),
+        **_given(treatment.given),
+    }
+    if isinstance(treatment, TruncatedTreatment):
+        said["threshold"] = treatment.threshold
+    if isinstance(treatment, DiscardingTreatment):
+        said |= {"epsilon_pair": treatment.epsilon, "delta_pair": up(treatment.delta)}
+        said |= {"discards": treatment.size.discards, "size_epsilon": treatment.size.size_epsilon}
+    return said
+
+
+def _sentence(planned: Planned, treatment: ExactTreatment) -> str:
+    if isinstance(treatment, DiscardingTreatment):
+        size = treatment.size
+        believed = [
+            f"the {size.rows} rows are independent draws of one law, whatever it is",
+            "nobody knows any other row",
+            f"up to {size.discards} rows are discarded at random first, as many as theorem "
+            "truncated-histogram-fixed-size says, and nobody learns how many or which",
+            CELLS_FIXED,
+            ALONE,
+        ]
+        wrong = (
+            "no noise is added to the counts of the rows that were kept, and this is not differential privacy"
+        )
+    else:
+        wrong = "the numbers are exact, and this is not differential privacy"
+        believed = (
+            _sampled(treatment) if isinstance(treatment, TruncatedTreatment) else _hidden(planned, treatment)
+        )
+    return f"This is private provided that {'; and '.join(believed)}. If that is wrong, nothing is promised: {wrong}."
+
+
+def _sampled(treatment: TruncatedTreatment) -> list[str]:
+    given = treatment.given
+    assert isinstance(given, SampledGiven)
+    drawn = (
+        "the numbers of rows in the cells are independent Poisson numbers, with any means (Poisson sampling of a "
+        "population that is large against the sample)"
+    )
+    if given.sampling == "binomial":
+        drawn = (
+            "the rows are a random sample of a population: every member is in it independently, with probability at "
+            f"most {float(treatment.answer.details['rate']):g}"
+        )
+    known = "nobody knows of any other person whether they are in the sample"
+    if given.known_rows:
+        known = f"nobody knows of more than {given.known_rows} other people of one cell that they are in the sample"
+    return [drawn, known, CELLS_FIXED, ALONE]
+
+
+def _hidden(planned: Planned, treatment: ExactTreatment) -> list[str]:
+    unknown = treatment.answer.unknown_rows
+    knows = f"an adversary knows nothing of at least {unknown} rows but how they are drawn"
+    return [_drawn(planned, treatment), knows, ALONE]
+
+
+def _drawn(planned: Planned, treatment: ExactTreatment) -> str:
+    details = treatment.answer.details
+    if "probability" in details:
+        a, b = details["probability"]
+        chance = f"{a:g}" if a == b else f"its own, between {a:g} and {b:g}"
+        return f"every row is counted independently of the others, with a probability of {chance}"
+    statistic: Any = planned.ask.statistic
+    law = treatment.given.law(planned.question.schema.measured(statistic.column).spacing).reduced()
+    if treatment.given.assume == "known":
+        ends = f"from {_digits(law.low)} to {_digits(law.high)}"
+        return f"the rows are independent draws from {law.name}, recorded on the grid of {_digits(law.step)} {ends}"
+    shapes = " or ".join(dict.fromkeys(_shape(s) for s in details["shapes"]))
+    grid = f"the grid of {float(law.step):g} from {float(law.low):g} to {float(law.high):g}"
+    return f"the rows are independent draws from one distribution on {grid} that {shapes}"
+
+
+def _digits(value: Fraction) -> str:
+    number = float(value)
+    return f"{number:.12g}" if Fraction(repr(number)) == value else str(value)
+
+
+def _shape(told: Mapping[str, Any]) -> str:
+    """A shape below the law of a row; its numbers stand in today's sentence, in the same order."""
+    found, kind = _NUMBER.findall(told["words"]), told["kind"]
+    if kind == "rectangle" and len(found) == 4:
+        low, high, height, mass = found
+        return f"gives each value from {low} to {high} a probability of at least {height} (a rectangle of mass {mass})"
+    if kind == "rectangles" and len(found) % 3 == 1:
+        *steps, mass = found
+        each = zip(steps[::3], steps[1::3], steps[2::3], strict=True)
+        sums = ", plus ".join(f"{h} from {a} to {b}" for h, a, b in each)
+        return f"gives every value at least {sums} (a staircase of rectangles of mass {mass})"
+    if kind == "triangle" and len(found) == 8:
+        height, centre, _, left, right, low, high, mass = found
+        what = f"the triangle that is {height} at {centre} and 0 at {left} and {right}"
+        return f"lies above {what}, for values from {low} to {high} (mass {mass})"
+    if kind == "normal" and len(found) == 9:
+        height, centre, _, _, width, _, low, high, mass = found
+        what = f"the normal shape {height} exp(-(x - {centre})^2 / (2 {width}^2))"
+        return f"lies above {what}, for values from {low} to {high} (mass {mass})"
+    return str(told["words"])
+
+
+def _simulator(treatment: ExactTreatment) -> str:
+    """What stands in for the row; its numbers stand in today's sentence, in the same order."""
+    if isinstance(treatment, DiscardingTreatment):
+        return "the same, discarding included, without the row"
+    if isinstance(treatment, TruncatedTreatment):
+        return "the truncated histogram without the row"
+    found = _NUMBER.findall(treatment.answer.simulator)
+    if "probability" in treatment.answer.details:
+        how = f"a bit that is 1 with probability {found[-1]}" if found else "a fair bit"
+        return f"the count of the other rows, plus {how}"
+    if len(found) == 1:
+        return f"the other rows, with {found[0]} in place of the protected one"
+    first, second, *share = found
+    how = f"a coin that takes the first with probability {share[0]}" if share else "a fair coin"
+    return f"the other rows, with {first} or {second} in place of the protected one, by {how}"
 
 
 def _method(selection: Any) -> str:
@@ -145,10 +533,10 @@ def _method(selection: Any) -> str:
 
 
 # --- why it was chosen ------------------------------------------------------------------------------------------
-def reason_of(treatment: Treatment) -> str:
+def reason_of(treatment: Treatment, budget: Bound | None = None) -> str:
     """The sentence of 0.1.0 that says why this was chosen: made of what was compared, and not of today's sentence.
 
-    Where too little is known to make it again, it is today's.
+    `budget` says in what errors were paid for. Of a treatment that 0.1.0 did not know it is today's.
     """
     if isinstance(treatment, DiscardingTreatment):
         discards, threshold = treatment.size.discards, treatment.answer.threshold
@@ -178,27 +566,50 @@ def reason_of(treatment: Treatment) -> str:
         )
     if type(treatment) is not Treatment:
         return treatment.reason
-    return _of_noise(treatment)
+    return _of_noise(treatment, budget)
 
 
-def _of_noise(treatment: Treatment) -> str:
+def _of_noise(treatment: Treatment, budget: Bound | None) -> str:
     if not treatment.noise:
         return "no unit can change it: it is published as it is"
     found, name = _named(treatment.candidates), _name(treatment.noise[0].mechanism)
-    if name not in found:
-        return treatment.reason
-    # What is said of random data beside it stands behind the sentence.
-    _, more, behind = treatment.reason.partition("; ")
     if treatment.price.within is not None:
-        return treatment.reason
-    return _compared(name, found) + more + behind
+        return _costs(name, found, budget) + _beside(treatment)
+    return (_compared(name, found) if name in found else treatment.reason.partition("; ")[0]) + _beside(
+        treatment
+    )
+
+
+def _costs(name: str, costs: Mapping[str, float], budget: Bound | None) -> str:
+    """Why this noise stays within an error that was asked."""
+    independent = {n: c for n, c in costs.items() if n in ("Laplace noise", "Gaussian noise")}
+    rest = {n: c for n, c in (independent if name in independent else costs).items() if n != name}
+    if not rest:
+        return f"{name}: the least that stays within the asked error"
+    other = min(rest, key=lambda n: rest[n])
+    what = "rho" if budget is not None and budget.kind in ("concentrated", "gaussian", "renyi") else "epsilon"
+    return f"{name}: for this error it costs {what} {costs[name]:.3g}, {other} {costs[other]:.3g}"
+
+
+def _beside(treatment: Treatment) -> str:
+    """Why nothing is exact given random data, where it was said; its numbers stand in today's sentence."""
+    found = _COUNT.findall(treatment.reason.partition("; ")[2])
+    if len(found) < 3:
+        return ""
+    twice = "2k" if len(found) > 3 else "k"
+    return (
+        f"; nothing may be exact given random data, as {twice} = {found[-3]} is more than gamma n = {found[-2]}: every "
+        "cell has noise, it is differentially private, and gamma = 0 is spent"
+    )
 
 
 def _of_function(treatment: FunctionTreatment) -> str:
     fit: Any = treatment.fit
     plan = fit.plan
-    if hasattr(plan, "choice"):
-        return f"{plan.choice.reason}; {plan.family.coefficients - 1} numbers, which are the whole function"
+    if isinstance(fit, PureDensityFit):
+        return (
+            f"{_fourier_reason(plan)}; {plan.family.coefficients - 1} numbers, which are the whole function"
+        )
     return f"Gaussian noise on {fit.mechanism.dimension} numbers, which are the whole function"
 
 

@@ -196,6 +196,9 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Find
             yield Finding(what=what, holds=False, why="the plan has no release of that name")
             continue
         if "choice" not in said:
+            if not _of_0_1_0(said):
+                yield Finding(what=what, holds=False, why="it does not state what was chosen")
+                continue
             plan = as_0_1_0(asked, said["plan"].get("digest"))
             if plan is None:
                 yield Finding(what=what, holds=None, why=NO_CHOICE)
@@ -210,6 +213,12 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Find
             yield from _fitting(plan[said["name"]], asked[said["name"]], name)
         again = certify(plan, plan[said["name"]], ledger=said["ledger"], made=_made(said), values="")
         yield _compared(what, again, said, only=CLAIMS)
+
+
+def _of_0_1_0(said: Mapping[str, Any]) -> bool:
+    """Does a certificate say that 0.1.0 made its answer, and nothing that only later versions say?"""
+    by, data = said["versions"], said["data"]
+    return by.get("tacit") == "0.1.0" and not {"files", "quality_rule"} & set(data)
 
 
 NO_CHOICE = (
@@ -228,7 +237,7 @@ def _as_stated(asked: Plan, by_name: Mapping[str, dict[str, Any]]) -> Plan:
     first = by_name[asked.releases[0].name]["plan"]
     charge = from_record(first["charge"])
     charged = Charged(bound=charge.bound, theorem=first["charged_by"])
-    pairs = [read_treatment(by_name[r.name]["choice"], r.question) for r in asked.releases]
+    pairs = [read_treatment(by_name[r.name]["choice"], r, asked.given) for r in asked.releases]
     said = first.get("digest")
     return chosen(asked, pairs, charged=charged, digest=said if said in asked.earlier else asked.digest)
 
@@ -481,6 +490,9 @@ def _again(
         plan: Plan | None = read_plan(place / "plan.toml").plan()
         assert plan is not None
         charge = paid.charge()
+        if charge.choice is None and charge.files is not None:
+            yield Finding(what=what, holds=False, why="the charge does not state what was chosen")
+            return
         if charge.choice is None:
             plan = as_0_1_0(plan, charge.plan_digest)
         elif charge.plan_digest not in (plan.digest, *plan.earlier):

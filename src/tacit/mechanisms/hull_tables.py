@@ -29,7 +29,7 @@ from tacit.mechanisms.polytope import PolytopeNorm
 from tacit.mechanisms.tables import ReleasedTables, TableMechanism
 from tacit.noise.source import Source, default_source
 
-__all__ = ["HullTables", "Image", "small_image"]
+__all__ = ["HullTables", "Image", "moves_of", "small_image"]
 
 FINE = 64
 MOST_COUNTS = 64
@@ -58,7 +58,7 @@ class Image:
 
     def __post_init__(self) -> None:
         settle(self, replaced=flag("replaced", self.replaced), absent=flag("absent", self.absent))
-        moves = _moves(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
+        moves = moves_of(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
         if moves.shape[1] != sum(self.sizes):
             raise InvalidParameter(
                 parameter="patterns", value=moves.shape[1], must="have an entry for every count"
@@ -83,8 +83,14 @@ class Image:
         """Numbers of all counts, table by table."""
         return list(np.split(each, np.cumsum(self.sizes)[:-1]))
 
+    def holds(self, moves: Whole) -> bool:
+        """Is each of these moves, up to its sign, one that this image was made of?"""
+        own = moves_of(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
+        known = {tuple(m) for m in np.vstack([own, -own]).tolist()}
+        return all(tuple(m) in known for m in moves.tolist())
 
-def _moves(patterns: Whole, replaced: bool, absent: bool) -> Whole:
+
+def moves_of(patterns: Whole, replaced: bool, absent: bool) -> Whole:
     """By what one unit moves the counts, each once and up to its sign where rows are added."""
     if replaced:
         rows = np.vstack([patterns, np.zeros((1, patterns.shape[1]), np.int64)]) if absent else patterns
@@ -103,7 +109,7 @@ def small_image(patterns: Whole, sizes: Sequence[int], *, replaced: bool, absent
 
 @lru_cache(maxsize=64)
 def _found(patterns: tuple[Point, ...], sizes: tuple[int, ...], replaced: bool, absent: bool) -> Image | None:
-    moves = _moves(np.array(patterns, dtype=np.int64), replaced, absent)
+    moves = moves_of(np.array(patterns, dtype=np.int64), replaced, absent)
     limit = MOST_MOVES.get(int(np.linalg.matrix_rank(moves)) if len(moves) else 0, 0)
     if len(moves) > (2 * limit if replaced else limit):
         return None

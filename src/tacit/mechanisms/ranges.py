@@ -28,7 +28,7 @@ from tacit.mechanisms.strategies import variance_of
 from tacit.mechanisms.workloads import shares_of
 from tacit.noise.source import Source, default_source
 
-__all__ = ["RangeTree", "TreeCounts"]
+__all__ = ["RangeTree", "TreeCounts", "level_moves"]
 
 Reals = npt.NDArray[np.float64]
 MOST_CELLS = 1 << 24
@@ -110,10 +110,8 @@ class RangeTree:
     ) -> RangeTree:  # fmt: skip
         """`ranges` are those that the levels' shares are made for; without them a sample of all lengths."""
         sizes = _widths(p, b)
-        one, two = m * m if gaussian else m, 2 * (m * m if gaussian else m)
-        # A replaced row leaves one node for another; in the root it can only vanish, if it can.
-        root = (one if absent else 0) if replaced else one
-        moved = [root if n == 1 else two if replaced else one for n in sizes]
+        moved = level_moves(p, b, gaussian=gaussian, replaced=replaced, rows=m, absent=absent)
+        one = m * m if gaussian else m
         # Shares depend on the ratios of the moves alone: those of one row are small numbers.
         ratios = np.array([move // one for move in moved])
         asked = tuple(_ranges(p) if ranges is None else ranges)
@@ -212,6 +210,16 @@ def _noises(given: object) -> tuple[Laplace | RoundedGaussian | None, ...]:
             must="be Laplace, RoundedGaussian or None, level by level",
         )
     return tuple(given)
+
+
+def level_moves(
+    cells: int, branching: int, *, gaussian: bool, replaced: bool, rows: int, absent: bool
+) -> list[int]:
+    """How far one unit moves each level of a tree, root first: in L1, or in squared L2 for Gaussian noise."""
+    one = rows * rows if gaussian else rows
+    # A replaced row leaves one node for another; in the root it can only vanish, if it can.
+    root = (one if absent else 0) if replaced else one
+    return [root if n == 1 else 2 * one if replaced else one for n in _widths(cells, branching)]
 
 
 def _widths(cells: int, branching: int) -> list[int]:

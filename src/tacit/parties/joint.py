@@ -1,6 +1,7 @@
 """Joint releases: the curator's statistics of several tables that nobody pools.
 
-All holders declare one schema, one unit and the same asks; the digest of that is part of every message. Each reads its
+All holders declare one schema, one unit and the same asks; the digest of that is part of every message. It is the
+digest of what is asked (`tacit.curator.request`): nothing in it was chosen, computed or is a sentence. Each reads its
 own table through its own curator, which bounds, clamps, rounds and charges its own ledger first; adds its share of the
 noise; and sends it masked. What is made of the sum: `releases.py`.
 """
@@ -23,8 +24,9 @@ from tacit.curator.contributing import SharePlan
 from tacit.curator.curator import Curator
 from tacit.curator.expected_error import expected
 from tacit.curator.functions.density import PureDensity
-from tacit.curator.plan import Plan, Planned, describe_plan, make_plan
+from tacit.curator.plan import Plan, Planned, make_plan
 from tacit.curator.prices import Number, Price, stated
+from tacit.curator.request import request_text
 from tacit.curator.treatments import Applied, Noisy, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import non_negative, whole
@@ -33,6 +35,7 @@ from tacit.ledger.canonical import canonical, sha256
 from tacit.noise.source import Source, default_source
 from tacit.parties.graph import TRIES, Ring, ring_for
 from tacit.parties.holder import Holder
+from tacit.parties.joint_0_1_0 import joint_text
 from tacit.parties.kept import KeptHolder
 from tacit.parties.masks import Words, random_bytes
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
@@ -58,6 +61,8 @@ ASSUMPTION = "nobody breaks X25519, HKDF-SHA-256, AES-256 or Ed25519"
 ADVANTAGE = 2.0**-100
 """What is granted against them together: 2^-128 each, for up to 2^28 keys of one session."""
 ROOM_BITS = 62
+FORMAT = 1
+"""Of the digest of what is agreed, since protocol 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +126,8 @@ class Joint:
         """A holder's share in the terms of its budget; intervals are for so many that remain (all, if not said)."""
         return SharePlan(self.summed(budget, remaining=remaining))
 
-    def summed(self, budget: Bound, *, remaining: int | None = None) -> Plan:
-        """The plan of the sum over holders, of which certificates are made."""
+    def summed(self, budget: Bound, *, remaining: int | None = None, protocol: int = PROTOCOL) -> Plan:
+        """The plan of the sum over holders, of which certificates are made; its digest is that of the protocol."""
         left = self.sizes.holders if remaining is None else remaining
         base = make_plan(self.asks, schema=self.schema, unit=self.unit, budget=budget, total=self.price)
         prices = self._prices([r.ask for r in base.releases])
@@ -140,8 +145,25 @@ class Joint:
             error = expected(r.question, treatment, confidence=r.ask.confidence, rows=r.ask.rows)
             releases.append(replace(r, treatment=treatment, guarantee=guarantee, expected=error))
         charged = charge([r.treatment for r in releases], budget, neighbours=self.unit.neighbours)
-        plan = Plan(releases=tuple(releases), unit=self.unit, schema=self.schema, charged=charged, digest="")
-        return replace(plan, digest=sha256(describe_plan(plan, self.price)))
+        plan = Plan(
+            releases=tuple(releases), unit=self.unit, schema=self.schema, charged=charged, digest="", total=self.price
+        )  # fmt: skip
+        if protocol == 1:
+            return replace(plan, digest=sha256(joint_text(plan)))
+        return replace(plan, digest=sha256(canonical(self._request(), what="agreement")))
+
+    def _request(self) -> dict[str, Any]:
+        """What is asked of all holders together. A request to one of them is another one."""
+        asked = request_text(
+            self.asks, schema=self.schema, unit=self.unit, total=self.price, given=None, reading={}
+        )
+        return {
+            "format": FORMAT,
+            "joint": asked,
+            "sizes": self.sizes.describe(),
+            "rows": self.most_rows,
+            "graph_delta": str(Fraction(self.graph_delta)),
+        }
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -285,8 +307,14 @@ class Joint:
     @property
     def about(self) -> bytes:
         """The digest of all that is agreed."""
+        return self._about(PROTOCOL)
+
+    def _about(self, protocol: int) -> bytes:
+        """The same under a protocol; what the first one covered is needed to verify releases of then."""
+        if protocol != 1:
+            return bytes.fromhex(self._plan.digest)
         said: dict[str, Any] = {
-            "plan": self._plan.digest,
+            "plan": self.summed(self.price.bound(), remaining=self.sizes.holders, protocol=1).digest,
             "sizes": self.sizes.describe(),
             "rows": self.most_rows,
         }
@@ -312,7 +340,8 @@ class Joint:
         """A run of this agreement by the holders of these public keys."""
         fresh = random_bytes(default_source()) if nonce is None else nonce
         return Session(
-            sizes=self.sizes, keys=tuple(keys), length=self.length, about=self.about, nonce=fresh,
+            sizes=self.sizes, keys=tuple(keys), length=self.length, nonce=fresh,
+            about=self._about(protocol),
             graph_delta=self.graph_delta, protocol=protocol,
         )  # fmt: skip
 
@@ -364,7 +393,7 @@ class Joint:
     def contribution(self, curator: Curator, session: Session) -> Callable[[], Words]:
         """What makes a curator's vector, once, of the version that it has now: charged first."""
         plan, joined = self.check(curator), curator.version
-        if session.about != self.about:
+        if session.about != self._about(session.protocol):
             raise InvalidParameter(
                 parameter="session", value="another agreement", must="be of this agreement"
             )

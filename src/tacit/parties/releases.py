@@ -41,7 +41,7 @@ def releases_of(
     `time`, `made_by` (the versions of libraries) and the rule of quality are those of now, unless somebody makes an old
     one again.
     """
-    plan = joint.summed(joint.price.bound(), remaining=len(found.remaining))
+    plan = joint.summed(joint.price.bound(), remaining=len(found.remaining), protocol=session.protocol)
     made = _made(joint, found, session) | ({"time": time} if time else {})
     made |= {"versions": made_by} if made_by else {}
     if quality_rule < RULE:

@@ -1,0 +1,66 @@
+"""What tacit 0.1.0 called a joint plan, frozen here with its sentences: only to verify releases of then.
+
+Sessions of 0.1.0 are of the first protocol, and none of them goes on. Their ids and certificates cover a digest of
+what was asked and chosen, with sentences. The rest of that form is in `tacit.curator.request_0_1_0`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.curator.plan import Plan, Planned
+from tacit.curator.request_0_1_0 import fit_of, plan_text
+from tacit.mechanisms.base import Mechanism
+from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
+from tacit.parties.treating import JointFunction, RingChance
+
+__all__ = ["joint_text"]
+
+
+def joint_text(plan: Plan) -> str:
+    """The canonical text of a joint plan, in the format of 0.1.0."""
+    return plan_text(plan, _mechanism)
+
+
+def _mechanism(_: Plan, planned: Planned) -> dict[str, Any]:
+    treatment = planned.treatment
+    noise = [_stated(a.mechanism, list(a.parts)) for a in treatment.noise]
+    said: dict[str, Any] = {"noise": noise, "numerical_delta": 0.0}
+    if isinstance(treatment, JointFunction):
+        fit = treatment.fit
+        told = {**fit_of(fit), "noise_std": fit.widest, "noise": _law(fit.joint)}
+        numbers = fit.plan.family.coefficients - 1
+        reason = f"Laplace in Pólya shares on {numbers} numbers, which are the whole function"
+        return {**said, "noise": [_stated(fit.joint, ["numbers"]), *noise], "chosen": reason, "fit": told}
+    first = next((m for m in treatment.mechanisms if isinstance(m, JointNoise)), None)
+    if first is None:
+        return {**said, "chosen": treatment.reason}
+    name = "Laplace in Pólya shares" if isinstance(first, JointPolya) else "Skellam"
+    return {**said, "chosen": f"{name} noise of {first.honest} honest holders"}
+
+
+def _stated(noise: Mechanism, parts: list[str]) -> dict[str, Any]:
+    if not isinstance(noise, JointNoise):
+        return _law(noise)
+    more = {"parts": parts, "share": f"1/{noise.honest}", "remaining": noise.remaining}
+    return {**_law(noise), **more}
+
+
+def _law(noise: Mechanism) -> dict[str, Any]:
+    if isinstance(noise, JointPolya):
+        return {
+            "distribution": "discrete Laplace in Pólya shares",
+            "noise_scale": str(noise.noise_scale),
+            "epsilon": str(noise.exact_epsilon),
+            "sensitivity": {"norm": "L1", "steps": noise.steps},
+            "exact": True,
+        }
+    if isinstance(noise, JointSkellam):
+        return {
+            "distribution": "Skellam shares",
+            "noise_variance": str(noise.noise_variance),
+            "sensitivity": {"norm": "Linf", "steps": noise.steps, "numbers": noise.moved},
+            "exact": True,
+        }
+    assert isinstance(noise, RingChance)
+    return {"distribution": "none: the chance that a ring of masks fails", **noise.ring.record}

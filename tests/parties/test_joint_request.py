@@ -1,0 +1,94 @@
+"""What holders agree on has the digest of what is asked: no sentence, no choice and no computed number is in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import tacit
+from tacit.curator.plan import make_plan
+from tacit.parties import Joint, Sizes
+from tacit.parties import joint as joining
+from tacit.parties.noise import JointPolya, JointSkellam
+from tacit.parties.treating import JointTreatment
+
+SIZES = Sizes(holders=5, fewest=4, colluding=1, appearances=1)
+SCHEMA = {"state": tacit.category(["a", "b"]), "age": tacit.integer(0, 99)}
+
+
+def agreed(**more: Any) -> Joint:
+    given: dict[str, Any] = {"sizes": SIZES, "epsilon": 1, "delta": Fraction(1, 10**6), **more}
+    asked = given.pop("asked", [tacit.count(by="state"), tacit.mean("age")])
+    return Joint.of(asked, schema=SCHEMA, protect=tacit.rows(), **given)
+
+
+def reword(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another sentence for every noise, and why it was chosen."""
+    for kind in (JointPolya, JointSkellam):
+        told = kind.noise_distribution.fget  # type: ignore[attr-defined]
+        monkeypatch.setattr(
+            kind, "noise_distribution", property(lambda m, t=told: {**t(m), "distribution": "some noise"})
+        )
+    describe = JointTreatment.describe
+    monkeypatch.setattr(JointTreatment, "describe", lambda t: {**describe(t), "chosen": "It was the best"})
+
+
+def test_other_sentences_and_another_choice_are_the_same_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = agreed()
+    reword(monkeypatch)
+    assert agreed().about == before.about
+    treat = Joint._treat
+
+    def other(self: Joint, a: Any, question: Any, price: Any, left: int) -> Any:
+        """Half of every price is left unused."""
+        return replace(treat(self, a, question, price.part(Fraction(1, 2)), left), price=price)
+
+    monkeypatch.setattr(Joint, "_treat", other)
+    after = agreed()
+    assert after._plan.releases[0].treatment.noise != before._plan.releases[0].treatment.noise
+    assert after.about == before.about
+    assert after._plan.digest == before._plan.digest
+
+
+def test_who_remains_is_no_part_of_what_was_asked() -> None:
+    joint = agreed()
+    digests = {joint.summed(joint.price.bound(), remaining=n).digest for n in (4, 5)}
+    assert digests == {joint.about.hex()}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"epsilon": 2},
+        {"delta": Fraction(1, 10**7)},
+        {"sizes": replace(SIZES, colluding=0)},
+        {"most_rows": 1 << 20},
+        {"graph_delta": 1e-9},
+        {"asked": [tacit.count(by="state")]},
+        {"asked": [tacit.mean("age"), tacit.count(by="state")]},
+    ],
+    ids=str,
+)
+def test_whatever_is_agreed_otherwise_is_another_agreement(more: dict[str, Any]) -> None:
+    assert agreed(**more).about != agreed().about
+
+
+def test_a_request_to_one_holder_is_another_one() -> None:
+    """An approval of the one is none of the other."""
+    joint = agreed(asked=[tacit.count(by="state")])
+    alone = make_plan(
+        joint.asks, schema=joint.schema, unit=joint.unit, budget=joint.price.bound(), total=joint.price
+    )
+    assert joint._plan.digest != alone.digest
+
+
+def test_the_text_has_no_sentence_and_no_inexact_number() -> None:
+    said = agreed(graph_delta=1e-9)._request()
+    assert set(said) == {"format", "joint", "sizes", "rows", "graph_delta"}
+    assert said["graph_delta"] == str(Fraction(1e-9))
+    assert "distribution" not in said["joint"]
+    assert "chosen" not in said["joint"]
+    assert joining.FORMAT == 1
