@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import tacit
+import tacit.risk
 from support.code import ROOMS, SRC, named
 from support.parameter_examples import MECHANISMS
 from support.theorems import named_in
@@ -256,8 +257,9 @@ made = A(theorem="given" if made else "given-otherwise", other="not-me")
 # --- mechanisms ----------------------------------------------------------------------------------------
 def concrete_mechanisms() -> list[type[Mechanism]]:
     """Every mechanism of the library that can be made, exported or not."""
-    for found in pkgutil.iter_modules(tacit.mechanisms.__path__, "tacit.mechanisms."):
-        importlib.import_module(found.name)
+    for room in (tacit.mechanisms, tacit.risk):
+        for found in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(found.name)
     seen: dict[str, type[Mechanism]] = {}
     waiting: list[Any] = [Mechanism]
     while waiting:

@@ -65,6 +65,10 @@ class OptimalCount(Mechanism):
         return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return (*self._noise.theorems, "optimal-count-remap")
+
+    @property
     def event(self) -> Event:
         """Discrete Laplace noise; the cut and the remap are post-processing."""
         return events.DiscreteLaplaceEvent(epsilon=float(self.bound.epsilon), sensitivity=1)

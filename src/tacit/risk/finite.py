@@ -54,6 +54,10 @@ class OptimalFinite(Mechanism):
         return Approximate(epsilon=epsilon, delta=up(exact_parameter("delta", self.delta)))
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("finite-program", "exact-matrix")
+
+    @property
     def states(self) -> int:
         """How many states there are; they are numbered from 0."""
         return len(self.rows)
