@@ -19,7 +19,7 @@ HEAD = """\
 
 - `--json` prints one JSON object on standard output instead of sentences, with stable keys and all digits. \
 Infinite or undefined numbers are the strings `"inf"`, `"-inf"` and `"nan"`. Every command has this option, so \
-the tables leave it out. Its keys stand below the example.
+the tables leave it out. `--help` lists its keys, and an example.
 - Exit codes: **0** done; **1** refused, or something does not hold; **2** bad input, nothing charged or written; \
 **3** charged and nothing released (JSON: `"charged": true`, `"released": false`); **130** interrupted.
 - An error is one sentence on standard error that begins with `tacit:`. An unknown word is answered with the \
@@ -81,7 +81,7 @@ def _section(name: str, command: Any, shared: dict[str, list[str]]) -> str:
     usage = " ".join([full, *_places(command)])
     if name not in EXAMPLES:
         rows, told = shared.get(name) or _rows(command), "options of several commands" if name else ""
-        lines += [*_table(usage, told, rows), *_keys(name), ""] if rows else []
+        lines += _table(usage, told, rows) if rows else []
     else:
         elsewhere = shared.get(name, shared.get(name.split()[0], []) if " " in name else [])
         rows = [row for row in _rows(command) if row not in elsewhere]
@@ -91,7 +91,7 @@ def _section(name: str, command: Any, shared: dict[str, list[str]]) -> str:
         lines += (
             _table(usage, told, rows) if rows else [f"Usage: `{usage}`" + (f", {told}" if told else ""), ""]
         )
-        lines += ["```sh", f"tacit {EXAMPLES[name].line}", "```", "", *_keys(name), ""]
+        lines += ["```sh", f"tacit {EXAMPLES[name].line}", "```", ""]
     if name == "account":
         lines += [*_events(), ""]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip("\n") + "\n"
@@ -99,21 +99,6 @@ def _section(name: str, command: Any, shared: dict[str, list[str]]) -> str:
 
 def _table(usage: str, told: str, rows: list[str]) -> list[str]:
     return [f"| `{usage}` | {told} |", "|---|---|", *rows, ""]
-
-
-def _keys(name: str) -> list[str]:
-    """The keys of the JSON object; those that all commands of a group print stand in the section of the group."""
-    from tacit.cli.examples import EXACT, EXAMPLES, FOUND, RANDOM
-
-    always = {"attack": FOUND, "noiseless": EXACT, "random": RANDOM}
-    common = always.get(name.split()[0], "") if name else ""
-    if name not in EXAMPLES:
-        return [f"JSON of its commands: {_words(common.split(', '))}."] if common else []
-    keys = EXAMPLES[name].keys.split(", ")
-    if not common or not set(common.split(", ")) <= set(keys):
-        return [f"JSON: {_words(keys)}."]
-    own = [key for key in keys if key not in common.split(", ")]
-    return [f"JSON also: {_words(own)}."] if own else []
 
 
 def _places(command: Any) -> list[str]:
@@ -167,10 +152,6 @@ def _events() -> list[str]:
         word, values, meaning = re.fullmatch(r"(.+?) {2,}(.*?): (.*)", line).groups()  # type: ignore[union-attr]
         told.append(f"| {word if ' ' in word else f'`{word}`'} | `{values.replace('=', '')}`: {meaning} |")
     return told
-
-
-def _words(keys: list[str]) -> str:
-    return ", ".join(f"`{key}`" for key in keys)
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""One example a command, and the keys that it prints under --json: help and docs/cli.md show both.
+"""One example a command, and the keys that it prints under --json: help shows both, docs/cli.md the example.
 
 tests/cli/test_examples.py runs the examples and compares the keys.
 """
@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["EXACT", "EXAMPLES", "FOUND", "RANDOM", "Example", "commands", "with_examples"]
+__all__ = ["EXAMPLES", "Example", "commands", "with_examples"]
 
 # What every attack prints, every exact answer, and every question about random data.
-FOUND = "not_for_publication, attack, people, exposed, share, guessing, alone, found"
-EXACT = (
+_FOUND = "not_for_publication, attack, people, exposed, share, guessing, alone, found"
+_EXACT = (
     "statistic, epsilon, epsilon_pair, epsilon_pair_is, delta, threshold, assumptions, theorem, simulator, n, "
     "unknown_rows, sentence, guarantee"
 )
-RANDOM = "exact, n, epsilon, gamma, expected_error, plain_expected_error, guarantee, condition, theorem"
+_RANDOM = "exact, n, epsilon, gamma, expected_error, plain_expected_error, guarantee, condition, theorem"
 _JOINT = "id, sizes, charge, variance_ratio, excess, numbers, holders"
 _LEDGER = "out/demo/survey.ledger"
 
@@ -35,46 +35,48 @@ EXAMPLES: dict[str, Example] = {
         'account --event "dp_sgd records=60000 batch_size=256 epochs=60 noise_multiplier=1.1" --delta 1e-5',
         "epsilon, delta, accountant, neighbours, notes",
     ),
-    "attack averaging": Example("attack averaging answers.csv", f"{FOUND}, times, noise_std, standard_error"),
+    "attack averaging": Example(
+        "attack averaging answers.csv", f"{_FOUND}, times, noise_std, standard_error"
+    ),
     "attack background": Example(
         'attack background released.csv --quasi zip,age --sensitive condition --ruled-out "heart disease"',
-        f"{FOUND}, k, ruled_out",
+        f"{_FOUND}, k, ruled_out",
     ),
     "attack counts": Example(
-        "attack counts --people 200 --noise-std 1.4", f"{FOUND}, method, questions, undecided, right"
+        "attack counts --people 200 --noise-std 1.4", f"{_FOUND}, method, questions, undecided, right"
     ),
-    "attack differencing": Example("attack differencing totals.csv", f"{FOUND}, low, high"),
+    "attack differencing": Example("attack differencing totals.csv", f"{_FOUND}, low, high"),
     "attack floating-point": Example(
-        "attack floating-point published.csv --noise-scale 10", f"{FOUND}, noise_scale, possible"
+        "attack floating-point published.csv --noise-scale 10", f"{_FOUND}, noise_scale, possible"
     ),
     "attack histories": Example(
         "attack histories histories.csv known.csv --item film --value stars",
-        f"{FOUND}, histories, eccentricity, median_eccentricity, names",
+        f"{_FOUND}, histories, eccentricity, median_eccentricity, names",
     ),
     "attack homogeneity": Example(
         "attack homogeneity released.csv --quasi zip,age --sensitive condition",
-        f"{FOUND}, k, classes, homogeneous_classes",
+        f"{_FOUND}, k, classes, homogeneous_classes",
     ),
     "attack intersection": Example(
         "attack intersection released.csv later.csv --quasi zip,age --sensitive condition --person zip=13012,age=28",
-        f"{FOUND}, by_one_release, left, not_in_all",
+        f"{_FOUND}, by_one_release, left, not_in_all",
     ),
     "attack linkage": Example(
         "attack linkage released.csv voters.csv --quasi zip,age --sensitive condition",
-        f"{FOUND}, rows, unique_rows, quasi",
+        f"{_FOUND}, rows, unique_rows, quasi",
     ),
     "attack membership": Example(
-        "attack membership study.csv --size 4", f"{FOUND}, test, frequencies, size, threshold, scores"
+        "attack membership study.csv --size 4", f"{_FOUND}, test, frequencies, size, threshold, scores"
     ),
     "attack skewness": Example(
         "attack skewness released.csv --quasi zip,age --sensitive condition --value flu",
-        f"{FOUND}, value, largest_share, factor",
+        f"{_FOUND}, value, largest_share, factor",
     ),
     "attack system": Example(
         "attack system set-sizes",
         "system, idea, source, attack, questions, people, claims, right, guessing, alone",
     ),
-    "attack tables": Example("attack tables", f"{FOUND}, solutions, complete, unique, nodes"),
+    "attack tables": Example("attack tables", f"{_FOUND}, solutions, complete, unique, nodes"),
     "calibrate": Example(
         'calibrate --epsilon 1 --delta 1e-6 --event "gaussian times=100"',
         "parameter, value, noise_multiplier, event, epsilon, delta, accountant, neighbours",
@@ -144,42 +146,42 @@ EXAMPLES: dict[str, Example] = {
     ),
     "noiseless argmax": Example(
         'noiseless argmax --column "bernoulli(0.5)" --column "bernoulli(0.4)" --n 1000 --delta 1e-6',
-        f"{EXACT}, stability, columns",
+        f"{_EXACT}, stability, columns",
     ),
     "noiseless count": Example(
         "noiseless count --n 10000 --probability 0.1,0.9 --delta 1e-6",
-        f"{EXACT}, probability, epsilon_floor, epsilon_pair_homogeneous",
+        f"{_EXACT}, probability, epsilon_floor, epsilon_pair_homogeneous",
     ),
     "noiseless histogram": Example(
         "noiseless histogram --sampling poisson --epsilon 1 --delta 1e-6",
-        f"{EXACT}, sampling, rate, known_rows, delta_at_threshold, crowd_blending, population",
+        f"{_EXACT}, sampling, rate, known_rows, delta_at_threshold, crowd_blending, population",
     ),
     "noiseless map": Example(
         'noiseless map --hypothesis "bernoulli(0.4)" --hypothesis "bernoulli(0.6)" --n 1000 --delta 1e-6',
-        f"{EXACT}, stability, thesis_delta, resolution",
+        f"{_EXACT}, stability, thesis_delta, resolution",
     ),
     "noiseless mean": Example(
         'noiseless mean --n 1000 --rows "normal(0, 1, clamp=(-2.5, 2.5))" --assume rectangle --delta 1.24e-5',
-        f"{EXACT}, assume, grid, shapes",
+        f"{_EXACT}, assume, grid, shapes",
     ),
     "noiseless mode": Example(
         'noiseless mode --category "bus: 1/2" --category "car: 3/10" --category "bicycle: 1/5" --n 1000 --delta 1e-6',
-        f"{EXACT}, stability",
+        f"{_EXACT}, stability",
     ),
     "noiseless regression": Example(
         'noiseless regression --sizes 5000,70000 --regressor "uniform(-1, 1)" --error "uniform(-1, 1)" --delta 1.35e-8',
-        f"{EXACT}, assume, parts, points",
+        f"{_EXACT}, assume, parts, points",
     ),
     "noiseless rounded": Example(
-        'noiseless rounded --n 1000 --rows "uniform(0, 1)" --steps 1000 --delta 1e-6', f"{EXACT}, width"
+        'noiseless rounded --n 1000 --rows "uniform(0, 1)" --steps 1000 --delta 1e-6', f"{_EXACT}, width"
     ),
     "noiseless sum": Example(
         'noiseless sum --n 1000 --rows "uniform(0, 1)" --delta 1.31e-5 --unknown-rows 900',
-        f"{EXACT}, assume, grid, shapes",
+        f"{_EXACT}, assume, grid, shapes",
     ),
     "noiseless test": Example(
         'noiseless test --null "bernoulli(0.5)" --alternative "bernoulli(0.6)" --n 1000 --level 0.05 --delta 1e-6',
-        f"{EXACT}, stability, level, power, score_threshold",
+        f"{_EXACT}, stability, level, power, score_threshold",
     ),
     "optimal count": Example(
         "optimal count --n 100 --epsilon 0.1",
@@ -191,15 +193,15 @@ EXAMPLES: dict[str, Example] = {
     ),
     "random histogram": Example(
         "random histogram --n 8000 --cells 400 --epsilon 0.2 --gamma 0.1 --occupied 16",
-        f"{RANDOM}, exact_below, cells, neighbours, noisy_cells, differentially_private",
+        f"{_RANDOM}, exact_below, cells, neighbours, noisy_cells, differentially_private",
     ),
     "random proportion": Example(
         "random proportion --n 1000 --count 3 --epsilon 1 --gamma 0.05",
-        f"{RANDOM}, count, neighbours, exact_up_to, differentially_private",
+        f"{_RANDOM}, count, neighbours, exact_up_to, differentially_private",
     ),
     "random sensitivity": Example(
         "random sensitivity --n 20000 --epsilon 1 --gamma 0.05 --change 128 --width 8000000",
-        f"{RANDOM}, draws, rank, draws_by_dkw, confidence, noise_scale_per_sensitivity, change, width, pairs",
+        f"{_RANDOM}, draws, rank, draws_by_dkw, confidence, noise_scale_per_sensitivity, change, width, pairs",
     ),
     "release": Example(
         "release survey.toml --out out/survey --sign custodian.key",
