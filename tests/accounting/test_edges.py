@@ -79,7 +79,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[TacitError], str]] = {
         InvalidParameter, "round to them",
     ),
     "Gaussian noise and a pure budget": (
-        lambda: filter_for(tacit.Pure(epsilon=1)).admit(GAUSSIAN), NoLaw, "charging gaussian to a pure budget",
+        lambda: filter_for(tacit.Pure(epsilon=1)).admit(GAUSSIAN), NoLaw, "charging gaussian noise to a pure budget",
     ),
     "a bound without a divergence": (
         lambda: RenyiFilter(order=2.0, epsilon=1).admit(tacit.Approximate(epsilon=0.1, delta=1e-6)),

@@ -102,7 +102,7 @@ def test_a_crash_after_the_charge_leaves_it_and_says_one_fixed_sentence(
     with monkeypatch.context() as patch:
         patch.setattr("tacit.sources.query._passes", broken)
         code, out, error = say(*line)
-    assert (code, out) == (2, "")
+    assert (code, out) == (3, "")
     assert "could not be read" in error
     assert "Zerzura" not in error
     with Ledger.open(tmp_path / "t.ledger") as ledger:

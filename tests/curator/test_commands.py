@@ -68,7 +68,18 @@ def test_a_second_run_is_free_and_gives_the_same(tmp_path: Path, run: Runner) ->
     plan = write(tmp_path)
     assert run("release", plan, "--out", tmp_path / "a", "--json") == 0
     first = json.loads(run.out)
-    keys = ["out", "files", "charge", "replayed", "corrections", "replaces", "spent", "remaining"]
+    keys = [
+        "out",
+        "charged",
+        "released",
+        "files",
+        "charge",
+        "replayed",
+        "corrections",
+        "replaces",
+        "spent",
+        "remaining",
+    ]
     assert list(first) == keys
     assert first["replayed"] is False
     assert all(Path(f).is_file() for f in first["files"])

@@ -122,7 +122,7 @@ def test_a_disk_that_fills_up_while_the_files_are_written(
 
     with monkeypatch.context() as patched:
         patched.setattr(pq, "write_table", full)
-        assert run("release", plan, "--out", tmp_path / "out") == 2
+        assert run("release", plan, "--out", tmp_path / "out") == 3
     assert "free" in run.one_sentence()
     assert not (tmp_path / "out").exists()
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".tacit")]

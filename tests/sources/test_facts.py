@@ -74,6 +74,18 @@ def towns(tmp_path):
     return data, schema
 
 
+def test_a_public_table_in_memory_is_named_by_its_content(tmp_path):
+    """One in files is named by its files; of one in memory the columns that are read are."""
+    schema = joined(tmp_path)[1]
+    found = []
+    for sizes in (["s", "m", "l"], ["s", "m", "l"], ["s", "m", "m"]):
+        frame = pd.DataFrame({"town": ["a", "b", "c"], "size": sizes})
+        with opened(join(str(tmp_path / "visits.parquet"), frame, on="town", public=True), schema) as table:
+            found.append(table.facts.public)
+    assert found[0] == found[1] != found[2]
+    assert all(len(one) == 1 and one[0] for one in found)
+
+
 def test_repeated_keys_of_a_public_table_are_found_at_every_read(tmp_path, towns):
     with opened(*towns) as table:
         assert counted(table) == 6

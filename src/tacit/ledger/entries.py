@@ -124,6 +124,10 @@ class Request:
             raise InvalidParameter(parameter="charge", value=self.charge, must="be a guarantee")
         object.__setattr__(self, "event", plain(self.event, what="event"))
         object.__setattr__(self, "told", tuple(_told(self.told)))
+        if not isinstance(self.known_as, tuple) or not all(isinstance(d, str) for d in self.known_as):
+            raise InvalidParameter(
+                parameter="known_as", value=type(self.known_as).__name__, must="be a tuple of digests"
+            )
         for name in ("files", "choice"):
             value = getattr(self, name)
             if value is not None:
