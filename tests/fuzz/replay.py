@@ -23,8 +23,9 @@ import numpy as np
 
 import tacit
 from fuzz.trials import signature
+from tacit.exact.arrays import Words
 from tacit.noise import lazy_inversion
-from tacit.noise.source import SeededSource, Source, Words
+from tacit.noise.source import SeededSource, Source
 
 PACKAGE = Path(tacit.__file__).parent
 ROOMS = tuple(str(PACKAGE / room) + "/" for room in ("mechanisms", "curator", "noise", "exact"))

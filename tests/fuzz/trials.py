@@ -27,7 +27,8 @@ from tacit.curator.chooser import choose
 from tacit.curator.plan import Plan, make_plan
 from tacit.curator.prices import CONFIDENCE, price
 from tacit.errors import TacitError
-from tacit.noise.source import SeededSource, Source, Words
+from tacit.exact.arrays import Words
+from tacit.noise.source import SeededSource, Source
 from tacit.sources import open_table
 from tacit.sources.training import TrainingRows
 from tacit.statistics import read_cells

@@ -10,6 +10,7 @@ import pytest
 
 from tacit.accounting import account
 from tacit.accounting.events import DiscreteGaussianEvent, GaussianEvent, PoissonSampledEvent, RepeatedEvent
+from tacit.exact.arrays import Floats
 from tacit.pld import (
     DiscreteGaussianPair,
     ExponentialPair,
@@ -19,7 +20,6 @@ from tacit.pld import (
     PoissonSampledPair,
     SampledReplacementPair,
 )
-from tacit.pld.arrays import FloatArray
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.cutoff import integer_bound
 from tacit.pld.engine import Engine
@@ -167,7 +167,7 @@ def test_nodes_give_the_transforms_of_integer_and_replaced_noise() -> None:
     reach = QuadratureRange(low=-2.0, high=9.0, frequency=12.0)
     k = np.arange(-900.0, 901.0)
     q = np.exp(-k * k / (2 * std * std))
-    cases: list[tuple[Pair, FloatArray, FloatArray]] = [
+    cases: list[tuple[Pair, Floats, Floats]] = [
         (DiscreteGaussianPair(noise_std=std), q / q.sum(), (2 * k - 1) / (2 * std * std))
     ]
     x = np.linspace(-16, 16, 40_001)

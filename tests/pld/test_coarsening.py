@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from tacit.exact.arrays import Floats
 from tacit.pld import (
     ApproximatePair,
     ConcentratedPair,
@@ -22,7 +23,6 @@ from tacit.pld import (
     RenyiPair,
     WithoutReplacementPair,
 )
-from tacit.pld.arrays import FloatArray
 from tacit.pld.coarsening import above, coarsened
 from tacit.pld.engine import Engine
 from tacit.pld.grid import _hull, pld_curve
@@ -117,7 +117,7 @@ def test_exponentials_without_replacement_repeat_to_what_their_losses_say() -> N
     assert poisson < found < poisson * 1.1
 
 
-def _lower_hull(x: FloatArray, y: FloatArray) -> list[int]:
+def _lower_hull(x: Floats, y: Floats) -> list[int]:
     keep: list[int] = []
     for i in range(len(x)):
         while len(keep) >= 2:

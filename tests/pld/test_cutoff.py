@@ -17,6 +17,7 @@ from tacit.accounting.events import (
     RepeatedEvent,
     TabulatedEvent,
 )
+from tacit.exact.arrays import Floats
 from tacit.pld import (
     ApproximatePair,
     DiscreteGaussianPair,
@@ -29,7 +30,6 @@ from tacit.pld import (
     RandomizedResponsePair,
     StaircasePair,
 )
-from tacit.pld.arrays import FloatArray
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.cutoff import GONE, SMOOTHED, Witness, alive, part_bound
 from tacit.pld.engine import Engine
@@ -43,7 +43,7 @@ _TILT = 2.3
 _SIX = (0.3, 0.25, 0.2, 0.1, 0.1, 0.05), (0.05, 0.3, 0.1, 0.2, 0.15, 0.2)
 
 
-def _law(pair: Pair) -> tuple[FloatArray, FloatArray]:
+def _law(pair: Pair) -> tuple[Floats, Floats]:
     """Outcomes' probabilities under P and Q, from the definition of each mechanism."""
     if isinstance(pair, FinitePair):
         return np.array(_SIX[0]), np.array(_SIX[1])
@@ -96,20 +96,20 @@ def test_transforms_of_atoms_stay_below_their_bound(pair: Pair, rate: float, swa
         assert np.all(np.exp(witness.log_moduli(low, low)[0]) <= exact + 2e-5)
 
 
-def _different(number: int) -> FloatArray:
+def _different(number: int) -> Floats:
     return np.linspace(0.01, 0.05, number)
 
 
-def _equal(number: int) -> FloatArray:
+def _equal(number: int) -> Floats:
     return np.full(number, 0.03)
 
 
-def _two(number: int) -> FloatArray:
+def _two(number: int) -> Floats:
     return np.where(np.arange(number) % 2 == 0, 0.03, 0.03 * math.sqrt(2))
 
 
 @pytest.mark.parametrize("epsilons", [_different, _equal, _two])
-def test_what_is_called_negligible_is_so(epsilons: Callable[[int], FloatArray]) -> None:
+def test_what_is_called_negligible_is_so(epsilons: Callable[[int], Floats]) -> None:
     """All multiples of the gap, one by one: cos(w e) is near 1 in modulus at multiples of pi/e."""
     values, count, gap, spread = epsilons(400), 25, 0.3, 0.004
     parts = [(RandomizedResponsePair(epsilon=float(e)), count) for e in values]
@@ -253,7 +253,7 @@ def test_tables_with_masses_below_the_floats_are_left_to_the_grid() -> None:
     assert FinitePair(p=(0, 1), q=(1, 0)).quadrature_key() is not None
 
 
-def _modulus(law: FloatArray, loss: FloatArray, frequency: float, last: float) -> float:
+def _modulus(law: Floats, loss: Floats, frequency: float, last: float) -> float:
     """Of the transform. Sums over every 2^k-th point are as exact, as long as each turn has its two points."""
     every = min(64, 1 << int(math.log2(last / frequency)))
     law, turns = law[::every], frequency * loss[::every]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
+from tacit.exact.arrays import UNIT
 from tacit.pld import (
     ApproximatePair,
     ConcentratedPair,
@@ -31,7 +32,6 @@ from tacit.pld import (
     StaircasePair,
     SwappedPair,
 )
-from tacit.pld.arrays import UNIT
 from tacit.pld.normal import float_normal_cdf
 
 EPSILONS = (-3.0, -0.7, 0.0, 0.2, 1.0, 2.5)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tacit.exact.arrays import Floats
 from tacit.pld import (
     ApproximatePair,
     DiscreteGaussianPair,
@@ -23,7 +24,6 @@ from tacit.pld import (
     StaircasePair,
     WithoutReplacementPair,
 )
-from tacit.pld.arrays import FloatArray
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.engine import Engine
 from tacit.pld.grid import pld_curve
@@ -44,7 +44,7 @@ def _nodes(*pairs: Pair, reach: QuadratureRange = _REACH) -> Quadrature:
     return found
 
 
-def _transform(ratio: FloatArray, q: FloatArray, rate: float, z: complex) -> tuple[complex, float]:
+def _transform(ratio: Floats, q: Floats, rate: float, z: complex) -> tuple[complex, float]:
     """Two halves and the rest at 0, from ln Z > 0 and its Q-masses; and its size at frequency 0."""
     g = 1 + rate * np.expm1(ratio)
     rest = 1 - float(np.sum(q * (1 + g)))
@@ -52,7 +52,7 @@ def _transform(ratio: FloatArray, q: FloatArray, rate: float, z: complex) -> tup
     return complex(np.sum(q * (np.exp((z + 1) * np.log(g)) + np.exp(-z * np.log(g))))) + rest, size
 
 
-def _fine(density: Callable[[FloatArray], FloatArray], top: float) -> tuple[FloatArray, FloatArray]:
+def _fine(density: Callable[[Floats], Floats], top: float) -> tuple[Floats, Floats]:
     edges = np.linspace(0.0, top, 4001)
     half = (edges[1:] - edges[:-1])[:, None] / 2
     x, share = np.polynomial.legendre.leggauss(8)
@@ -60,21 +60,21 @@ def _fine(density: Callable[[FloatArray], FloatArray], top: float) -> tuple[Floa
     return points, (half * share).ravel() * density(points)
 
 
-def _normal_half(mu: float) -> tuple[FloatArray, FloatArray]:
+def _normal_half(mu: float) -> tuple[Floats, Floats]:
     u, q = _fine(lambda u: np.exp(-((mu / 2 + u) ** 2) / 2) / math.sqrt(2 * math.pi), 26.0)
     return mu * u, q
 
 
-def _laplace_half(e: float) -> tuple[FloatArray, FloatArray]:
+def _laplace_half(e: float) -> tuple[Floats, Floats]:
     x, q = _fine(lambda x: np.exp((-x - e) / 2) / 4, e)
     return np.append(x, e), np.append(q, math.exp(-e) / 2)
 
 
-def _exponential_half(e: float) -> tuple[FloatArray, FloatArray]:
+def _exponential_half(e: float) -> tuple[Floats, Floats]:
     return _fine(lambda x: np.exp((-x - e) / 2) / (2 * (1 - math.exp(-e))), e)
 
 
-def _integer_half(std: float, s: int) -> tuple[FloatArray, FloatArray]:
+def _integer_half(std: float, s: int) -> tuple[Floats, Floats]:
     side = np.ceil(14 * std + 3 * s + 10)
     k = np.arange(-side, side + 1)
     q = np.exp(-k * k / (2 * std * std))
@@ -83,7 +83,7 @@ def _integer_half(std: float, s: int) -> tuple[FloatArray, FloatArray]:
     return s * (2 * k[above] - s) / (2 * std * std), q[above]
 
 
-CASES: list[tuple[Pair, tuple[FloatArray, FloatArray]]] = [
+CASES: list[tuple[Pair, tuple[Floats, Floats]]] = [
     (GaussianPair(mu=0.1), _normal_half(0.1)),
     (GaussianPair(mu=0.8), _normal_half(0.8)),
     (GaussianPair(mu=1.2), _normal_half(1.2)),
@@ -100,7 +100,7 @@ CASES: list[tuple[Pair, tuple[FloatArray, FloatArray]]] = [
 
 @pytest.mark.parametrize("rate", [1e-3, 0.05, 0.6])
 @pytest.mark.parametrize(("pair", "half"), CASES)
-def test_nodes_give_the_transforms(pair: Pair, half: tuple[FloatArray, FloatArray], rate: float) -> None:
+def test_nodes_give_the_transforms(pair: Pair, half: tuple[Floats, Floats], rate: float) -> None:
     nodes = _nodes(_sampled(pair, rate))
     for z in map(complex, _POWERS):
         direct, size = _transform(*half, rate, z)

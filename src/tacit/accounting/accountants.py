@@ -30,6 +30,7 @@ from tacit.accounting.events import (
     flatten,
 )
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified, UnknownName
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, probability, text
 from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees import Bound, Profile, Pure, Renyi
@@ -42,7 +43,6 @@ from tacit.pld import Pair, Product
 __all__ = ["ACCOUNTANTS", "Account", "Accounts", "Enclosures", "account", "bound_of", "profile_of"]
 
 Counted = Sequence[tuple[SimpleEvent, int]]
-Floats = NDArray[np.float64]
 Several = list[float] | tuple[float, ...] | NDArray[Any]
 
 TOLERANCE = 4e-4

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tacit.accounting.accountants import profile_of
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.guarantees import Profile
 from tacit.guarantees.arguments import how_many
@@ -23,7 +24,6 @@ from tacit.guarantees.units import Neighbours
 
 __all__ = ["PrivacyCurve", "far_end", "privacy_curve"]
 
-Floats = NDArray[np.float64]
 
 _ROUNDED = 64 * 2.0**-52
 """What a handful of float operations may lose, relative to 1."""

@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import Booleans, Floats, Integers
 
 __all__ = ["Attacker", "equations", "with_totals"]
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 TINY = 1e-7
 FAR = 1e7
 """A move that no interval of interest needs."""
@@ -60,7 +58,7 @@ def equations(shape: tuple[int, ...]) -> Any:
 class Attacker:
     """Linear programs over how far suppressed cells can lie from their counts: M d = 0, d >= -count."""
 
-    def __init__(self, counts: Integers, suppressed: Flags, matrix: Any) -> None:
+    def __init__(self, counts: Integers, suppressed: Booleans, matrix: Any) -> None:
         self.counts, self.suppressed = counts, suppressed
         self.full = matrix.tocsc()
         self.places = np.flatnonzero(suppressed)
@@ -146,7 +144,7 @@ class Attacker:
             if sign * move[self.index[place]] >= need - TINY:
                 del waiting[(place, sign)]
 
-    def cuts(self, primary: Integers, protection: int, fixed: Flags) -> list[Cut]:
+    def cuts(self, primary: Integers, protection: int, fixed: Booleans) -> list[Cut]:
         """For each end that is not reached an inequality that this pattern violates and every protecting one satisfies.
 
         For any multipliers m of the equations, a move of cell p by `need` in direction s needs
@@ -169,7 +167,7 @@ class Attacker:
             made.append((there, weight[there] / right, 1.0))
         return made
 
-    def cheapest(self, place: int, sign: int, need: float, costs: Floats) -> Flags:
+    def cheapest(self, place: int, sign: int, need: float, costs: Floats) -> Booleans:
         """Cells of the cheapest move of one cell by `need`, others being free to move at a price."""
         from scipy.optimize import linprog
         from scipy.sparse import hstack

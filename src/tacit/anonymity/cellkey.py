@@ -22,13 +22,13 @@ import numpy.typing as npt
 from tacit.anonymity.classes import check_roles
 from tacit.anonymity.treatments.draws import Draws
 from tacit.errors import InvalidParameter, UnknownColumn, WrongType
+from tacit.exact.arrays import Integers
 from tacit.exact.checks import positive, whole
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata
 
 __all__ = ["PTable", "cell_key_counts", "entropy_ptable", "record_keys", "ten_five_rule"]
 
-Integers = npt.NDArray[np.int64]
 KEYS = 256
 REUSED = 250
 LAST = 750

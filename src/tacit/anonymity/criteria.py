@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.arrays import Booleans, Floats, Integers
 from tacit.exact.checks import non_negative, positive, whole
 
 __all__ = ["DIVERSITIES", "Criteria"]
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 DIVERSITIES = ("distinct", "entropy", "recursive")
 MOST = 20_000_000
 """Entries of a table of classes by values that is held at once."""
@@ -63,7 +61,7 @@ class Criteria:
         """
         return self.t is None and (self.diverse is None or self.diversity == "distinct")
 
-    def violated(self, classes: Integers, values: Integers | None, counts: Integers) -> Flags:
+    def violated(self, classes: Integers, values: Integers | None, counts: Integers) -> Booleans:
         """For each class, numbered from 0, whether it violates a criterion."""
         many = int(classes.max()) + 1
         sizes = _sums(classes, weights=counts, minlength=many)
@@ -80,7 +78,7 @@ class Criteria:
             bad |= self._far(group, value, n, sizes) > self.t + SLACK
         return bad
 
-    def _poor(self, group: Integers, n: Floats, sizes: Floats) -> Flags:
+    def _poor(self, group: Integers, n: Floats, sizes: Floats) -> Booleans:
         assert self.diverse is not None
         many = len(sizes)
         if self.diversity == "distinct":

@@ -15,11 +15,10 @@ import numpy.typing as npt
 from tacit.anonymity.criteria import Criteria
 from tacit.anonymity.hierarchies import Hierarchy
 from tacit.errors import UnknownName
+from tacit.exact.arrays import Floats, Integers
 
 __all__ = ["METRICS", "Cells", "Lattice", "Node"]
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Node = tuple[int, ...]
 METRICS = ("entropy", "precision")
 MISSING = "\0missing"

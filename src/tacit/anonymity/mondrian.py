@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.anonymity.classes import check_roles
 from tacit.anonymity.criteria import Criteria
@@ -20,12 +19,12 @@ from tacit.anonymity.hierarchies import Hierarchy
 from tacit.anonymity.search import coded
 from tacit.anonymity.treatments.columns import is_number, numbers
 from tacit.errors import InvalidParameter, NotReachable
+from tacit.exact.arrays import Integers
 from tacit.exact.checks import whole
 from tacit.sources.microdata import open_microdata
 
 __all__ = ["Recoded", "mondrian"]
 
-Integers = npt.NDArray[np.int64]
 MOST_SHOWN = 20
 
 

@@ -22,13 +22,11 @@ import numpy.typing as npt
 
 from tacit.anonymity.attacker import Attacker, equations, with_totals
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.arrays import Booleans, Floats, Integers
 from tacit.exact.checks import positive, whole
 
 __all__ = ["OBJECTIVES", "Pattern", "suppress_cells"]
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 OBJECTIVES = ("number", "value")
 INTERVALS = ("all", "none", "primary")
 FIRST_GAP, LAST_GAP = 0.08, 0.004
@@ -47,8 +45,8 @@ class Pattern:
     """
 
     counts: Integers
-    primary: Flags
-    suppressed: Flags
+    primary: Booleans
+    suppressed: Booleans
     low: Floats
     high: Floats
     protection: int
@@ -148,16 +146,16 @@ class _Search:
     """Constraint generation over the secondary cells."""
 
     counts: Integers
-    primary: Flags
+    primary: Booleans
     matrix: Any
     protection: int
     objective: str
     rows: list[tuple[Integers, Floats, float]] = field(default_factory=list)
-    best: Flags | None = None
+    best: Booleans | None = None
     bound: float = 0.0
     rounds: int = 0
 
-    def cost_of(self, chosen: Flags) -> float:
+    def cost_of(self, chosen: Booleans) -> float:
         """The cost of a pattern: its number of cells, or the sum of their counts."""
         return float(self.costs[chosen].sum())
 
@@ -203,7 +201,7 @@ class _Search:
         assert self.best is not None
         self.best = self._thinned(self.best, deadline)
 
-    def _keep(self, chosen: Flags) -> None:
+    def _keep(self, chosen: Booleans) -> None:
         if self.best is None or self._steering[chosen].sum() < self._steering[self.best].sum():
             self.best = chosen
 
@@ -236,7 +234,7 @@ class _Search:
                     others = line[line != j]
                     self.rows.append((np.r_[others, j], np.r_[np.ones(len(others)), -1.0], 0.0))
 
-    def _program(self, deadline: float, gap: float) -> tuple[Flags | None, float, bool]:
+    def _program(self, deadline: float, gap: float) -> tuple[Booleans | None, float, bool]:
         """The cheapest pattern that satisfies all cuts so far, a lower bound on its cost, and whether it finished."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_matrix
@@ -265,7 +263,7 @@ class _Search:
         chosen = None if found.x is None else np.asarray(found.x > 0.5)
         return chosen, float(max(whole_bound, 0.0)), found.status == 0
 
-    def _repaired(self, chosen: Flags) -> Flags:
+    def _repaired(self, chosen: Booleans) -> Booleans:
         """More cells, along the cheapest moves that protect each primary cell that is still open."""
         attacker = Attacker(self.counts, chosen, self.matrix)
         for place, sign, need in attacker.open_ends(np.flatnonzero(self.primary), self.protection):
@@ -274,7 +272,7 @@ class _Search:
             attacker = Attacker(self.counts, chosen, self.matrix)
         return chosen
 
-    def _thinned(self, chosen: Flags, deadline: float) -> Flags:
+    def _thinned(self, chosen: Booleans, deadline: float) -> Booleans:
         """Without secondary cells that are not needed, dearest first, while there is time."""
         extra = np.flatnonzero(chosen & ~self.primary)
         if self.cost_of(chosen) <= self.bound * ENOUGH + 1e-9:

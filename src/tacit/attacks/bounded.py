@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING
 from tacit.errors import NotCertified
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from tacit.exact.arrays import Floats
 
-    Reals = npt.NDArray[np.float64]
-    Product = Callable[[Reals], Reals]
+    Product = Callable[[Floats], Floats]
 
 __all__ = ["Fitted", "fit_in_cube"]
 
@@ -33,21 +31,21 @@ CLOSE = 1e-6
 class Fitted:
     """Where it ended; `gap` bounds by how much half the sum of squares, `error`, is above the least there is."""
 
-    x: Reals
+    x: Floats
     error: float
     gap: float
     steps: int
 
 
-def fit_in_cube(times: Product, back: Product, answers: Reals, people: int) -> Fitted:
+def fit_in_cube(times: Product, back: Product, answers: Floats, people: int) -> Fitted:
     """The fit, with the questions A given by x -> Ax and r -> A'r."""
     import numpy as np
 
-    def forward(x: Reals) -> Reals:
+    def forward(x: Floats) -> Floats:
         found = times(x)
         return np.asarray(found - found.mean(), dtype=np.float64)
 
-    def gradient(rest: Reals) -> Reals:
+    def gradient(rest: Floats) -> Floats:
         return back(np.asarray(rest - rest.mean(), dtype=np.float64))
 
     y = answers - answers.mean()

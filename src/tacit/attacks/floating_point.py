@@ -17,11 +17,10 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import positive
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    Reals = npt.NDArray[np.float64]
-    Truths = npt.NDArray[np.bool_]
+    from tacit.exact.arrays import Booleans, Floats
+
 
 __all__ = ["possible", "textbook_laplace", "which_answer"]
 
@@ -30,7 +29,7 @@ REACH = 24
 """So many neighbours of the nearest u are tried on either side; where more could lead to y, y counts as possible."""
 
 
-def textbook_laplace(answers: npt.ArrayLike, *, noise_scale: float, draws: Draws) -> Reals:
+def textbook_laplace(answers: npt.ArrayLike, *, noise_scale: float, draws: Draws) -> Floats:
     """The sampler under attack: c + s b ln(u), each step rounded to a double."""
     import numpy as np
 
@@ -40,7 +39,7 @@ def textbook_laplace(answers: npt.ArrayLike, *, noise_scale: float, draws: Draws
     return np.asarray(c + sign * (noise_scale * np.log(u)), dtype=np.float64)
 
 
-def possible(published: npt.ArrayLike, answer: float, *, noise_scale: float) -> Truths:
+def possible(published: npt.ArrayLike, answer: float, *, noise_scale: float) -> Booleans:
     """Could the textbook sampler have published this, were that the answer?"""
     import numpy as np
 

@@ -14,10 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from tacit.exact.arrays import Booleans
 
-    Truths = npt.NDArray[np.bool_]
 
 __all__ = ["agrees", "is_pattern", "match_matrix", "plain_key"]
 
@@ -95,7 +93,7 @@ def plain_key(value: Any) -> Any:
     return str(value).strip() if number is None else number
 
 
-def match_matrix(shown: Sequence[Any], own: Sequence[Any]) -> Truths:
+def match_matrix(shown: Sequence[Any], own: Sequence[Any]) -> Booleans:
     """`agrees` for all pairs: a row for each own value, a column for each published one."""
     import numpy as np
 

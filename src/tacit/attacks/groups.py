@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Whole = npt.NDArray[np.int64]
+    from tacit.exact.arrays import Integers
+
 
 __all__ = ["background", "homogeneity", "skewness"]
 
@@ -55,7 +56,7 @@ class _Counted:
                 return code
         raise UnknownName(what="sensitive value", name=str(value), known=())
 
-    def left_with_one(self, keep: npt.NDArray[np.bool_]) -> tuple[Whole, Whole]:
+    def left_with_one(self, keep: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
         """Rows of the kept pairs in classes with one kept value: who they are, and the value."""
         import numpy as np
 

@@ -21,11 +21,10 @@ from tacit.errors import BadData, InvalidParameter
 from tacit.exact.checks import positive
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    Reals = npt.NDArray[np.float64]
-    Whole = npt.NDArray[np.int64]
+    from tacit.exact.arrays import Floats
+
 
 __all__ = ["ECCENTRICITY", "Best", "Scoreboard", "link_histories"]
 
@@ -77,7 +76,9 @@ class Scoreboard:
         self._value_scale = positive("value_scale", value_scale)
         self._day_scale = positive("day_scale", day_scale)
 
-    def scores(self, items: npt.ArrayLike, values: npt.ArrayLike | None, days: npt.ArrayLike | None) -> Reals:
+    def scores(
+        self, items: npt.ArrayLike, values: npt.ArrayLike | None, days: npt.ArrayLike | None
+    ) -> Floats:
         """The score of every history against some known entries."""
         import numpy as np
 
@@ -125,7 +126,7 @@ class Scoreboard:
         )
 
 
-def _days(column: Any) -> Reals:
+def _days(column: Any) -> Floats:
     """Dates or numbers of days, as numbers; missing ones as NaN."""
     import numpy as np
     import pyarrow as pa

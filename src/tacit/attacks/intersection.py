@@ -16,11 +16,8 @@ from tacit.attacks.tables import Classes, Columns, check_roles, classes, coded
 from tacit.errors import EmptyComposition
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from tacit.exact.arrays import Booleans, Integers
 
-    Truths = npt.NDArray[np.bool_]
-    Whole = npt.NDArray[np.int64]
 
 __all__ = ["intersection", "possible_values"]
 
@@ -67,7 +64,7 @@ class _Left:
         self.matrix = (agree @ present).sign()
 
 
-def _agreeing(there: Classes, here: Classes) -> tuple[Whole, Whole]:
+def _agreeing(there: Classes, here: Classes) -> tuple[Integers, Integers]:
     """The pairs of a different person and a class that agree in all columns.
 
     Columns without generalised values are looked up; the others are compared, pattern by pattern.
@@ -103,7 +100,7 @@ def _agreeing(there: Classes, here: Classes) -> tuple[Whole, Whole]:
     return (np.concatenate(who), np.concatenate(where)) if who else (empty, empty)
 
 
-def _comparison(there: Classes, here: Classes, column: int) -> tuple[Truths, Whole, Whole]:
+def _comparison(there: Classes, here: Classes, column: int) -> tuple[Booleans, Integers, Integers]:
     """Whether an own value agrees with a published one, and where each person's and each class's value stands."""
     import numpy as np
 
@@ -116,7 +113,7 @@ def _comparison(there: Classes, here: Classes, column: int) -> tuple[Truths, Who
     return match_matrix(shown, own), rows, columns
 
 
-def _single(matrix: Any) -> Truths:
+def _single(matrix: Any) -> Booleans:
     """Who is left with one value that is shown."""
     import numpy as np
 

@@ -21,11 +21,10 @@ from tacit.errors import InvalidParameter, NotCertified, UnknownName
 from tacit.exact.checks import whole
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    Reals = npt.NDArray[np.float64]
-    Whole = npt.NDArray[np.int64]
+    from tacit.exact.arrays import Floats, Integers
+
     Questions: TypeAlias = npt.ArrayLike | WalshQuestions
 
 __all__ = ["METHODS", "random_questions", "reconstruct", "relaxed_bits"]
@@ -35,12 +34,12 @@ MOST_EXACT = 1000
 """People for whom bounded least squares are solved by active sets."""
 
 
-def random_questions(people: int, questions: int, *, seed: int = 0) -> Whole:
+def random_questions(people: int, questions: int, *, seed: int = 0) -> Integers:
     """A matrix of zeros and ones, one row a question: each person is in it with probability one half."""
     return Draws(seed, "questions").bits(whole("questions", questions), whole("people", people))
 
 
-def relaxed_bits(questions: Questions, answers: npt.ArrayLike, *, method: str) -> Reals:
+def relaxed_bits(questions: Questions, answers: npt.ArrayLike, *, method: str) -> Floats:
     """The point of [0, 1]^n that fits the answers best: least sum of absolute errors, or least squares.
 
     questions: a matrix with a row for each, a sparse one of SciPy's, or `walsh_questions`. The linear program is
@@ -51,7 +50,7 @@ def relaxed_bits(questions: Questions, answers: npt.ArrayLike, *, method: str) -
     return _relaxed(questions, answers, method)[0]
 
 
-def _relaxed(questions: Questions, answers: npt.ArrayLike, method: str) -> tuple[Reals, dict[str, float]]:
+def _relaxed(questions: Questions, answers: npt.ArrayLike, method: str) -> tuple[Floats, dict[str, float]]:
     """The point, and what can be said of how it was found."""
     import numpy as np
     from scipy.optimize import lsq_linear
@@ -90,7 +89,7 @@ def _relaxed(questions: Questions, answers: npt.ArrayLike, method: str) -> tuple
     return fit.x, {"steps": fit.steps, "gap": fit.gap / fit.error if fit.error > 0 else 0.0}
 
 
-def _least_absolute(a: Reals, y: Reals) -> Reals:
+def _least_absolute(a: Floats, y: Floats) -> Floats:
     """Solved by its dual, which has one column a question and no other rows than the people's.
 
     Primal: min Σ|e|, Ax + e = y, 0 ≤ x ≤ 1. Dual: max y·λ - Σ_i max(0, (A'λ)_i), |λ| ≤ 1; with s_i for the positive

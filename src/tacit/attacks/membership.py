@@ -22,10 +22,10 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import non_negative, probability, whole
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    Reals = npt.NDArray[np.float64]
+    from tacit.exact.arrays import Floats
+
 
 __all__ = ["TESTS", "area_under_curve", "membership", "membership_scores"]
 
@@ -40,7 +40,7 @@ def membership_scores(
     size: int,
     test: str = "likelihood ratio",
     noise_std: float = 0.0,
-) -> Reals:
+) -> Floats:
     """The test statistic of each person: a row of `people` is the bits of one.
 
     Published shares outside of [1/2n, 1 - 1/2n] are moved to its ends where a logarithm is taken; `noise_std` is that
@@ -140,7 +140,7 @@ def membership(
 
 def _slopes(
     frequencies: npt.ArrayLike, reference: npt.ArrayLike, *, size: int, test: str, noise_std: float
-) -> Reals:
+) -> Floats:
     """How much each bit adds to the score."""
     import numpy as np
 

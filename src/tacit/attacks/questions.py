@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Reals = npt.NDArray[np.float64]
-    Whole = npt.NDArray[np.int64]
+    from tacit.exact.arrays import Floats
+
 
 __all__ = ["WalshQuestions", "walsh_questions"]
 
@@ -33,7 +33,7 @@ class WalshQuestions:
     people: int
     questions: int
     seed: int = 0
-    signs: Reals = field(init=False, repr=False)
+    signs: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         people, questions = whole("people", self.people), whole("questions", self.questions)
@@ -46,7 +46,7 @@ class WalshQuestions:
         """Questions and people, as of a matrix."""
         return self.questions, self.people
 
-    def counts(self, values: npt.ArrayLike) -> Reals:
+    def counts(self, values: npt.ArrayLike) -> Floats:
         """The true answers: the sum of values over the people of each question."""
         import numpy as np
 
@@ -55,7 +55,7 @@ class WalshQuestions:
         wide[:, 1 : self.people + 1] = self.signs * x
         return np.asarray((x.sum() + _transform(wide)) / 2.0).ravel()[: self.questions]
 
-    def back(self, weights: npt.ArrayLike) -> Reals:
+    def back(self, weights: npt.ArrayLike) -> Floats:
         """For each person the sum of weights over the questions that she is in."""
         import numpy as np
 
@@ -90,7 +90,7 @@ def _size(people: int) -> int:
     return 1 << people.bit_length()
 
 
-def _transform(rows: Reals) -> Reals:
+def _transform(rows: Floats) -> Floats:
     """H times each row. H of 2^q is a Kronecker product, and factors of up to 64 are multiplied as matrices."""
     import numpy as np
     from scipy.linalg import hadamard

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from tacit.exact.arrays import Integers
 
-    Whole = npt.NDArray[np.int64]
 
 __all__ = ["Classes", "Coded", "Columns", "check_roles", "classes", "coded", "height"]
 
@@ -24,7 +22,7 @@ Columns = Mapping[str, Any]
 class Coded:
     """A column as numbers: `codes` point into `values`; a missing value has the code -1."""
 
-    codes: Whole
+    codes: Integers
     values: list[Any]
 
 
@@ -32,8 +30,8 @@ class Coded:
 class Classes:
     """Rows that agree in some columns: the class of each row, and for each class its size and its values."""
 
-    of_row: Whole
-    sizes: Whole
+    of_row: Integers
+    sizes: Integers
     values: list[tuple[Any, ...]]
 
 

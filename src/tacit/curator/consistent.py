@@ -13,9 +13,9 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.random_counts import OnRandomData
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import TacitError
+from tacit.exact.arrays import Floats
 from tacit.statistics.base import Question
 from tacit.statistics.consistency import nearest_histogram
-from tacit.statistics.forms import Reals
 from tacit.statistics.invariants import valid_counts
 
 __all__ = ["finish"]
@@ -38,7 +38,7 @@ def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Est
     )
 
 
-def _family(question: Question, treatment: Treatment, noisy: Noisy) -> Reals | None:
+def _family(question: Question, treatment: Treatment, noisy: Noisy) -> Floats | None:
     """The tables as one family; None where there are too many columns or cells for it."""
     spread = treatment.variances()
     try:

@@ -16,9 +16,10 @@ import numpy as np
 
 from tacit.curator.pivots import last_inside
 from tacit.errors import NoLaw
+from tacit.exact.arrays import Floats
 from tacit.mechanisms.part_noise import CellNoise, PartNoise, Pivot
 from tacit.statistics.base import Question
-from tacit.statistics.forms import Average, Form, Linear, Quotient, Reals, Root, Share, Spread, reals
+from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread, reals
 
 __all__ = ["Estimate", "estimate", "margin_of", "noise_by_part"]
 
@@ -37,13 +38,13 @@ class Estimate:
     It is given where an interval was cut at 0 or at a declared bound, and can be shorter than the noise: 0 in [0, 0].
     """
 
-    value: Reals
-    low: Reals
-    high: Reals
-    reach: Reals | None = None
+    value: Floats
+    low: Floats
+    high: Floats
+    reach: Floats | None = None
 
     @property
-    def farthest(self) -> Reals:
+    def farthest(self) -> Floats:
         """The distance from the value to the farther end, before any cut: what the quality of a cell is judged by."""
         with np.errstate(invalid="ignore", over="ignore"):
             shown = np.maximum(self.high - self.value, self.value - self.low)
@@ -82,7 +83,7 @@ def _counts(
     coordinates: int,
 ) -> Estimate:
     """Every count with what its own noise stays within."""
-    halves: dict[str, Reals] = {}
+    halves: dict[str, Floats] = {}
     for parts, mechanism in noise:
         found = mechanism.half_widths(len(parts), confidence, coordinates=coordinates)
         halves |= dict(zip(parts, found, strict=True))
@@ -140,7 +141,7 @@ def margin_of(noises: Sequence[PartNoise | None]) -> Pivot:
         return lambda weights, value, confidence: np.where(value == 0, 0.0, -1.0)
     pivot = held[0][1].pivot([n for _, n in held])
 
-    def margin(weights: Sequence[Reals], value: Reals, confidence: float) -> Reals:
+    def margin(weights: Sequence[Floats], value: Floats, confidence: float) -> Floats:
         return pivot([np.abs(weights[i]) for i, _ in held], value, confidence)
 
     return margin
@@ -148,12 +149,12 @@ def margin_of(noises: Sequence[PartNoise | None]) -> Pivot:
 
 def _share(
     form: Share, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], confidence: float
-) -> tuple[Reals, Reals]:
+) -> tuple[Floats, Floats]:
     """Shares s with |(1 - s) above - s below| <= t(s); parts below 0 count as 0, which only adds shares to the set."""
     a, b = (np.maximum(np.ravel(reals(noisy[n])), 0.0) for n in (form.above, form.below))
     pivot = margin_of([by_part.get(n) for n in (form.above, form.below)])
 
-    def margin(s: Reals) -> Reals:
+    def margin(s: Floats) -> Floats:
         return pivot([1 - s, s], (1 - s) * a - s * b, confidence)
 
     total = a + b
@@ -167,14 +168,14 @@ def _share(
 
 def _quotient(
     form: Quotient, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], confidence: float
-) -> tuple[Reals, Reals]:
+) -> tuple[Floats, Floats]:
     """Ratios r with |scale * numerator - r * denominator| <= t(r); unbounded where noise hides the divisor."""
     shape = np.shape(noisy[form.numerator])
     top, bottom = np.ravel(reals(noisy[form.numerator])), np.ravel(reals(noisy[form.denominator]))
     noises = [by_part.get(n) for n in (form.numerator, form.denominator)]
     pivot = margin_of(noises)
 
-    def margin(r: Reals) -> Reals:
+    def margin(r: Floats) -> Floats:
         weights = [np.full(r.shape, form.scale), np.abs(r)]
         return pivot(weights, form.scale * top - r * bottom, confidence)
 
@@ -197,7 +198,7 @@ def _quotient(
 
 def _spread(
     form: Spread, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], level: Fraction
-) -> tuple[Reals, Reals]:
+) -> tuple[Floats, Floats]:
     """Variances v for which some mean m in its own interval makes sum (y - m)^2 - v n unsurprising.
 
     In Bernstein parts sum (y - m)^2 - v n = (m^2 - v) b0 + (m^2 - m - v) b1 + ((1 - m)^2 - v) b2, with b1 counted so
@@ -225,15 +226,15 @@ def _spread(
     return (scale * low).reshape(shape), (scale * high).reshape(shape)
 
 
-def _mean_margin(pivot: Pivot, b: Reals, m: Reals, mean_level: float) -> Reals:
+def _mean_margin(pivot: Pivot, b: Floats, m: Floats, mean_level: float) -> Floats:
     weights = [-m, 0.5 - m, 1 - m]
     value = weights[0] * b[0] + weights[1] * b[1] + weights[2] * b[2]
     return pivot(weights, value, mean_level)
 
 
 def _spread_seen(
-    pivot: Pivot, b: Reals, anchor: Reals, noise: Reals, *, mean_level: float, own: float
-) -> tuple[Reals, Reals]:
+    pivot: Pivot, b: Floats, anchor: Floats, noise: Floats, *, mean_level: float, own: float
+) -> tuple[Floats, Floats]:
     """The ends where noise does not hide the variance, on [0, 1]."""
     total = b.sum(axis=0)
     first, last = _both_ends(lambda m: _mean_margin(pivot, b, m, mean_level), anchor, 0.0, 1.0)
@@ -242,7 +243,7 @@ def _spread_seen(
     # sum (y - m)^2 is never negative; where the noise makes it so, 0 in its place only adds variances to the set.
     square = np.maximum(m * m * b[0] + (m * m - m) * b[1] + (1 - m) ** 2 * b[2], 0.0)
 
-    def margin(v: Reals) -> Reals:
+    def margin(v: Floats) -> Floats:
         return pivot([m * m - v, m * m - m - v, (1 - m) ** 2 - v], square - v * total, own)
 
     point = np.minimum(square / total, 0.25)
@@ -254,7 +255,7 @@ def _spread_seen(
     return (lows.min(axis=0) - slack).clip(0.0, 0.25), (highs.max(axis=0) + slack).clip(0.0, 0.25)
 
 
-def _both_ends(margin: Callable[[Reals], Reals], start: Reals, low: float, high: float) -> Reals:
+def _both_ends(margin: Callable[[Floats], Floats], start: Floats, low: float, high: float) -> Floats:
     """Where the margin turns negative on the way down to `low` and up to `high`, both in one search."""
     ends = np.stack([np.full(start.shape, low), np.full(start.shape, high)])
     return last_inside(margin, np.stack([start, start]), ends)

@@ -19,6 +19,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, treat
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.partition_gaussian import partition_selection
@@ -26,7 +27,6 @@ from tacit.noise.source import Source
 from tacit.sources.axes import Axis, Open
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
-from tacit.statistics.forms import Reals
 from tacit.statistics.sensitivity import base_unit, group_limit, replaced
 
 __all__ = ["Selected", "conditional_intervals", "selected_intervals", "treat_keys"]
@@ -182,7 +182,7 @@ def _supports_itself(question: Question) -> bool:
     return question.statistic.agrees and question.support in question.requests[0].aggregates[:1]
 
 
-def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) -> tuple[Reals, Reals]:
+def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) -> tuple[Floats, Floats]:
     """Intervals of supports *given* that their keys were named: a small group that is named was lucky."""
     log_survival, threshold, reach = selection.noise_tail
     return conditional_intervals(counts, log_survival, threshold, reach, tail, least=1)
@@ -190,7 +190,7 @@ def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) 
 
 def conditional_intervals(
     counts: Any, log_survival: Any, threshold: int, reach: int, tail: float, *, least: int
-) -> tuple[Reals, Reals]:
+) -> tuple[Floats, Floats]:
     """Every true count n at which, given n + X >= t, neither v or more, nor v or less, is rarer than `tail`.
 
     Pr[n + X >= v | n + X >= t] = S(v - n) / S(t - n) with S the survival of X; both ratios are monotone in n, since X

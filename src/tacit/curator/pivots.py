@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tacit.statistics.forms import Reals
+from tacit.exact.arrays import Floats
 
 __all__ = ["last_inside"]
 
@@ -24,7 +24,7 @@ CLOSE = 1e-13
 """Ends are found to this share of the way to them, and rounded outwards."""
 
 
-def last_inside(margin: Callable[[Reals], Reals], start: Reals, end: Reals) -> Reals:
+def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) -> Floats:
     """Where the margin, at least 0 at start, turns negative on the way to end; end where it does not.
 
     Bracketing with inverse quadratic steps (Chandrupatla 1997), all cells at once. What is returned is the outer

@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.sources.schema import Date
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ __all__ = [
     "rule_of",
 ]
 
-Reals = npt.NDArray[np.float64]
 GOOD, CARE, NOISY, ABSENT = "", "care", "noisy", "absent"
 WORDS = {GOOD: "good", CARE: "use with care", NOISY: "too noisy to use", ABSENT: "no value"}
 """What people read, everywhere the same, by the id of a flag."""
@@ -96,7 +96,7 @@ class QualityRule:
             return GOOD
         return self.judged(np.array([value]), np.array([max(high - value, value - low)]))[0]
 
-    def codes(self, value: Reals, farthest: Reals) -> npt.NDArray[np.int8]:
+    def codes(self, value: Floats, farthest: Floats) -> npt.NDArray[np.int8]:
         """0 to 3 for good, care, noisy and absent: no number is no value, an end that is none is noise."""
         there = np.isfinite(value)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -105,7 +105,7 @@ class QualityRule:
             care = ~(farthest <= self.care * size)
         return np.where(there, np.where(noisy, 2, np.where(care, 1, 0)), 3).astype(np.int8)
 
-    def judged(self, value: Reals, farthest: Reals) -> list[str]:
+    def judged(self, value: Floats, farthest: Floats) -> list[str]:
         """The id of the flag of every cell, by its value and how far its interval goes from it."""
         return [_ORDER[code] for code in self.codes(value, farthest).tolist()]
 

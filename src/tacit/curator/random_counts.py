@@ -27,6 +27,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, cells_of, groups_of, law_of, treat
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.guarantees import Always, Bound, Neighbours, RandomData
 from tacit.guarantees.conditions import told_gamma
 from tacit.guarantees.declarations import FIXED_BEFORE, FIXED_MECHANISMS, INDEPENDENT_DRAWS, LEAST_ROWS
@@ -34,7 +35,7 @@ from tacit.noise.source import Source
 from tacit.random_data import RandomHistogram, RandomProportion
 from tacit.sources.aggregates import CountRows
 from tacit.sources.query import Aggregation, Cells
-from tacit.statistics.base import Integers, Question
+from tacit.statistics.base import Question
 from tacit.statistics.consistency import nearest_histogram
 from tacit.statistics.forms import Average, Linear, Share
 from tacit.statistics.sensitivity import replaced
@@ -93,7 +94,7 @@ class OnRandomData(Treatment):
             return None
         return total if public else least
 
-    def _exact(self, true: Integers, rows: int | None) -> Any:
+    def _exact(self, true: AnyArray, rows: int | None) -> Any:
         """Which cells are published as they are."""
         if rows is None or rows < 2:
             return np.zeros(np.shape(true), dtype=np.bool_)
@@ -316,7 +317,7 @@ def treat_on_random_data(
     return question, replace(made, reason=reason)
 
 
-def _total(question: Question, cells: Sequence[Cells], integers: dict[str, Integers]) -> int:
+def _total(question: Question, cells: Sequence[Cells], integers: dict[str, AnyArray]) -> int:
     """The number of rows of the table. PRIVATE under add-or-remove: only compared with what is declared."""
     if isinstance(question.form, Average):
         return int(np.ravel(integers[question.form.rows])[0])
@@ -325,7 +326,7 @@ def _total(question: Question, cells: Sequence[Cells], integers: dict[str, Integ
     return int(np.ravel(cells[-1].values[CountRows()])[0])
 
 
-def _packed(mask: Any) -> Integers:
+def _packed(mask: Any) -> AnyArray:
     """Sixty-four flags in an integer: a record is hashed and written for every release."""
     packed = np.packbits(np.ravel(mask), bitorder="little")
     words = np.zeros(-(-packed.size // 8) * 8, dtype=np.uint8)

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.curator.release import Release
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.mechanisms.base import confidence_level
 from tacit.statistics.forms import reals
 from tacit.statistics.products import LEVELS, RegressionMoments
 
 __all__ = ["Coefficients", "least_squares"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,10 +19,11 @@ from tacit.curator.intervals import Estimate, estimate, margin_of, noise_by_part
 from tacit.curator.pivots import last_inside
 from tacit.curator.treatments import Noisy, Treatment
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.guarantees import Unit
 from tacit.mechanisms.part_noise import PartNoise
 from tacit.statistics.base import Question
-from tacit.statistics.forms import Average, Reals, Share, reals
+from tacit.statistics.forms import Average, Share, reals
 from tacit.statistics.sensitivity import row_limit
 
 __all__ = ["DECLARED", "check", "population"]
@@ -69,7 +70,7 @@ def _rows(
     noise: Mapping[str, PartNoise],
     parts: Mapping[str, Any],
     miss: float,
-) -> Reals:
+) -> Floats:
     """At least so many rows, except with probability `miss` (one side)."""
     if isinstance(form, Average):
         return reals(parts[form.rows])
@@ -82,7 +83,7 @@ def _rows(
     # One side of the sum of both noises: a symmetric law, so that twice the miss is shared by two sides.
     margin, one = margin_of(noises), np.ones(1)
 
-    def inside(t: Reals) -> Reals:
+    def inside(t: Floats) -> Floats:
         return margin([one, one], t, 1 - 2 * miss)
 
     far = one
@@ -92,7 +93,7 @@ def _rows(
     return np.maximum((total - reach) / each, 0.0)
 
 
-def _exact(share: Reals, rows: Reals, tail: float, side: int) -> Reals:
+def _exact(share: Floats, rows: Floats, tail: float, side: int) -> Floats:
     """Clopper and Pearson's end for this share of at least `rows` rows; nothing is known of no rows."""
     from scipy.special import betaincinv
 

@@ -19,6 +19,7 @@ import numpy as np
 from tacit.accounting.events import Event, SimpleEvent, flatten
 from tacit.curator.intervals import Estimate, estimate
 from tacit.curator.prices import CONFIDENCE, Price
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, lower
 from tacit.exact.rounding import down, up
 from tacit.guarantees import (
@@ -34,10 +35,10 @@ from tacit.guarantees import (
 )
 from tacit.mechanisms import L1, Laplace, RoundedGaussian
 from tacit.mechanisms.base import Mechanism, rho_of_epsilon
-from tacit.mechanisms.part_noise import Floats, PartNoise
+from tacit.mechanisms.part_noise import PartNoise
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
-from tacit.statistics.base import Integers, Question
+from tacit.statistics.base import Question
 
 __all__ = [
     "Applied", "Noisy", "Treatment", "cells_of", "compared", "gaussian", "groups_of", "laplace", "law_of",
@@ -62,11 +63,11 @@ class Applied(NamedTuple):
 
     def release(
         self,
-        integers: Mapping[str, Integers],
+        integers: Mapping[str, AnyArray],
         *,
-        cells: Callable[[], Integers] | None = None,
+        cells: Callable[[], AnyArray] | None = None,
         source: Source | None,
-    ) -> dict[str, Integers]:
+    ) -> dict[str, AnyArray]:
         """The parts with noise; `cells` gives the finest table, for noise that is on its cells."""
         given = [integers[name] for name in self.parts]
         noisy = self.mechanism.release_parts(given, cells=cells or _no_cells, source=source)
@@ -79,7 +80,7 @@ class Applied(NamedTuple):
         return dict(zip(self.parts, found, strict=True))
 
 
-def _no_cells() -> Integers:
+def _no_cells() -> AnyArray:
     raise AssertionError("independent noise asks for no cells")
 
 

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
+
 __all__ = ["Enclosure", "Reals", "constant", "root", "running", "total"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 UNIT = 2.0**-52
 SLACK = 1.0 + 2.0**-48

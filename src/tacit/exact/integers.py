@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 
-__all__ = ["Integers", "add_exact", "integer_array", "narrowed", "real_array", "unmasked"]
+__all__ = ["AnyArray", "add_exact", "integer_array", "narrowed", "real_array", "unmasked"]
 
-Integers = npt.NDArray[Any]
-"""int64 where every value fits, otherwise Python integers in an object array."""
 
 HALF = 1 << 62
 
@@ -52,7 +51,7 @@ def real_array(values: npt.ArrayLike, *, name: str = "values") -> npt.NDArray[np
         ) from None
 
 
-def integer_array(values: npt.ArrayLike, *, name: str = "values") -> Integers:
+def integer_array(values: npt.ArrayLike, *, name: str = "values") -> AnyArray:
     """Integers of any length as an array: int64 where they fit, otherwise Python integers.
 
     Floats are refused, even whole ones: rounding to the grid is a decision that belongs to the caller.
@@ -74,7 +73,7 @@ def integer_array(values: npt.ArrayLike, *, name: str = "values") -> Integers:
     )
 
 
-def narrowed(values: Integers) -> Integers:
+def narrowed(values: AnyArray) -> AnyArray:
     """The same integers, as int64 where all of them fit: the type is a function of what is told, and of nothing else.
 
     Numbers on the way (the true values, the noise, cells that are dropped) must not choose the type of a release.
@@ -86,7 +85,7 @@ def narrowed(values: Integers) -> Integers:
     return array.astype(np.int64) if fits else array
 
 
-def add_exact(values: npt.ArrayLike, noise: Integers) -> Integers:
+def add_exact(values: npt.ArrayLike, noise: AnyArray) -> AnyArray:
     """values + noise without overflow: int64 where every sum fits, otherwise Python integers.
 
     The type depends on the sums alone, so that it tells no more than they do.

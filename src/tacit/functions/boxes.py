@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import members
 from tacit.exact.integers import unmasked
 from tacit.exact.rationals import exact_parameter
 
 __all__ = ["Box", "Floats", "as_points"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 MOST_DIMENSIONS = 64
 
 

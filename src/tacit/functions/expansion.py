@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import whole
-from tacit.exact.integers import Integers
 from tacit.exact.threads import one_thread
-from tacit.functions.boxes import Box, Floats
+from tacit.functions.boxes import Box
 from tacit.functions.kernels import Kernel
 from tacit.functions.kernels.base import legendre_nodes, most_nodes
 from tacit.functions.means import Mean
@@ -101,7 +101,7 @@ def karhunen_loeve(kernel: Kernel, box: Box, terms: int | None = None) -> Finite
 
 def noisy_coefficients(
     *, basis: FiniteBasis, mean: Mean, noise_std: Fraction, step: Fraction, source: Source
-) -> Integers:
+) -> AnyArray:
     """<f_D, phi_j> + noise, rounded exactly."""
     normals = SharedNormals(basis.terms, source)
     reals = mean.enclosed(basis.nodes).apply(np.ascontiguousarray(basis.matrix.T))
@@ -123,7 +123,7 @@ class ReleasedFunction:
 
     basis: FiniteBasis
     domain: Box
-    coefficients: Integers
+    coefficients: AnyArray
     spacing: Fraction
     noise_std: float
     bound: GaussianDP

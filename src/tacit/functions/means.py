@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.enclosures import Enclosure
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.functions.boxes import Floats, as_points
+from tacit.functions.boxes import as_points
 from tacit.functions.kernels import Kernel
 
 __all__ = ["KernelCombination", "Mean"]

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from tacit.accounting import events
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, lower
 from tacit.exact.checks import members, positive, settle, whole
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
-from tacit.functions.boxes import Box, Floats
+from tacit.functions.boxes import Box
 from tacit.functions.kernels import Kernel
 from tacit.functions.means import Mean
 from tacit.guarantees import GaussianDP, gaussian_budget
@@ -44,7 +44,7 @@ class PathValues:
     """
 
     points: Floats
-    values: Integers
+    values: AnyArray
     spacing: Fraction
     numerical_delta: float
     publishable: bool

@@ -14,9 +14,10 @@ from tacit.accounting import events
 from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import whole
-from tacit.exact.integers import Integers, add_exact, integer_array
+from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, Unit
@@ -57,7 +58,7 @@ def confidence_level(value: object) -> Fraction:
     return level
 
 
-def one_value(values: npt.ArrayLike, mechanism: str) -> Integers:
+def one_value(values: npt.ArrayLike, mechanism: str) -> AnyArray:
     """The integers, of which there must be one (a scalar, or an array with one entry)."""
     array = integer_array(values)
     if array.size != 1:
@@ -188,10 +189,10 @@ class AdditiveMechanism(Mechanism):
         """The grid's spacing."""
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
+    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
         """Noise for an array of this shape."""
 
-    def _checked(self, values: npt.ArrayLike) -> Integers:
+    def _checked(self, values: npt.ArrayLike) -> AnyArray:
         return integer_array(values)
 
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:

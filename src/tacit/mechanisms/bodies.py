@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import members
 from tacit.exact.enclosures import Enclosure, Reals
 from tacit.exact.integers import real_array
@@ -40,7 +41,6 @@ from tacit.noise.marginals import Marginal
 __all__ = ["Box", "Moments", "Simplex", "gauge", "moments"]
 
 _ORIGIN = "shift the statistic by a public point that is inside the body, so that the body surrounds 0"
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import flag, settle, whole
-from tacit.exact.integers import Integers, integer_array
+from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
-from tacit.mechanisms.laplace_sums import GRID_STEPS, Sums, chernoff, squared_weights, sum_quantiles
+from tacit.mechanisms.laplace_sums import GRID_STEPS, chernoff, squared_weights, sum_quantiles
 from tacit.noise import DiscreteLaplace
 from tacit.noise.source import Source, default_source
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cumulated", "Cumulative", "CumulativeTree", "cumulative"]
 
-Floats = npt.NDArray[np.float64]
 
 MOST_BINS = 1 << 16
 MOST_BRANCHES = 64
@@ -90,7 +90,7 @@ class Cumulative(Mechanism):
         """The root of the mean over all bins of the squared standard deviation of F(t) - N / 2."""
         return float(np.sqrt((self.noise_stds(share=Fraction(1, 2))[1:] ** 2).mean()))
 
-    def _histogram(self, counts: npt.ArrayLike) -> Integers:
+    def _histogram(self, counts: npt.ArrayLike) -> AnyArray:
         array = integer_array(counts, name="counts")
         if array.ndim == 0 or array.shape[-1] != self.bins:
             raise InvalidParameter(
@@ -156,7 +156,7 @@ def _walks(bins: int, widths: tuple[int, ...]) -> tuple[npt.NDArray[np.int64], n
     return borders[0] // widths[0], lower, -(-bins // widths[0])
 
 
-def _sums(bins: int, widths: tuple[int, ...], public: bool, share: Fraction | None) -> Sums:
+def _sums(bins: int, widths: tuple[int, ...], public: bool, share: Fraction | None) -> Floats:
     """The weights of F(t) - share N; a public total is subtracted by regression, theta = n1 / nodes."""
     top, lower, count = _walks(bins, widths)
     theta = top / count if public else np.full(len(top), float(share or 0))
@@ -168,7 +168,7 @@ class _Table:
 
     __slots__ = ("_found", "_place", "_rows", "tail", "widest")
 
-    def __init__(self, sums: Sums, tail: float) -> None:
+    def __init__(self, sums: Floats, tail: float) -> None:
         self._rows, place = np.unique(sums, axis=0, return_inverse=True)
         self._place = place.reshape(-1)
         self._found = np.full(len(self._rows), np.nan)
@@ -291,7 +291,7 @@ class CumulativeTree(Cumulative):
             read = read - top / count * (read[..., -1] - np.asarray(total).astype(np.float64))[..., None]
         return Cumulated(below=read, mechanism=self, publishable=source.publishable)
 
-    def _sums(self, share: Fraction | None) -> Sums:
+    def _sums(self, share: Fraction | None) -> Floats:
         return _sums(self.bins, self.widths, self.total_is_public, share)
 
     def half_widths(

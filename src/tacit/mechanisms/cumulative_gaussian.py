@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, settle, whole
-from tacit.exact.integers import Integers, add_exact
+from tacit.exact.integers import add_exact
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import GaussianDP
 from tacit.mechanisms.base import epsilon_parameter, shown
@@ -28,7 +29,6 @@ from tacit.noise.source import Source, default_source
 
 __all__ = ["CumulativeGaussian"]
 
-Floats = npt.NDArray[np.float64]
 
 LEAST_BITS = 12
 MOST_BITS = 40
@@ -233,7 +233,7 @@ def _bits(rho: Fraction, move: Fraction) -> int:
     return max(LEAST_BITS, NOISE_BITS + math.ceil(math.log2(max(float(2 * rho / move), 1e-30)) / 2))
 
 
-def _product(plan: _Strategy, array: Integers, bins: int, bits: int) -> Integers:
+def _product(plan: _Strategy, array: AnyArray, bins: int, bits: int) -> AnyArray:
     """R h, exactly: by Fourier transforms of digits so small that float errors stay below a quarter.
 
     A transform of size 2^m is off by less than 6 m u in the Euclidean norm, u = 2^-53, so three of them leave every

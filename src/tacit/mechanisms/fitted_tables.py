@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import flag, settle
-from tacit.exact.integers import Integers, integer_array
+from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.laplace_sums import Weighted, mean_sizes, weighted_quantiles
-from tacit.mechanisms.part_noise import Floats
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.spreads import normal_factor
@@ -226,8 +226,8 @@ class FittedTables(TableMechanism):
         return {**said, "tables": list(self.agreement.sizes), "known_total": self.agreement.fixed}
 
     def release_parts(
-        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
-    ) -> list[Integers]:
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
         """Noise on the tables themselves."""
         return list(self.release(parts, source=source).values)
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import flag, whole
 from tacit.exact.integers import real_array
 from tacit.exact.rationals import Exact
@@ -36,7 +37,6 @@ from tacit.noise.caratheodory import MOST_FREQUENCIES
 __all__ = ["FourierNoise", "fourier_noise", "fourier_spacing"]
 
 FourierMechanism = Laplace | Gamma | KNorm | KNormDifference | RoundedGaussian
-Floats = npt.NDArray[np.float64]
 
 _ROOM = 1 + Fraction(1, 1 << 20)
 """Norms of rounded records: floats may decide a tie, so that a feature is off by a 2^-21 of a spacing more."""

@@ -15,9 +15,10 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.accounting.events.mechanisms import WIDEST, largest_moves
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import settle
-from tacit.exact.integers import Integers, integer_array
+from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Bound, Concentrated, gaussian_budget
@@ -201,10 +202,10 @@ class Gaussian(AdditiveMechanism):
             "exact": True,
         }
 
-    def _checked(self, values: npt.ArrayLike) -> Integers:
+    def _checked(self, values: npt.ArrayLike) -> AnyArray:
         return at_most(values, self.dimension)
 
-    def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
+    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
         return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
@@ -248,7 +249,7 @@ def delta_parameter(value: object) -> float:
     return -up(-exact)
 
 
-def at_most(values: npt.ArrayLike, dimension: int) -> Integers:
+def at_most(values: npt.ArrayLike, dimension: int) -> AnyArray:
     """The integers, of which there may be at most as many as the curve was computed for."""
     array = integer_array(values)
     if array.size > dimension:

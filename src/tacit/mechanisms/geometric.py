@@ -12,9 +12,10 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import Integers, add_exact
+from tacit.exact.integers import add_exact
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
 from tacit.guarantees import Pure
@@ -102,10 +103,10 @@ class Geometric(AdditiveMechanism):
             "exact": True,
         }
 
-    def _checked(self, values: npt.ArrayLike) -> Integers:
+    def _checked(self, values: npt.ArrayLike) -> AnyArray:
         return one_value(values, "geometric")
 
-    def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
+    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
         return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:

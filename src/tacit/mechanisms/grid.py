@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.exact.integers import Integers, unmasked
+from tacit.exact.arrays import AnyArray
+from tacit.exact.integers import unmasked
 from tacit.exact.rationals import Exact
 from tacit.noise import grid_spacing
 
@@ -30,7 +31,7 @@ class Grid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
-    def put(self, values: npt.ArrayLike) -> Integers:
+    def put(self, values: npt.ArrayLike) -> AnyArray:
         """The nearest grid points of real numbers, as integers; ties go to the even one."""
         return on_grid(values, spacing=self.spacing)
 
@@ -39,7 +40,7 @@ class Grid:
         return np.asarray(values).astype(np.float64) * float(self.spacing)
 
 
-def on_grid(values: npt.ArrayLike, *, spacing: Exact) -> Integers:
+def on_grid(values: npt.ArrayLike, *, spacing: Exact) -> AnyArray:
     """Round real numbers to the grid exactly: integers k with k * spacing nearest to each value.
 
     Ties go to even k. The difference to the value is at most spacing / 2 in each coordinate, so a record that
@@ -109,7 +110,7 @@ class Released:
     distance between the law of `values` and the ideal one; 0 means exact.
     """
 
-    values: Integers
+    values: AnyArray
     spacing: Fraction
     publishable: bool
     numerical_delta: float = 0.0

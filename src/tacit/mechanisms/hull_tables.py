@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray, Floats, Integers
 from tacit.exact.checks import flag, settle
-from tacit.exact.integers import Integers, integer_array
+from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.hulls import Point
 from tacit.mechanisms.laplace_sums import read_quantiles
-from tacit.mechanisms.part_noise import Floats
 from tacit.mechanisms.polytope import PolytopeNorm
 from tacit.mechanisms.tables import ReleasedTables, TableMechanism
 from tacit.noise.source import Source, default_source
@@ -37,7 +37,6 @@ MOST_MOVES = {1: 100, 2: 60, 3: 30, 4: 16}
 """Different moves, by their dimension, whose hull is found in some hundredths of a second."""
 POINTS = 1 << 13
 SLACK = 1e-12
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +52,7 @@ class Image:
     replaced: bool = False
     absent: bool = True
     base: tuple[int, ...] = field(init=False)
-    lift: Whole = field(init=False, repr=False)
+    lift: Integers = field(init=False, repr=False)
     points: tuple[Point, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,14 +82,14 @@ class Image:
         """Numbers of all counts, table by table."""
         return list(np.split(each, np.cumsum(self.sizes)[:-1]))
 
-    def holds(self, moves: Whole) -> bool:
+    def holds(self, moves: Integers) -> bool:
         """Is each of these moves, up to its sign, one that this image was made of?"""
         own = moves_of(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
         known = {tuple(m) for m in np.vstack([own, -own]).tolist()}
         return all(tuple(m) in known for m in moves.tolist())
 
 
-def moves_of(patterns: Whole, replaced: bool, absent: bool) -> Whole:
+def moves_of(patterns: Integers, replaced: bool, absent: bool) -> Integers:
     """By what one unit moves the counts, each once and up to its sign where rows are added."""
     if replaced:
         rows = np.vstack([patterns, np.zeros((1, patterns.shape[1]), np.int64)]) if absent else patterns
@@ -99,7 +98,7 @@ def moves_of(patterns: Whole, replaced: bool, absent: bool) -> Whole:
     return np.asarray(found[found.any(axis=1)])
 
 
-def small_image(patterns: Whole, sizes: Sequence[int], *, replaced: bool, absent: bool) -> Image | None:
+def small_image(patterns: Integers, sizes: Sequence[int], *, replaced: bool, absent: bool) -> Image | None:
     """The image, where it is small enough for its hull to be found at once; None elsewhere. Made once."""
     different = np.unique(np.asarray(patterns, dtype=np.int64), axis=0)
     if different.shape[1] > MOST_COUNTS or len(different) > max(MOST_MOVES.values()):
@@ -222,8 +221,8 @@ class HullTables(TableMechanism):
         return {**self.noise.noise_distribution, "on": on, "tables": list(self.image.sizes)}
 
     def release_parts(
-        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
-    ) -> list[Integers]:
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
         """Noise on the tables themselves."""
         return list(self.release(parts, source=source).values)
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
 from tacit.guarantees import Pure
@@ -28,7 +28,7 @@ from tacit.mechanisms.base import (
     in_units,
     shown,
 )
-from tacit.mechanisms.part_noise import CellNoise, Floats, Pivot
+from tacit.mechanisms.part_noise import CellNoise, Pivot
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.mechanisms.spreads import apart, laplace_log_tail, laplace_move
 from tacit.noise import DiscreteLaplace, grid_spacing
@@ -146,7 +146,7 @@ class Laplace(AdditiveMechanism, CellNoise):
             "exact": True,
         }
 
-    def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
+    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
         return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
@@ -178,7 +178,7 @@ class Laplace(AdditiveMechanism, CellNoise):
         below = np.log1p(-np.exp(rate * (np.minimum(at, 0) - 1)) / (1 + np.exp(-rate)))
         return np.asarray(np.where(at >= 1, above, below))
 
-    def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
+    def release_cells(self, values: AnyArray, *, source: Source | None) -> AnyArray:
         return self.release(values, source=source).values
 
     def pivot(self, noises: Sequence[Laplace]) -> Pivot:

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
+
 __all__ = [
     "GRID_STEPS",
-    "Sums",
+    "Floats",
     "Weighted",
     "chernoff",
     "mean_sizes",
@@ -19,9 +21,6 @@ __all__ = [
     "weighted_quantiles",
 ]
 
-Floats = npt.NDArray[np.float64]
-Sums = npt.NDArray[np.float64]
-"""Rows (theta, n1, n2, n3): n1 terms of weight 1 - theta, n2 of weight -theta, n3 of weight 1."""
 
 POINTS = 1024
 CHUNK = 1 << 18
@@ -68,13 +67,13 @@ class Weighted(NamedTuple):
         return out
 
 
-def _weighted(sums: Sums) -> Weighted:
+def _weighted(sums: Floats) -> Weighted:
     rows = np.asarray(sums, dtype=np.float64)
     theta = rows[:, 0]
     return Weighted(np.stack([1 - theta, theta, np.ones_like(theta)], axis=1), rows[:, 1:])
 
 
-def sum_quantiles(sums: Sums, tail: float) -> Floats:
+def sum_quantiles(sums: Floats, tail: float) -> Floats:
     """c with Pr[S >= c] <= tail for each sum S of independent Laplace variables of scale 1, for tail < 1/2.
 
     Discrete Laplace noise on a grid of at least 2^14 steps a scale is covered too: with D in (-1, 1) steps independent
@@ -111,12 +110,12 @@ def mean_sizes(rows: Weighted) -> Floats:
     return np.asarray(2 / np.pi * terms.sum(axis=1) * std)
 
 
-def squared_weights(sums: Sums) -> Floats:
+def squared_weights(sums: Floats) -> Floats:
     """|w|^2 of each sum; its variance is twice that."""
     return _weighted(sums).squares
 
 
-def chernoff(sums: Sums, tail: float) -> Floats:
+def chernoff(sums: Floats, tail: float) -> Floats:
     """A simple c with Pr[S >= c] <= tail, above the sharp one; 0 for an empty sum."""
     rows = _weighted(sums)
     return _chernoff(rows, tail * (1 - OFF_GRID)) + _shift(rows, tail)

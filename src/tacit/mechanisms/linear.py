@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, UnknownName
+from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import flag
 from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
@@ -29,20 +30,12 @@ from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.shapes import Gauge
 from tacit.mechanisms.strategies import Noise, Strategy, optimised, total_error, variance_of
-from tacit.mechanisms.workloads import (
-    Matrix,
-    Workload,
-    disjoint_blocks,
-    independent_rows,
-    shares_of,
-    tree_matrices,
-)
+from tacit.mechanisms.workloads import Workload, disjoint_blocks, independent_rows, shares_of, tree_matrices
 from tacit.noise import LinfBall
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Answers", "Candidate", "choose"]
 
-Reals = npt.NDArray[np.float64]
 Error = Literal["squared", "absolute"]
 
 BRANCHINGS = (2, 4, 8, 16)
@@ -57,7 +50,7 @@ HULL_POINTS = {1: 4000, 2: 400, 3: 120, 4: 40, 5: 12, 6: 12}
 class Answers:
     """The estimated answers (real numbers, unbiased), and the noisy integers that they were made of."""
 
-    values: Reals
+    values: Floats
     released: tuple[Released | None, ...]
     publishable: bool
 
@@ -77,7 +70,7 @@ class Candidate:
     bound: Bound
     squared: float
     absolute: float
-    _solve: Reals = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
+    _solve: Floats = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -100,7 +93,7 @@ class Candidate:
                 parameter="histogram", value=f"{theta.size} numbers", must=f"have {self.workload.cells} cells"
             )
         released: list[Released | None] = []
-        noisy: list[Reals] = []
+        noisy: list[Floats] = []
         for block, mechanism in zip(self.strategy.blocks, self.mechanisms, strict=True):
             exact = block.astype(object) @ theta.astype(object)
             out = None if mechanism is None else mechanism.release(exact, source=source)
@@ -148,7 +141,7 @@ def choose(
 def _candidates(workload: Workload, budget: Budget, ordered: bool) -> Iterator[Candidate]:
     cells = np.eye(workload.cells, dtype=np.int64)
     groups = disjoint_blocks(workload.matrix)
-    plans: list[tuple[str, list[Matrix], bool]] = [
+    plans: list[tuple[str, list[Integers], bool]] = [
         ("noise on the answers", [workload.matrix], False),
         ("noise on the cells", [cells], False),
     ]
@@ -168,7 +161,7 @@ def _candidates(workload: Workload, budget: Budget, ordered: bool) -> Iterator[C
 
 
 def _noisy(
-    name: str, workload: Workload, blocks: list[Matrix], budget: Budget, weighted: bool, gaussian: bool
+    name: str, workload: Workload, blocks: list[Integers], budget: Budget, weighted: bool, gaussian: bool
 ) -> Candidate | None:
     moved = [workload.sensitivities(b)[1 if gaussian else 0] for b in blocks]
     free = np.array([m > 0 for m in moved])
@@ -192,7 +185,7 @@ def _noisy(
 def _finish(
     name: str,
     workload: Workload,
-    blocks: Sequence[Matrix],
+    blocks: Sequence[Integers],
     mechanisms: Sequence[Laplace | RoundedGaussian | None],
 ) -> Candidate | None:
     strategy = Strategy(blocks=tuple(blocks), variances=tuple(variance_of(m) for m in mechanisms))
@@ -219,7 +212,9 @@ def _shaped(workload: Workload, budget: Budget) -> Iterator[Candidate]:
         yield from _on_base(workload, budget, stacked[with_total], "the total and some answers", hull=False)
 
 
-def _on_base(workload: Workload, budget: Budget, base: Matrix, on: str, *, hull: bool) -> Iterator[Candidate]:
+def _on_base(
+    workload: Workload, budget: Budget, base: Integers, on: str, *, hull: bool
+) -> Iterator[Candidate]:
     if workload.neighbours is Neighbours.REPLACE_ONE and len(np.unique(base.T, axis=0)) > MOST_REPLACED:
         return
     still = np.array([workload.sensitivities(row[None])[0] == 0 for row in base])

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tacit.accounting.events import SimpleEvent
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import upper
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import integer_array
@@ -32,8 +33,6 @@ from tacit.mechanisms.response_law import ResponseLaw
 from tacit.noise.source import Source
 
 __all__ = ["EstimatedCount", "EstimatedTable", "LocalMechanism", "Reports"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,16 +14,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import NoLaw
-from tacit.exact.integers import Integers
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.mechanisms.base import Mechanism
 from tacit.noise.source import Source
 
 __all__ = ["CellNoise", "Floats", "PartNoise", "Pivot"]
 
-Floats = npt.NDArray[np.float64]
 Pivot = Callable[[Sequence[Floats], Floats, float], Floats]
 """(weights, value, confidence): at least 0 where |sum w_i X_i| = |value| is within its quantile; continuous."""
 
@@ -35,8 +33,8 @@ class PartNoise(Mechanism):
 
     @abstractmethod
     def release_parts(
-        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
-    ) -> list[Integers]:
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
         """The parts with noise, in order; `cells` gives the finest table, for noise that is on its cells."""
 
     @abstractmethod
@@ -75,7 +73,7 @@ class CellNoise(PartNoise):
         """The least whole number of steps within which all coordinates stay, with this probability."""
 
     @abstractmethod
-    def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
+    def release_cells(self, values: AnyArray, *, source: Source | None) -> AnyArray:
         """The integers of one vector with noise."""
 
     def pivot(self, noises: Sequence[Any]) -> Pivot:
@@ -86,8 +84,8 @@ class CellNoise(PartNoise):
         )
 
     def release_parts(
-        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
-    ) -> list[Integers]:
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
         """One draw for all parts, as one vector."""
         flat = [np.ravel(np.asarray(part)) for part in parts]
         wide = any(a.dtype == object for a in flat)

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Booleans
 from tacit.exact.checks import flag, settle, whole
-from tacit.exact.integers import Integers, add_exact, integer_array, narrowed
+from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate
@@ -24,15 +25,14 @@ from tacit.noise.source import Source, default_source
 __all__ = ["Kept", "OptimalSelection", "PartitionSelection"]
 
 MOST_AT_ONCE = 1 << 20
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """Which of the given keys may be named, and, where asked for, their noisy supports (0 for keys not kept)."""
 
-    mask: Mask
-    counts: Integers | None
+    mask: Booleans
+    counts: AnyArray | None
     publishable: bool
     numerical_delta: float = 0.0
 
@@ -79,7 +79,7 @@ class PartitionSelection(Mechanism):
         """The probability that a key with this support is named, rounded down."""
 
     @abstractmethod
-    def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
+    def _offsets(self, supports: AnyArray, source: Source) -> tuple[Booleans, AnyArray]:
         """Who is kept, and the noise of the supports."""
 
     @property
@@ -119,7 +119,7 @@ class PartitionSelection(Mechanism):
         array = checked_supports(supports)
         return Kept(mask=self._mask(array, source), counts=None, publishable=source.publishable)
 
-    def _mask(self, supports: Integers, source: Source) -> Mask:
+    def _mask(self, supports: AnyArray, source: Source) -> Booleans:
         return self._offsets(supports, source)[0]
 
     def release_counts(self, supports: npt.ArrayLike, *, source: Source | None = None) -> Kept:
@@ -131,7 +131,7 @@ class PartitionSelection(Mechanism):
         return Kept(mask=mask, counts=counts, publishable=source.publishable)
 
 
-def checked_supports(supports: npt.ArrayLike) -> Integers:
+def checked_supports(supports: npt.ArrayLike) -> AnyArray:
     """Integers of at least 1, below 2^61; the message does not say which."""
     array = integer_array(supports, name="supports")
     if array.dtype == object or (array.size and not 1 <= int(array.min()) <= int(array.max()) < 1 << 61):
@@ -230,10 +230,10 @@ class OptimalSelection(PartitionSelection):
     def support_for(self, probability: Exact) -> int:
         return self.distribution.first(confidence_level(probability))
 
-    def _mask(self, supports: Integers, source: Source) -> Mask:
+    def _mask(self, supports: AnyArray, source: Source) -> Booleans:
         return self.distribution.below(supports, source)
 
-    def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
+    def _offsets(self, supports: AnyArray, source: Source) -> tuple[Booleans, AnyArray]:
         drawn = self.distribution.draw(supports.shape, source)
         return np.asarray(drawn <= supports), np.asarray(self.distribution.center - drawn)
 

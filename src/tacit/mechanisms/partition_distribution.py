@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, lower, precision, upper
-from tacit.exact.integers import Integers
 from tacit.exact.rounding import down
 from tacit.noise.source import Source
 
@@ -71,7 +71,7 @@ class KeyDistribution:
             low, high = (low, t) if inside >= confidence else (t, high)
         return high
 
-    def below(self, supports: Integers, source: Source) -> npt.NDArray[np.bool_]:
+    def below(self, supports: AnyArray, source: Source) -> npt.NDArray[np.bool_]:
         """Coins that show 1 with probability Pr[J <= n], exactly: one word each, a second one on a tie."""
         words = source.words(supports.size).reshape(supports.shape)
         sure = supports >= len(self.reached)
@@ -85,7 +85,7 @@ class KeyDistribution:
             out[at] = int(source.words(1)[0]) < int(self.low[index[at]])
         return out
 
-    def draw(self, shape: tuple[int, ...], source: Source) -> Integers:
+    def draw(self, shape: tuple[int, ...], source: Source) -> AnyArray:
         """J itself: one more than the number of entries that the uniform number reaches."""
         words = source.words(math.prod(shape))
         found = np.searchsorted(self.high, words, side="left")

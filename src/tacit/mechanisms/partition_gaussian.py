@@ -14,20 +14,15 @@ import numpy as np
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray, Booleans
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import flag, settle, whole
-from tacit.exact.integers import Integers, add_exact
+from tacit.exact.integers import add_exact
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, GaussianDP
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, event_of, shown
-from tacit.mechanisms.partition import (
-    Mask,
-    OptimalSelection,
-    PartitionSelection,
-    selection_delta,
-    shape_parameter,
-)
+from tacit.mechanisms.partition import OptimalSelection, PartitionSelection, selection_delta, shape_parameter
 from tacit.noise import GaussianVector
 from tacit.noise.source import Source
 
@@ -269,7 +264,7 @@ class GaussianSelection(PartitionSelection):
         """The noise of one support before it is rounded; `law.marginal().rounded(1)` is what is added."""
         return GaussianVector(coordinates=1, noise_std=self.noise_std)
 
-    def _offsets(self, supports: Integers, source: Source) -> tuple[Mask, Integers]:
+    def _offsets(self, supports: AnyArray, source: Source) -> tuple[Booleans, AnyArray]:
         noise = self.law.sample(spacing=1, size=supports.size, source=source).values.reshape(supports.shape)
         return np.asarray(add_exact(supports, noise) >= self.threshold).astype(np.bool_), noise
 

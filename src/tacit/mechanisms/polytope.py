@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Reals
 from tacit.exact.integers import unmasked
@@ -44,8 +44,6 @@ from tacit.noise.marginal_sums import ExponentialSums
 from tacit.noise.source import Source
 
 __all__ = ["PolytopeNorm", "RangeNorm"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def corner_points(points: object) -> tuple[Point, ...]:

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import Integers, add_exact, integer_array
+from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rationals import Exact
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, in_units, shown
@@ -135,10 +136,10 @@ class _ByTest(Mechanism):
         }
 
     @abstractmethod
-    def _statistic(self, ordered: Integers) -> int: ...
+    def _statistic(self, ordered: AnyArray) -> int: ...
 
     @abstractmethod
-    def _distance(self, ordered: Integers) -> int: ...
+    def _distance(self, ordered: AnyArray) -> int: ...
 
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Tested:
         """Test, then release or decline. `values` are one integer a row, on the grid; the number of rows is public."""
@@ -197,10 +198,10 @@ class MedianByTest(_ByTest):
     def __post_init__(self) -> None:
         self._check()
 
-    def _statistic(self, ordered: Integers) -> int:
+    def _statistic(self, ordered: AnyArray) -> int:
         return int(ordered[median_rank(ordered.size) - 1])
 
-    def _distance(self, ordered: Integers) -> int:
+    def _distance(self, ordered: AnyArray) -> int:
         rank = median_rank(max(int(ordered.size), 1))
         return distance_to_instability(ordered, rank=rank, steps=self.proposed.steps(self.step))
 
@@ -228,11 +229,11 @@ class InterquartileRangeByTest(_ByTest):
         first = (count + 3) // 4
         return first, count + 1 - first
 
-    def _statistic(self, ordered: Integers) -> int:
+    def _statistic(self, ordered: AnyArray) -> int:
         first, third = self._ranks(int(ordered.size))
         return int(ordered[third - 1]) - int(ordered[first - 1])
 
-    def _distance(self, ordered: Integers) -> int:
+    def _distance(self, ordered: AnyArray) -> int:
         steps = self.proposed.steps(self.step)
         ranks = self._ranks(max(int(ordered.size), 1))
         return min(distance_to_instability(ordered, rank=rank, steps=steps) for rank in ranks)

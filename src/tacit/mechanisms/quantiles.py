@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.integers import real_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.cumulative import Cumulated
 
 __all__ = ["NoisyQuantiles", "quantiles"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

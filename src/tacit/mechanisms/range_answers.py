@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
 from tacit.guarantees import Bound
 from tacit.mechanisms.base import confidence_level, rho_of_epsilon
 from tacit.mechanisms.budgets import Budget
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.part_noise import Floats
 from tacit.mechanisms.ranges import BRANCHINGS, RangeTree
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.spreads import laplace_factor, normal_factor

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, TooManyCells
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact
@@ -30,7 +31,6 @@ from tacit.noise.source import Source, default_source
 
 __all__ = ["RangeTree", "TreeCounts", "level_moves"]
 
-Reals = npt.NDArray[np.float64]
 MOST_CELLS = 1 << 24
 OPTIMISED_CELLS = 1 << 14
 BRANCHINGS = (2, 4, 8, 16)
@@ -45,7 +45,7 @@ _TOGETHER = 1 << 17
 class TreeCounts:
     """Real counts of the cells whose sums are the best linear unbiased answers, and the noisy levels."""
 
-    cells: Reals
+    cells: Floats
     levels: tuple[Released | None, ...]
     publishable: bool
 
@@ -177,7 +177,7 @@ class RangeTree:
         query[first : last + 1] = 1
         return float(query @ _inverse_gram(query, self._variances, self.branching))
 
-    def range_spreads(self, ranges: npt.NDArray[np.int64]) -> tuple[Reals, Reals, Reals]:
+    def range_spreads(self, ranges: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """For each range the variance of its answer; of the variances a that single nodes add to it
         (sum a)^2 / sum a^2, and sum a / max a."""
         variances, out = self._variances, np.zeros((3, len(ranges)))
@@ -238,12 +238,12 @@ def _ranges(cells: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairs]
 
 
-def _fitted(seen: Sequence[Reals], variances: Sequence[float], b: int) -> Reals:
+def _fitted(seen: Sequence[Floats], variances: Sequence[float], b: int) -> Floats:
     """The least-squares cells, root level first, of one tree or of many in the rows of each level; see
     docs/theory/tree-least-squares.md."""
-    fits: list[Reals] = []
-    spreads: list[Reals] = []
-    belows: list[tuple[Reals, Reals]] = []
+    fits: list[Floats] = []
+    spreads: list[Floats] = []
+    belows: list[tuple[Floats, Floats]] = []
     for y, v in zip(reversed(seen), reversed(variances), strict=True):
         if not fits:
             fits.append(y)
@@ -262,14 +262,14 @@ def _fitted(seen: Sequence[Reals], variances: Sequence[float], b: int) -> Reals:
     return fits[0]
 
 
-def _inverse_gram(query: Reals, variances: Sequence[float], b: int) -> Reals:
+def _inverse_gram(query: Floats, variances: Sequence[float], b: int) -> Floats:
     """G^-1 q, of one query or of each row: the fit to v q in the cells and 0 everywhere above."""
     sizes = _widths(query.shape[-1], b)
     seen = [np.zeros(n) for n in sizes[:-1]] + [variances[-1] * query]
     return _fitted(seen, variances, b)
 
 
-def _indicators(ranges: npt.ArrayLike, cells: int) -> Reals:
+def _indicators(ranges: npt.ArrayLike, cells: int) -> Floats:
     """A row for each range: 1 in its cells, 0 elsewhere."""
     first, last = np.asarray(ranges, dtype=np.int64).T[:, :, None]
     place = np.arange(cells)
@@ -279,7 +279,7 @@ def _indicators(ranges: npt.ArrayLike, cells: int) -> Reals:
 @lru_cache(maxsize=256)
 def _shares(
     p: int, b: int, moves: tuple[int, ...], gaussian: bool, ranges: tuple[tuple[int, int], ...]
-) -> Reals:
+) -> Floats:
     """Shares of the levels by the fixed-point rule of `strategies.optimised`, on a sample of ranges.
 
     They depend on no price: a question that is asked again, for more or for less, finds them made.

@@ -15,9 +15,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
+
 __all__ = ["ResponseLaw"]
 
-Floats = npt.NDArray[np.float64]
 
 _REACH = 9.5
 """Standard deviations beyond which a binomial's probabilities are left out: below 1e-18 by Bernstein's inequality where

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.events import Event, GaussianEvent
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down, up
 from tacit.guarantees import GaussianDP
@@ -28,7 +28,7 @@ from tacit.mechanisms.base import (
 from tacit.mechanisms.calibrate import least
 from tacit.mechanisms.gamma import euclidean_dimension, euclidean_size
 from tacit.mechanisms.gaussian import HINT, delta_parameter
-from tacit.mechanisms.part_noise import CellNoise, Floats, Pivot
+from tacit.mechanisms.part_noise import CellNoise, Pivot
 from tacit.mechanisms.sensitivity import L2, need
 from tacit.mechanisms.shaped import ShapedMechanism
 from tacit.mechanisms.shapes import Mahalanobis
@@ -180,7 +180,7 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
         z = normal_quantile(float(confidence), coordinates)
         return max(0, math.ceil(z * self._widest() / float(self.step) - 0.5))
 
-    def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
+    def release_cells(self, values: AnyArray, *, source: Source | None) -> AnyArray:
         """Coordinates are independent: there may be any number of them."""
         fitting = self if values.size == self.dimension else replace(self, dimension=values.size)
         return fitting.release(values, source=source).values

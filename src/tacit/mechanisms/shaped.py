@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter
@@ -24,7 +25,6 @@ from tacit.noise.source import Source, default_source
 __all__ = ["Radial", "ShapedMechanism"]
 
 NODES = 400
-Floats = npt.NDArray[np.float64]
 
 
 class ShapedMechanism(Mechanism):

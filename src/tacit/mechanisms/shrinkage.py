@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.mechanisms.sparse_choices import SparseTable, _quiet_level
 from tacit.mechanisms.sparse_risk import Tails, tails
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FittedPrior", "fit", "shrunk"]
 
-Reals = npt.NDArray[np.float64]
 ROUNDS = 400
 POINTS_A_SCALE = 6
 TOLERANCE = 1e-3
@@ -36,12 +36,12 @@ class FittedPrior:
 
     distribution: Tails
     cells: int
-    counts: Reals
-    weights: Reals
+    counts: Floats
+    weights: Floats
     far: float
     quiet: int
 
-    def posterior(self, noisy: Any) -> Reals:
+    def posterior(self, noisy: Any) -> Floats:
         """The weights of the counts given each noisy value: one row each."""
         likely = self.distribution.probability(
             np.asarray(noisy, dtype=np.float64)[:, None] - self.counts[None, :]
@@ -50,7 +50,7 @@ class FittedPrior:
         total = joint.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(joint, total, where=total > 0, out=np.zeros_like(joint)))
 
-    def threshold_risks(self, thresholds: npt.NDArray[np.int64]) -> Reals:
+    def threshold_risks(self, thresholds: npt.NDArray[np.int64]) -> Floats:
         """The expected sum of absolute errors of each threshold under the prior (far cells err by E|Z| under all)."""
         risk = self.distribution.risk(thresholds[:, None], self.counts[None, :])
         return np.asarray(self.cells * (risk @ self.weights))

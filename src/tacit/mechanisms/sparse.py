@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, TooManyCells
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, precision, upper
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import Integers, add_exact, integer_array, narrowed
+from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
 from tacit.guarantees import Bound
@@ -26,7 +27,7 @@ from tacit.mechanisms.base import Mechanism, confidence_level
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
-from tacit.mechanisms.sparse_keys import Impossible, Keys, domain_size, draw_empty, key_integers, pack_keys
+from tacit.mechanisms.sparse_keys import Impossible, domain_size, draw_empty, key_integers, pack_keys
 from tacit.mechanisms.sparse_noise import count_passing, passing_noise, tail_ball
 from tacit.noise.source import Source, default_source
 
@@ -247,7 +248,7 @@ class SparseHistogram(Mechanism):
 
     def published(
         self, keys: npt.ArrayLike, counts: npt.ArrayLike, *, false_share: Exact, source: Source | None = None
-    ) -> tuple[Keys, Integers, int]:
+    ) -> tuple[AnyArray, AnyArray, int]:
         """What stands out, chosen after the noise: by estimated risk (Laplace), by false discoveries (Gaussian)."""
         found = self.release(keys, counts, source=source)
         pure = self.exact_epsilon is not None
@@ -294,7 +295,7 @@ class SparseHistogram(Mechanism):
             publishable=source.publishable,
         )
 
-    def _checked(self, keys: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Keys, Integers]:
+    def _checked(self, keys: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[AnyArray, AnyArray]:
         occupied, true = pack_keys(keys, self.domain), integer_array(counts, name="counts")
         if true.shape != occupied.shape:
             raise InvalidParameter(
@@ -350,7 +351,7 @@ class SparseHistogram(Mechanism):
         return max(self.threshold, 0) + t
 
 
-def _joined(kept: Integers, at: Any, values: Integers) -> Integers:
+def _joined(kept: AnyArray, at: Any, values: AnyArray) -> AnyArray:
     """Both kinds of cells in one array, whose type follows from what is released alone."""
     if kept.dtype == object or values.dtype == object:
         kept, values = kept.astype(object), values.astype(object)
@@ -364,8 +365,8 @@ class SparseReleased:
     What is made of it by the methods below uses no more than these values and public numbers (post-processing).
     """
 
-    keys: Keys
-    values: Integers
+    keys: AnyArray
+    values: AnyArray
     mechanism: SparseHistogram
     publishable: bool
     numerical_delta: float = 0.0

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.sparse_keys import Keys, key_integers
+from tacit.mechanisms.sparse_keys import key_integers
 from tacit.mechanisms.sparse_risk import Tails, tails
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SparseTable", "above", "by_estimated_risk", "by_false_discovery", "estimated_risks"]
 
-Reals = npt.NDArray[np.float64]
 Estimate = Literal["fitted", "unbiased"]
 REACH = 45.0
 STEPS_A_SCALE = 16
@@ -34,7 +34,7 @@ STEPS_A_SCALE = 16
 class SparseTable:
     """Cells and their estimated counts; every other cell is 0. `choice` says how they were chosen."""
 
-    keys: Keys
+    keys: AnyArray
     values: npt.NDArray[Any]
     choice: str
     threshold: int
@@ -89,7 +89,7 @@ def by_false_discovery(released: SparseReleased, rate: Exact = 0.1) -> SparseTab
 
 def estimated_risks(
     released: SparseReleased, estimate: Estimate = "fitted"
-) -> tuple[npt.NDArray[np.int64], Reals]:
+) -> tuple[npt.NDArray[np.int64], Floats]:
     """Thresholds, and an estimate of each one's sum of absolute errors, all less one common unknown constant.
 
     "fitted": the risk under a prior fitted to the released values (see shrinkage), for either noise. "unbiased", for
@@ -134,7 +134,7 @@ def _estimate(law: Tails, t: int, floor: int, values: Any, times: Any, missing: 
     return seen + missing * unseen / below
 
 
-def _unbiased(law: Tails, t: int, x: Any) -> Reals:
+def _unbiased(law: Tails, t: int, x: Any) -> Floats:
     """r(x) - q/(1-q)^2 (r(x+1) - 2 r(x) + r(x-1))."""
     q = float(np.exp(-law.rate))
     here, right, left = (law.risk(t, np.asarray(x) + d) for d in (0, 1, -1))

@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, TooManyCells
+from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import unmasked
 from tacit.noise.source import SeededSource, Source
 
 __all__ = [
     "MOST_BITS",
+    "AnyArray",
     "Impossible",
-    "Keys",
     "combine_codes",
     "domain_size",
     "draw_empty",
@@ -30,8 +31,6 @@ __all__ = [
     "pack_keys",
 ]
 
-Keys = npt.NDArray[Any]
-"""Sorted, different keys: uint64, or packed bytes beyond 2^64 cells."""
 
 MOST_BITS = 200
 WORD = 1 << 64
@@ -63,13 +62,13 @@ def _packed_type(domain: int) -> np.dtype[Any]:
     return np.dtype((np.void, 8 * _limbs(domain)))
 
 
-def _pack_integers(values: list[int], domain: int) -> Keys:
+def _pack_integers(values: list[int], domain: int) -> AnyArray:
     size = 8 * _limbs(domain)
     joined = b"".join(v.to_bytes(size, "big") for v in values)
     return np.frombuffer(bytearray(joined), dtype=_packed_type(domain))
 
 
-def combine_codes(codes: Sequence[tuple[npt.NDArray[Any], int]], domain: int) -> Keys:
+def combine_codes(codes: Sequence[tuple[npt.NDArray[Any], int]], domain: int) -> AnyArray:
     """The mixed-radix keys (...(c_1 s_2 + c_2) s_3 + ...) of codes with their sizes, each below 2^63.
 
     Beyond 2^64 cells the numbers are kept in digits of 32 bits, whose products with a digit and a carry fit 64.
@@ -103,7 +102,7 @@ def _times_plus(digits: npt.NDArray[Any], factor: int, plus: npt.NDArray[Any]) -
     return out
 
 
-def key_integers(keys: Keys) -> npt.NDArray[Any]:
+def key_integers(keys: AnyArray) -> npt.NDArray[Any]:
     """The keys as numbers: uint64 as they are, packed ones as Python integers."""
     if keys.dtype.kind != "V":
         return keys
@@ -117,7 +116,7 @@ def _bad(must: str, hint: str = "") -> InvalidParameter:
     return InvalidParameter(parameter="keys", value="an array of keys", must=must, hint=hint)
 
 
-def pack_keys(keys: npt.ArrayLike, domain: int, *, name: str = "keys") -> Keys:
+def pack_keys(keys: npt.ArrayLike, domain: int, *, name: str = "keys") -> AnyArray:
     """Checked keys in their packed form: integers inside the domain, increasing, all different."""
     array = unmasked(keys, name="keys")
     if array.ndim != 1:
@@ -143,7 +142,7 @@ def pack_keys(keys: npt.ArrayLike, domain: int, *, name: str = "keys") -> Keys:
     return packed
 
 
-def _increasing(keys: Keys) -> bool:
+def _increasing(keys: AnyArray) -> bool:
     if keys.dtype.kind != "V":
         return bool((keys[1:] > keys[:-1]).all())
     order = np.argsort(keys, kind="stable")
@@ -160,7 +159,7 @@ class Impossible:
     the number of cells that could be released by chance is drawn from it.
     """
 
-    keys: Keys | None = None
+    keys: AnyArray | None = None
     test: Callable[[npt.NDArray[Any]], npt.ArrayLike] | None = None
     count: int | None = None
 
@@ -178,7 +177,7 @@ class Impossible:
                 parameter="test", value=type(self.test).__name__, must="be a function of keys"
             )
 
-    def within(self, domain: int) -> tuple[Keys, int]:
+    def within(self, domain: int) -> tuple[AnyArray, int]:
         """The listed keys (none for a test), checked, and how many cells are impossible."""
         if self.keys is None:
             assert self.count is not None
@@ -229,7 +228,7 @@ class Impossible:
                 hint=f"of {drawn.size:,} keys spread over the domain it holds for {seen:,}",
             )
 
-    def holds(self, keys: Keys) -> npt.NDArray[np.bool_]:
+    def holds(self, keys: AnyArray) -> npt.NDArray[np.bool_]:
         """Which of these keys are impossible by the test."""
         if self.test is None or not keys.size:
             return np.zeros(keys.size, dtype=np.bool_)
@@ -243,7 +242,7 @@ class Impossible:
         return told
 
 
-def uniform_keys(size: int, count: int, source: Source, like: int) -> Keys:
+def uniform_keys(size: int, count: int, source: Source, like: int) -> AnyArray:
     """`count` independent uniform integers below `size`, packed as keys of a domain of `like` cells."""
     bits = (size - 1).bit_length()
     if like <= NARROW:
@@ -258,7 +257,7 @@ def uniform_keys(size: int, count: int, source: Source, like: int) -> Keys:
         words[:, place] = (words[:, place] >> np.uint64(64 - above)) if 0 < above < 64 else words[:, place]
         if above <= 0:
             words[:, place] = 0
-    keys: Keys = np.asarray(np.ascontiguousarray(words.astype(">u8")).view(_packed_type(like)).ravel())
+    keys: AnyArray = np.asarray(np.ascontiguousarray(words.astype(">u8")).view(_packed_type(like)).ravel())
     if size == 1 << bits:
         return keys
     last = _pack_integers([size - 1], like)[0]
@@ -266,7 +265,7 @@ def uniform_keys(size: int, count: int, source: Source, like: int) -> Keys:
     return np.asarray(keys[found == 0])
 
 
-def _inside(keys: Keys, table: Keys) -> npt.NDArray[np.bool_]:
+def _inside(keys: AnyArray, table: AnyArray) -> npt.NDArray[np.bool_]:
     """Which keys occur in a sorted table."""
     if not table.size:
         return np.zeros(keys.size, dtype=np.bool_)
@@ -275,8 +274,8 @@ def _inside(keys: Keys, table: Keys) -> npt.NDArray[np.bool_]:
 
 
 def draw_empty(
-    count: int, *, domain: int, occupied: Keys, impossible: Impossible | None, source: Source
-) -> Keys:
+    count: int, *, domain: int, occupied: AnyArray, impossible: Impossible | None, source: Source
+) -> AnyArray:
     """`count` different keys, uniform among those that are neither occupied nor impossible; sorted.
 
     Draws are uniform and independent; the first `count` different ones that are allowed are a uniform subset. Up to
@@ -298,7 +297,7 @@ def draw_empty(
     return _free_keys(np.delete(np.arange(free, dtype=np.uint64), left_out.astype(np.int64)), taken)
 
 
-def _different(count: int, size: int, domain: int, banned: Keys, source: Source) -> Keys:
+def _different(count: int, size: int, domain: int, banned: AnyArray, source: Source) -> AnyArray:
     """`count` different uniform integers below `size` that are not banned, sorted.
 
     No round draws more than are missing, so that every allowed draw is kept and their order does not matter.
@@ -312,7 +311,7 @@ def _different(count: int, size: int, domain: int, banned: Keys, source: Source)
     return got
 
 
-def _tested(count: int, domain: int, taken: Keys, impossible: Impossible, source: Source) -> Keys:
+def _tested(count: int, domain: int, taken: AnyArray, impossible: Impossible, source: Source) -> AnyArray:
     """The same where a test tells impossible keys; it always ends, and never gives up.
 
     Where at least half of the possible cells are free: the first `count` allowed draws, in the order of drawing. Else
@@ -336,7 +335,7 @@ def _tested(count: int, domain: int, taken: Keys, impossible: Impossible, source
     return np.sort(got)
 
 
-def _listed_free(domain: int, taken: Keys, impossible: Impossible) -> Keys:
+def _listed_free(domain: int, taken: AnyArray, impossible: Impossible) -> AnyArray:
     """All keys that are neither taken nor impossible, block by block."""
     parts = [taken[:0]]
     for start in range(0, domain, TESTED):
@@ -346,7 +345,7 @@ def _listed_free(domain: int, taken: Keys, impossible: Impossible) -> Keys:
     return np.concatenate(parts)
 
 
-def _free_keys(ranks: Keys, taken: Keys) -> Keys:
+def _free_keys(ranks: AnyArray, taken: AnyArray) -> AnyArray:
     """The keys with these ranks among the keys that are not taken: j + #{i : taken_i - i <= j}."""
     if not taken.size:
         return ranks
@@ -354,7 +353,7 @@ def _free_keys(ranks: Keys, taken: Keys) -> Keys:
     return np.asarray(ranks + np.searchsorted(before, ranks, side="right").astype(np.uint64))
 
 
-def _merged(left: Keys, right: Keys) -> Keys:
+def _merged(left: AnyArray, right: AnyArray) -> AnyArray:
     if not right.size:
         return left
     return np.sort(np.concatenate([left, right]))

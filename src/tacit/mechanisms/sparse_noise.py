@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball
-from tacit.exact.integers import Integers
 from tacit.noise import Binomial, DiscreteGaussian, DiscreteLaplace, OneSidedGeometric
 from tacit.noise.lazy_inversion import CHUNK, Uniform, joined
 from tacit.noise.source import Source
@@ -39,7 +39,7 @@ def _passing(law: Law, cells: int, least: int) -> Binomial:
     return Binomial(trials=cells, probability_of_one=law.survival_real(least))
 
 
-def passing_noise(law: Law, count: int, least: int, source: Source) -> Integers:
+def passing_noise(law: Law, count: int, least: int, source: Source) -> AnyArray:
     """`count` draws of the law given that it is at least `least`.
 
     Laplace, least >= 1: least + geometric, since the tail has no memory. Gaussian far out: least + geometric of rate
@@ -51,7 +51,7 @@ def passing_noise(law: Law, count: int, least: int, source: Source) -> Integers:
     if isinstance(law, DiscreteLaplace) and least >= 1:
         return least + OneSidedGeometric(noise_scale=law.noise_scale).sample(size=count, source=source)
     far = isinstance(law, DiscreteGaussian) and Fraction(least) ** 2 >= law.parameter and least >= 1
-    parts: list[Integers] = []
+    parts: list[AnyArray] = []
     missing = count
     while missing > 0:
         tries = min(CHUNK, 2 * missing + 16)
@@ -67,7 +67,7 @@ def passing_noise(law: Law, count: int, least: int, source: Source) -> Integers:
     return joined(parts)
 
 
-def _keep(beyond: Integers, variance: Fraction, source: Source) -> npt.NDArray[np.bool_]:
+def _keep(beyond: AnyArray, variance: Fraction, source: Source) -> npt.NDArray[np.bool_]:
     """Coins with chance exp(-x^2 / (2 variance)): floats settle all but one in 2^39, balls the rest."""
     words = source.words(beyond.size)
     x = beyond.astype(np.float64)

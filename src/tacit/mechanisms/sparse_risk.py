@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 
 __all__ = ["Tails", "tails", "threshold_risk", "worst_cell"]
 
-Reals = npt.NDArray[np.float64]
 FINE_STD = 2000.0
 SAFETY = 1 + 1e-9
 
@@ -29,21 +29,21 @@ class Tails:
 
     noise: Laplace | Gaussian
     scale: float
-    table: tuple[Reals, Reals, Reals] | None = None
+    table: tuple[Floats, Floats, Floats] | None = None
 
     @property
     def rate(self) -> float:
         """1 / noise_scale, for Laplace noise."""
         return 1.0 / self.scale
 
-    def probability(self, k: Any) -> Reals:
+    def probability(self, k: Any) -> Floats:
         """Pr[Z = k]."""
         size = np.abs(np.asarray(k, dtype=np.float64))
         if isinstance(self.noise, Laplace):
             return np.asarray(np.exp(-size * self.rate) * math.tanh(self.rate / 2))
         return np.asarray(self._far(0, size) - self._far(0, size + 1))
 
-    def _far(self, which: int, m: Reals) -> Reals:
+    def _far(self, which: int, m: Floats) -> Floats:
         """Pr[Z >= m] or E[Z; Z >= m] for m >= 1 (or m = 0 for the first), Gaussian noise."""
         if self.table is not None:
             column = self.table[which]
@@ -55,7 +55,7 @@ class Tails:
             return np.asarray(0.5 * erfc(z / math.sqrt(2)))
         return np.asarray(self.scale / math.sqrt(2 * math.pi) * np.exp(-z * z / 2))
 
-    def upper(self, m: Any) -> Reals:
+    def upper(self, m: Any) -> Floats:
         """Pr[Z >= m]."""
         at = np.asarray(m, dtype=np.float64)
         away = np.maximum(at, 1 - at)
@@ -65,7 +65,7 @@ class Tails:
             tail = self._far(0, away)
         return np.asarray(np.where(at >= 1, tail, 1 - tail))
 
-    def mean_above(self, m: Any) -> Reals:
+    def mean_above(self, m: Any) -> Floats:
         """E[Z; Z >= m], the same for m and 1 - m as E Z = 0."""
         at = np.asarray(m, dtype=np.float64)
         away = np.maximum(at, 1 - at)
@@ -74,13 +74,13 @@ class Tails:
             return np.asarray(tail * (away + 1 / math.expm1(self.rate)))
         return self._far(1, away)
 
-    def size_above(self, m: Any) -> Reals:
+    def size_above(self, m: Any) -> Floats:
         """E[|Z|; Z >= m]."""
         at = np.asarray(m, dtype=np.float64)
         above = self.mean_above(at)
         return np.asarray(np.where(at >= 1, above, 2 * self.mean_above(1.0) - above))
 
-    def risk(self, threshold: Any, count: Any) -> Reals:
+    def risk(self, threshold: Any, count: Any) -> Floats:
         """r_t(c); for c < 0 the same expression, which continues it (the estimate of the risk needs that)."""
         c = np.asarray(count, dtype=np.float64)
         m = np.asarray(threshold, dtype=np.float64) + 1 - c
@@ -98,7 +98,7 @@ def tails(noise: Laplace | Gaussian) -> Tails:
     weight = np.exp(-k * k / (2 * std * std))
     total = 2 * weight.sum() - 1
 
-    def above(terms: Reals) -> Reals:
+    def above(terms: Floats) -> Floats:
         return np.asarray(np.cumsum(terms[::-1])[::-1] / total)
 
     zero = np.zeros(1)
@@ -106,7 +106,7 @@ def tails(noise: Laplace | Gaussian) -> Tails:
     return Tails(noise, std, table)
 
 
-def threshold_risk(noise: Laplace | Gaussian, threshold: int, counts: npt.ArrayLike) -> Reals:
+def threshold_risk(noise: Laplace | Gaussian, threshold: int, counts: npt.ArrayLike) -> Floats:
     """r_t(c) for each true count; where a negative threshold lets negative values through, they count as they are."""
     return tails(noise).risk(threshold, counts)
 

@@ -10,7 +10,8 @@ from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
+
+from tacit.exact.arrays import Floats
 
 __all__ = [
     "BoxSum",
@@ -24,7 +25,6 @@ __all__ = [
     "radial_quantile",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 GRID = 128
 NODES = 400

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, upper
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import Integers, add_exact, integer_array, narrowed
+from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
 from tacit.guarantees import Approximate
@@ -209,7 +210,7 @@ class StableHistogram(Mechanism):
         *,
         false_share: Exact,
         source: Source | None = None,
-    ) -> tuple[npt.NDArray[Any], Integers, int]:
+    ) -> tuple[npt.NDArray[Any], AnyArray, int]:
         """Cells above the threshold, which is fixed in advance, and their counts."""
         kept = self.release(counts, source=source)
         return keys[kept.positions], kept.values, self.threshold
@@ -268,7 +269,7 @@ class StableReleased:
     """The places (among the occupied cells that were given) that are released, and their noisy counts."""
 
     positions: npt.NDArray[np.intp]
-    values: Integers
+    values: AnyArray
     mechanism: StableHistogram
     publishable: bool
     numerical_delta: float = 0.0

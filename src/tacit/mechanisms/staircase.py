@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import settle
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
 from tacit.guarantees import Pure
@@ -102,10 +102,10 @@ class Staircase(AdditiveMechanism, CellNoise):
             "exact": True,
         }
 
-    def _checked(self, values: npt.ArrayLike) -> Integers:
+    def _checked(self, values: npt.ArrayLike) -> AnyArray:
         return one_value(values, "staircase")
 
-    def _noise(self, shape: tuple[int, ...], source: Source) -> Integers:
+    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
         return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
@@ -122,7 +122,7 @@ class Staircase(AdditiveMechanism, CellNoise):
     def steps_within(self, confidence: Fraction, coordinates: int = 1) -> int:
         return int(self.distribution.error_bound(confidence=confidence, coordinates=coordinates))
 
-    def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
+    def release_cells(self, values: AnyArray, *, source: Source | None) -> AnyArray:
         return self.release(values, source=source).values
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:

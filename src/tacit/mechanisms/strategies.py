@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.exact.arrays import Floats, Integers
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
@@ -15,8 +15,6 @@ from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 
 __all__ = ["Noise", "Strategy", "covariance_of", "optimised", "total_error"]
 
-Reals = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.int64]
 Noise = Laplace | RoundedGaussian | PolytopeNorm | RangeNorm | KNorm
 
 _ROUNDS = 25
@@ -28,15 +26,15 @@ _NODES = 48
 class Strategy:
     """Blocks of integer queries, and the variance of each block's noise (0 where it is exact)."""
 
-    blocks: tuple[Matrix, ...]
+    blocks: tuple[Integers, ...]
     variances: tuple[float, ...]
 
     @property
-    def stacked(self) -> Reals:
+    def stacked(self) -> Floats:
         """All queries, one after the other."""
         return np.vstack(self.blocks).astype(np.float64)
 
-    def solver(self, matrix: Matrix) -> Reals | None:
+    def solver(self, matrix: Integers) -> Floats | None:
         """The matrix from strategy answers to least-squares answers; None if they do not determine the queries.
 
         Exact blocks are constraints: x = E^+ e + N z with N a basis of the null space of E, and z by least squares.
@@ -58,7 +56,7 @@ class Strategy:
         return solve if off <= 1e-6 * np.abs(matrix).max() else None
 
 
-def _null_space(exact: Reals) -> tuple[Reals, Reals]:
+def _null_space(exact: Floats) -> tuple[Floats, Floats]:
     """The pseudo-inverse of the exact queries, and a basis of what they leave open."""
     cells = exact.shape[1]
     if not len(exact):
@@ -68,7 +66,7 @@ def _null_space(exact: Reals) -> tuple[Reals, Reals]:
     return (v[:rank].T / sizes[:rank]) @ u[:, :rank].T, v[rank:].T
 
 
-def _pseudo_inverse(gram: Reals) -> Reals:
+def _pseudo_inverse(gram: Floats) -> Floats:
     scale = np.sqrt(np.maximum(gram.diagonal(), 1e-300))
     try:
         # Far from singular the plain inverse will do, and is faster.
@@ -82,8 +80,8 @@ def _pseudo_inverse(gram: Reals) -> Reals:
 
 
 def optimised(
-    matrix: Matrix, blocks: Sequence[Matrix], moved: Reals, shares: Reals, *, gaussian: bool
-) -> Reals:
+    matrix: Integers, blocks: Sequence[Integers], moved: Floats, shares: Floats, *, gaussian: bool
+) -> Floats:
     """Shares of the budget that lower the total squared error: stationary shares of a fixed-point iteration.
 
     Gaussian noise: the precision of block l is share_l / moved_l (moved = squared L2 sensitivity) and the problem is
@@ -115,7 +113,7 @@ def optimised(
     return out
 
 
-def covariance_of(mechanism: PolytopeNorm | RangeNorm | KNorm) -> Reals:
+def covariance_of(mechanism: PolytopeNorm | RangeNorm | KNorm) -> Floats:
     """E X X' of shaped noise, rounding to the grid counted as uniform."""
     return np.asarray(mechanism.covariance + np.eye(mechanism.coordinates) / 12)
 
@@ -129,7 +127,7 @@ def variance_of(mechanism: Laplace | RoundedGaussian | None) -> float:
     return mechanism.noise_std**2
 
 
-def total_error(solve: Reals, strategy: Strategy, mechanisms: Sequence[Noise | None]) -> tuple[float, float]:
+def total_error(solve: Floats, strategy: Strategy, mechanisms: Sequence[Noise | None]) -> tuple[float, float]:
     """The expected sums of squared and of absolute errors of all answers."""
     parts = np.split(solve, np.cumsum([len(b) for b in strategy.blocks])[:-1], axis=1)
     for part, shaped in zip(parts, mechanisms, strict=True):
@@ -147,7 +145,7 @@ def total_error(solve: Reals, strategy: Strategy, mechanisms: Sequence[Noise | N
     return float(spread.sum()), ratio * float(np.sqrt(spread).sum())
 
 
-def _laplace_sizes(loads: Reals) -> Reals:
+def _laplace_sizes(loads: Floats) -> Floats:
     """E |sum a_k L_k|, L_k standard Laplace: (2/pi) int (1 - prod 1/(1 + a_k^2 t^2)) / t^2 dt."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     u = np.tan((nodes + 1) * np.pi / 4)
@@ -160,7 +158,7 @@ def _laplace_sizes(loads: Reals) -> Reals:
     return np.asarray(2 / np.pi * out * size)
 
 
-def _shaped_sizes(solve: Reals, spread: Reals, mechanism: PolytopeNorm | RangeNorm | KNorm) -> Reals:
+def _shaped_sizes(solve: Floats, spread: Floats, mechanism: PolytopeNorm | RangeNorm | KNorm) -> Floats:
     """E |c X| where it is known; the standard deviation, which is above it, otherwise."""
     if isinstance(mechanism, PolytopeNorm):
         return np.minimum(mechanism.mean_sizes(solve), np.sqrt(spread))

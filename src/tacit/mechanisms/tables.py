@@ -19,14 +19,15 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import flag, members, settle, whole
-from tacit.exact.integers import Integers, integer_array
+from tacit.exact.integers import integer_array
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import Bound
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, rho_of_epsilon
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.part_noise import Floats, PartNoise
+from tacit.mechanisms.part_noise import PartNoise
 from tacit.mechanisms.polytope import RangeNorm
 from tacit.mechanisms.rounded_gaussian import RoundedGaussian
 from tacit.mechanisms.shapes import Gauge
@@ -43,7 +44,7 @@ MOST_SHAPED = 1024
 class ReleasedTables:
     """Noisy tables, flat and in order; `publishable` is False for noise from a seeded source."""
 
-    values: tuple[Integers, ...]
+    values: tuple[AnyArray, ...]
     publishable: bool
 
 
@@ -82,8 +83,8 @@ class TableMechanism(PartNoise):
         return found
 
     def release_parts(
-        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
-    ) -> list[Integers]:
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
         """By default noise on the cells, of which the parts are sums."""
         return list(self.release(cells(), source=source).values)
 
@@ -222,8 +223,8 @@ class ShapedTables(TableMechanism):
         return {**self.noise.noise_distribution, "on": self.on, "tables": list(self.sizes)}
 
     def release_parts(
-        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
-    ) -> list[Integers]:
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
         """Noise on the tables themselves."""
         return list(self.release(parts, source=source).values)
 
@@ -294,7 +295,7 @@ class ShapedTables(TableMechanism):
         return out
 
 
-def _joined(tables: Sequence[Integers]) -> Integers:
+def _joined(tables: Sequence[AnyArray]) -> AnyArray:
     """One vector: Python's integers where one of them has them or they might not fit."""
     return np.concatenate([np.asarray(t, dtype=object) for t in tables])
 
@@ -386,7 +387,7 @@ def mean_factor(terms: npt.NDArray[Any]) -> Floats:
     return np.asarray(np.exp(gammaln(k + 0.5) - gammaln(k)) * np.sqrt(2 / (math.pi * k)))
 
 
-def _added(noisy: Integers, to: npt.NDArray[np.int64]) -> Integers:
+def _added(noisy: AnyArray, to: npt.NDArray[np.int64]) -> AnyArray:
     """The sums of the cells that go to each place; a place of -1 counts nowhere."""
     inside = to >= 0
     out = np.zeros(int(to.max()) + 1, dtype=noisy.dtype)

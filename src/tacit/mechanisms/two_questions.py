@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, whole
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
@@ -24,7 +25,6 @@ from tacit.noise.source import Source, default_source
 
 __all__ = ["Correlation", "IndependenceTest", "JointTable", "TwoQuestions"]
 
-Floats = npt.NDArray[np.float64]
 _CELLS = 1 << 22
 """People times categories that are looked at together."""
 _MOST_CELLS = 1 << 16

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells
+from tacit.exact.arrays import Integers
 from tacit.exact.checks import flag, members, settle, whole
 from tacit.exact.integers import unmasked
 from tacit.guarantees import Neighbours
@@ -25,7 +26,6 @@ __all__ = [
     "tree_matrices",
 ]
 
-Matrix = npt.NDArray[np.int64]
 MOST_ENTRIES = 1 << 24
 MOST_PAIRS = 1500
 _LARGEST = 1 << 20
@@ -62,7 +62,7 @@ class Workload:
         """How many answers."""
         return int(self.matrix.shape[0])
 
-    def moves(self, matrix: Matrix) -> Matrix:
+    def moves(self, matrix: Integers) -> Integers:
         """What one row can move these queries by, up to sign, one move a row; not multiplied by `rows`."""
         columns = np.unique(matrix.T, axis=0)
         if self.neighbours is Neighbours.ADD_OR_REMOVE:
@@ -72,7 +72,7 @@ class Workload:
         first, second = np.triu_indices(len(columns), 1)
         return np.unique(np.vstack([columns[first] - columns[second], columns[:1] * 0]), axis=0)
 
-    def sensitivities(self, matrix: Matrix) -> tuple[int, int]:
+    def sensitivities(self, matrix: Integers) -> tuple[int, int]:
         """L1 and squared L2 sensitivity of these queries for one unit; 0 where no unit can move them.
 
         Exact over all pairs of different columns up to 1500 of them; beyond, a bound by the two largest.
@@ -89,7 +89,7 @@ class Workload:
         return l1 * self.rows, l2 * self.rows**2
 
 
-def _largest(columns: Matrix, add: bool, absent: bool) -> tuple[int, int]:
+def _largest(columns: Integers, add: bool, absent: bool) -> tuple[int, int]:
     l1, l2 = np.abs(columns).sum(axis=1), (columns**2).sum(axis=1)
     best = [int(l1.max()), int(l2.max())] if add or absent else [0, 0]
     if not add:
@@ -102,7 +102,7 @@ def _largest(columns: Matrix, add: bool, absent: bool) -> tuple[int, int]:
     return best[0], best[1]
 
 
-def integer_matrix(values: Any) -> Matrix:
+def integer_matrix(values: Any) -> Integers:
     """A matrix of small integers with at least one entry that is not 0."""
     array = unmasked(values, name="matrix")
     if array.ndim != 2 or not array.size:
@@ -124,7 +124,7 @@ def integer_matrix(values: Any) -> Matrix:
     return array.astype(np.int64)
 
 
-def margin_matrices(sizes: Sequence[int], order: int) -> list[Matrix]:
+def margin_matrices(sizes: Sequence[int], order: int) -> list[Integers]:
     """One matrix for each table of `order` of the columns; the cells are those of the full table, in C order."""
     shape = tuple(whole("sizes", s, least=1) for s in members("sizes", sizes))
     if not 1 <= whole("order", order, least=1) <= len(shape):
@@ -145,7 +145,7 @@ def margin_matrices(sizes: Sequence[int], order: int) -> list[Matrix]:
     return out
 
 
-def range_matrix(cells: int) -> Matrix:
+def range_matrix(cells: int) -> Integers:
     """All p (p + 1) / 2 ranges of neighbouring cells."""
     p = whole("cells", cells, least=1)
     if p * p * (p + 1) // 2 > MOST_ENTRIES:
@@ -155,7 +155,7 @@ def range_matrix(cells: int) -> Matrix:
     return ((place >= first[:, None]) & (place <= last[:, None])).astype(np.int64)
 
 
-def prefix_matrix(cells: int) -> Matrix:
+def prefix_matrix(cells: int) -> Integers:
     """The p cumulative counts."""
     p = whole("cells", cells, least=1)
     if p * p > MOST_ENTRIES:
@@ -163,7 +163,7 @@ def prefix_matrix(cells: int) -> Matrix:
     return np.tril(np.ones((p, p), dtype=np.int64))
 
 
-def tree_matrices(cells: int, branching: int) -> list[Matrix]:
+def tree_matrices(cells: int, branching: int) -> list[Integers]:
     """The levels of a tree over the cells, root first: each node adds up `branching` nodes below it."""
     p, b = whole("cells", cells, least=1), whole("branching", branching, least=2)
     levels = []
@@ -178,7 +178,7 @@ def tree_matrices(cells: int, branching: int) -> list[Matrix]:
         width *= b
 
 
-def disjoint_blocks(matrix: Matrix) -> list[Matrix]:
+def disjoint_blocks(matrix: Integers) -> list[Integers]:
     """The rows, in order, grouped so that no cell is asked twice in a group: tables, levels, partitions."""
     groups: list[tuple[npt.NDArray[np.bool_], list[int]]] = []
     for i, row in enumerate(matrix != 0):
@@ -192,7 +192,7 @@ def disjoint_blocks(matrix: Matrix) -> list[Matrix]:
     return [matrix[places] for _, places in groups]
 
 
-def independent_rows(matrix: Matrix) -> npt.NDArray[np.int64]:
+def independent_rows(matrix: Integers) -> npt.NDArray[np.int64]:
     """The places of the first rows that span all of them.
 
     Found modulo a prime, where independent rows are independent over the rationals too.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import flag, members, settle, whole
 from tacit.exact.enclosures import Reals, total
 from tacit.exact.matrices import Matrix
@@ -24,8 +25,6 @@ from tacit.noise.marginal_laws import Normal
 from tacit.noise.marginals import Marginal
 
 __all__ = ["Body", "Difference", "FormulaBody", "GaussianVector", "KNormVector"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Enclosure, Reals, root, running
@@ -42,7 +43,6 @@ __all__ = [
 
 MOST_FREQUENCIES = 512
 LAYER_ERROR = 2.0**-49
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

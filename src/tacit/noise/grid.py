@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw, NotCertified
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball, precision
 from tacit.exact.checks import whole
 from tacit.exact.enclosures import Enclosure, Reals, constant
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.marginals import Marginal
 from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
@@ -42,7 +42,7 @@ class GridVector:
     rounded to the grid; 0 means exact. `publishable` is False for draws from a seeded source.
     """
 
-    values: Integers
+    values: AnyArray
     spacing: Fraction
     numerical_delta: float
     publishable: bool
@@ -221,7 +221,7 @@ class ContinuousDistribution(ABC):
             publishable=source.publishable,
         )
 
-    def _rows(self, rows: int, step: Fraction, source: Source) -> Integers:
+    def _rows(self, rows: int, step: Fraction, source: Source) -> AnyArray:
         needs = self.needs()
         kept: dict[str, Uniforms | Exponentials | Normals] = {
             "uniforms": Uniforms.draw((rows, needs.uniforms), source),
@@ -299,7 +299,7 @@ def _float_real(value: Fraction | CertifiedReal) -> Enclosure:
     return constant(middle, abs(middle) * 2.0**-52 + 1e-300)
 
 
-def _round_floats(reals: Enclosure, step: Fraction) -> tuple[Integers, npt.NDArray[np.bool_]]:
+def _round_floats(reals: Enclosure, step: Fraction) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
     """floor(x / step + 1/2), and where the enclosure leaves no doubt of it."""
     try:
         inverse = float(1 / step)

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, precision, scaled_floor
-from tacit.exact.integers import Integers
-from tacit.noise.source import Source, Words
+from tacit.noise.source import Source
 
 __all__ = ["CHUNK", "Inverter", "Survival", "Uniform", "bernoulli", "joined"]
 
@@ -184,7 +184,7 @@ class Inverter:
         self._span = span
         return span
 
-    def invert(self, values: Words, source: Source) -> Integers:
+    def invert(self, values: Words, source: Source) -> AnyArray:
         """X for each value; values have `bits` bits. Boundary cases draw further words from the source."""
         if self._boundaries is None:
             self._singles += values.size
@@ -199,7 +199,7 @@ class Inverter:
             result[ambiguous] = exact
         return result
 
-    def _look_up(self, values: Words) -> tuple[Integers, npt.NDArray[np.intp]]:
+    def _look_up(self, values: Words) -> tuple[AnyArray, npt.NDArray[np.intp]]:
         boundaries = self._boundaries
         assert boundaries is not None
         if boundaries.size == 2:
@@ -277,14 +277,14 @@ def _guide_for(boundaries: Words, bits: int) -> tuple[_Guide | None, int]:
     return None, 0
 
 
-def joined(parts: list[Integers]) -> Integers:
+def joined(parts: list[AnyArray]) -> AnyArray:
     """The parts of a draw as one array; none of them is a draw of size 0."""
     if not parts:
         return np.empty(0, dtype=np.int64)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _integers(values: list[int]) -> Integers:
+def _integers(values: list[int]) -> AnyArray:
     fits = all(-(1 << 63) <= v < 1 << 63 for v in values)
     return np.array(values, dtype=np.int64 if fits else object)
 

@@ -15,8 +15,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.noise.marginal_sums import Inverted, inverted
-from tacit.noise.marginals import Floats, Marginal
+from tacit.noise.marginals import Marginal
 
 __all__ = [
     "Ball",

@@ -10,7 +10,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from tacit.noise.marginals import Floats, Marginal
+from tacit.exact.arrays import Floats
+from tacit.noise.marginals import Marginal
 
 __all__ = ["Corners", "ExponentialSums", "Inverted", "inverted"]
 

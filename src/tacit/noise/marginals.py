@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.rationals import Exact, exact_parameter
 
 __all__ = ["Marginal", "RoundedMarginal"]
 
-Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-12
 
 

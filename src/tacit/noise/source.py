@@ -14,14 +14,13 @@ from abc import ABC, abstractmethod
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Words
 
 __all__ = ["CryptographicSource", "SeededSource", "Source", "Words", "default_source"]
 
-Words = npt.NDArray[np.uint64]
 
 REKEY_BYTES = 1 << 30
 BUFFER_BYTES = 1 << 15

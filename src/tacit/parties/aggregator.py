@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadMessage, JointRefused
+from tacit.exact.arrays import Words
 from tacit.parties.holder import SEALED, list_digest
-from tacit.parties.masks import Words, add_mask, agreed, commitment, derive, public_of
+from tacit.parties.masks import add_mask, agreed, commitment, derive, public_of
 from tacit.parties.messages import AGGREGATOR, Message, read, write
 from tacit.parties.session import Session, pack
 from tacit.parties.shamir import SHARE_BYTES, join, weights

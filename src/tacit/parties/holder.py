@@ -23,10 +23,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit.errors import BadMessage, InvalidParameter, JointRefused
+from tacit.exact.arrays import Words
 from tacit.exact.checks import flag, text
 from tacit.noise.source import Source, default_source
 from tacit.parties.masks import (
-    Words,
     add_mask,
     agreed,
     commitment,

@@ -29,6 +29,7 @@ from tacit.curator.prices import Number, Price, stated
 from tacit.curator.request import request_text
 from tacit.curator.treatments import Applied, Noisy, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import Words
 from tacit.exact.checks import non_negative, whole
 from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Unit
 from tacit.ledger.canonical import canonical, sha256
@@ -37,7 +38,7 @@ from tacit.parties.graph import TRIES, Ring, ring_for
 from tacit.parties.holder import Holder
 from tacit.parties.joint_0_1_0 import joint_text
 from tacit.parties.kept import KeptHolder
-from tacit.parties.masks import Words, random_bytes
+from tacit.parties.masks import random_bytes
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
 from tacit.parties.session import PROTOCOL, Session
 from tacit.parties.sizes import Sizes

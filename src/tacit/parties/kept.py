@@ -20,9 +20,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tacit.errors import InvalidParameter, JointRefused
+from tacit.exact.arrays import Words
 from tacit.noise.source import Source, default_source
 from tacit.parties.holder import Holder
-from tacit.parties.masks import Words, derive, random_bytes
+from tacit.parties.masks import derive, random_bytes
 from tacit.parties.session import Session
 
 __all__ = ["KeptHolder", "locked", "write_private"]

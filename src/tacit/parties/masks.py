@@ -10,7 +10,6 @@ import hashlib
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit.errors import BadMessage
+from tacit.exact.arrays import Words
 from tacit.noise.source import Source
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "seal",
 ]
 
-Words = npt.NDArray[np.uint64]
 NONCE = bytes(12)
 BLOCK = 1 << 16
 _ZEROS = bytes(8 * BLOCK)

@@ -18,10 +18,11 @@ import numpy as np
 
 from tacit.accounting import account, events
 from tacit.accounting.events import Event
-from tacit.exact.integers import Integers, add_exact
+from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.integers import add_exact
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, Bound, Pure
-from tacit.mechanisms.part_noise import CellNoise, Floats, Pivot
+from tacit.mechanisms.part_noise import CellNoise, Pivot
 from tacit.mechanisms.spreads import laplace_factor
 from tacit.noise import DiscreteDistribution, PolyaDifference, Skellam
 from tacit.noise.source import Source
@@ -64,7 +65,7 @@ class JointNoise(CellNoise):
         """The same noise when so many remain."""
         return replace(self, remaining=remaining)
 
-    def release_cells(self, values: Integers, *, source: Source | None) -> Integers:
+    def release_cells(self, values: AnyArray, *, source: Source | None) -> AnyArray:
         """The values of one holder with its share."""
         return add_exact(values, self.share.sample(size=np.shape(values), source=source))
 

@@ -21,14 +21,14 @@ from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Applied, Noisy, Treatment
 from tacit.errors import InvalidParameter
-from tacit.exact.integers import Integers
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.rounding import up
 from tacit.functions.densities import ReleasedDensity
 from tacit.functions.densities.noises import SharedLaplaceNoise
 from tacit.functions.fourier import FourierPlan
 from tacit.guarantees import Approximate, Bound
 from tacit.mechanisms import Laplace
-from tacit.mechanisms.part_noise import Floats, PartNoise
+from tacit.mechanisms.part_noise import PartNoise
 from tacit.mechanisms.sparse_keys import key_integers
 from tacit.noise.source import Source
 from tacit.parties.graph import Ring
@@ -81,8 +81,8 @@ class RingChance(PartNoise):
         return {"distribution": "none: the chance that a ring of masks fails", **self.ring.record}
 
     def release_parts(
-        self, parts: Sequence[Integers], *, cells: Callable[[], Integers], source: Source | None
-    ) -> list[Integers]:
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
         return []
 
     def half_widths(self, parts: int, confidence: Fraction, *, coordinates: int = 1) -> list[Floats]:
@@ -123,7 +123,7 @@ class JointSparse(JointTreatment):
         dense[key_integers(keys).astype(np.int64)] = counts
         return Noisy(parts=self.noise[0].release({"count": dense}, source=source))
 
-    def published(self, question: Question, values: Integers) -> Noisy:
+    def published(self, question: Question, values: AnyArray) -> Noisy:
         """The possible cells, with their keys."""
         assert isinstance(question, SparseQuestion)
         if question.impossible is None:
@@ -265,7 +265,7 @@ def layout(question: Question, treatment: Treatment) -> list[tuple[str, tuple[in
     return [(p.name, tuple(a.size or 0 for a in p.axes)) for p in question.parts]
 
 
-def received(question: Question, treatment: Treatment, parts: dict[str, Integers]) -> Noisy:
+def received(question: Question, treatment: Treatment, parts: dict[str, AnyArray]) -> Noisy:
     """The sums of all holders as what the treatment lets out."""
     if isinstance(treatment, JointSparse):
         return treatment.published(question, parts["count"])

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tacit.pld.arrays import FloatArray
+from tacit.exact.arrays import Floats
 from tacit.pld.inversion import FourierInversion, SmoothedCurve
 from tacit.pld.moments import LogMoments
 from tacit.pld.pairs.base import Pair
@@ -108,7 +108,7 @@ class CharacteristicComposition:
     def rough(self) -> LogMoments | None:
         """Log-moments of a sample: only says where to look."""
         self._sample = self._sampled()
-        rows: list[tuple[FloatArray, FloatArray, float]] = []
+        rows: list[tuple[Floats, Floats, float]] = []
         for chunk in self._sample.chunks:
             nodes = None
             for high in (4.0, 10.0, 40.0):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tacit.pld.arrays import FloatArray
+from tacit.exact.arrays import Floats
 from tacit.pld.grid import Gridded
 
 __all__ = ["roundoff", "window"]
@@ -14,7 +14,7 @@ __all__ = ["roundoff", "window"]
 
 def window(
     shifts: list[float],
-    rises: FloatArray,
+    rises: Floats,
     step: float,
     epsilon: float,
     reach: float,
@@ -29,9 +29,7 @@ def window(
     return (first, max(last, first + 8)), 2.1e-14
 
 
-def roundoff(
-    grid: Gridded, cells: FloatArray, bottoms: FloatArray, counts: FloatArray
-) -> tuple[float, float]:
+def roundoff(grid: Gridded, cells: Floats, bottoms: Floats, counts: Floats) -> tuple[float, float]:
     """(ln K, tilted mass below round-off): per row, relative excess is traded against unresolved mass."""
     rows = len(counts)
     best = np.full(rows, np.inf)

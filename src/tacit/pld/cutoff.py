@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.pld.arrays import UNIT, FloatArray
+from tacit.exact.arrays import UNIT, Floats
 from tacit.pld.quadrature import Quadrature
 
 __all__ = [
@@ -43,7 +43,7 @@ _WORK = 8e6
 """Turns of single atoms that may be spent on showing frequencies negligible."""
 
 
-def moments_of(weights: FloatArray, centred: FloatArray, soft: FloatArray | None) -> FloatArray:
+def moments_of(weights: Floats, centred: Floats, soft: Floats | None) -> Floats:
     """Of the whole law and of softened parts of it, each row: mass, second and fourth moment about the parts'
     own means, and about 0."""
     factors = np.ones((weights.shape[1], 1)) if soft is None else np.insert(soft, 0, 1.0, axis=1)
@@ -60,13 +60,13 @@ def moments_of(weights: FloatArray, centred: FloatArray, soft: FloatArray | None
 def part_bound(
     nodes: Quadrature,
     tilt: float,
-    scales: FloatArray,
-    moments: FloatArray,
-    off: FloatArray,
+    scales: Floats,
+    moments: Floats,
+    off: Floats,
     disc: float,
-    w: FloatArray,
+    w: Floats,
     closely: bool = True,
-) -> FloatArray:
+) -> Floats:
     """ln|phi| of each row on each [w_k, w_k+1], from above; `closely` also by the variation of densities.
 
     -E (moment_falls) for the whole law; or, with a softened part of mass p and uniform shares s_i of the density
@@ -93,9 +93,7 @@ def part_bound(
     return best
 
 
-def variation_bound(
-    log_variation: FloatArray, atoms: FloatArray, scales: FloatArray, off: FloatArray, w: FloatArray
-) -> FloatArray:
+def variation_bound(log_variation: Floats, atoms: Floats, scales: Floats, off: Floats, w: Floats) -> Floats:
     """ln|phi| <= ln((atoms + V/w)/A) of each row on each [w_k, w_k+1]: densities of total variation V."""
     with np.errstate(divide="ignore"):
         smooth = np.exp(np.minimum((log_variation - scales)[:, None] - np.log(w[:-1]), 1.0))
@@ -105,7 +103,7 @@ def variation_bound(
     return np.where((off < 1e-3)[:, None], np.log(np.clip(total, 1e-300, 1.0)), 0.0)
 
 
-def moment_falls(moments: FloatArray, off: FloatArray, disc: float, w: FloatArray) -> FloatArray:
+def moment_falls(moments: Floats, off: Floats, disc: float, w: Floats) -> Floats:
     """E >= 0 with |psi| <= e^-E on each [w_k, w_k+1], psi the transform of a part that is normed to mass 1:
     E = w^2 m2/2 - w^4 (m4/24 + m2^2/8).
 
@@ -123,9 +121,7 @@ def moment_falls(moments: FloatArray, off: FloatArray, disc: float, w: FloatArra
     return np.asarray(np.where(share < 1e-6, falls, 0.0))
 
 
-def _gains(
-    nodes: Quadrature, tilt: float, scales: FloatArray, off: FloatArray, w: FloatArray
-) -> FloatArray | None:
+def _gains(nodes: Quadrature, tilt: float, scales: Floats, off: Floats, w: Floats) -> Floats | None:
     """The part of 1 - |phi| that uniform shares of cells contribute (rows, intervals, kinds): all of it, and what
     each softened part leaves of it."""
     if nodes.edges is None or nodes.floors is None:
@@ -146,7 +142,7 @@ def _gains(
     return np.asarray(gains @ left[heavy])
 
 
-def integer_bound(noise_std: FloatArray, sensitivity: float, low: FloatArray, high: FloatArray) -> FloatArray:
+def integer_bound(noise_std: Floats, sensitivity: float, low: Floats, high: Floats) -> Floats:
     """ln|phi| of discrete Gaussian losses, tilted or not, on each [low, high], from above (noise_std >= 1).
 
     By Poisson's summation |phi| <= sum_k e^(-std^2 (t + 2 pi k)^2/2)/(1 - 2 sum_(k>=1) e^(-2 pi^2 std^2 k^2)) with
@@ -178,7 +174,7 @@ class Witness:
         self.both = np.stack([weights, weights * self.losses], axis=2).astype(np.complex128)
         self.work = 0.1 * len(weights) if nodes.integers is not None else float(weights.size)
 
-    def log_moduli(self, low: FloatArray, high: FloatArray) -> FloatArray:
+    def log_moduli(self, low: Floats, high: Floats) -> Floats:
         """Upper bounds on ln|phi| of each row (rows, intervals), at all frequencies from low to high.
 
         T = |phi|^2 has |T''| <= 2 Var, hence T(w + h) <= T + |T'| |h| + Var h^2 around the middle.
@@ -195,7 +191,7 @@ class Witness:
         top = square + slope * half * (1 + 1e-9) + self.variances[:, None] * half**2 + 8 * rounding
         return np.asarray(np.log(np.minimum(np.sqrt(top) + rounding, 1.0)))
 
-    def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
+    def bound(self, low: Floats, high: Floats) -> Floats:
         """Sum over rows of n ln|phi| on each [low, high], from above."""
         size = max(1, int(4e5 / self.losses.size))
         parts = [self.log_moduli(low[i : i + size], high[i : i + size]) for i in range(0, len(low), size)]
@@ -208,7 +204,7 @@ def alive(
     last: float,
     gap: float,
     variance: float,
-    coarse: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    coarse: Callable[[Floats], tuple[Floats, Floats]],
     witnesses: Sequence[Witness],
 ) -> tuple[NDArray[np.bool_] | None, float]:
     """(Which multiples of the gap are alive, a bound on the sum of |phi| over the negligible ones up to `last`, of both

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import FloatArray
 from tacit.pld.pairs.base import Pair
 from tacit.pld.product import Product
 
@@ -35,8 +35,8 @@ class Enumerated:
 
     approximates: ClassVar[bool] = False
 
-    losses: FloatArray
-    masses: FloatArray
+    losses: Floats
+    masses: Floats
     infinite: Interval
 
     def delta(self, epsilon: float, tolerance: float = 0.0) -> Interval:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.pld.arrays import UNIT, FloatArray
+from tacit.exact.arrays import UNIT, Floats
 
 __all__ = ["Composed", "Piece", "compose", "cutoff_frequency", "good_size", "times_exp"]
 
@@ -29,9 +29,9 @@ class Piece:
     """Tilted weights (pairs, nodes) of several parts on the nodes from `start` on, with their counts."""
 
     start: int
-    weights: FloatArray
-    counts: FloatArray
-    variances: FloatArray
+    weights: Floats
+    counts: Floats
+    variances: Floats
     unit: float
     """Bound on the relative error of the weights."""
 
@@ -59,7 +59,7 @@ class Composed:
     outside: float
     """Bound on the tilted mass outside the window."""
     _cache: dict[int, tuple[float, float]] = field(default_factory=dict)
-    _table: FloatArray | None = None
+    _table: Floats | None = None
     _modulus: float = -1.0
 
     def finite_part(self, node: int) -> tuple[float, float]:
@@ -111,7 +111,7 @@ class Composed:
         value = float(np.sum((self.coefficients * phase * kernel_hat).real * doubled)) / self.size
         return value, error
 
-    def masses(self) -> tuple[FloatArray, float]:
+    def masses(self) -> tuple[Floats, float]:
         """Tilted masses at the nodes of the window, and a bound on the error of each."""
         modulus = 2 * float(np.sum(np.abs(self.coefficients)))
         error = (self.error + UNIT * (128 + 16 * math.log2(self.size)) * modulus) / self.size
@@ -129,7 +129,7 @@ class Composed:
             total = np.expm1(far) / below
         return np.asarray(np.where(below == 0, float(terms), total) * math.exp(-rate * lead * self.step))
 
-    def _inverse(self) -> FloatArray:
+    def _inverse(self) -> Floats:
         full = np.zeros(self.size // 2 + 1, dtype=np.complex128)
         full[self.frequencies] = self.coefficients
         table = np.fft.irfft(full, self.size)
@@ -149,7 +149,7 @@ def times_exp(value: float, exponent: float, *, upward: bool) -> float:
     return math.exp(total) * (1 - margin) if total > -690.0 else 0.0
 
 
-def _centred(j: NDArray[np.int64], size: int) -> FloatArray:
+def _centred(j: NDArray[np.int64], size: int) -> Floats:
     return np.where(2 * j > size, j - size, j).astype(np.float64)
 
 
@@ -278,11 +278,11 @@ def compose(
 
 def _times_powers(
     product: NDArray[np.complex128],
-    error: FloatArray,
+    error: Floats,
     hats: NDArray[np.complex128],
     unit: float,
-    counts: FloatArray,
-) -> tuple[NDArray[np.complex128], FloatArray]:
+    counts: Floats,
+) -> tuple[NDArray[np.complex128], Floats]:
     """product * prod hats^counts with its error: each hat is known to `unit`, its modulus is at most 1.
 
     |prod a^n - prod b^n| <= (prod m^n) sum n |a - b|/m for m >= |a|, |b|.
@@ -322,7 +322,7 @@ def _rank(nodes: int, frequencies: NDArray[np.int64], size: int) -> int:
 
 
 def _transforms(
-    weights: FloatArray, frequencies: NDArray[np.int64], size: int
+    weights: Floats, frequencies: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.complex128], float]:
     """Transforms of all rows at few frequencies, directly or through interpolation of e^(-iwx) in x."""
     nodes = weights.shape[1]
@@ -356,7 +356,7 @@ def _transforms(
     return total, UNIT * (32 + 2 * nodes)
 
 
-def _folded(weights: FloatArray, size: int) -> FloatArray:
+def _folded(weights: Floats, size: int) -> Floats:
     if len(weights) <= size:
         return np.pad(weights, (0, size - len(weights)))
     turns = -(-len(weights) // size)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.pld.arrays import UNIT, FloatArray
+from tacit.exact.arrays import UNIT, Floats
 
 if TYPE_CHECKING:
     from tacit.pld.distributions.base import PrivacyLossDistribution
@@ -32,18 +32,18 @@ class Gridded:
     """Rows of P-masses at the losses (start + k) step, rounded up; what lies at infinity; error accounts."""
 
     start: int
-    masses: FloatArray
-    infinite_high: FloatArray
-    infinite_low: FloatArray
+    masses: Floats
+    infinite_high: Floats
+    infinite_low: Floats
     slack: float
     """True losses may lie this far above the stated ones."""
-    kappa: FloatArray
+    kappa: Floats
     """For each cell (the k-th touches nodes k and k + 1), the relative excess of its mass."""
-    cell_masses: FloatArray
+    cell_masses: Floats
     """P-mass of each cell: what is unresolved if the cell's kappa is too large."""
-    bottom: FloatArray
+    bottom: Floats
     """P-mass lifted from below the grid to its first node."""
-    hidden: FloatArray | float = 0.0
+    hidden: Floats | float = 0.0
     """P-mass of each cell that is unresolved whatever its kappa: of single members of a mixture."""
 
 
@@ -53,7 +53,7 @@ def gridded(law: PrivacyLossDistribution, step: float, low: float, high: float) 
     return law.on_grid(step, first, max(last, first + 1))
 
 
-def chord_masses(losses: FloatArray, values: FloatArray) -> tuple[FloatArray, float]:
+def chord_masses(losses: Floats, values: Floats) -> tuple[Floats, float]:
     """P-masses, rounded up, of the chords of the lower convex hull of upper values at nodes (and 1 at t = 0)."""
     t = np.exp(np.clip(losses, -700.0, LARGEST_LOSS + 100))
     points_t = np.concatenate([[0.0], t])
@@ -70,7 +70,7 @@ def chord_masses(losses: FloatArray, values: FloatArray) -> tuple[FloatArray, fl
     return masses, float(vk[-1])
 
 
-def _hull(x: FloatArray, y: FloatArray) -> NDArray[np.int64]:
+def _hull(x: Floats, y: Floats) -> NDArray[np.int64]:
     """Indices of points with rising x, first and last included, whose chords are convex.
 
     Chords between any upper values of a convex curve lie above it: points above the chord of their neighbours
@@ -99,7 +99,7 @@ def _hull(x: FloatArray, y: FloatArray) -> NDArray[np.int64]:
     return np.asarray(keep, dtype=np.int64)
 
 
-def pld_curve(law: PrivacyLossDistribution, epsilons: FloatArray) -> tuple[FloatArray, FloatArray]:
+def pld_curve(law: PrivacyLossDistribution, epsilons: Floats) -> tuple[Floats, Floats]:
     """Float enclosures of H_epsilon from the law of one pair: P(L > e) - e^e Q(L > e), with its errors."""
     low, high = law.ends(epsilons, np.exp(np.minimum(epsilons, 700.0)))
     floor = np.maximum(-np.expm1(np.minimum(epsilons, 0.0)) * (1 - 4 * UNIT), 0.0)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tacit.errors import NotCertified
-from tacit.pld.arrays import UNIT
+from tacit.exact.arrays import UNIT
 from tacit.pld.certified import CertifiedCurve
 from tacit.pld.coarse import roundoff, window
 from tacit.pld.fourier import Piece, compose, cutoff_frequency

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.pld.arrays import UNIT
+from tacit.exact.arrays import UNIT
 from tacit.pld.certified import CertifiedCurve
 from tacit.pld.fourier import times_exp
 

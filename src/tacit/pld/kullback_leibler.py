@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from tacit.pld.arrays import FloatArray
+from tacit.exact.arrays import Floats
 from tacit.pld.pairs.base import Pair
 
 __all__ = ["kullback_leibler"]
@@ -53,7 +53,7 @@ def _integral(pair: Pair, top: float, *, power: int) -> tuple[float, float]:
     h = pair.hockey_stick_grid(x)[1]
     # In t: the node spacing e^x (e^dx - 1), written so that small steps keep their digits.
     width = np.exp(x[:-1]) * np.expm1(np.diff(x))
-    ends: FloatArray = h * np.exp(-power * x)
+    ends: Floats = h * np.exp(-power * x)
     total = float(np.sum(width * (ends[:-1] + ends[1:]) / 2))
     if power == 2 and reach < top:
         total += float(h[-1]) * math.exp(

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tacit.pld.arrays import FloatArray
+from tacit.exact.arrays import Floats
 
 __all__ = ["LogMoments", "row_moments"]
 
@@ -14,7 +14,7 @@ __all__ = ["LogMoments", "row_moments"]
 class LogMoments:
     """K(tilt) = sum_i n_i ln sum_k p_ik e^(tilt l_k), over parts laid end to end."""
 
-    def __init__(self, parts: list[tuple[FloatArray, FloatArray, float]]) -> None:
+    def __init__(self, parts: list[tuple[Floats, Floats, float]]) -> None:
         self.losses = np.concatenate([p[0] for p in parts])
         with np.errstate(divide="ignore"):
             self.logs = np.concatenate([np.log(p[1]) for p in parts])
@@ -43,7 +43,7 @@ class LogMoments:
         return float(np.dot(self.counts, peaks + np.log(sums)))
 
 
-def row_moments(masses: FloatArray, losses: FloatArray, tilt: float) -> FloatArray:
+def row_moments(masses: Floats, losses: Floats, tilt: float) -> Floats:
     """ln sum_k p_k e^(tilt l_k) of each row."""
     exponents = tilt * losses
     peak = float(np.max(exponents))
@@ -55,7 +55,7 @@ def row_moments(masses: FloatArray, losses: FloatArray, tilt: float) -> FloatArr
     return np.asarray(peaks + np.log(np.sum(np.exp(logs - peaks[:, None]), axis=1)))
 
 
-def tilted(masses: FloatArray, losses: FloatArray, tilt: float, log_a: FloatArray) -> FloatArray:
+def tilted(masses: Floats, losses: Floats, tilt: float, log_a: Floats) -> Floats:
     """p_k e^(tilt l_k)/A of each row, without overflow of the factors."""
     exponents = tilt * losses
     if float(np.max(np.abs(exponents))) < 300.0 and float(np.max(np.abs(log_a))) < 300.0:
@@ -64,7 +64,7 @@ def tilted(masses: FloatArray, losses: FloatArray, tilt: float, log_a: FloatArra
         return np.asarray(np.exp(np.log(masses) + exponents[None, :] - log_a[:, None]))
 
 
-def log_one_minus(values: FloatArray) -> FloatArray:
+def log_one_minus(values: Floats) -> Floats:
     """ln(1 - x), finite at x = 1."""
     return np.log1p(-np.minimum(values, 1 - 2.0**-53))
 

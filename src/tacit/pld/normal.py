@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Column, Floats
 from tacit.exact.balls import ball
-from tacit.pld.arrays import UNIT, Column, FloatArray
 from tacit.pld.distributions import Cells
 
 __all__ = ["float_normal_cdf", "normal_cdf", "normal_cells"]
@@ -21,7 +21,7 @@ def normal_cdf(x: Any) -> Any:
     return (-x / ball(2).sqrt()).erfc() / 2
 
 
-def float_normal_cdf(z: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
+def float_normal_cdf(z: Floats, spread: Floats) -> tuple[Floats, Floats]:
     """Phi(z) and its error bound, where z carries an absolute error of at most 4 units of `spread`.
 
     The relative error of the library's function stays below (16 + 4 z^2) units for z < 0 (tested).
@@ -40,7 +40,7 @@ _NODES = np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563,
 _SHARES = np.array([0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.34785484513745385]) / 2
 
 
-def normal_cells(x: FloatArray, half: Column, wide: Callable[[slice], Cells]) -> Cells:
+def normal_cells(x: Floats, half: Column, wide: Callable[[slice], Cells]) -> Cells:
     """Masses of N(half, 1) and N(-half, 1) between edges x, by Gauss's rule of four nodes in narrow cells.
 
     The rule's error for a cell of width w is at most w^9 max|phi^(8)| 4!^4/(9 8!^3), and |He_8(z)| is at most

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tacit.pld.arrays import UNIT, FloatArray, column
+from tacit.exact.arrays import UNIT, Floats, column
 from tacit.pld.pairs.base import Pair
 from tacit.pld.quadrature_rules import QuadratureRange, Variation
 
@@ -22,31 +22,31 @@ class Quadrature:
     """Rows of losses with P-masses, E_P e^(zL) = sum_j mass_j e^(z loss_j) to `error`, absolutely, over the
     stated reach; and cells of a coordinate x of which the loss is a monotone function, for its density."""
 
-    losses: FloatArray
-    masses: FloatArray
-    counts: FloatArray
-    infinite: FloatArray
-    error: FloatArray
-    sizes: FloatArray
+    losses: Floats
+    masses: Floats
+    counts: Floats
+    infinite: Floats
+    error: Floats
+    sizes: Floats
     """Rounding: mass e^(zL) of a node is right to UNIT (32 + 8 |ln mass| + 8 (1 + |z|) size), relatively."""
     relative: float = 0.0
     """The largest of these relative errors within the reach."""
-    edges: FloatArray | None = None
+    edges: Floats | None = None
     """Losses at the edges of cells (rows, cells + 1)."""
-    floors: FloatArray | None = None
+    floors: Floats | None = None
     """Of each cell, the least P-density of x over the greatest slope of the loss (rows, cells), at tilt 0."""
-    soft: FloatArray | None = None
+    soft: Floats | None = None
     """Normal noise x: factors e^(-x^2/2T^2) <= 1 that leave out its tails (nodes, kinds), of entire functions."""
-    left: FloatArray | None = None
+    left: Floats | None = None
     """The least 1 - e^(-x^2/2T^2) in each cell (cells, kinds)."""
     softer: float = 1.0
     """How many times `error` is that of sums with these factors."""
     variation: Variation | None = None
     """At a tilt c, of each row: ln V, V the total variation of the density of e^(cL), and the mass of its atoms."""
-    integers: tuple[FloatArray, float] | None = None
+    integers: tuple[Floats, float] | None = None
     """Discrete Gaussian noise: noise_std >= 1 of each row, and the sensitivity."""
 
-    def tilted(self, tilt: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def tilted(self, tilt: float) -> tuple[Floats, Floats, Floats]:
         """(ln A, weights, blur): A = sum_j mass_j e^(tilt loss_j), weights the shares in it.
 
         With blur_0 and blur_1 of a row, its transform at tilt + iw is right to blur_0 + w blur_1, relatively.

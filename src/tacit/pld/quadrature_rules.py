@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import precision
-from tacit.pld.arrays import UNIT, FloatArray
 
 __all__ = [
     "LARGEST_EPSILON",
@@ -57,9 +57,9 @@ MOST_ATOMS = 64
 LEAST_MASS = 1e-300
 """Masses below this lose digits, or vanish, in floats."""
 _SOFT = (0.8, 1.3, 2.0)
-AtomRows: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+AtomRows: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 """Losses, P-masses, and the P-mass at +infinity and Q-mass at -infinity, a row for each pair."""
-Variation: TypeAlias = Callable[[float], tuple[FloatArray, FloatArray]]
+Variation: TypeAlias = Callable[[float], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,23 +92,23 @@ class QuadratureRange:
 class Rule:
     """ln Z at the nodes with Q-masses of base pairs, a row for each; what quadrature.py needs beside them."""
 
-    ratio: FloatArray
-    q: FloatArray
-    error: FloatArray
-    infinite: tuple[FloatArray, FloatArray]
+    ratio: Floats
+    q: Floats
+    error: Floats
+    infinite: tuple[Floats, Floats]
     """P-masses at Z = infinity, Q-masses at Z = 0."""
-    edges: FloatArray | None = None
+    edges: Floats | None = None
     """ln Z at the edges of cells."""
-    density: FloatArray | None = None
+    density: Floats | None = None
     """The least Q-density of ln Z in each cell."""
-    cancelled: FloatArray | float = 0.0
+    cancelled: Floats | float = 0.0
     """What the terms of ln Z may exceed its size by."""
-    soft: FloatArray | None = None
-    left: FloatArray | None = None
+    soft: Floats | None = None
+    left: Floats | None = None
     softer: float = 1.0
     variation: Variation | None = None
     """At a tilt c: ln V of each row, V the total variation of the density of e^(cL), sampled; and its atoms."""
-    integers: tuple[FloatArray, float] | None = None
+    integers: tuple[Floats, float] | None = None
     """Discrete Gaussian noise: noise_std >= 1 of each row, and the sensitivity."""
 
 
@@ -124,7 +124,7 @@ def atoms_rule(rows: AtomRows) -> Rule:
     return Rule(ratio=losses, q=p * np.exp(-losses), error=error, infinite=(lost + nothing, gone + nothing))
 
 
-def normal_rule(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+def normal_rule(mu: Floats, rates: Floats, reach: QuadratureRange) -> Rule | None:
     """The trapezoidal rule for Q = N(0, 1), ln Z = mu x - mu^2/2, analytic in the strip |Im x| < pi/mu."""
     span = _span(float(np.max(mu)), rates, reach)
     strip, spacing = _strip(float(np.max(mu)), reach)
@@ -144,10 +144,10 @@ def normal_rule(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Ru
     )
 
 
-def soften(rule: Rule, mu: FloatArray) -> Rule:
+def soften(rule: Rule, mu: Floats) -> Rule:
     """With e^(-x^2/2T^2), where ln Z = mu x - mu^2/2; in a strip of half-width a at most e^(a^2/2T^2)."""
 
-    def factors(ratio: FloatArray) -> FloatArray:
+    def factors(ratio: Floats) -> Floats:
         first = float(mu[0, 0])
         x = ratio[0] / first + first / 2
         return np.stack([np.exp(-x * x / (2 * t * t)) for t in _SOFT], axis=1)
@@ -161,7 +161,7 @@ def soften(rule: Rule, mu: FloatArray) -> Rule:
     return replace(rule, soft=factors(rule.ratio), left=left, softer=softer)
 
 
-def replaced_rule(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+def replaced_rule(mu: Floats, rates: Floats, reach: QuadratureRange) -> Rule | None:
     """The same rule for two mixtures against each other: both turn, hence twice the powers."""
     most = 2 * reach.power
     twice = QuadratureRange(low=-most, high=most, frequency=2 * reach.frequency, most=reach.most)
@@ -174,7 +174,7 @@ def replaced_rule(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> 
     if 2 * side > reach.most or reached > _DEEPEST:
         return None
 
-    def sides(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def sides(x: Floats) -> tuple[Floats, Floats]:
         up, down = mu * x - mu * mu / 2, -mu * x - mu * mu / 2
         with np.errstate(over="ignore"):
             still, moved = np.log1p(-rates), np.log(rates)
@@ -198,7 +198,7 @@ def replaced_rule(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> 
     )
 
 
-def _span(mu: float, rates: FloatArray, reach: QuadratureRange) -> tuple[float, float]:
+def _span(mu: float, rates: Floats, reach: QuadratureRange) -> tuple[float, float]:
     """How far left and right of 0 the normal variable is needed.
 
     Left, F <= (1 - q)^-C; right, with (a + b)^C <= 2^C (a^C + b^C), F <= 2^C (1 + q^C e^(C ln Z)). What is left
@@ -233,7 +233,7 @@ def _strip_error(mu: float, strip: float, spacing: float, reach: QuadratureRange
     return 2.1 * math.exp(cost - 2 * math.pi * strip / spacing)
 
 
-def integer_rule(std: FloatArray, s: float, rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+def integer_rule(std: Floats, s: float, rates: Floats, reach: QuadratureRange) -> Rule | None:
     """Sums over the integers: themselves where few, else (by the same strip) the integral, on coarser nodes."""
     mu = s / std
     strip = min(math.pi / (2 * float(np.max(mu))), STRIP)
@@ -263,7 +263,7 @@ def integer_rule(std: FloatArray, s: float, rates: FloatArray, reach: Quadrature
 
 
 @lru_cache(maxsize=128)
-def legendre(count: int) -> tuple[FloatArray, FloatArray]:
+def legendre(count: int) -> tuple[Floats, Floats]:
     """Gauss's nodes and weights to the last bit: numpy's weights lose up to five digits at 128 nodes."""
     from flint import arb
 
@@ -272,7 +272,7 @@ def legendre(count: int) -> tuple[FloatArray, FloatArray]:
         return np.array([float(x.mid()) for x, _ in rows]), np.array([float(w.mid()) for _, w in rows])
 
 
-def bounded_rule(tops: FloatArray, atoms: bool, reach: QuadratureRange) -> Rule | None:
+def bounded_rule(tops: Floats, atoms: bool, reach: QuadratureRange) -> Rule | None:
     """Gauss's rule on [-epsilon, epsilon] with Q-density ~ e^(-l/2), and the Laplace pair's two atoms.
 
     With m nodes the error for a function of modulus M in the ellipse of radii (rho +- 1/rho)/2 is at most

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.pld.arrays import UNIT, FloatArray
+from tacit.exact.arrays import UNIT, Floats
 from tacit.pld.cutoff import GONE, SMOOTHED, Witness, alive, moments_of, part_bound
 from tacit.pld.inversion import FourierInversion
 from tacit.pld.moments import log_one_minus
@@ -55,14 +55,14 @@ class Part:
     """A chunk of rows under the tilt."""
 
     nodes: Quadrature
-    log_a: FloatArray
-    means: FloatArray
-    moments: FloatArray
-    weights: FloatArray
-    centres: FloatArray
-    errors: FloatArray
+    log_a: Floats
+    means: Floats
+    moments: Floats
+    weights: Floats
+    centres: Floats
+    errors: Floats
     """Rows (a, b): the transform at frequency w is right to a + b w."""
-    off: FloatArray
+    off: Floats
     """On the disc around the tilt on which moments are compared, the transform is right to this."""
 
 
@@ -162,7 +162,7 @@ class Tilted:
         """(Which multiples of the gap are alive, bound on the sum of |phi| over all others, both signs)."""
         last = math.sqrt(2 * SMOOTHED) / self.spread
 
-        def coarse(w: FloatArray, closely: bool) -> tuple[FloatArray, FloatArray]:
+        def coarse(w: Floats, closely: bool) -> tuple[Floats, Floats]:
             whole, others = np.zeros(len(w) - 1), np.zeros(len(w) - 1)
             for part, atomic in zip(self.parts, self.composition.atomic, strict=True):
                 bound = self.bound(part, w, closely)
@@ -185,12 +185,12 @@ class Tilted:
         beyond = 2 * math.exp(-SMOOTHED) * (1 + 1 / (self.spread * math.sqrt(2 * SMOOTHED) * gap))
         return kept, dropped + beyond
 
-    def bound(self, part: Part, w: FloatArray, closely: bool = True) -> FloatArray:
+    def bound(self, part: Part, w: Floats, closely: bool = True) -> Floats:
         """Sum over the rows of a part of n ln|phi| on each [w_k, w_k+1], from above."""
         rows = part_bound(part.nodes, self.tilt, part.log_a, part.moments, part.off, self.disc, w, closely)
         return np.asarray(part.nodes.counts @ rows)
 
-    def _product(self, w: FloatArray, living: NDArray[np.bool_]) -> tuple[NDArray[np.complex128], FloatArray]:
+    def _product(self, w: Floats, living: NDArray[np.bool_]) -> tuple[NDArray[np.complex128], Floats]:
         """The transform of the centred sum at the multiples w of a gap, and its error."""
         count, gap = len(w), float(w[1]) if len(w) > 1 else 1.0
         logs, angles = -self.smooth * w * w / 2, np.zeros(count)
@@ -223,9 +223,7 @@ class Tilted:
         # What was negligible before is counted elsewhere.
         return product, np.where(kept, errors, np.where(living, bound * (1 + 1e-6), 0.0))
 
-    def hats(
-        self, part: Part, start: int, count: int, gap: float
-    ) -> tuple[NDArray[np.complex128], FloatArray]:
+    def hats(self, part: Part, start: int, count: int, gap: float) -> tuple[NDArray[np.complex128], Floats]:
         """Transforms of the rows of a part at `count` multiples of the gap from the start-th, and their errors."""
         rows, nodes = part.weights.shape
         self.budget -= rows * nodes * count
@@ -248,7 +246,7 @@ def _runs(kept: NDArray[np.bool_]) -> list[slice]:
 
 
 def _transforms(
-    weights: NDArray[np.float64] | NDArray[np.complex128], losses: FloatArray, count: int, gap: float
+    weights: NDArray[np.float64] | NDArray[np.complex128], losses: Floats, count: int, gap: float
 ) -> NDArray[np.complex128]:
     """sum_j weight_j e^(i k gap loss_j) of each row for k < count.
 
@@ -272,7 +270,7 @@ def _transforms(
     return np.asarray(product.reshape(rows, short * long)[:, :count])
 
 
-def _log_mean(weights: FloatArray, exponents: FloatArray) -> FloatArray:
+def _log_mean(weights: Floats, exponents: Floats) -> Floats:
     """ln sum_j weight_j e^(exponent_j) of each row."""
     if float(np.max(np.abs(exponents))) < 600:
         return np.asarray(np.log(np.sum(weights * np.exp(exponents), axis=1)))

@@ -11,16 +11,14 @@ import math
 
 import numpy as np
 
-from tacit.pld.arrays import FloatArray
+from tacit.exact.arrays import Floats
 
 __all__ = ["log_variation"]
 
 _CELLS = 256
 
 
-def log_variation(
-    mu: FloatArray, rate: FloatArray, power: float, start: FloatArray | None = None
-) -> FloatArray:
+def log_variation(mu: Floats, rate: Floats, power: float, start: Floats | None = None) -> Floats:
     """Upper bounds on ln V of each row (columns mu and rate), over all x or over x >= `start`.
 
     ln f = -x^2/2 + k ln g - mu x + const has the derivative mu (k s - 1) - x with s = q Z/g in (0, 1): its zeros, at

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.pld.arrays import UNIT, FloatArray, column
+from tacit.exact.arrays import UNIT, Floats, column
 from tacit.pld.quadrature import Quadrature
 from tacit.pld.quadrature_rules import QuadratureRange, Variation
 from tacit.pld.without_replacement_rules import WithoutReplacementRule
@@ -70,7 +70,7 @@ def without_replacement_quadrature(
     )
 
 
-def _variation(half: WithoutReplacementRule, rest: FloatArray) -> Variation | None:
+def _variation(half: WithoutReplacementRule, rest: Floats) -> Variation | None:
     """With the atom at 0, where both halves begin."""
     inner = half.variation
     return None if inner is None else lambda tilt: (inner(tilt), rest)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit.pld.arrays import UNIT, FloatArray
+from tacit.exact.arrays import UNIT, Floats
 from tacit.pld.quadrature_rules import AtomRows, QuadratureRange, legendre
 
 __all__ = [
@@ -46,15 +46,15 @@ class WithoutReplacementRule:
     """ln Z > 0 at the nodes with Q-masses, their absolute error; the P-mass at infinity before sampling; ln Z at
     the edges of cells, from 0 upwards, and the least Q-density of ln Z in each."""
 
-    ratio: FloatArray
-    q: FloatArray
+    ratio: Floats
+    q: Floats
     error: float
-    lost: FloatArray
-    blur: FloatArray
+    lost: Floats
+    blur: Floats
     """Of each row, how many units (of the last place of 1) ln Z may be off by, beyond its own relative ones."""
-    edges: FloatArray | None = None
-    density: FloatArray | None = None
-    variation: Callable[[float], FloatArray] | None = None
+    edges: Floats | None = None
+    density: Floats | None = None
+    variation: Callable[[float], Floats] | None = None
     """At a tilt, ln of the total variation of the densities of both halves together."""
 
 
@@ -68,7 +68,7 @@ def positive_half(rows: AtomRows) -> WithoutReplacementRule:
     return WithoutReplacementRule(ratio=x, q=q, error=64 * UNIT, lost=lost, blur=np.ones_like(lost))
 
 
-def larger_half(rows: AtomRows, rates: FloatArray, reach: QuadratureRange) -> WithoutReplacementRule:
+def larger_half(rows: AtomRows, rates: Floats, reach: QuadratureRange) -> WithoutReplacementRule:
     """For tables that are met in both orders: the larger of both curves."""
     ratio, q, lost = _larger_atoms(rows)
     # Where two curves cross is known to a unit of their height over the angle, which is the mass there.
@@ -78,7 +78,7 @@ def larger_half(rows: AtomRows, rates: FloatArray, reach: QuadratureRange) -> Wi
     return WithoutReplacementRule(ratio=ratio, q=q, error=error, lost=lost, blur=np.ones_like(lost))
 
 
-def _larger_atoms(rows: AtomRows) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _larger_atoms(rows: AtomRows) -> tuple[Floats, Floats, Floats]:
     """Positive losses, their Q-masses, and the P-mass at infinity, for the larger of the curves of a pair and of
     its swap at each t >= 1.
 
@@ -89,7 +89,7 @@ def _larger_atoms(rows: AtomRows) -> tuple[FloatArray, FloatArray, FloatArray]:
     q = p * np.exp(-losses)
     lost, gone = lost + np.zeros((len(losses), 1)), gone + np.zeros((len(losses), 1))
 
-    def apart(at: FloatArray) -> FloatArray:
+    def apart(at: Floats) -> Floats:
         t = np.exp(at)[:, :, None]
         one = np.sum(np.maximum(p[:, None] - t * q[:, None], 0.0), axis=2) + lost
         return np.asarray(one - np.sum(np.maximum(q[:, None] - t * p[:, None], 0.0), axis=2) - gone)
@@ -128,17 +128,17 @@ def _far(mu: float, reach: QuadratureRange) -> float:
     return peak + math.sqrt(2 * (_WANTED + math.log(4 * peak + 4)))
 
 
-def normal_half(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> WithoutReplacementRule | None:
+def normal_half(mu: Floats, rates: Floats, reach: QuadratureRange) -> WithoutReplacementRule | None:
     """Q = N(0, 1) and ln Z = mu u at x = mu/2 + u, u > 0."""
     least, most = float(np.min(mu)), float(np.max(mu))
     length = _far(most, reach) - least / 2
     if length + most / 2 > _DEEPEST:
         return None
 
-    def falling(left: FloatArray, side: FloatArray) -> FloatArray:
+    def falling(left: Floats, side: Floats) -> Floats:
         return np.asarray((side * side - np.maximum(least / 2 + left, 0.0) ** 2) / 2 - 0.9)
 
-    def rising(right: FloatArray, side: FloatArray) -> FloatArray:
+    def rising(right: Floats, side: Floats) -> Floats:
         slope = np.abs(right) + most / 2 + 1 + _powers(reach)[0] * most
         return np.asarray(side * side / 2 + np.log(2 * slope + 2))
 
@@ -161,17 +161,17 @@ def normal_half(mu: FloatArray, rates: FloatArray, reach: QuadratureRange) -> Wi
 
 
 def bounded_half(
-    tops: FloatArray, atoms: bool, rates: FloatArray, reach: QuadratureRange
+    tops: Floats, atoms: bool, rates: Floats, reach: QuadratureRange
 ) -> WithoutReplacementRule | None:
     """Q-density ~ e^(-l/2) on [0, epsilon], and the Laplace pair's atom at epsilon."""
     most = float(np.max(tops))
     slope = (_powers(reach)[0] + 0.5) * most
 
-    def falling(left: FloatArray, side: FloatArray) -> FloatArray:
+    def falling(left: Floats, side: Floats) -> Floats:
         # epsilon times the density at 0 is at most 1/2, for Laplace and exponential pairs.
         return np.asarray(np.maximum(-left, 0.0) * most / 2 - math.log(2))
 
-    def rising(right: FloatArray, side: FloatArray) -> FloatArray:
+    def rising(right: Floats, side: Floats) -> Floats:
         # Ellipses reach as far beyond one end of the panels as beyond the other, and no further than `side`.
         return np.asarray(slope * side + math.log(slope + 1))
 
@@ -194,7 +194,7 @@ def bounded_half(
 
 
 def integer_half(
-    std: FloatArray, sensitivity: int, rates: FloatArray, reach: QuadratureRange
+    std: Floats, sensitivity: int, rates: Floats, reach: QuadratureRange
 ) -> WithoutReplacementRule | None:
     """Integer noise above half the sensitivity: its integers where few, else Gauss's rule for their sums."""
     narrow, widest, s = float(np.min(std)), float(np.max(std)), float(sensitivity)
@@ -210,10 +210,10 @@ def integer_half(
     else:
         power = _powers(reach)[0]
 
-        def falling(left: FloatArray, side: FloatArray) -> FloatArray:
+        def falling(left: Floats, side: Floats) -> Floats:
             return np.asarray(((side / narrow) ** 2 - (np.maximum(first + left, 0.0) / widest) ** 2) / 2)
 
-        def rising(right: FloatArray, side: FloatArray) -> FloatArray:
+        def rising(right: Floats, side: Floats) -> Floats:
             # At the nearest integer a term is at most the whole sum.
             slope = (np.abs(right) + first + 1 + power * s) / narrow**2
             return np.asarray((side / narrow) ** 2 / 2 + slope / 2 + math.log(2))
@@ -233,14 +233,14 @@ def integer_half(
     return WithoutReplacementRule(ratio=ratio, q=q, error=error, lost=np.zeros_like(std), blur=off)
 
 
-def _norm(std: FloatArray) -> FloatArray:
+def _norm(std: Floats) -> Floats:
     """Sum of e^(-x^2/(2 std^2)) over the integers: themselves, or by Poisson's summation (to e^-78)."""
     x = np.arange(-40.0, 41.0)[None, :]
     few = np.sum(np.exp(-((x / np.minimum(std, 2.0)) ** 2) / 2), axis=1, keepdims=True)
     return np.asarray(np.where(std < 2, few, math.sqrt(2 * math.pi) * std))
 
 
-_Height = Callable[[FloatArray, FloatArray], FloatArray]
+_Height = Callable[[Floats, Floats], Floats]
 
 
 def _panels(
@@ -250,7 +250,7 @@ def _panels(
     reach: QuadratureRange,
     heights: tuple[_Height, _Height],
     offset: float | None = None,
-) -> tuple[FloatArray, FloatArray, float, float] | None:
+) -> tuple[Floats, Floats, float, float] | None:
     """Nodes, weights, error and rounding of Gauss's rule on equal panels of [0, length], where ln Z <= scale v.
 
     The error is in units of the transform at frequency 0, or of 1 where that is less. In the ellipse of radii
@@ -264,7 +264,7 @@ def _panels(
     2 M r^(1 - 2m)/(r - 1) to polynomials of that degree (ibid., Theorem 8.2).
     """
     falls = _powers(reach)[1]
-    best: tuple[int, float, float, FloatArray] | None = None
+    best: tuple[int, float, float, Floats] | None = None
     lead = 0.0 if offset is None else offset
     for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128):
         step = length / parts if offset is None else float(math.ceil(length / parts))
@@ -305,7 +305,7 @@ def _panels(
 
 
 @lru_cache(maxsize=512)
-def _gauss(order: int, number: int | None) -> tuple[FloatArray, FloatArray]:
+def _gauss(order: int, number: int | None) -> tuple[Floats, Floats]:
     """Gauss's rule on [-1, 1]; with a `number`, for the sum over as many evenly spaced points, ends included.
 
     The polynomials that are orthogonal on evenly spaced points are Gram's, whose recurrence has the coefficients

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, is_number, members, plain, settle, whole
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.guarantees import Approximate
 from tacit.guarantees.declarations import INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE, SMOOTH_CHANGE
@@ -83,7 +83,7 @@ def _levels(given: object) -> tuple[Fraction, ...]:
     return levels
 
 
-def grid_value(value: Exact, spacing: Exact) -> Integers:
+def grid_value(value: Exact, spacing: Exact) -> AnyArray:
     """A statistic's value on the grid, as an array of one integer."""
     return on_grid(np.array([_value(value)], dtype=object), spacing=spacing)
 

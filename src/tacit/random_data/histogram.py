@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import flag, settle, whole
-from tacit.exact.integers import Integers, add_exact, integer_array
+from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
 from tacit.guarantees import Neighbours, Pure
@@ -41,7 +42,7 @@ class ReleasedHistogram:
     `noisy` marks the cells with noise: it may be told. `publishable` is False for a seeded source.
     """
 
-    counts: Integers
+    counts: AnyArray
     noisy: npt.NDArray[np.bool_]
     rows: int | None
     exact_below: int

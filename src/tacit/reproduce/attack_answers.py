@@ -24,11 +24,8 @@ from tacit.statistics import count
 from tacit.statistics import sum as total_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from tacit.exact.arrays import Floats, Integers
 
-    Reals = npt.NDArray[np.float64]
-    Whole = npt.NDArray[np.int64]
 
 __all__ = ["on_averages", "on_block", "on_counts", "on_differences", "on_digits"]
 
@@ -36,7 +33,7 @@ VILLAGES, SIZE = 4000, 20
 PEOPLE = 200
 
 
-def _villages(seed: int) -> tuple[Any, Whole, Whole]:
+def _villages(seed: int) -> tuple[Any, Integers, Integers]:
     """A table of people with bits, the target's bit in each village, and the sum of the others."""
     import numpy as np
     import pyarrow as pa
@@ -52,11 +49,11 @@ def _villages(seed: int) -> tuple[Any, Whole, Whole]:
 SCHEMA = {"village": integer(0, VILLAGES - 1), "bit": flag(), "target": flag()}
 
 
-def _by_village(frame: Any) -> Reals:
+def _by_village(frame: Any) -> Floats:
     return counts_from(frame, ["village"], (VILLAGES,))
 
 
-def _right(guess: Any, truth: Whole) -> float:
+def _right(guess: Any, truth: Integers) -> float:
     return float(((guess > 0.5) == (truth == 1)).mean())
 
 

@@ -11,11 +11,8 @@ from tacit.sources.synthetic.towns import DIAGNOSES, town
 from tacit.statistics import count
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from tacit.exact.arrays import Floats, Integers
 
-    Whole = npt.NDArray[np.int64]
-    Reals = npt.NDArray[np.float64]
 
 __all__ = ["on_classes", "on_linkage", "on_two_releases"]
 
@@ -24,13 +21,13 @@ CLASSES = 20_000
 RARE = "HIV"
 
 
-def _shares() -> Reals:
+def _shares() -> Floats:
     import numpy as np
 
     return np.array(list(DIAGNOSES.values()))
 
 
-def _coded(values: Any) -> Whole:
+def _coded(values: Any) -> Integers:
     import numpy as np
 
     at = {name: i for i, name in enumerate(DIAGNOSES)}
@@ -107,7 +104,9 @@ def on_classes() -> list[Bar]:
     return found
 
 
-def _three(release: str, estimate: Reals, place: Whole, ill: Whole, epsilon: float | None) -> list[list[Bar]]:
+def _three(
+    release: str, estimate: Floats, place: Integers, ill: Integers, epsilon: float | None
+) -> list[list[Bar]]:
     """The three attacks on one table of estimated counts."""
     import numpy as np
 

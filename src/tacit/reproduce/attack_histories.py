@@ -15,12 +15,10 @@ from tacit.sources.synthetic.histories import Histories, Known, enough, historie
 from tacit.statistics import count
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from matplotlib.figure import Figure
 
-    Reals = npt.NDArray[np.float64]
-    Whole = npt.NDArray[np.int64]
+    from tacit.exact.arrays import Integers
+
 
 __all__ = ["HERE", "make", "on_histories"]
 
@@ -36,7 +34,7 @@ class _World:
         self.table: Histories = histories()
         others = histories(people=2 * tries + 1000, seed=99)
         chosen = enough(self.table)
-        self.who: Whole = chosen[Draws(81, "who").permutation(chosen.size)[:tries]]
+        self.who: Integers = chosen[Draws(81, "who").permutation(chosen.size)[:tries]]
         self.known: Known = known_entries(self.table, self.who)
         self.strangers: Known = known_entries(others, enough(others)[:tries], seed=2)
 
@@ -74,7 +72,7 @@ class _World:
         return area
 
 
-def _named(found: list[Best], who: Whole, limit: float) -> float:
+def _named(found: list[Best], who: Integers, limit: float) -> float:
     """The share that is named, and rightly."""
     right = [b.eccentricity >= limit and b.person == w for b, w in zip(found, who.tolist(), strict=True)]
     return float(sum(right)) / len(right)

@@ -11,10 +11,8 @@ from tacit.guarantees import Pure, people, rows
 from tacit.noise import SeededSource
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from tacit.exact.arrays import Floats
 
-    Reals = npt.NDArray[np.float64]
 
 __all__ = ["EPSILONS", "Bar", "bar", "counts_from", "most", "release_from", "shrunk"]
 
@@ -97,7 +95,7 @@ def release_from(
         return [released.table for released in curator.release(plan, epsilon=epsilon)]
 
 
-def counts_from(frame: Any, keys: list[str], shape: tuple[int, ...]) -> Reals:
+def counts_from(frame: Any, keys: list[str], shape: tuple[int, ...]) -> Floats:
     """A released count as an array: the keys are whole numbers from 0."""
     import numpy as np
 
@@ -106,10 +104,10 @@ def counts_from(frame: Any, keys: list[str], shape: tuple[int, ...]) -> Reals:
     return found
 
 
-def shrunk(noisy: Reals, size: Reals | float, shares: Reals, noise_variance: float) -> Reals:
+def shrunk(noisy: Floats, size: Floats | float, shares: Floats, noise_variance: float) -> Floats:
     """Counts of a class as an attacker estimates them: between what was expected and what was published."""
     expected = size * shares
     variance = size * shares * (1 - shares)
     weight = variance / (variance + noise_variance)
-    estimate: Reals = expected + weight * (noisy - expected)
+    estimate: Floats = expected + weight * (noisy - expected)
     return estimate

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.functions.densities import DensityFamily, DensityPlan, ReleasedDensity
 from tacit.functions.densities.noises import public_normals, public_uniforms
 from tacit.noise import SeededSource
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BANDWIDTH", "SIZE", "estimate", "figure_of", "mixture", "printed_noise_std"]
 
-Reals = npt.NDArray[np.float64]
 
 SIZE, BANDWIDTH, SPREAD = 100, 0.1, 0.1
 EPSILON, DELTA = 1, 0.1
@@ -29,13 +28,13 @@ RED = "#b42318"
 ROWS_SEED, NOISE_SEED = 32, 5
 
 
-def mixture(size: int, seed: int = ROWS_SEED) -> Reals:
+def mixture(size: int, seed: int = ROWS_SEED) -> Floats:
     """A made-up sample of two normals with means .3 and .7; the source does not say their spread: .1 here."""
     first = public_uniforms(size, seed) < 0.5
     return np.asarray(np.where(first, 0.3, 0.7) + SPREAD * public_normals((size,), seed + 1))
 
 
-def estimate(at: Reals, rows: Reals, h: float) -> Reals:
+def estimate(at: Floats, rows: Floats, h: float) -> Floats:
     """The kernel density estimate of rows moved into [0, 1], from its definition."""
     apart = (at[:, None] - np.clip(rows, 0, 1)[None, :]) / h
     return np.asarray(np.exp(-0.5 * apart**2).mean(axis=1) / (math.sqrt(2 * math.pi) * h))
@@ -74,7 +73,7 @@ def figure_of(family: DensityFamily, notes: tuple[str, ...]) -> Made:
     )
 
 
-def _draw(at: Reals, truth: Reals, released: list[ReleasedDensity]) -> Figure:
+def _draw(at: Floats, truth: Floats, released: list[ReleasedDensity]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.6, 4.4), layout="constrained")
@@ -87,7 +86,7 @@ def _draw(at: Reals, truth: Reals, released: list[ReleasedDensity]) -> Figure:
     return figure
 
 
-def one(ax: Axes, at: Reals, truth: Reals, curve: ReleasedDensity) -> None:
+def one(ax: Axes, at: Floats, truth: Floats, curve: ReleasedDensity) -> None:
     """The estimate in black, the released curve in blue with its band, zero as a line."""
     coarse = np.linspace(0, 1, 101)
     band = curve.band(coarse, simultaneous=True, draws=2000)

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.functions.boxes import Box
 from tacit.functions.densities import DensityPlan, GaussianKDE
 from tacit.functions.kernels import GaussianKernel
 from tacit.report.look import ACCENT, INK, MUTED, label
 from tacit.reproduce.base import Made, Reproduction
-from tacit.reproduce.densities import RED, SIZE, Reals, estimate, mixture
+from tacit.reproduce.densities import RED, SIZE, estimate, mixture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +64,7 @@ def make() -> Made:
     )
 
 
-def _draw(at: Reals, f: Reals, curves: list[Reals], table: list[tuple[float | str, ...]]) -> Figure:
+def _draw(at: Floats, f: Floats, curves: list[Floats], table: list[tuple[float | str, ...]]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.6, 6.6), layout="constrained")

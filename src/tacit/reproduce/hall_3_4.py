@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.functions.densities.noises import public_normals, public_uniforms
 from tacit.noise import SeededSource
 from tacit.report.look import INK, label
 from tacit.reproduce.base import Made, Reproduction
-from tacit.reproduce.densities import Reals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ BLUE, ORANGE = "#0f6cbd", "#d97706"
 PALE_BLUE, PALE_ORANGE = "#dbe9f6", "#fde8cd"
 
 
-def two_classes(size: int, seed: int) -> tuple[Reals, Reals]:
+def two_classes(size: int, seed: int) -> tuple[Floats, Floats]:
     """Two half moons with normal noise of .2, half of the rows each: made up, and the same every time."""
     turn = np.pi * public_uniforms(size, seed)
     label = np.arange(size) % 2
@@ -45,7 +45,7 @@ def make() -> Made:
     new, truth = two_classes(5000, 900)
     at = np.stack([m.ravel() for m in np.meshgrid(*_axes(), indexing="ij")], axis=1)
     table: list[tuple[float | str, ...]] = []
-    shown: list[Reals] = []
+    shown: list[Floats] = []
     for size in SIZES:
         X, y = two_classes(size, 100 + size)
         plain = SVC(kernel="rbf", gamma=GAMMA, C=1 / (2 * size * PENALTY)).fit(X, y)
@@ -85,11 +85,11 @@ def make() -> Made:
     )
 
 
-def _axes() -> list[Reals]:
+def _axes() -> list[Floats]:
     return [np.linspace(a, b, SIDE) for a, b in zip(LOW, HIGH, strict=True)]
 
 
-def _draw(X: Reals, y: Reals, shown: list[Reals]) -> Figure:
+def _draw(X: Floats, y: Floats, shown: list[Floats]) -> Figure:
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
 

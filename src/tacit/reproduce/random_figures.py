@@ -14,7 +14,7 @@ from tacit.reproduce.random_losses import METHOD_NAMES, METHODS, PROJECTIONS, Se
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tacit.reproduce.random_losses import Reals
+    from tacit.exact.arrays import Floats
 
 __all__ = ["made"]
 
@@ -26,7 +26,7 @@ COLUMNS = ("setting", "method", "projection", "median", "mean", "low_5", "high_9
 def made(named: Sequence[tuple[str, Setting]], *, grid: tuple[int, int] | None, notes: Sequence[str]) -> Made:
     """A table of all settings; the picture is of the first."""
     rows: list[tuple[float | str, ...]] = []
-    every: list[dict[tuple[str, str], Reals]] = []
+    every: list[dict[tuple[str, str], Floats]] = []
     for name, setting in named:
         found = losses(setting)
         every.append(found)
@@ -54,7 +54,7 @@ def made(named: Sequence[tuple[str, Setting]], *, grid: tuple[int, int] | None, 
     )
 
 
-def _draw(found: dict[tuple[str, str], Reals], setting: Setting, grid: tuple[int, int] | None) -> Figure:
+def _draw(found: dict[tuple[str, str], Floats], setting: Setting, grid: tuple[int, int] | None) -> Figure:
     from matplotlib.figure import Figure
 
     one = {m: v / setting.rows for m, v in released(setting, 0).items()}

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.mechanisms import L1, Laplace, hall_threshold
 from tacit.noise import SeededSource
 from tacit.random_data import RandomHistogram
@@ -15,7 +15,6 @@ from tacit.statistics import nearest_histogram
 
 __all__ = ["METHODS", "PROJECTIONS", "Setting", "losses"]
 
-Reals = npt.NDArray[np.float64]
 METHODS = ("laplace", "random", "threshold")
 METHOD_NAMES = {
     "laplace": "Laplace noise on every cell (DP)",
@@ -24,14 +23,14 @@ METHOD_NAMES = {
 }
 
 
-def _clip(noisy: Reals, rows: int) -> Reals:
+def _clip(noisy: Floats, rows: int) -> Floats:
     """Negatives to 0, then scaled to the known total."""
     kept = np.maximum(noisy, 0.0)
     total = kept.sum()
     return kept * (rows / total) if total else np.full(noisy.shape, rows / noisy.size)
 
 
-def _simplex(noisy: Reals, rows: int) -> Reals:
+def _simplex(noisy: Floats, rows: int) -> Floats:
     """The nearest point in L2 with no negative entry and the known total."""
     ordered = np.sort(noisy)[::-1]
     excess = (np.cumsum(ordered) - rows) / np.arange(1, noisy.size + 1)
@@ -39,7 +38,7 @@ def _simplex(noisy: Reals, rows: int) -> Reals:
     return np.asarray(np.maximum(noisy - lift, 0.0))
 
 
-def _smallest_first(noisy: Reals, rows: int) -> Reals:
+def _smallest_first(noisy: Floats, rows: int) -> Floats:
     """A nearest point in L1 too: what is too much is taken from the smallest cells first, what lacks goes to one."""
     kept = np.maximum(noisy, 0.0)
     order = np.argsort(kept, kind="stable")
@@ -52,7 +51,7 @@ def _smallest_first(noisy: Reals, rows: int) -> Reals:
     return np.asarray(kept)
 
 
-PROJECTIONS: dict[str, Callable[[Reals, int], Reals]] = {
+PROJECTIONS: dict[str, Callable[[Floats, int], Floats]] = {
     "none": lambda noisy, rows: noisy,
     "clip and renormalise": _clip,
     "l2 (simplex)": _simplex,
@@ -83,7 +82,7 @@ class Setting:
         return RandomHistogram(rows=self.rows, cells=len(self.counts), epsilon=self.epsilon, gamma=self.gamma)
 
 
-def released(setting: Setting, seed: int) -> dict[str, Reals]:
+def released(setting: Setting, seed: int) -> dict[str, Floats]:
     """One release by each method, in counts."""
     noise = Laplace.for_epsilon(epsilon=setting.epsilon, sensitivity=L1(2))
     plain = np.asarray(noise.release(list(setting.counts), source=SeededSource(seed=2 * seed)).values)
@@ -96,7 +95,7 @@ def released(setting: Setting, seed: int) -> dict[str, Reals]:
     }
 
 
-def losses(setting: Setting) -> dict[tuple[str, str], Reals]:
+def losses(setting: Setting) -> dict[tuple[str, str], Floats]:
     """The L1 loss of the proportions, for each method and projection and trial."""
     true = np.asarray(setting.counts, dtype=np.float64)
     found: dict[tuple[str, str], list[float]] = {(m, p): [] for m in METHODS for p in PROJECTIONS}

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import anonymity as anon
+from tacit.exact.arrays import Booleans, Integers
 from tacit.mechanisms import L1, Laplace
 from tacit.noise import SeededSource
 from tacit.reproduce.base import Made, Reproduction
@@ -32,8 +33,6 @@ __all__ = ["HERE", "make"]
 ROWS, AGES, REGIONS, SEXES, ILLNESSES = 2000, (18, 88), 5, 2, 4
 EPSILONS = (0.1, 1.0, 10.0)
 REPEATS = 5
-Boxes = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int64]
 
 
 def make() -> Made:
@@ -67,7 +66,7 @@ def make() -> Made:
     )
 
 
-def _people(seed: int) -> Codes:
+def _people(seed: int) -> Integers:
     """Age, sex, region, illness: ages fall off, and illness goes with age."""
     draws = anon.Draws(SeededSource(seed=seed))
     low, high = AGES
@@ -79,7 +78,7 @@ def _people(seed: int) -> Codes:
     return np.stack([age, sex, region, illness], axis=1)
 
 
-def _table(people: Codes) -> Any:
+def _table(people: Integers) -> Any:
     import pyarrow as pa
 
     words = {"sex": people[:, 1], "region": people[:, 2]}
@@ -129,7 +128,7 @@ def _treated(table: Any) -> list[tuple[str, str, Any]]:
 ROUNDED = anon.Round(column="age", base=1)
 
 
-def _boxes(table: Any) -> Boxes:
+def _boxes(table: Any) -> Booleans:
     """For each row which ages, sexes and regions it may stand for, side by side."""
     parts = []
     for name, values in (
@@ -156,12 +155,12 @@ def _covers(text: str, values: range) -> list[bool]:
     return [v == near for v in values]
 
 
-def _cell(people: Codes) -> tuple[Codes, Codes, Codes]:
+def _cell(people: Integers) -> tuple[Integers, Integers, Integers]:
     wide = AGES[1] - AGES[0]
     return people[:, 0] - AGES[0], wide + people[:, 1], wide + SEXES + people[:, 2]
 
 
-def _right(boxes: Boxes, table: Any, people: Codes) -> float:
+def _right(boxes: Booleans, table: Any, people: Integers) -> float:
     """How often the commonest illness of the rows that fit is the person's; nobody fits: the commonest of all."""
     illness = np.array([int(v[1:]) for v in table.column("illness").to_pylist()])
     one = np.eye(ILLNESSES)[illness]
@@ -172,13 +171,13 @@ def _right(boxes: Boxes, table: Any, people: Codes) -> float:
     return float(np.mean(guess == people[:, 3]))
 
 
-def _counts(people: Codes) -> npt.NDArray[np.float64]:
+def _counts(people: Integers) -> npt.NDArray[np.float64]:
     made = np.zeros((7, SEXES, REGIONS, ILLNESSES))
     np.add.at(made, ((people[:, 0] - AGES[0]) // 10, people[:, 1], people[:, 2], people[:, 3]), 1.0)
     return made
 
 
-def _spread(boxes: Boxes, table: Any) -> npt.NDArray[np.float64]:
+def _spread(boxes: Booleans, table: Any) -> npt.NDArray[np.float64]:
     """The counts that a treated table tells, each row spread evenly over what it may stand for."""
     illness = np.array([int(v[1:]) for v in table.column("illness").to_pylist()])
     wide = AGES[1] - AGES[0]
@@ -195,14 +194,14 @@ def _lost(truth: npt.NDArray[np.float64], told: npt.NDArray[np.float64]) -> floa
 
 
 def _released(
-    truth: npt.NDArray[np.float64], epsilon: float, seed: int, inside: Codes, outside: Codes
+    truth: npt.NDArray[np.float64], epsilon: float, seed: int, inside: Integers, outside: Integers
 ) -> tuple[float, float]:
     mechanism = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(2))
     source = SeededSource(seed=1000 * seed + round(10 * epsilon))
     noisy = mechanism.release(truth.astype(np.int64).ravel(), source=source)
     told = np.asarray(noisy.values, dtype=np.float64).reshape(truth.shape)
 
-    def right(people: Codes) -> float:
+    def right(people: Integers) -> float:
         guess = told.argmax(axis=3)[(people[:, 0] - AGES[0]) // 10, people[:, 1], people[:, 2]]
         return float(np.mean(guess == people[:, 3]))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.mechanisms import L1, Laplace, SparseHistogram, SparseReleased, SparseTable, hall_threshold
 from tacit.mechanisms.sparse_risk import tails
 from tacit.noise import SeededSource
@@ -15,7 +16,6 @@ from tacit.noise.source import Source
 
 __all__ = ["CHOICES", "Table", "chosen_errors", "exact_errors", "simulated_errors"]
 
-Reals = npt.NDArray[np.float64]
 CHOICES = ("false discovery rate", "least estimated risk", "posterior median")
 BATCH = 1 << 22
 
@@ -68,7 +68,7 @@ def exact_errors(table: Table, epsilon: float) -> dict[str, float]:
     }
 
 
-def simulated_errors(table: Table, epsilon: float, trials: int, source: Source) -> tuple[Reals, Reals]:
+def simulated_errors(table: Table, epsilon: float, trials: int, source: Source) -> tuple[Floats, Floats]:
     """Errors of each trial, of noise with negatives set to 0 and of Hall's threshold, on the same noise."""
     noise = noise_of(epsilon)
     true = np.zeros(table.cells, dtype=np.int64)
@@ -92,7 +92,7 @@ def error_of(table: SparseTable, true: npt.NDArray[np.int64]) -> float:
     return float(np.abs(kept - true).sum() + np.abs(table.values[~here]).sum())
 
 
-def chosen_errors(table: Table, epsilon: float, trials: int, seed: int) -> dict[str, Reals]:
+def chosen_errors(table: Table, epsilon: float, trials: int, seed: int) -> dict[str, Floats]:
     """Errors of each trial for the choices that are made after the noise."""
     mechanism = SparseHistogram.with_rule(noise=noise_of(epsilon), domain=table.cells, rule="floor")
     true, source = table.true, SeededSource(seed=seed)

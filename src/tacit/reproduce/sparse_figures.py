@@ -13,7 +13,7 @@ from tacit.reproduce.sparse_errors import CHOICES, Table, chosen_errors, exact_e
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tacit.reproduce.sparse_errors import Reals
+    from tacit.exact.arrays import Floats
 
 __all__ = ["made"]
 
@@ -60,7 +60,7 @@ def made(table: Table, *, trials: int, chosen_trials: int, sweep_trials: int, no
     return Made(columns=COLUMNS, rows=tuple(rows), notes=told, draw=lambda: _draw(clip, sparse, rows, table))
 
 
-def _draw(clip: Reals, sparse: Reals, rows: list[Row], table: Table) -> Figure:
+def _draw(clip: Floats, sparse: Floats, rows: list[Row], table: Table) -> Figure:
     import numpy as np
     from matplotlib.figure import Figure
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
 from tacit.exact.rationals import Exact
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.count import path
-from tacit.risk.kernel import Array
 from tacit.risk.loss_functions import Loss, as_loss
 from tacit.risk.program import solve_program
 
@@ -21,7 +21,7 @@ __all__ = ["Equalizer", "equalizer", "risk_body"]
 LONGEST = 60
 
 
-def risk_body(*, epsilon: Exact, loss: Any = "absolute") -> Array:
+def risk_body(*, epsilon: Exact, loss: Any = "absolute") -> Floats:
     """The corners of the set of risk vectors (R_0, R_1) for a count on 0..1, in order around it.
 
     For two outputs Q is given by a = Q(0, 0) and b = Q(1, 0), and privacy is four lines in the square:
@@ -47,7 +47,7 @@ class Equalizer:
 
     risk: float
     minimax: float
-    matrix: Array
+    matrix: Floats
 
     @property
     def is_minimax(self) -> bool:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tacit.risk.kernel import Array, GeometricKernel, deflate, inflate
+from tacit.exact.arrays import Floats
+from tacit.risk.kernel import GeometricKernel, deflate, inflate
 from tacit.risk.loss_functions import Loss
 
 __all__ = ["Certificate", "bayes_floor", "best_outputs", "height_risks"]
@@ -30,7 +31,7 @@ class Certificate:
     method: str
     risk: float
     lower_bound: float
-    prior: Array = field(repr=False, compare=False)
+    prior: Floats = field(repr=False, compare=False)
     theorem: str = "optimal-count-remap"
 
     @property
@@ -49,13 +50,13 @@ class Certificate:
         return self.relative_gap <= SOLVED
 
 
-def height_risks(kernel: GeometricKernel, loss: Loss, h: Array) -> Array:
+def height_risks(kernel: GeometricKernel, loss: Loss, h: Floats) -> Floats:
     """The expected loss at every count of the randomised rounding of h, rounded up."""
     values = kernel.risks(lambda rows: loss.between(rows, h))
     return np.asarray(inflate(1.0, kernel.n) * values)
 
 
-def best_outputs(kernel: GeometricKernel, loss: Loss, prior: Array) -> tuple[Array, Array]:
+def best_outputs(kernel: GeometricKernel, loss: Loss, prior: Floats) -> tuple[Floats, Floats]:
     """For each output y of the geometric the best thing to say, and the loss that is left: r(y), f_y(r(y))."""
     chosen, cost = np.empty(kernel.n + 1), np.empty(kernel.n + 1)
     x = np.arange(kernel.n + 1)
@@ -82,7 +83,7 @@ def best_outputs(kernel: GeometricKernel, loss: Loss, prior: Array) -> tuple[Arr
     return chosen, cost
 
 
-def bayes_floor(kernel: GeometricKernel, loss: Loss, prior: Array) -> float:
+def bayes_floor(kernel: GeometricKernel, loss: Loss, prior: Floats) -> float:
     """A lower bound of the Bayes risk under this prior, for every epsilon-private mechanism, rounded down.
 
     The float search for the median (or mean) can stop one place aside only where the two sides agree to

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
@@ -24,7 +25,7 @@ from tacit.noise import FiniteDistribution
 from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate, height_risks
 from tacit.risk.finite import OptimalFinite, optimal_finite
-from tacit.risk.kernel import Array, GeometricKernel, inflate
+from tacit.risk.kernel import GeometricKernel, inflate
 from tacit.risk.loss_functions import Loss, as_loss
 from tacit.risk.parameters import criterion_parameter, epsilon_level, range_parameter
 from tacit.risk.remap import FRACTION_BITS, UNIT, Remap, truncated_geometric_risk
@@ -74,14 +75,14 @@ class OptimalCount(Mechanism):
         return events.DiscreteLaplaceEvent(epsilon=float(self.bound.epsilon), sensitivity=1)
 
     @property
-    def heights(self) -> Array:
+    def heights(self) -> Floats:
         """What is said on average after each output of the geometric."""
         h = self.remap.floats(self.n)
         for y, weights in self.remap.choices:
             h[y] = float(np.arange(self.n + 1) @ np.array(weights, dtype=float)) / sum(weights)
         return h
 
-    def _spread(self) -> Array:
+    def _spread(self) -> Floats:
         """The law of what is said, for each output of the geometric."""
         h = self.remap.floats(self.n)
         low = np.floor(h).astype(np.int64)
@@ -94,7 +95,7 @@ class OptimalCount(Mechanism):
         return spread
 
     @property
-    def matrix(self) -> Array:
+    def matrix(self) -> Floats:
         """Pr[say r | count x] as floats, for reading and drawing."""
         if self.n > LONGEST_MATRIX:
             raise InvalidParameter(
@@ -145,7 +146,7 @@ class OptimalCount(Mechanism):
             return float(risks.max())
         return float(risks[min(max(whole("count", count, least=0), 0), self.n)])
 
-    def risks(self) -> Array:
+    def risks(self) -> Floats:
         """The expected loss at every count, rounded up."""
         if not self.remap.choices:
             return height_risks(self._kernel, self.loss, self.remap.floats(self.n))

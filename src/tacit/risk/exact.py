@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
-from tacit.risk.kernel import Array
 
 __all__ = ["Edges", "Rows", "factor_below", "private_matrix"]
 
@@ -30,7 +30,7 @@ def factor_below(epsilon: Fraction) -> Fraction:
     return Fraction(lower(lambda: ball(epsilon).exp()))
 
 
-def private_matrix(matrix: Array, edges: Edges, epsilon: Fraction, delta: Fraction, refuge: int) -> Rows:
+def private_matrix(matrix: Floats, edges: Edges, epsilon: Fraction, delta: Fraction, refuge: int) -> Rows:
     """Integer rows with one common sum, (epsilon, delta)-private for these neighbours, near the given matrix.
 
     `refuge` is the output that takes the mass that the repair moves.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import up
@@ -21,7 +22,6 @@ from tacit.noise import FiniteDistribution
 from tacit.noise.source import Source, default_source
 from tacit.risk.certificate import Certificate
 from tacit.risk.exact import Edges, Rows, private_matrix
-from tacit.risk.kernel import Array
 from tacit.risk.loss_functions import Loss, as_loss
 from tacit.risk.parameters import criterion_parameter, epsilon_level, prior_parameter
 from tacit.risk.program import solve_program
@@ -63,7 +63,7 @@ class OptimalFinite(Mechanism):
         return len(self.rows)
 
     @property
-    def matrix(self) -> Array:
+    def matrix(self) -> Floats:
         """Q(state, output) as floats, for reading; the exact ones are rows / their sum."""
         total = sum(self.rows[0])
         return np.array([[float(Fraction(v, total)) for v in row] for row in self.rows])
@@ -173,7 +173,7 @@ def _with_certificate(
     delta: Exact,
     loss: Loss,
     criterion: str,
-    prior: Array,
+    prior: Floats,
     floor: float,
 ) -> OptimalFinite:
     empty = Certificate(criterion=criterion, method="", risk=0.0, lower_bound=0.0, prior=prior)

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.risk.folding import unfolded_heights, unfolded_prior
-from tacit.risk.kernel import Array, GeometricKernel
+from tacit.risk.kernel import GeometricKernel
 from tacit.risk.step_length import step_length
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ ROUNDS = 4
 class Solution:
     """A half of h (outputs below n/2) and of the prior (counts up to n/2, doubled), and how many steps."""
 
-    h: Array
-    prior: Array
+    h: Floats
+    prior: Floats
     steps: int
 
 
-def unfold(n: int, solution: Solution) -> tuple[Array, Array]:
+def unfold(n: int, solution: Solution) -> tuple[Floats, Floats]:
     """The whole h and the whole prior."""
     prior = unfolded_prior(solution.prior, n)
     return np.clip(unfolded_heights(solution.h, n), 0, n), prior / prior.sum()
@@ -70,7 +71,7 @@ def absolute_minimax(n: int, epsilon: float, tolerance: float) -> Solution:
     return _windowed(n, epsilon, start, tolerance)
 
 
-def _windowed(n: int, epsilon: float, start: tuple[Array, Array], tolerance: float) -> Solution:
+def _windowed(n: int, epsilon: float, start: tuple[Floats, Floats], tolerance: float) -> Solution:
     """Solve near the kinks, move the windows to where the kinks went, and again until they stay."""
     from tacit.risk.structured import structured_program
 
@@ -88,7 +89,7 @@ def _windowed(n: int, epsilon: float, start: tuple[Array, Array], tolerance: flo
     return Solution(h=start[0], prior=start[1], steps=steps)
 
 
-def stretch(coarse: int, solution: Solution, n: int) -> tuple[Array, Array]:
+def stretch(coarse: int, solution: Solution, n: int) -> tuple[Floats, Floats]:
     """The coarse solution on the finer range: atoms at the end stay atoms, the rest is a density."""
     factor = n / coarse
     middle = coarse / 2 if coarse % 2 == 0 else coarse - solution.h[-1]
@@ -110,11 +111,11 @@ class Pairs:
 
     row: np.ndarray
     column: np.ndarray
-    sign: Array
-    offset: Array
-    probability: Array
+    sign: Floats
+    offset: Floats
+    probability: Floats
     # The slope that a structured program already counts for the pair; 0 where there is none.
-    settled: Array
+    settled: Floats
 
 
 class Program:
@@ -132,28 +133,28 @@ class Program:
         if n % 2 == 0:
             self.base = kernel.probabilities(rows, np.array([n // 2]))[:, 0] * (n // 2 - rows)
 
-    def by_row(self, values: Array) -> Array:
+    def by_row(self, values: Floats) -> Floats:
         """The sum over the pairs of each count."""
         return np.bincount(self.pairs.row, values, self.size[0]).astype(np.float64)
 
-    def by_column(self, values: Array) -> Array:
+    def by_column(self, values: Floats) -> Floats:
         """The sum over the pairs of each output."""
         return np.bincount(self.pairs.column, values, self.size[1]).astype(np.float64)
 
-    def distances(self, h: Array) -> Array:
+    def distances(self, h: Floats) -> Floats:
         """u = h - x (or n - h - x in the mirror half), pair by pair."""
         return np.asarray(self.pairs.sign * h[self.pairs.column] + self.pairs.offset)
 
-    def risks(self, h: Array, a: Array, u: Array) -> Array:
+    def risks(self, h: Floats, a: Floats, u: Floats) -> Floats:
         """The left sides of the first constraint."""
         total = self.by_row(self.pairs.probability * (a - self.pairs.settled * u)) + self.base
         return total if self.far is None else total + self.far.risks(h)
 
-    def inside(self, h: Array) -> bool:
+    def inside(self, h: Floats) -> bool:
         """Whether h stayed where the settled slopes are right."""
         return self.far is None or self.far.inside(h)
 
-    def start(self, given: tuple[Array, Array] | None, gap: float) -> State:
+    def start(self, given: tuple[Floats, Floats] | None, gap: float) -> State:
         """A point on the central path in all but h: a - |u| and its multipliers balance at one level."""
         rows, columns = self.size
         h = np.arange(columns, dtype=float) if given is None else given[0]
@@ -170,7 +171,7 @@ class Program:
         t = float((self.risks(h, a, u) + slack).max())
         return State(h, t, a, above, below, slack, level / above, level / below, prior)
 
-    def solve(self, given: tuple[Array, Array] | None, tolerance: float, gap: float) -> Solution:
+    def solve(self, given: tuple[Floats, Floats] | None, tolerance: float, gap: float) -> Solution:
         """Steps until the gap is small, or until the arithmetic gives out."""
         from tacit.risk.newton import newton_system
 
@@ -216,15 +217,15 @@ def all_pairs(kernel: GeometricKernel, rows: np.ndarray, columns: np.ndarray) ->
 class State:
     """All variables: a - u = above and a + u = below with multipliers up and down; slack with the prior."""
 
-    h: Array
+    h: Floats
     t: float
-    a: Array
-    above: Array
-    below: Array
-    slack: Array
-    up: Array
-    down: Array
-    prior: Array
+    a: Floats
+    above: Floats
+    below: Floats
+    slack: Floats
+    up: Floats
+    down: Floats
+    prior: Floats
 
     def complementarity(self) -> float:
         """The gap between the primal and the dual value, for a feasible point."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "GeometricKernel", "deflate", "inflate", "settle_down"]
+from tacit.exact.arrays import Floats
 
-Array: TypeAlias = npt.NDArray[np.float64]
+__all__ = ["Floats", "GeometricKernel", "deflate", "inflate", "settle_down"]
+
 
 CHUNK_ENTRIES = 1 << 21
 
@@ -43,8 +43,8 @@ class GeometricKernel:
 
     n: int
     epsilon: float
-    weights: Array = field(init=False, repr=False, compare=False)
-    powers: Array = field(init=False, repr=False, compare=False)
+    weights: Floats = field(init=False, repr=False, compare=False)
+    powers: Floats = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # tanh keeps every digit of (1-q)/(1+q) for small epsilon; 1/(1+q) needs no such care.
@@ -54,11 +54,11 @@ class GeometricKernel:
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "powers", powers)
 
-    def decay(self, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Array:
+    def decay(self, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Floats:
         """q^|x-y| for all pairs."""
         return np.asarray(self.powers[np.abs(rows[:, None] - columns)])
 
-    def probabilities(self, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Array:
+    def probabilities(self, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Floats:
         """G(x, y) for all pairs."""
         return self.decay(rows, columns) * self.weights[columns]
 
@@ -68,17 +68,17 @@ class GeometricKernel:
         for start in range(0, self.n + 1, size):
             yield np.arange(start, min(start + size, self.n + 1))
 
-    def full(self, rows: npt.NDArray[np.int64]) -> Array:
+    def full(self, rows: npt.NDArray[np.int64]) -> Floats:
         """q^|x-y| for these x and every y (or the reverse): rows of one Toeplitz matrix, copied not computed."""
         band = np.concatenate([self.powers[::-1], self.powers[1:]])
         return np.asarray(np.lib.stride_tricks.sliding_window_view(band, self.n + 1)[self.n - rows])
 
-    def risks(self, expected: Callable[[npt.NDArray[np.int64]], Array]) -> Array:
+    def risks(self, expected: Callable[[npt.NDArray[np.int64]], Floats]) -> Floats:
         """sum_y G(x, y) e(x, y) for every x; `expected(rows)` gives e, non-negative, for a run of rows."""
         parts = [(self.full(rows) * expected(rows)) @ self.weights for rows in self.chunks()]
         return np.concatenate(parts)
 
-    def joint(self, prior: Array) -> Iterator[tuple[npt.NDArray[np.int64], Array]]:
+    def joint(self, prior: Floats) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
         """Runs of outputs y with the weights prior(x) G(x, y): y in rows, x in columns."""
         for outputs in self.chunks():
             yield outputs, self.full(outputs) * prior * self.weights[outputs][:, None]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.risk.kernel import Array
+from tacit.exact.arrays import Floats
 
 __all__ = ["LOSSES", "Loss", "as_loss"]
 
@@ -24,7 +24,7 @@ class Loss:
     """L(x, r) >= 0: a named loss for every range, or a matrix with a row a count and a column an output."""
 
     name: str
-    table: Array | None = field(default=None, compare=False, repr=False)
+    table: Floats | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.table is None:
@@ -46,7 +46,7 @@ class Loss:
                 hint="add a constant to each row: it changes no comparison",
             )
 
-    def at(self, rows: Any, outputs: Any) -> Array:
+    def at(self, rows: Any, outputs: Any) -> Floats:
         """L(x, r) for integer arrays that broadcast."""
         if self.table is not None:
             return np.asarray(self.table[rows, outputs])
@@ -57,7 +57,7 @@ class Loss:
             return distance
         return np.asarray(distance * distance if self.name == "squared" else distance > 0, dtype=np.float64)
 
-    def between(self, rows: npt.NDArray[np.int64], h: Array) -> Array:
+    def between(self, rows: npt.NDArray[np.int64], h: Floats) -> Floats:
         """The expected loss when h is rounded to a neighbouring integer at random, with h as the mean."""
         if self.table is None and self.name == "absolute":
             # No count lies strictly between two neighbours, so that the loss is linear there: |x - h|.
@@ -74,7 +74,7 @@ class Loss:
         assert self.table is not None
         return int(self.table.shape[1]) - 1
 
-    def matrix(self, n: int) -> Array:
+    def matrix(self, n: int) -> Floats:
         """The whole table on 0..n."""
         if self.table is not None:
             return self.table
@@ -102,7 +102,7 @@ class Loss:
             (self.table - self.minorant()).max(initial=0.0) <= ROUNDING * self.table.max(initial=0.0)
         )
 
-    def minorant(self) -> Array:
+    def minorant(self) -> Floats:
         """The largest table below this one that grows outwards: a lower bound for it holds for this one."""
         assert self.table is not None
         best = self.table.copy()

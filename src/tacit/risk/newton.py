@@ -14,14 +14,14 @@ from typing import Protocol
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.risk.interior import Program, State
-from tacit.risk.kernel import Array
 
 __all__ = ["Newton", "newton_system"]
 
 
 class _Solver(Protocol):
-    def solve(self, b: Array, f: Array, r_t: float) -> tuple[Array, Array, float]:
+    def solve(self, b: Floats, f: Floats, r_t: float) -> tuple[Floats, Floats, float]:
         """dh, dprior, dt."""
 
 
@@ -83,7 +83,7 @@ class Newton:
         )
         return now.moved(move, *now.step_lengths(move))
 
-    def direction(self, c_up: Array, c_down: Array, c_slack: Array) -> State:
+    def direction(self, c_up: Floats, c_down: Floats, c_slack: Floats) -> State:
         """The direction in which up*above, down*below and prior*slack change by these amounts."""
         program, now, pairs = self.program, self.now, self.program.pairs
         one = c_up / now.above + self.stiff_up * self.r_above
@@ -111,7 +111,7 @@ class Newton:
 class Dense:
     """The system reduced to h: (H + P' w P) dh = ..., by one inverse and a step of refinement."""
 
-    def __init__(self, program: Program, slopes: Array, curvature: Array, inverse_w: Array) -> None:
+    def __init__(self, program: Program, slopes: Floats, curvature: Floats, inverse_w: Floats) -> None:
         pairs = program.pairs
         self.p = np.zeros(program.size)
         # Both halves of the range fall on the same entry of the folded matrix.
@@ -128,11 +128,11 @@ class Dense:
         self.g = self.w @ self.p
         self.along_t = self._solve(self.g)
 
-    def _solve(self, right: Array) -> Array:
+    def _solve(self, right: Floats) -> Floats:
         first = self.inverse @ right
         return np.asarray(first + self.inverse @ (right - self.matrix @ first))
 
-    def solve(self, b: Array, f: Array, r_t: float) -> tuple[Array, Array, float]:
+    def solve(self, b: Floats, f: Floats, r_t: float) -> tuple[Floats, Floats, float]:
         """dh, dprior, dt."""
         h0 = self._solve(b - self.p.T @ (self.w * f))
         dt = float((r_t - self.w @ f - self.g @ h0) / (self.g @ self.along_t - self.w.sum()))

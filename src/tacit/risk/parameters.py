@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.risk.kernel import Array
+from tacit.exact.arrays import Floats
 
 __all__ = ["CRITERIA", "criterion_parameter", "epsilon_level", "prior_parameter", "range_parameter"]
 
@@ -63,7 +63,7 @@ def criterion_parameter(criterion: str) -> str:
     return criterion
 
 
-def prior_parameter(prior: Any, states: int) -> Array:
+def prior_parameter(prior: Any, states: int) -> Floats:
     """Non-negative numbers that sum to 1 (to within rounding), one for each state."""
     from tacit.exact.integers import unmasked
 

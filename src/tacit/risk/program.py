@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import Floats
 from tacit.risk.exact import Edges
-from tacit.risk.kernel import Array
 
 __all__ = ["Answer", "solve_program"]
 
@@ -27,17 +27,17 @@ TOLERANCE = 1e-9
 class Answer:
     """The solver's matrix, the prior of its multipliers, and a lower bound that needs no trust in it."""
 
-    matrix: Array
-    prior: Array
+    matrix: Floats
+    prior: Floats
     lower_bound: float
 
 
 def solve_program(
-    table: Array,
+    table: Floats,
     edges: Edges,
     epsilon: float,
     delta: float,
-    prior: Array | None,
+    prior: Floats | None,
     *,
     equal_risks: bool = False,
 ) -> Answer:
@@ -123,7 +123,12 @@ def solve_program(
 
 
 def weak_duality(
-    table: Array, directed: npt.NDArray[np.int64], shrink: float, delta: float, prior: Array, weights: Array
+    table: Floats,
+    directed: npt.NDArray[np.int64],
+    shrink: float,
+    delta: float,
+    prior: Floats,
+    weights: Floats,
 ) -> float:
     """sum_x min_r [prior L + multipliers of privacy]: below the Bayes risk, for any non-negative multipliers.
 

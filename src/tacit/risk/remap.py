@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.risk.certificate import Certificate, bayes_floor, best_outputs, height_risks
-from tacit.risk.kernel import Array, GeometricKernel, inflate
+from tacit.risk.kernel import GeometricKernel, inflate
 from tacit.risk.loss_functions import Loss
 
 __all__ = ["FRACTION_BITS", "Remap", "bayes_remap", "minimax_remap", "zero_one_minimax"]
@@ -32,18 +33,18 @@ class Remap:
     choices: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     @classmethod
-    def of(cls, h: Array) -> Remap:
+    def of(cls, h: Floats) -> Remap:
         """The nearest heights with 32 bits after the point."""
         return cls(heights=tuple(round(v * UNIT) for v in h.tolist()))
 
-    def floats(self, n: int) -> Array:
+    def floats(self, n: int) -> Floats:
         """The heights as floats, exactly."""
         if self.heights is None:
             return np.arange(n + 1, dtype=float)
         return np.array(self.heights, dtype=float) / UNIT
 
 
-def bayes_remap(kernel: GeometricKernel, loss: Loss, prior: Array) -> tuple[Remap, Certificate]:
+def bayes_remap(kernel: GeometricKernel, loss: Loss, prior: Floats) -> tuple[Remap, Certificate]:
     """The best mechanism for a prior: for each output the loss under the posterior is made smallest."""
     chosen, _ = best_outputs(kernel, loss, prior)
     risks = height_risks(kernel, loss, chosen)
@@ -85,7 +86,7 @@ def minimax_remap(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple
 
 
 def _certified(
-    kernel: GeometricKernel, loss: Loss, heights: list[Array], priors: list[Array], method: str
+    kernel: GeometricKernel, loss: Loss, heights: list[Floats], priors: list[Floats], method: str
 ) -> tuple[Remap, Certificate]:
     """The best of these heights with the best of these proofs, both computed anew from what is used."""
     worst = [float(height_risks(kernel, loss, h).max()) for h in heights]
@@ -103,7 +104,7 @@ def _certified(
     return remap, certificate
 
 
-def _solve(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Array, Array]:
+def _solve(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Floats, Floats]:
     if loss.name == "absolute" and loss.table is None:
         from tacit.risk.interior import absolute_minimax, unfold
 
@@ -113,13 +114,13 @@ def _solve(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Array,
     return convex_minimax(n, epsilon, loss, tolerance)
 
 
-def _snapped(h: Array) -> Array:
+def _snapped(h: Floats) -> Floats:
     """Heights within a hair of an integer are the integer: many are, and the solver only comes near."""
     near = np.rint(h)
     return np.where(np.abs(h - near) < 1e-4, near, h)
 
 
-def _peaked(kernel: GeometricKernel) -> Array:
+def _peaked(kernel: GeometricKernel) -> Floats:
     """A prior that falls by e^(-epsilon/2) from the middle: the least favourable one as epsilon grows."""
     prior = np.exp(-0.5 * kernel.epsilon * np.abs(np.arange(kernel.n + 1) - kernel.n / 2))
     return np.asarray(prior / prior.sum())

@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.risk.interior import FLAT, Solution, absolute_minimax, unfold
-from tacit.risk.kernel import Array
 
 __all__ = ["shorter_range", "stretched_minimax"]
 
@@ -32,19 +32,19 @@ def shorter_range(n: int, epsilon: float) -> int | None:
     return c if c <= WORTH_IT * n else None
 
 
-def stretched_minimax(n: int, c: int, epsilon: float, tolerance: float) -> tuple[list[Array], Array]:
+def stretched_minimax(n: int, c: int, epsilon: float, tolerance: float) -> tuple[list[Floats], Floats]:
     """Two candidates for h (as it is, and smoothed) and a prior, from the range 0..c."""
     solution = absolute_minimax(c, epsilon * n / c, tolerance)
     h = _heights(n, c, epsilon, solution)
     return [_whole(n, v) for v in (h, _smooth(n, c, h))], _prior(n, c, solution)
 
 
-def _whole(n: int, half: Array) -> Array:
+def _whole(n: int, half: Floats) -> Floats:
     rising = np.minimum(np.maximum.accumulate(half), n / 2)
     return unfold(n, Solution(h=rising, prior=np.ones(n // 2 + 1), steps=0))[0]
 
 
-def _heights(n: int, c: int, epsilon: float, solution: Solution) -> Array:
+def _heights(n: int, c: int, epsilon: float, solution: Solution) -> Floats:
     factor = n / c
     coarse = np.append(solution.h, c / 2 if c % 2 == 0 else c - solution.h[-1])
     edge = max(0.0, 2 * coarse[1] - coarse[2])
@@ -57,7 +57,7 @@ def _heights(n: int, c: int, epsilon: float, solution: Solution) -> Array:
     return np.asarray(h)
 
 
-def _smooth(n: int, c: int, h: Array) -> Array:
+def _smooth(n: int, c: int, h: Floats) -> Floats:
     """A moving average over a few cells of the shorter range, which takes out its whole numbers."""
     width = int(SMOOTHING * n / c) | 1
     inner = h[1:]
@@ -67,7 +67,7 @@ def _smooth(n: int, c: int, h: Array) -> Array:
     return out
 
 
-def _prior(n: int, c: int, solution: Solution) -> Array:
+def _prior(n: int, c: int, solution: Solution) -> Floats:
     """The mass of each cell of the shorter range spread over its part of the longer one; atoms stay atoms."""
     coarse = unfold(c, solution)[1]
     atom = coarse[0]

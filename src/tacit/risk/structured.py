@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.risk.interior import Pairs, Program, lightest
-from tacit.risk.kernel import Array, GeometricKernel
+from tacit.risk.kernel import GeometricKernel
 
 __all__ = ["Structured", "structured_program"]
 
 WINDOW = 12
 
 
-def structured_program(n: int, epsilon: float, h: Array) -> Program:
+def structured_program(n: int, epsilon: float, h: Floats) -> Program:
     """The program with pairs only within a window of the kinks of this h."""
     far = Structured(n, epsilon, h)
     return Program(n, epsilon, far.pairs(), far)
@@ -31,7 +32,7 @@ def structured_program(n: int, epsilon: float, h: Array) -> Program:
 class Structured:
     """The slopes outside the windows, for kinks at `centre`."""
 
-    def __init__(self, n: int, epsilon: float, h: Array) -> None:
+    def __init__(self, n: int, epsilon: float, h: Floats) -> None:
         from scipy.sparse import csr_matrix, diags
 
         self.n, self.kernel = n, GeometricKernel(n=n, epsilon=epsilon)
@@ -69,22 +70,22 @@ class Structured:
         self.u = self.c * np.exp(-epsilon * (n / 2 - y))
         self.ones = self.near(np.ones(self.columns))
 
-    def near(self, values: Array) -> Array:
+    def near(self, values: Floats) -> Floats:
         """The settled slopes of the near half, applied to h."""
         return np.asarray(self.select @ self._filter.solve(self.feed @ values))
 
-    def risks(self, h: Array) -> Array:
+    def risks(self, h: Floats) -> Floats:
         """The risks with every |x - h(y)| replaced by its settled slope times (h(y) - x)."""
         x = np.arange(self.rows)
         mirror = self.v * ((self.n - x) * self.u.sum() - self.u @ h)
         return np.asarray(self.near(h) - x * self.ones + mirror)
 
-    def transposed(self, prior: Array) -> Array:
+    def transposed(self, prior: Floats) -> Floats:
         """The settled slopes of both halves, transposed, applied to a prior."""
         back = self.feed.T @ self._filter.solve(self.select.T @ prior, trans="T")
         return np.asarray(back - self.u * (self.v @ prior))
 
-    def inside(self, h: Array) -> bool:
+    def inside(self, h: Floats) -> bool:
         """Whether no kink has left its window."""
         return bool(np.abs(h - self.centre).max() <= WINDOW)
 
@@ -107,7 +108,7 @@ class Structured:
         offset = np.where(sign > 0, -rows.astype(float), self.n - rows.astype(float))
         return Pairs(rows[heavy], columns[heavy], sign[heavy], offset[heavy], law[heavy], settled[heavy])
 
-    def system(self, pairs: Pairs, slopes: Array, curvature: Array, inverse_w: Array) -> Bordered:
+    def system(self, pairs: Pairs, slopes: Floats, curvature: Floats, inverse_w: Floats) -> Bordered:
         """The linear system with these slopes of the pairs on top of the settled ones."""
         return Bordered(self, pairs, slopes, curvature, inverse_w)
 
@@ -116,7 +117,7 @@ class Bordered:
     """The sparse core factorised once; dt and the mirror's rank one enter as two borders."""
 
     def __init__(
-        self, far: Structured, pairs: Pairs, slopes: Array, curvature: Array, inverse_w: Array
+        self, far: Structured, pairs: Pairs, slopes: Floats, curvature: Floats, inverse_w: Floats
     ) -> None:
         from scipy.sparse import bmat, csr_matrix, diags
 
@@ -154,7 +155,7 @@ class Bordered:
         self.small[0, 0] += 1.0
         self.small[1, 1] += 1.0
 
-    def _core(self, right: Array) -> Any:
+    def _core(self, right: Floats) -> Any:
         solution = np.empty_like(right)
         solution[self.order] = self.lu.solve(np.ascontiguousarray(right[self.order]))
         rest = right - self.core @ solution
@@ -162,7 +163,7 @@ class Bordered:
         again[self.order] = self.lu.solve(np.ascontiguousarray(rest[self.order]))
         return solution + again
 
-    def solve(self, b: Array, f: Array, r_t: float) -> tuple[Array, Array, float]:
+    def solve(self, b: Floats, f: Floats, r_t: float) -> tuple[Floats, Floats, float]:
         """dh, dprior, dt: core s + borders (z, z', dt) = right, with z = u.dh, z' = v.dprior, sum dprior = r_t."""
         right = np.zeros(self.core.shape[0])
         right[self.dh] = b

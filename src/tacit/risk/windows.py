@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.risk.folding import unfolded_heights, unfolded_prior
-from tacit.risk.kernel import Array, GeometricKernel
+from tacit.risk.kernel import GeometricKernel
 from tacit.risk.loss_functions import Loss
 from tacit.risk.step_length import step_length
 
@@ -26,7 +27,7 @@ NEAR = 4
 MOST_STEPS = 80
 
 
-def convex_minimax(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Array, Array]:
+def convex_minimax(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Floats, Floats]:
     """h on 0..n and the prior on 0..n, for a convex loss."""
     kernel = GeometricKernel(n=n, epsilon=epsilon)
     h, reach = np.arange(n + 1, dtype=float), n
@@ -56,7 +57,7 @@ class _Cells:
     A symmetric loss is folded: counts up to n/2, outputs below n/2, h(n-y) = n - h(y).
     """
 
-    def __init__(self, kernel: GeometricKernel, loss: Loss, h: Array, reach: int) -> None:
+    def __init__(self, kernel: GeometricKernel, loss: Loss, h: Floats, reach: int) -> None:
         n = kernel.n
         steps = [0, 1]
         while steps[-1] < reach:
@@ -83,22 +84,22 @@ class _Cells:
             if n % 2 == 0:
                 self.base += kernel.probabilities(x, np.array([n // 2]))[:, 0] * loss.at(x, n // 2)
 
-    def half_heights(self, weights: Array) -> Array:
+    def half_heights(self, weights: Floats) -> Floats:
         return np.asarray(self.first + np.bincount(self.output, weights * self.size, self.first.size))
 
-    def heights(self, weights: Array) -> Array:
+    def heights(self, weights: Floats) -> Floats:
         h = self.half_heights(weights)
         return unfolded_heights(h, self.n) if self.folded else h
 
-    def whole(self, part: Array) -> Array:
+    def whole(self, part: Floats) -> Floats:
         """The prior on 0..n."""
         return unfolded_prior(part, self.n) if self.folded else part
 
-    def settled(self, h: Array) -> bool:
+    def settled(self, h: Floats) -> bool:
         return bool(np.abs(h[: self.centre.size] - self.centre).max() <= 1.0)
 
 
-def _box_minimax(columns: Array, base: Array, tolerance: float) -> tuple[Array, Array, float]:
+def _box_minimax(columns: Floats, base: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
     """minimise max_x (base + columns w)_x over 0 <= w <= 1; w, the multipliers (a prior) and the value."""
     scale = max(float(base.max()), float(np.abs(columns).max(initial=0.0)), 1e-300)
     now = _Point.first(columns / scale, base / scale)
@@ -118,18 +119,18 @@ def _box_minimax(columns: Array, base: Array, tolerance: float) -> tuple[Array, 
 class _Point:
     """w and room = 1 - w with their multipliers low and high; t, slack = t - b - a w with the prior."""
 
-    a: Array
-    b: Array
-    w: Array
-    room: Array
-    low: Array
-    high: Array
+    a: Floats
+    b: Floats
+    w: Floats
+    room: Floats
+    low: Floats
+    high: Floats
     t: float
-    slack: Array
-    prior: Array
+    slack: Floats
+    prior: Floats
 
     @classmethod
-    def first(cls, a: Array, b: Array) -> _Point:
+    def first(cls, a: Floats, b: Floats) -> _Point:
         rows, size = a.shape
         half = np.full(size, 0.5)
         level = np.full(size, 0.5 * float(np.abs(a).sum() / max(size, 1)) / rows + 1e-3)
@@ -140,7 +141,7 @@ class _Point:
     def gap(self) -> float:
         return float(self.low @ self.w + self.high @ self.room + self.prior @ self.slack)
 
-    def slope(self) -> Array:
+    def slope(self) -> Floats:
         return np.asarray(self.a.T @ self.prior - self.low + self.high)
 
     def done(self, tolerance: float) -> bool:
@@ -148,7 +149,7 @@ class _Point:
         feasible = np.abs(self.residual()).max() < 0.3 * tolerance * max(abs(self.t), 1e-12)
         return small and bool(feasible) and bool(np.abs(self.slope()).max(initial=0.0) < 1e-9)
 
-    def residual(self) -> Array:
+    def residual(self) -> Floats:
         return np.asarray(self.slack - (self.t - self.b - self.a @ self.w))
 
     def step(self) -> _Point | None:
@@ -159,7 +160,7 @@ class _Point:
         schur[np.diag_indices(rows)] += self.slack / self.prior
         schur[np.diag_indices(rows)] *= 1 + 1e-13
         try:
-            inverse: Array = np.asarray(np.linalg.inv(schur), dtype=np.float64)
+            inverse: Floats = np.asarray(np.linalg.inv(schur), dtype=np.float64)
         except np.linalg.LinAlgError:
             return None
         mean = self.gap() / (rows + 2 * size)
@@ -182,7 +183,7 @@ class _Point:
         return moved if np.isfinite(moved.t) and np.isfinite(moved.prior).all() else None
 
     def direction(
-        self, theta: Array, schur: Array, inverse: Array, c_low: Array, c_high: Array, c_slack: Array
+        self, theta: Floats, schur: Floats, inverse: Floats, c_low: Floats, c_high: Floats, c_slack: Floats
     ) -> _Point:
         """dlow = (c_low - low dw)/w and so on; (a theta a' + slack/prior) dprior = ... - dt."""
         g = -self.slope() + c_low / self.w - c_high / self.room
@@ -221,7 +222,7 @@ class _Point:
         )
 
 
-def _refined(matrix: Array, inverse: Array, right: Array) -> Array:
+def _refined(matrix: Floats, inverse: Floats, right: Floats) -> Floats:
     """The solution by the inverse, with the digits that it loses given back by two corrections."""
     x = inverse @ right
     for _ in range(2):

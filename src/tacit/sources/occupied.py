@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import MissingBounds
-from tacit.mechanisms.sparse_keys import Keys, combine_codes, domain_size, key_integers, pack_keys
+from tacit.exact.arrays import AnyArray
+from tacit.mechanisms.sparse_keys import combine_codes, domain_size, key_integers, pack_keys
 from tacit.sources.axes import Axis, Cut, Listed, Open
 from tacit.sources.compiling import Reader
 from tacit.sources.places import Lists, integers, positions
@@ -28,7 +29,6 @@ __all__ = ["Occupied", "codes_of", "domain_of", "encode", "key_limbs", "labels_a
 LIMB_BITS = 62
 MOST_BRANCHES = 128
 TABLED = 1 << 16
-Integers = npt.NDArray[Any]
 
 
 def domain_of(axes: Sequence[Axis]) -> int:
@@ -99,8 +99,8 @@ class Occupied:
         self.waiting: list[Any] = []
         self.rows = 0
         self.enough = max((limb[0].size or 0 for limb in limbs if not _in_engine(limb[0], reader)), default=0)
-        self.keys: list[Integers] = []
-        self.values: dict[Aggregate, list[Integers]] = {a: [] for a in columns}
+        self.keys: list[AnyArray] = []
+        self.values: dict[Aggregate, list[AnyArray]] = {a: [] for a in columns}
 
     def add(self, batch: Any) -> None:
         """One batch; a long list is looked through once for as many keys as it is long, a public number."""
@@ -118,7 +118,7 @@ class Occupied:
         table = pa.Table.from_batches(self.waiting)
         self.waiting, self.rows = [], 0
         valid = np.ones(table.num_rows, dtype=bool)
-        codes: list[tuple[Integers, int]] = []
+        codes: list[tuple[AnyArray, int]] = []
         for i, limb in enumerate(self.limbs):
             column, size = table.column(f"k{i}"), math.prod(a.size or 1 for a in limb)
             if _in_engine(limb[0], self.reader):
@@ -131,7 +131,7 @@ class Occupied:
         for aggregate, name in self.columns.items():
             self.values[aggregate].append(integers(table.column(name), wide=False)[valid])
 
-    def cells(self, wanted: Sequence[Aggregate]) -> tuple[Keys, dict[Aggregate, Integers]]:
+    def cells(self, wanted: Sequence[Aggregate]) -> tuple[AnyArray, dict[Aggregate, AnyArray]]:
         """Those that are occupied for one request: equal keys are one cell, and a cell of which none of the wanted
         aggregates counts anything is not among them, whatever another request has found there.
         """
@@ -151,7 +151,7 @@ class Occupied:
         return pack_keys(keys[starts][there], self.domain), {a: v[there] for a, v in summed.items()}
 
 
-def _numbers(column: Any, size: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
+def _numbers(column: Any, size: int) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -161,18 +161,18 @@ def _numbers(column: Any, size: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
     return np.where(inside, here, 0), good & inside
 
 
-def encode(codes: Sequence[npt.ArrayLike], axes: Sequence[Axis]) -> Integers:
+def encode(codes: Sequence[npt.ArrayLike], axes: Sequence[Axis]) -> AnyArray:
     """The keys of cells given by their place on each axis."""
     pairs = [(np.asarray(c), axis.size or 1) for c, axis in zip(codes, axes, strict=True)]
     return combine_codes(pairs, domain_of(axes))
 
 
-def codes_of(keys: Keys, axes: Sequence[Axis]) -> list[Integers]:
+def codes_of(keys: AnyArray, axes: Sequence[Axis]) -> list[AnyArray]:
     """The place on each axis of each key: mixed-radix digits, first axis first."""
     return list(_digits(keys, axes))[::-1]
 
 
-def _digits(keys: Keys, axes: Sequence[Axis]) -> Iterator[Integers]:
+def _digits(keys: AnyArray, axes: Sequence[Axis]) -> Iterator[AnyArray]:
     rest = key_integers(keys)
     for axis in reversed(axes):
         size: Any = axis.size or 1
@@ -181,14 +181,14 @@ def _digits(keys: Keys, axes: Sequence[Axis]) -> Iterator[Integers]:
         rest = np.asarray(rest // size)
 
 
-def labels_of(keys: Keys, axes: Sequence[Axis]) -> dict[str, Integers]:
+def labels_of(keys: AnyArray, axes: Sequence[Axis]) -> dict[str, AnyArray]:
     """What the keys stand for, column by column, in the words of the declaration."""
     return {
         axis.column: labels_at(axis, codes) for axis, codes in zip(axes, codes_of(keys, axes), strict=True)
     }
 
 
-def labels_at(axis: Axis, codes: Integers) -> Integers:
+def labels_at(axis: Axis, codes: AnyArray) -> AnyArray:
     """What places on an axis stand for; of a wide one only these are made, since all of them would fill the memory."""
     out = np.empty(codes.size, dtype=object)
     if isinstance(axis, Cut) and axis.count == axis.levels and axis.levels > TABLED:

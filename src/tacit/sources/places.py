@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import AnyArray
 from tacit.sources.axes import Axis, Listed
 
 __all__ = ["Lists", "integers", "positions", "texts", "words_of"]
 
-Integers = npt.NDArray[Any]
 Lists = dict[Listed, Any]
 """Declared lists as Arrow arrays, made once for a table; they are public, and stay when rows are let go."""
 
@@ -49,7 +49,7 @@ def words_of(axis: Listed, lists: Lists) -> Any:
     return lists[axis]
 
 
-def integers(column: Any, *, wide: bool) -> Integers:
+def integers(column: Any, *, wide: bool) -> AnyArray:
     """The engine's integers: Python's where the declared bounds may need them (`wide`), else of 64 bits."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import UnitMismatch
+from tacit.exact.arrays import AnyArray
 from tacit.sources import door
 from tacit.sources.aggregates import Aggregate, CountPeople, CountRows, is_wide
 from tacit.sources.axes import Axis, Listed, Open, cell_count
@@ -37,8 +38,6 @@ REFINEMENT = 20_000
 
 LONG = 1 << 14
 """Declared words from this many on, a public number, are looked up by the engine, if it is good at that."""
-
-Integers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +83,7 @@ class Cells:
     """
 
     request: Aggregation
-    values: dict[Aggregate, Integers]
+    values: dict[Aggregate, AnyArray]
     keys: tuple[npt.NDArray[Any], ...] | None = None
 
     def clear(self) -> None:
@@ -268,7 +267,7 @@ def _occupied(
     return door.rows(gather, source=table.source)
 
 
-def _rising(table: Any, order: Integers) -> bool:
+def _rising(table: Any, order: AnyArray) -> bool:
     """Did the engine sort these rows by a number that no two of them share?"""
     if ORDER not in table.column_names:
         return False
@@ -295,7 +294,7 @@ class _Collector:
         self.columns = columns
         self.shape = tuple(a.size or 0 for a in request.axes)
         self.size = math.prod(self.shape) if request.known else 0
-        self.sums: dict[Aggregate, Integers] = {
+        self.sums: dict[Aggregate, AnyArray] = {
             a: np.zeros(self.size, dtype=object if self.wide[a] else np.int64) for a in request.aggregates
         }
         self.waiting: list[Any] = []
@@ -327,7 +326,7 @@ class _Collector:
             np.add.at(self.sums[aggregate], index[valid], values[valid])
         self.waiting, self.rows = [], 0
 
-    def _places(self, axis: Axis, table: Any) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    def _places(self, axis: Axis, table: Any) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
         coded = axis.column in self.coded
         return positions(axis, table.column(self.names[axis]), coded=coded, lists=self.lists)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.sources import door
 from tacit.sources.aggregates import Aggregate
 from tacit.sources.axes import Axis, Listed
@@ -26,8 +27,6 @@ from tacit.sources.schema import Category
 from tacit.sources.tables import Table
 
 __all__ = ["RowsWanted", "TrainingRows", "read_rows"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnitMismatch
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import flag, members, settle, text
 from tacit.guarantees import GroupOf, People, Unit
 from tacit.sources.aggregates import MOST_ROWS_BITS, NARROW_BITS, Aggregate, CountPeople, CountRows
@@ -26,7 +26,7 @@ from tacit.sources.expressions import Expression
 from tacit.sources.parsing import parse
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
-from tacit.statistics.forms import Form, Parts, Reals
+from tacit.statistics.forms import Form, Parts
 from tacit.statistics.sensitivity import GlobalSensitivity, base_unit, subsets
 from tacit.statistics.tables import CountTables
 
@@ -41,7 +41,6 @@ __all__ = [
     "is_people",
 ]
 
-Integers = npt.NDArray[Any]
 By = str | Binned | Sequence[str | Binned] | None
 
 
@@ -74,7 +73,7 @@ def is_people(unit: Unit) -> bool:
     return isinstance(unit.of if isinstance(unit, GroupOf) else unit, People)
 
 
-def integer_map(values: Any, factor: int = 1, plus: Any = None) -> Integers:
+def integer_map(values: Any, factor: int = 1, plus: Any = None) -> AnyArray:
     """factor * values + plus without overflow: Python's integers where a table within the public limit may need them.
 
     The width follows from the factor and from the widths given, which follow from declared bounds: never from rows.
@@ -163,19 +162,19 @@ class Question:
             return ()
         return tuple(dict.fromkeys(a.column for r in self.requests for a in r.limited))
 
-    def integers(self, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         """The true parts, exactly, from the engine's aggregates. PRIVATE: to be given to a mechanism only."""
         return self.statistic.integers(self, cells)
 
-    def histogram(self, cells: Sequence[Cells]) -> Integers:
+    def histogram(self, cells: Sequence[Cells]) -> AnyArray:
         """The true finest cells of which the parts are sums. PRIVATE: to be given to a mechanism only."""
         return self.statistic.histogram(self, cells)
 
-    def assemble(self, noisy: Parts) -> Reals:
+    def assemble(self, noisy: Parts) -> Floats:
         """The statistic from noisy parts (post-processing)."""
         return self.statistic.assemble(self, noisy)
 
-    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+    def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
         """The range of the statistic while every part lies between low and high."""
         if self.form is None:
             raise InvalidParameter(
@@ -239,16 +238,16 @@ class Statistic(ABC):
         """The question for a declared table; every error of names, types and bounds appears here."""
 
     @abstractmethod
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         """The released parts as exact integer combinations of the aggregates."""
 
-    def histogram(self, question: Question, cells: Sequence[Cells]) -> Integers:
+    def histogram(self, question: Question, cells: Sequence[Cells]) -> AnyArray:
         """The finest cells of which the parts are sums, where the question says that they are (`tables.sums`)."""
         (only,) = cells
         (aggregate,) = question.requests[0].aggregates
         return np.ravel(only.values[aggregate])
 
-    def assemble(self, question: Question, noisy: Parts) -> Reals:
+    def assemble(self, question: Question, noisy: Parts) -> Floats:
         """The statistic from noisy parts."""
         assert question.form is not None
         return question.form.value(noisy)

@@ -6,17 +6,17 @@ docs/theory/nearest-histogram.md.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.arrays import AnyArray
 
 __all__ = ["Norm", "is_valid_histogram", "nearest_histogram", "nearest_rows"]
 
 Norm = Literal["l1", "l2"]
-Array = npt.NDArray[Any]
 
 _SAFE = 1 << 61
 _HALVINGS = 400
@@ -35,7 +35,7 @@ def nearest_histogram(
     total: int | None = None,
     norm: Norm = "l2",
     weights: npt.ArrayLike | None = None,
-) -> Array:
+) -> AnyArray:
     """The valid histogram nearest to a noisy one, of the same shape.
 
     Minimises sum w |z - t| ("l1"; the paper's eq. 2) or sum w (z - t)^2 ("l2") over integers t >= 0, with sum t =
@@ -71,7 +71,7 @@ def nearest_histogram(
     return np.asarray(out.reshape(whole.shape))
 
 
-def nearest_rows(whole: Array, totals: Array, *, fractions: Array | None = None) -> Array:
+def nearest_rows(whole: AnyArray, totals: AnyArray, *, fractions: AnyArray | None = None) -> AnyArray:
     """Every row's nearest histogram with that row's total; unweighted, in L1 and in L2 at once.
 
     z = whole + fractions. With T(m) = sum max(0, whole + m), m is the largest integer with T(m) <= n; then the
@@ -126,10 +126,10 @@ def _even(size: int, count: int) -> npt.NDArray[np.int64]:
     )
 
 
-def _weighted_l2(whole: Array, part: Array, w: Array, n: int) -> Array:
+def _weighted_l2(whole: AnyArray, part: AnyArray, w: AnyArray, n: int) -> AnyArray:
     """Unit u of a cell costs w (2 (u - z) - 1) more: take the n cheapest, by bisection on the price."""
 
-    def taken(price: float) -> Array:
+    def taken(price: float) -> AnyArray:
         # floor(z + (price / w + 1) / 2), the whole part kept apart so that nothing of it is lost.
         share = part + (price / w + 1.0) / 2.0
         return np.asarray(np.maximum(whole + np.floor(share).astype(np.int64), 0))
@@ -152,7 +152,7 @@ def _weighted_l2(whole: Array, part: Array, w: Array, n: int) -> Array:
     return out
 
 
-def _weighted_l1(whole: Array, part: Array, w: Array, n: int) -> Array:
+def _weighted_l1(whole: AnyArray, part: AnyArray, w: AnyArray, n: int) -> AnyArray:
     """A unit that only rounds z costs w (1 - 2 part), any other w: take or give back the cheapest."""
     out = np.maximum(whole + (part > 0.5), 0)
     gap = n - int(out.sum())
@@ -186,7 +186,7 @@ def _weighted_l1(whole: Array, part: Array, w: Array, n: int) -> Array:
     return np.asarray(out)
 
 
-def _refill(out: Array, whole: Array, part: Array, places: Array, units: int) -> Array:
+def _refill(out: AnyArray, whole: AnyArray, part: AnyArray, places: AnyArray, units: int) -> AnyArray:
     if units:
         goal = int(out[places].sum()) + units
         z = np.where(whole[places] >= 0, out[places], whole[places])
@@ -194,7 +194,7 @@ def _refill(out: Array, whole: Array, part: Array, places: Array, units: int) ->
     return out
 
 
-def _split(noisy: npt.ArrayLike) -> tuple[Array, Array]:
+def _split(noisy: npt.ArrayLike) -> tuple[AnyArray, AnyArray]:
     """Whole part (integers) and fraction in [0, 1) of each entry, both exact."""
     array = np.asarray(noisy)
     if array.dtype.kind in "iub":
@@ -218,7 +218,7 @@ def _split(noisy: npt.ArrayLike) -> tuple[Array, Array]:
     return floor.astype(np.int64), np.asarray(array - floor)
 
 
-def _roomy(whole: Array, totals: Array) -> Array:
+def _roomy(whole: AnyArray, totals: AnyArray) -> AnyArray:
     """Python integers where sums of products might leave 64 bits."""
     if whole.dtype == object or not whole.size:
         return whole
@@ -237,7 +237,7 @@ def _total(total: object) -> int | None:
     return int(total)
 
 
-def _weights(weights: npt.ArrayLike | None, size: int) -> Array | None:
+def _weights(weights: npt.ArrayLike | None, size: int) -> AnyArray | None:
     if weights is None:
         return None
     w = np.asarray(weights, dtype=np.float64).ravel()

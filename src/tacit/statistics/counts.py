@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
 from tacit.mechanisms.fitted_tables import MOST_FITTED
@@ -22,7 +23,6 @@ from tacit.sources.schema import Integer, Number, Schema
 from tacit.statistics.base import (
     By,
     Frame,
-    Integers,
     Part,
     Question,
     Statistic,
@@ -31,7 +31,7 @@ from tacit.statistics.base import (
     filter_of,
     people_only,
 )
-from tacit.statistics.forms import Linear, Parts, Reals
+from tacit.statistics.forms import Linear, Parts
 from tacit.statistics.sensitivity import base_unit, boxes, replaced, row_limit, stacked, subsets
 from tacit.statistics.tables import MOST_CELLS, CountTables, axis_sums, never_absent, spanning_sums
 
@@ -133,7 +133,7 @@ class Count(Statistic):
     def _aggregate(self) -> CountRows | CountPeople:
         return (CountPeople if self.of == "people" else CountRows)(where=self.where)
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         return {"count": cells[0].values[self._aggregate()]}
 
 
@@ -213,7 +213,7 @@ class Margins(Statistic):
             fixed=never_absent(unit, axes, filtered), sensitivity=sensitivity, sums=sums, spans=spans,
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         rows = CountRows(where=self.where)
         if question.tables is not None and question.tables.sums is not None:
             (whole,) = cells
@@ -226,7 +226,7 @@ class Margins(Statistic):
             return found
         return {p.name: c.values[rows] for p, c in zip(question.parts, cells, strict=True)}
 
-    def assemble(self, question: Question, noisy: Parts) -> Reals:
+    def assemble(self, question: Question, noisy: Parts) -> Floats:
         """All tables, one after the other, as one vector of counts."""
         return np.concatenate([np.asarray(noisy[p.name]).astype(np.float64).ravel() for p in question.parts])
 
@@ -260,7 +260,7 @@ class ClampingBounds(Statistic):
             form=Linear(part="count"),
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         return {"count": cells[0].values[CountRows(where=self.where)]}
 
 

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
+from tacit.exact.arrays import Floats, Integers
 from tacit.statistics.consistency import nearest_histogram, nearest_rows
 
 __all__ = ["NoisyTable", "consistent_margins", "integer_margins", "margin"]
 
-Reals = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 Columns = tuple[str, ...]
 
 MOST_COLUMNS = 32
@@ -63,7 +62,7 @@ def margin(values: npt.NDArray[Any], columns: Columns, onto: Iterable[str]) -> n
     return np.asarray(values.sum(axis=gone)).transpose([left.index(c) for c in keep])
 
 
-def consistent_margins(tables: Sequence[NoisyTable]) -> list[Reals]:
+def consistent_margins(tables: Sequence[NoisyTable]) -> list[Floats]:
     """The generalised least-squares tables: every shared margin agrees, exactly up to float rounding.
 
     Minimises sum over tables of |x_S - y_S|^2 / variance_S over tables x_S that are the margins of one table. In
@@ -110,7 +109,7 @@ def _shared(sets: Sequence[Columns]) -> list[Columns]:
     return sorted(found, key=lambda c: (len(c), c))
 
 
-def _effect(part: Columns, tables: Sequence[NoisyTable], sizes: Mapping[str, int]) -> Reals:
+def _effect(part: Columns, tables: Sequence[NoisyTable], sizes: Mapping[str, int]) -> Floats:
     over = [t for t in tables if set(part) <= set(t.columns)]
     exact = [t for t in over if t.variance == 0]
     own = [_interaction(margin(t.values, t.columns, part)) for t in (exact or over)]
@@ -127,14 +126,14 @@ def _effect(part: Columns, tables: Sequence[NoisyTable], sizes: Mapping[str, int
     return np.asarray(sum(w / total * o for w, o in zip(weights, own, strict=True)))
 
 
-def _interaction(values: Reals) -> Reals:
+def _interaction(values: Floats) -> Floats:
     """What is left of a margin when all its own margins are taken out."""
     for axis in range(values.ndim):
         values = values - values.mean(axis=axis, keepdims=True)
     return values
 
 
-def _spread(effect: Reals, part: Columns, columns: Columns, sizes: Mapping[str, int]) -> Reals:
+def _spread(effect: Floats, part: Columns, columns: Columns, sizes: Mapping[str, int]) -> Floats:
     """An interaction shared out evenly over the cells of a table, as an array that broadcasts."""
     ordered = [c for c in columns if c in part]
     moved = effect.transpose([part.index(c) for c in ordered])
@@ -142,7 +141,7 @@ def _spread(effect: Reals, part: Columns, columns: Columns, sizes: Mapping[str, 
     return np.asarray(moved.reshape(shape) / math.prod(sizes[c] for c in columns if c not in part))
 
 
-def integer_margins(tables: Sequence[NoisyTable], *, total: int | None = None) -> list[Whole]:
+def integer_margins(tables: Sequence[NoisyTable], *, total: int | None = None) -> list[Integers]:
     """Whole non-negative tables near the noisy ones, whose margins on shared columns agree.
 
     Least squares first; then the total, and the shared margins from small to large: each table is the one
@@ -158,7 +157,7 @@ def integer_margins(tables: Sequence[NoisyTable], *, total: int | None = None) -
     wanted = _intersections([tuple(sorted(t.columns)) for t in given])
     exact = {tuple(sorted(t.columns)) for t in given if t.variance == 0}
     held = {c for c in wanted if any(set(c) <= set(e) for e in exact)}
-    fixed: dict[Columns, Whole] = {}
+    fixed: dict[Columns, Integers] = {}
     # Exact ones first: they bind the others, whatever their size.
     for columns in sorted(wanted, key=lambda c: (c not in held, len(c), c)):
         whole, values = min(
@@ -178,7 +177,7 @@ def integer_margins(tables: Sequence[NoisyTable], *, total: int | None = None) -
     return [_ordered(fixed[tuple(sorted(t.columns))], t.columns) for t in tables]
 
 
-def _ordered(values: Whole, columns: Columns) -> Whole:
+def _ordered(values: Integers, columns: Columns) -> Integers:
     ordered = tuple(sorted(columns))
     return values.transpose([ordered.index(c) for c in columns])
 
@@ -194,7 +193,7 @@ def _intersections(sets: Sequence[Columns]) -> list[Columns]:
     return sorted(found, key=lambda c: (len(c), c))
 
 
-def _binding(columns: Columns, fixed: Mapping[Columns, Whole]) -> Iterator[tuple[Columns, Whole]]:
+def _binding(columns: Columns, fixed: Mapping[Columns, Integers]) -> Iterator[tuple[Columns, Integers]]:
     """The margins of this table that are fixed already, the largest only."""
     shared = {tuple(sorted(set(columns) & set(f))): f for f in fixed}
     for part, owner in shared.items():
@@ -202,7 +201,7 @@ def _binding(columns: Columns, fixed: Mapping[Columns, Whole]) -> Iterator[tuple
             yield part, margin(fixed[owner], owner, part)
 
 
-def _rounded(columns: Columns, goal: Reals, fixed: Mapping[Columns, Whole]) -> Whole:
+def _rounded(columns: Columns, goal: Floats, fixed: Mapping[Columns, Integers]) -> Integers:
     bound = list(_binding(columns, fixed))
     if not bound:
         return nearest_histogram(goal)
@@ -218,7 +217,7 @@ def _rounded(columns: Columns, goal: Reals, fixed: Mapping[Columns, Whole]) -> W
     return _program(columns, goal, bound)
 
 
-def _program(columns: Columns, goal: Reals, bound: Sequence[tuple[Columns, Whole]]) -> Whole:
+def _program(columns: Columns, goal: Floats, bound: Sequence[tuple[Columns, Integers]]) -> Integers:
     """The L1-nearest whole table with several given margins: a program with whole breakpoints.
 
     With two margins it is a transportation problem, whose corners are whole.

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells
+from tacit.exact.arrays import Floats
 from tacit.statistics.families import Columns, NoisyTable, consistent_margins, margin
 
 __all__ = ["Fit", "components", "fit_table", "junction_order", "whole_table"]
 
-Reals = npt.NDArray[np.float64]
 MOST_CELLS = 1 << 22
 _ROUNDS = 500
 
@@ -29,7 +29,7 @@ class Fit:
     """A table of probabilities on some columns, and how far its margins are from those asked for (in shares)."""
 
     columns: Columns
-    values: Reals
+    values: Floats
     gap: float
     rounds: int
 
@@ -84,7 +84,7 @@ def whole_table(fit: Fit, *, total: int) -> npt.NDArray[np.int64]:
     return np.diff(np.minimum(ends, total), prepend=0).reshape(fit.values.shape)
 
 
-def _shares(values: Reals) -> Reals:
+def _shares(values: Floats) -> Floats:
     positive = np.maximum(values, 0.0)
     total = float(positive.sum())
     if total <= 0:
@@ -92,7 +92,7 @@ def _shares(values: Reals) -> Reals:
     return positive / total
 
 
-def _spread(values: Reals, columns: Columns, onto: Columns) -> Reals:
+def _spread(values: Floats, columns: Columns, onto: Columns) -> Floats:
     """A table on some columns as an array that broadcasts over all of them."""
     ordered = [c for c in onto if c in columns]
     moved = values.transpose([columns.index(c) for c in ordered])

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
+
 __all__ = ["Average", "Form", "Linear", "Quotient", "Root", "Share", "Spread"]
 
-Reals = npt.NDArray[np.float64]
 Parts = Mapping[str, npt.ArrayLike]
 
 
-def reals(values: Any) -> Reals:
+def reals(values: Any) -> Floats:
     """Integers of any size as floats."""
     return np.asarray(values).astype(np.float64)
 
@@ -32,15 +33,15 @@ def reals(values: Any) -> Reals:
 class Form:
     """A function of the noisy parts."""
 
-    def value(self, parts: Parts) -> Reals:
+    def value(self, parts: Parts) -> Floats:
         """The statistic."""
         raise NotImplementedError
 
-    def gradient(self, parts: Parts) -> dict[str, Reals]:
+    def gradient(self, parts: Parts) -> dict[str, Floats]:
         """Its derivative by each part, at the noisy parts."""
         raise NotImplementedError
 
-    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+    def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
         """Its range while each part lies between low and high."""
         raise NotImplementedError
 
@@ -52,13 +53,13 @@ class Linear(Form):
     part: str
     spacing: Fraction = Fraction(1)
 
-    def value(self, parts: Parts) -> Reals:
+    def value(self, parts: Parts) -> Floats:
         return reals(parts[self.part]) * float(self.spacing)
 
-    def gradient(self, parts: Parts) -> dict[str, Reals]:
+    def gradient(self, parts: Parts) -> dict[str, Floats]:
         return {self.part: np.full(np.shape(parts[self.part]), float(self.spacing))}
 
-    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+    def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
         return self.value(low), self.value(high)
 
 
@@ -72,7 +73,7 @@ class Average(Form):
     width: float
     spacing: Fraction
 
-    def value(self, parts: Parts) -> Reals:
+    def value(self, parts: Parts) -> Floats:
         n = reals(parts[self.rows])
         ratio = np.divide(
             reals(parts[self.part]) * float(self.spacing),
@@ -82,11 +83,11 @@ class Average(Form):
         )
         return np.asarray(self.low + np.clip(ratio, 0.0, self.width))
 
-    def gradient(self, parts: Parts) -> dict[str, Reals]:
+    def gradient(self, parts: Parts) -> dict[str, Floats]:
         n = np.maximum(reals(parts[self.rows]), 1.0)
         return {self.part: float(self.spacing) / n, self.rows: np.zeros(n.shape)}
 
-    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+    def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
         return self.value(low), self.value(high)
 
 
@@ -102,16 +103,16 @@ class Share(Form):
     above: str = "above"
     below: str = "below"
 
-    def _share(self, above: Any, below: Any, blank: float = 0.5) -> Reals:
+    def _share(self, above: Any, below: Any, blank: float = 0.5) -> Floats:
         a, b = np.maximum(reals(above), 0.0), np.maximum(reals(below), 0.0)
         total = a + b
-        share: Reals = np.divide(a, total, where=total > 0, out=np.full(total.shape, blank))
+        share: Floats = np.divide(a, total, where=total > 0, out=np.full(total.shape, blank))
         return share
 
-    def value(self, parts: Parts) -> Reals:
+    def value(self, parts: Parts) -> Floats:
         return np.asarray(self.low + self.width * self._share(parts[self.above], parts[self.below]))
 
-    def gradient(self, parts: Parts) -> dict[str, Reals]:
+    def gradient(self, parts: Parts) -> dict[str, Floats]:
         share = self._share(parts[self.above], parts[self.below])
         total = np.maximum(reals(parts[self.above]) + reals(parts[self.below]), 1.0)
         return {
@@ -119,12 +120,12 @@ class Share(Form):
             self.below: -self.width * share / total,
         }
 
-    def pivot(self, value: Reals) -> dict[str, Reals]:
+    def pivot(self, value: Floats) -> dict[str, Floats]:
         """With s the share that stands for the value: (1 - s) above - s below = 0."""
         share = (np.asarray(value) - self.low) / self.width
         return {self.above: 1 - share, self.below: -share}
 
-    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+    def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
         """The share grows with `above` and falls with `below`."""
         least = self._share(low[self.above], high[self.below], 0.0)
         most = self._share(high[self.above], low[self.below], 1.0)
@@ -139,23 +140,23 @@ class Quotient(Form):
     denominator: str
     scale: float
 
-    def value(self, parts: Parts) -> Reals:
+    def value(self, parts: Parts) -> Floats:
         top, bottom = reals(parts[self.numerator]), reals(parts[self.denominator])
         blank = np.full(bottom.shape, np.nan)
-        quotient: Reals = np.divide(top * self.scale, bottom, where=bottom != 0, out=blank)
+        quotient: Floats = np.divide(top * self.scale, bottom, where=bottom != 0, out=blank)
         return quotient
 
-    def gradient(self, parts: Parts) -> dict[str, Reals]:
+    def gradient(self, parts: Parts) -> dict[str, Floats]:
         value, bottom = self.value(parts), reals(parts[self.denominator])
         bottom = np.where(bottom == 0, np.nan, bottom)
         return {self.numerator: self.scale / bottom, self.denominator: -value / bottom}
 
-    def pivot(self, value: Reals) -> dict[str, Reals]:
+    def pivot(self, value: Floats) -> dict[str, Floats]:
         """scale * numerator - r * denominator = 0."""
         r = np.asarray(value, dtype=np.float64)
         return {self.numerator: np.full(r.shape, self.scale), self.denominator: -r}
 
-    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+    def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
         """Corners, where the divisor keeps its sign; everything where it does not."""
         a, b = reals(low[self.denominator]), reals(high[self.denominator])
         safe = (a > 0) | (b < 0)
@@ -176,17 +177,17 @@ class Spread(Form):
     width: float
     names: tuple[str, str, str] = ("squares_below", "products", "squares_above")
 
-    def _shares(self, parts: Parts) -> tuple[Reals, Reals, Reals]:
+    def _shares(self, parts: Parts) -> tuple[Floats, Floats, Floats]:
         b = [np.maximum(reals(parts[n]), 0.0) for n in self.names]
         total = b[0] + b[1] + b[2]
         out = [np.divide(x, total, where=total > 0, out=np.full(total.shape, 1 / 3)) for x in b]
         return out[0], out[1], out[2]
 
-    def value(self, parts: Parts) -> Reals:
+    def value(self, parts: Parts) -> Floats:
         _, p1, p2 = self._shares(parts)
         return np.asarray(self.width**2 * np.clip(p2 - (p2 + p1 / 2) ** 2, 0.0, 0.25))
 
-    def gradient(self, parts: Parts) -> dict[str, Reals]:
+    def gradient(self, parts: Parts) -> dict[str, Floats]:
         _, p1, p2 = self._shares(parts)
         mean = p2 + p1 / 2
         total = np.maximum(sum(reals(parts[n]) for n in self.names), 1.0)
@@ -199,14 +200,14 @@ class Spread(Form):
             self.names[2]: scale * (shift + 1 - 2 * mean),
         }
 
-    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+    def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
         """Interval arithmetic: each share grows with its own part and falls with the others."""
         a = [np.maximum(reals(low[n]), 0.0) for n in self.names]
         b = [np.maximum(reals(high[n]), 0.0) for n in self.names]
 
-        def share(top: Any, rest: Any, blank: float) -> Reals:
+        def share(top: Any, rest: Any, blank: float) -> Floats:
             total = top + rest
-            out: Reals = np.divide(top, total, where=total > 0, out=np.full(np.shape(total), blank))
+            out: Floats = np.divide(top, total, where=total > 0, out=np.full(np.shape(total), blank))
             return out
 
         square_low, square_high = share(a[2], b[0] + b[1], 0.0), share(b[2], a[0] + a[1], 1.0)
@@ -235,14 +236,14 @@ class Root(Form):
 
     of: Form
 
-    def value(self, parts: Parts) -> Reals:
+    def value(self, parts: Parts) -> Floats:
         return np.sqrt(self.of.value(parts))
 
-    def gradient(self, parts: Parts) -> dict[str, Reals]:
+    def gradient(self, parts: Parts) -> dict[str, Floats]:
         value = self.value(parts)
         half = np.divide(0.5, value, where=value > 0, out=np.full(value.shape, np.inf))
         return {name: g * half for name, g in self.of.gradient(parts).items()}
 
-    def enclose(self, low: Parts, high: Parts) -> tuple[Reals, Reals]:
+    def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
         least, most = self.of.enclose(low, high)
         return np.sqrt(least), np.sqrt(most)

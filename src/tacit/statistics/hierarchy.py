@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, settle
 from tacit.guarantees import People, Unit
 from tacit.sources.aggregates import CountRows
@@ -21,8 +22,8 @@ from tacit.sources.axes import Axis, Binned, Listed, Open, axes_of
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
-from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of
-from tacit.statistics.forms import Parts, Reals
+from tacit.statistics.base import Part, Question, Statistic, by_columns, filter_of
+from tacit.statistics.forms import Parts
 from tacit.statistics.sensitivity import GlobalSensitivity, base_unit, boxes, replaced, row_limit
 from tacit.statistics.tables import CountTables, never_absent
 from tacit.statistics.trees import Tree, consistent_tree
@@ -127,7 +128,7 @@ class Hierarchy(Statistic):
             sensitivity=sensitivity,
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         counts = cells[0].values[CountRows(where=self.where)].ravel()
         tree: Tree = question.details["tree"]
         totals = np.zeros(len(tree.order), dtype=counts.dtype)
@@ -139,7 +140,7 @@ class Hierarchy(Statistic):
             out[part.name] = totals[_places(tree, nodes)].reshape(tuple(a.size or 0 for a in part.axes))
         return out
 
-    def assemble(self, question: Question, noisy: Parts) -> Reals:
+    def assemble(self, question: Question, noisy: Parts) -> Floats:
         """All levels, one after the other, as one vector of counts."""
         return np.concatenate([np.asarray(noisy[p.name]).astype(np.float64).ravel() for p in question.parts])
 

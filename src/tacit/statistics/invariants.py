@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import settle, whole
 from tacit.guarantees import Guarantee, Neighbours, Unit
 from tacit.ledger.canonical import canonical, sha256
@@ -29,7 +30,6 @@ from tacit.statistics.trees import Tree, consistent_tree, known_counts
 
 __all__ = ["PublicTotals", "public_totals", "valid_counts"]
 
-Counts = npt.NDArray[Any]
 Columns = tuple[str, ...]
 
 ONLY_REPLACED = (
@@ -43,7 +43,7 @@ class PublicTotals:
     """Declared counts: of all rows, of tables of some columns, of nodes of a hierarchy."""
 
     total: int | None = None
-    tables: Mapping[Columns, Counts] = field(default_factory=dict)
+    tables: Mapping[Columns, AnyArray] = field(default_factory=dict)
     nodes: Mapping[Hashable, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ class PublicTotals:
             guarantee = guarantee.for_unit(_replaced(guarantee.unit))
         return self.restrict(guarantee)
 
-    def known(self, question: Question) -> dict[str, Counts]:
+    def known(self, question: Question) -> dict[str, AnyArray]:
         """The parts of the question that the declared totals determine."""
         statistic = question.statistic
         if isinstance(statistic, Hierarchy):
@@ -121,7 +121,7 @@ class PublicTotals:
         if not isinstance(statistic, Count | Margins) or statistic.where is not None or people:
             # A filter leaves rows out that the totals may count, and people in groups do not add up.
             return {}
-        out: dict[str, Counts] = {}
+        out: dict[str, AnyArray] = {}
         for part in question.parts:
             columns = tuple(a.column for a in part.axes)
             for table in self._exact:
@@ -136,7 +136,7 @@ class PublicTotals:
                     out[part.name] = values
         return out
 
-    def _known_levels(self, question: Question) -> dict[str, Counts]:
+    def _known_levels(self, question: Question) -> dict[str, AnyArray]:
         known = known_counts(question.details["tree"], self._nodes(question))
         out = {}
         for part, nodes in zip(question.parts, question.details["levels"], strict=True):
@@ -209,14 +209,14 @@ def public_totals(
 
 def valid_counts(
     question: Question, noisy: Mapping[str, npt.ArrayLike], variances: Mapping[str, float]
-) -> dict[str, Counts]:
+) -> dict[str, AnyArray]:
     """Whole non-negative counts of every part that agree with each other and with the declared totals.
 
     `noisy` and `variances` are given for the parts that were released; what the totals determine is added. For
     counts, margins and hierarchies. Post-processing: no privacy cost.
     """
     public: PublicTotals = question.details.get("public", PublicTotals())
-    known: dict[str, Counts] = dict(question.details.get("known", {}))
+    known: dict[str, AnyArray] = dict(question.details.get("known", {}))
     statistic = question.statistic
     if isinstance(statistic, Hierarchy):
         counts: dict[Hashable, float] = {}
@@ -247,7 +247,7 @@ def valid_counts(
     return {**known, **{p.name: w for p, w in zip(question.parts, whole, strict=True)}}
 
 
-def _counts(name: str, values: Any) -> Counts:
+def _counts(name: str, values: Any) -> AnyArray:
     array = np.asarray(values)
     if array.dtype.kind not in "iu" or bool((array < 0).any()):
         raise InvalidParameter(

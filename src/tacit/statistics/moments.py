@@ -23,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.guarantees import Unit
 from tacit.sources.aggregates import CountRows, Squares, Steps
 from tacit.sources.expressions import And, Expression, Not
@@ -32,7 +33,6 @@ from tacit.sources.schema import Schema
 from tacit.statistics.base import (
     By,
     Frame,
-    Integers,
     Part,
     Question,
     Statistic,
@@ -95,7 +95,7 @@ class Mean(Statistic):
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         rows = cells[0].values[CountRows(where=self.where, present=(self.column,))]
         above = cells[0].values[Steps(column=self.column, where=self.where)]
         if question.parts[-1].name == "rows":
@@ -151,7 +151,7 @@ class Proportion(Statistic):
             tests = [And(parts=(self.where, t)) for t in tests]
         return CountRows(where=tests[0]), CountRows(where=tests[1])
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         yes, no = (cells[0].values[a] for a in self._both())
         if question.parts[-1].name == "rows":
             return {"yes": yes, "rows": integer_map(yes, 1, no)}
@@ -195,7 +195,7 @@ class Variance(Statistic):
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         width = question.schema.measured(self.column).width
         n, u, squares = (
             np.asarray(cells[0].values[a]).astype(object)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tacit.exact.arrays import AnyArray
 from tacit.sources.query import Cells, run
 from tacit.sources.tables import Table
 from tacit.sources.training import RowsWanted, read_rows
-from tacit.statistics.base import Integers, Question
+from tacit.statistics.base import Question
 
 __all__ = ["read", "read_cells"]
 
@@ -31,7 +32,7 @@ def read_cells(
 
 def read(
     table: Table, questions: Sequence[Question], *, key: bytes | None = None
-) -> list[dict[str, Integers]]:
+) -> list[dict[str, AnyArray]]:
     """The true parts of each question. PRIVATE: to be given to a mechanism only."""
     answered = read_cells(table, questions, key=key)
     return [q.integers(cells) for q, cells in zip(questions, answered, strict=True)]

@@ -16,13 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, WrongType
+from tacit.exact.arrays import AnyArray
 from tacit.guarantees import Unit
 from tacit.sources.axes import Listed
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Cells
 from tacit.sources.schema import Date, Schema
 from tacit.sources.training import RowsWanted, TrainingRows
-from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of
+from tacit.statistics.base import Part, Question, Statistic, by_columns, filter_of
 from tacit.statistics.forms import Linear
 from tacit.statistics.sensitivity import boxes
 
@@ -94,7 +95,7 @@ class RegressionMoments(Statistic):
             form=Linear(part="moments", spacing=spacing),
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         (rows,) = cells
         assert isinstance(rows, TrainingRows)
         names = (*self.columns, self.outcome)

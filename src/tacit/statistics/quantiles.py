@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
 from tacit.sources.aggregates import CountRows
@@ -17,8 +18,8 @@ from tacit.sources.axes import Cut, cell_count
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
-from tacit.statistics.base import By, Integers, Part, Question, Statistic, by_columns, filter_of
-from tacit.statistics.forms import Parts, Reals
+from tacit.statistics.base import By, Part, Question, Statistic, by_columns, filter_of
+from tacit.statistics.forms import Parts
 from tacit.statistics.sensitivity import base_unit, boxes, replaced, row_limit
 
 __all__ = ["Quantiles", "median", "quantile", "quantiles", "rank_sensitivity"]
@@ -84,10 +85,10 @@ class Quantiles(Statistic):
             },
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         return {"counts": cells[0].values[CountRows(where=self.where)]}
 
-    def assemble(self, question: Question, noisy: Parts) -> Reals:
+    def assemble(self, question: Question, noisy: Parts) -> Floats:
         """Quantiles of the histogram, in order; negative counts are read as 0, no rows as the middle."""
         counts = np.maximum(np.asarray(noisy["counts"]).astype(np.float64), 0.0)
         edges = np.asarray(question.details["edges"])

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, TooManyCells, UnknownName
+from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import members, settle
 from tacit.guarantees import People, Unit
 from tacit.sources.aggregates import CountRows
@@ -18,7 +19,7 @@ from tacit.sources.axes import Axis, Binned, axis_of, bins
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
-from tacit.statistics.base import Integers, Part, Question, Statistic, filter_of
+from tacit.statistics.base import Part, Question, Statistic, filter_of
 from tacit.statistics.forms import Linear
 from tacit.statistics.sensitivity import GlobalSensitivity, base_unit, boxes, replaced, row_limit
 from tacit.statistics.tables import CountTables, never_absent
@@ -124,7 +125,7 @@ class Ranges(Statistic):
             raise TooManyCells(cells=len(asked), limit=MOST_RANGES)
         return np.array(asked, dtype=np.int64), tuple((lows[i], highs[j]) for i, j in asked)
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         assert question.tables is not None
         assert question.tables.ranges is not None
         counts = np.ravel(cells[0].values[CountRows(where=self.where)])

@@ -12,18 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
+from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import members, settle
 from tacit.exact.rationals import Exact
 from tacit.guarantees import GroupOf, Unit
 from tacit.mechanisms import L1, L2, Gaussian, Impossible, KeysOfAUnit, SparseHistogram
-from tacit.mechanisms.sparse_keys import Keys
 from tacit.sources.aggregates import CountPeople, CountRows
 from tacit.sources.axes import Axis, Binned, Cut, axis_of
 from tacit.sources.expressions import Expression
 from tacit.sources.occupied import codes_of, domain_of, labels_of
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
-from tacit.statistics.base import Integers, Part, Question, Statistic, by_columns, filter_of, people_only
+from tacit.statistics.base import Part, Question, Statistic, by_columns, filter_of, people_only
 from tacit.statistics.forms import Linear
 from tacit.statistics.sensitivity import boxes, group_limit, row_limit, subsets
 
@@ -51,7 +51,7 @@ class SparseQuestion(Question):
         """As many as there are cells: every one of them gets noise, or is treated as if."""
         return self.domain
 
-    def occupied(self, cells: Sequence[Cells]) -> tuple[Keys, Integers]:
+    def occupied(self, cells: Sequence[Cells]) -> tuple[AnyArray, AnyArray]:
         """The occupied cells' keys and counts. PRIVATE: to be given to a mechanism only.
 
         Rows in cells that were declared impossible are left out, as rows without a key are.
@@ -63,7 +63,7 @@ class SparseQuestion(Question):
         possible = ~self.impossible.holds(keys)
         return keys[possible], counts[possible]
 
-    def labels(self, keys: Keys) -> dict[str, npt.NDArray[Any]]:
+    def labels(self, keys: AnyArray) -> dict[str, npt.NDArray[Any]]:
         """What released keys stand for, column by column."""
         return labels_of(keys, self.axes)
 
@@ -178,7 +178,7 @@ class SparseCount(Statistic):
     def _aggregate(self) -> CountRows | CountPeople:
         return (CountPeople if self.of == "people" else CountRows)(where=self.where)
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         """The counts of the occupied cells, by increasing key; `question.occupied` has the keys too."""
         assert isinstance(question, SparseQuestion)
         return {"count": question.occupied(cells)[1]}

@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.guarantees import Unit
 from tacit.sources.aggregates import CountRows, Steps
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Cells
 from tacit.sources.schema import Date, Measured, Schema
-from tacit.statistics.base import (
-    By,
-    Integers,
-    Part,
-    Question,
-    Statistic,
-    by_columns,
-    filter_of,
-    integer_map,
-)
+from tacit.statistics.base import By, Part, Question, Statistic, by_columns, filter_of, integer_map
 from tacit.statistics.forms import Linear, Quotient
 from tacit.statistics.sensitivity import boxes
 
@@ -57,7 +49,7 @@ class Sum(Statistic):
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         return {"sum": _sum_of(cells[0], self.column, (), self.where, question.schema)}
 
 
@@ -101,7 +93,7 @@ class Ratio(Statistic):
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
-    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, Integers]:
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         names = (self.numerator, self.denominator)
         out = {}
         for part, column in zip(("numerator", "denominator"), names, strict=True):
@@ -146,7 +138,7 @@ def _needed(statistic: Sum, column: Measured) -> tuple[CountRows | Steps, ...]:
 
 def _sum_of(
     cells: Cells, column: str, others: tuple[str, ...], where: Expression | None, schema: Schema
-) -> Integers:
+) -> AnyArray:
     steps = cells.values[Steps(column=column, where=where, present=others)]
     lowest = schema.measured(column).lowest
     if lowest == 0:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, UnknownColumn
+from tacit.exact.arrays import Integers
 from tacit.noise import uniform_integer
 from tacit.noise.source import Source, default_source
 from tacit.sources.axes import Axis, Bins, Cut, Listed, Open
@@ -28,7 +29,6 @@ from tacit.statistics.hierarchy import Hierarchy
 
 __all__ = ["CountTable", "synthetic_rows", "tables_of"]
 
-Places = npt.NDArray[np.int64]
 _GRAIN = 1 << 52
 DataFrame = Any
 """A pandas DataFrame; pandas is imported where it is used."""
@@ -193,7 +193,7 @@ def _from_one(table: CountTable, rows: int, source: Source) -> dict[str, Any]:
     return dict(zip(table.columns, places, strict=True))
 
 
-def _cells(weights: npt.NDArray[Any], rows: int, source: Source) -> Places:
+def _cells(weights: npt.NDArray[Any], rows: int, source: Source) -> Integers:
     """Cells in proportion to their weights: exactly for whole ones, to 2^-52 for real ones."""
     positive = np.maximum(weights, 0)
     total = float(positive.sum()) if positive.size else 0.0
@@ -270,7 +270,7 @@ def _column(axis: Axis, places: Any, schema: Schema, source: Source) -> Any:
     raise _no_values(axis)
 
 
-def _steps(axis: Axis, places: Places, source: Source) -> Places:
+def _steps(axis: Axis, places: Integers, source: Source) -> Integers:
     """A uniform step of the grid inside each row's bin."""
     if isinstance(axis, Cut):
         ends = [axis.values.lowest - (-(places + k) * axis.levels // axis.count) for k in (0, 1)]

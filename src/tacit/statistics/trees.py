@@ -14,12 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.arrays import Floats, Integers
 from tacit.statistics.consistency import nearest_histogram, nearest_rows
 
 __all__ = ["Tree", "consistent_tree", "known_counts", "tree_estimate", "whole_cells"]
-
-Reals = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,8 @@ class Tree:
     parents: Mapping[Hashable, Hashable | None]
     order: tuple[Hashable, ...] = field(init=False)
     place: Mapping[Hashable, int] = field(init=False, repr=False, compare=False)
-    parent: Whole = field(init=False, repr=False, compare=False)
-    depth: Whole = field(init=False, repr=False, compare=False)
+    parent: Integers = field(init=False, repr=False, compare=False)
+    depth: Integers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.parents, Mapping) or not self.parents:
@@ -90,12 +88,12 @@ class Tree:
         out[self.parent[self.parent >= 0]] = False
         return out
 
-    def levels(self) -> list[Whole]:
+    def levels(self) -> list[Integers]:
         """The nodes of each depth, from the top."""
         return [np.flatnonzero(self.depth == d) for d in range(int(self.depth.max()) + 1)]
 
 
-def tree_estimate(tree: Tree, noisy: Mapping[Hashable, float], variances: Mapping[Hashable, float]) -> Reals:
+def tree_estimate(tree: Tree, noisy: Mapping[Hashable, float], variances: Mapping[Hashable, float]) -> Floats:
     """The weighted least-squares counts of all nodes that add up exactly, in the tree's order.
 
     Minimises sum (x_v - y_v)^2 / variance_v over x with x_v = sum of its children. A node without a noisy count is
@@ -188,7 +186,7 @@ def consistent_tree(
     return {name: int(out[i]) for i, name in enumerate(tree.order)}
 
 
-def whole_cells(cells: npt.ArrayLike, *, branching: int, total: int | None = None) -> Whole:
+def whole_cells(cells: npt.ArrayLike, *, branching: int, total: int | None = None) -> Integers:
     """Whole non-negative cells from real ones, top down along a tree: every node keeps near its own estimate.
 
     The cells of a `RangeTree` are unbiased, and so are their sums; cutting negative cells off one by one would lift
@@ -241,7 +239,9 @@ def known_counts(tree: Tree, exact: Mapping[Hashable, int]) -> dict[Hashable, in
     return known
 
 
-def _observed(tree: Tree, noisy: Mapping[Any, float], variances: Mapping[Any, float]) -> tuple[Reals, Reals]:
+def _observed(
+    tree: Tree, noisy: Mapping[Any, float], variances: Mapping[Any, float]
+) -> tuple[Floats, Floats]:
     place = {name: i for i, name in enumerate(tree.order)}
     y, precision = np.zeros(len(place)), np.zeros(len(place))
     for name, value in noisy.items():
@@ -268,7 +268,7 @@ def _exact(tree: Tree, exact: Mapping[Any, int]) -> dict[Hashable, int]:
     return {name: int(v) for name, v in exact.items()}
 
 
-def _floors(tree: Tree, exact: Mapping[Hashable, int]) -> tuple[Whole, npt.NDArray[np.bool_]]:
+def _floors(tree: Tree, exact: Mapping[Hashable, int]) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """What each node counts at least, and whether that is all it can count; exact counts must agree."""
     size = len(tree.order)
     least = np.zeros(size, dtype=np.int64)

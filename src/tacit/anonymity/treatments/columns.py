@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import UnknownColumn, WrongType
+from tacit.exact.arrays import Floats
 
 __all__ = ["codes", "finite", "is_number", "known", "matrix", "numbers", "replaced"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def known(table: Any, columns: Sequence[str]) -> tuple[str, ...]:

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 
 __all__ = ["CorrectedRegression", "corrected_covariance", "corrected_regression"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

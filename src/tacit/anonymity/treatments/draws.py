@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Draws"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Draws:

@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.anonymity.treatments.base import Treatment
 from tacit.anonymity.treatments.columns import matrix, replaced
 from tacit.anonymity.treatments.draws import Draws
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import whole
 
 __all__ = ["MatrixMask", "Microaggregate", "masked", "mdav"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 def mdav(points: Floats, k: int) -> Integers:

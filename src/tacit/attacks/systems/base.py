@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 from tacit.errors import InvalidParameter, Refused
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    Reals = npt.NDArray[np.float64]
-    Truths = npt.NDArray[np.bool_]
+    from tacit.exact.arrays import Booleans
+
 
 __all__ = ["AnsweringService", "refuse"]
 
@@ -64,8 +63,8 @@ class AnsweringService(ABC):
         return self._answer(chosen, wording)
 
     @abstractmethod
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         """The answer, or `refuse`."""
 
-    def _true(self, members: Truths) -> float:
+    def _true(self, members: Booleans) -> float:
         return float(self._values[members].sum())

@@ -18,10 +18,8 @@ from tacit.errors import InvalidParameter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    import numpy.typing as npt
+    from tacit.exact.arrays import Booleans
 
-    Truths = npt.NDArray[np.bool_]
 
 __all__ = ["extremes", "grid_of_sets", "outliers", "repeat", "reword", "split", "track"]
 
@@ -155,7 +153,7 @@ def split(service: FixedNoise, people: Sequence[int], *, times: int, seed: int =
 
     draws = Draws(seed, "splitting")
 
-    def halves(members: Truths) -> float:
+    def halves(members: Booleans) -> float:
         total = 0.0
         for _ in range(times):
             side = (draws.bits(service.people) == 1) & members

@@ -10,10 +10,10 @@ from tacit.attacks.systems.base import AnsweringService
 from tacit.exact.checks import positive, rate, whole
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    Truths = npt.NDArray[np.bool_]
+    from tacit.exact.arrays import Booleans
+
 
 __all__ = ["FixedNoise", "PerturbedValues", "RandomSamples"]
 
@@ -32,7 +32,7 @@ class PerturbedValues(AnsweringService):
         self._draws = Draws(seed, "perturbed")
         self._noise = self.noise_std * self._draws.normals(self.people)
 
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         noise = self.noise_std * self._draws.normals(self.people) if self.fresh else self._noise
         return self._true(members) + float(noise[members].sum())
 
@@ -47,7 +47,7 @@ class RandomSamples(AnsweringService):
         super().__init__(values)
         self.share, self._seed = rate("share", share), whole("seed", seed, least=0)
 
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         sampled = Draws(self._seed, f"sample/{wording}").uniforms(self.people) < self.share
         return self._true(members & sampled) / self.share
 
@@ -62,7 +62,7 @@ class FixedNoise(AnsweringService):
         super().__init__(values)
         self.noise_std, self._seed = positive("noise_std", noise_std), whole("seed", seed, least=0)
 
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         set_key = hashlib.sha256(members.tobytes()).hexdigest()
         noise = float(Draws(self._seed, f"fixed/{set_key}").normals(1)[0])
         return self._true(members) + self.noise_std * noise

@@ -15,11 +15,10 @@ from tacit.exact.checks import whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
-    Reals = npt.NDArray[np.float64]
-    Truths = npt.NDArray[np.bool_]
+    from tacit.exact.arrays import Booleans, Floats
+
 
 __all__ = ["RemoteAnalysis", "by_difference", "by_leverage"]
 
@@ -34,12 +33,12 @@ class RemoteAnalysis(AnsweringService):
         super().__init__(values)
         self.least = whole("least", least)
 
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         if int(members.sum()) < self.least:
             raise refuse(f"totals over fewer than {self.least} people")
         return self._true(members)
 
-    def fit(self, predictors: npt.ArrayLike, members: npt.ArrayLike | None = None) -> Reals:
+    def fit(self, predictors: npt.ArrayLike, members: npt.ArrayLike | None = None) -> Floats:
         """Coefficients of least squares of the private value on predictors (a row a person), over a set of people."""
         import numpy as np
 

@@ -12,10 +12,10 @@ from tacit.exact.checks import whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
-    Truths = npt.NDArray[np.bool_]
+    from tacit.exact.arrays import Booleans
+
 
 __all__ = ["AtomicPopulations", "AuditedSums", "OverlapRestriction", "SetSizeRestriction"]
 
@@ -30,7 +30,7 @@ class SetSizeRestriction(AnsweringService):
         super().__init__(values)
         self.least = whole("least", least)
 
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         size = int(members.sum())
         if not self.least <= size <= self.people - self.least:
             raise refuse(f"sets of fewer than {self.least} people, and their complements")
@@ -46,9 +46,9 @@ class OverlapRestriction(AnsweringService):
     def __init__(self, values: npt.ArrayLike, *, least: int, shared: int = 1) -> None:
         super().__init__(values)
         self.least, self.shared = whole("least", least), whole("shared", shared, least=0)
-        self._before: list[Truths] = []
+        self._before: list[Booleans] = []
 
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         if int(members.sum()) < self.least:
             raise refuse(f"sets of fewer than {self.least} people")
         if any(int((members & other).sum()) > self.shared for other in self._before):
@@ -71,7 +71,7 @@ class AuditedSums(AnsweringService):
         super().__init__(values)
         self._echelon = Echelon()
 
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         changed = self._echelon.after(members.nonzero()[0].tolist())
         if any(len(row) == 1 for row in changed.values()):
             raise refuse("a sum from which, with earlier ones, somebody's value would follow")
@@ -103,7 +103,7 @@ class AtomicPopulations(AnsweringService):
         self._atom_of = np.empty(self.people, dtype=np.int64)
         self._atom_of[[i for a in self.atoms for i in a]] = np.repeat(np.arange(len(self.atoms)), self._sizes)
 
-    def _answer(self, members: Truths, wording: str) -> float:
+    def _answer(self, members: Booleans, wording: str) -> float:
         import numpy as np
 
         touched, inside = np.unique(self._atom_of[np.flatnonzero(members)], return_counts=True)

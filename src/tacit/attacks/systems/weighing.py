@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Whole = npt.NDArray[np.int64]
+    from tacit.exact.arrays import Integers
+
 
 __all__ = ["fitting_bits", "weigh"]
 
@@ -58,7 +59,9 @@ def weigh(service: AuditedSums, *, questions: int, block: int = 24, seed: int = 
     )
 
 
-def _ask(service: AuditedSums, people: Whole, questions: int, draws: Draws) -> tuple[Whole, list[float]]:
+def _ask(
+    service: AuditedSums, people: Integers, questions: int, draws: Draws
+) -> tuple[Integers, list[float]]:
     """Random sets of these people, as many as are wanted or as the service answers of twenty times as many."""
     import numpy as np
 
@@ -75,7 +78,7 @@ def _ask(service: AuditedSums, people: Whole, questions: int, draws: Draws) -> t
     return np.array(asked, dtype=np.int64), answers
 
 
-def fitting_bits(asked: Whole, answers: Sequence[float]) -> dict[int, int]:
+def fitting_bits(asked: Integers, answers: Sequence[float]) -> dict[int, int]:
     """Whose bit is the same in everything that fits: by place, from all patterns of one half met with all of the other.
 
     Sums are compared by one word each, a sum of theirs with odd weights modulo 2^64. Equal sums have equal words, so

@@ -21,9 +21,9 @@ import numpy as np
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law
 from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import up
-from tacit.pld.arrays import FloatArray
 
 __all__ = [
     "RESOLUTION",
@@ -47,7 +47,7 @@ class Tails:
     """Pr[R >= c] and Pr[R < c] between two ends, for every integer c."""
 
     start: int
-    ends: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+    ends: tuple[Floats, Floats, Floats, Floats]
 
     @classmethod
     def of(cls, law: SumLaw, shift: int, *, off: float = 0.0) -> Tails:
@@ -61,13 +61,13 @@ class Tails:
         down = np.minimum(down_high, 1.0), np.maximum(down_low, 1 - up_high - 1e-15)
         return cls(law.start + shift, (up[0], np.maximum(up[1], 0.0), down[0], np.maximum(down[1], 0.0)))
 
-    def at(self, c: np.ndarray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def at(self, c: np.ndarray) -> tuple[Floats, Floats, Floats, Floats]:
         """(Pr[R >= c] from above, from below, Pr[R < c] from above, from below)."""
         places = np.clip(c - self.start, 0, len(self.ends[0]) - 1)
         up_high, up_low, down_high, down_low = (end[places] for end in self.ends)
         return up_high, up_low, down_high, down_low
 
-    def window(self, first: np.ndarray, last: np.ndarray) -> FloatArray:
+    def window(self, first: np.ndarray, last: np.ndarray) -> Floats:
         """Pr[first <= R < last] from above, by the better of two differences of tails."""
         a, b = self.at(first), self.at(last)
         return np.minimum(np.maximum(np.minimum(a[0] - b[1], b[2] - a[3]), 0.0) * _MORE + 1e-15, 1.0)

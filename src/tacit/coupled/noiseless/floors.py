@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from tacit.coupled.noiseless.lattice import SumLaw
-from tacit.pld.arrays import UNIT
+from tacit.exact.arrays import UNIT
 
 __all__ = ["least_epsilon"]
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import down, up
-from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.fourier import good_size
 
 __all__ = ["SumLaw", "Weights", "sum_law", "sum_laws"]
@@ -42,11 +42,11 @@ class SumLaw:
     """low(s) <= p(s) <= high(s) for s = start, start + 1, ...; elsewhere there is `outside` altogether, at most."""
 
     start: int
-    low: FloatArray
-    high: FloatArray
+    low: Floats
+    high: Floats
     outside: float
 
-    def at(self, first: int, size: int, *, upper: bool) -> FloatArray:
+    def at(self, first: int, size: int, *, upper: bool) -> Floats:
         """One end of p on `size` points from `first`: 0 where nothing is known, for which `outside` answers."""
         values = self.high if upper else self.low
         out = np.zeros(size)
@@ -99,7 +99,7 @@ class _Row:
         with np.errstate(divide="ignore"):
             self.logs = np.log(np.array([float(w) for w in weights]))
 
-    def tilted(self, tilt: float) -> FloatArray:
+    def tilted(self, tilt: float) -> Floats:
         """The weights times e^{tilt k}, adding up to 1."""
         w = self.logs + tilt * self.k
         w = np.exp(w - np.max(w))
@@ -110,7 +110,7 @@ class _Row:
 class _Moments:
     """Tilted weights with centred values and counts; the mean and the standard deviation of the sum."""
 
-    rows: list[tuple[FloatArray, FloatArray, int]]
+    rows: list[tuple[Floats, Floats, int]]
     mean: float
     std: float
 
@@ -257,6 +257,6 @@ def _turn(numerator: int, denominator: int) -> Any:
     return flint.acb(flint.arb(flint.fmpq(numerator, denominator))).exp_pi_i()
 
 
-def _folded(weights: FloatArray, size: int) -> FloatArray:
+def _folded(weights: Floats, size: int) -> Floats:
     turns = -(-len(weights) // size)
     return np.asarray(np.pad(weights, (0, turns * size - len(weights))).reshape(turns, size).sum(axis=0))

@@ -19,8 +19,8 @@ import numpy as np
 
 from tacit.coupled.noiseless.shifts import Found, excess, factor_for
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import precision
-from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.fourier import good_size
 
 __all__ = ["PairLaw", "plane_epsilon"]
@@ -83,7 +83,7 @@ def plane_epsilon(
     return found.epsilon, outside
 
 
-def _placed(values: FloatArray, x: tuple[int, int], half: tuple[int, int]) -> FloatArray:
+def _placed(values: Floats, x: tuple[int, int], half: tuple[int, int]) -> Floats:
     """The values moved by x, on the points that all moves share."""
     wide = np.zeros((values.shape[0] + 2 * half[0], values.shape[1] + 2 * half[1]))
     wide[x[0] : x[0] + values.shape[0], x[1] : x[1] + values.shape[1]] = values
@@ -101,7 +101,7 @@ def _window(weights: Mapping[int, Fraction], count: int, log_tail: float) -> tup
     return max(0, math.floor(centre - reach)), min(top, math.ceil(centre + reach))
 
 
-def _sum_of(law: PairLaw, count: int, delta: float, most: int) -> tuple[FloatArray, FloatArray, float]:
+def _sum_of(law: PairLaw, count: int, delta: float, most: int) -> tuple[Floats, Floats, float]:
     import flint
 
     log_tail = math.log(delta) - 11.0

@@ -20,8 +20,8 @@ import numpy as np
 
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law, sum_laws
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
-from tacit.pld.arrays import FloatArray
 
 __all__ = ["LossTable", "Prism", "pair_epsilon", "prism_epsilon", "prism_losses", "sides"]
 
@@ -65,7 +65,7 @@ class LossTable:
 
     first: int
     step: float
-    masses: FloatArray
+    masses: Floats
     certain: float
 
     def delta(self, epsilon: float) -> float:
@@ -115,7 +115,7 @@ def prism_losses(prism: Prism, *, hidden: int, delta: float) -> LossTable:
     return LossTable(-_LOSSES * size, step, total, certain * _MORE)
 
 
-def _losses(law: SumLaw, half: int, step: float) -> tuple[FloatArray, float]:
+def _losses(law: SumLaw, half: int, step: float) -> tuple[Floats, float]:
     """(Masses of the losses of S + half against S, rounded up to the grid of losses; the mass beyond it)."""
     size = len(law.low) + half
     above = law.at(law.start - half, size, upper=True)

@@ -19,9 +19,9 @@ from tacit.coupled.noiseless.reading import row_law
 from tacit.coupled.noiseless.row_laws import RowLaw
 from tacit.coupled.noiseless.shifts import Found, factor_for
 from tacit.coupled.noiseless.sums import ALONE, exact_sum, known_rows_clause, rows_and_unknown, wanted_delta
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
 from tacit.exact.rounding import up
-from tacit.pld.arrays import FloatArray
 
 __all__ = ["exact_quantised"]
 
@@ -84,7 +84,7 @@ class _Bins:
         self.origin = math.floor(size * law.low / law.step)
         self.off = up(law.rounding * (size - 1))
 
-    def binned(self, total: SumLaw, x: int, *, upper: bool) -> FloatArray:
+    def binned(self, total: SumLaw, x: int, *, upper: bool) -> Floats:
         """One end of the law of the rounded sum, with x steps for the protected row."""
         top, width = len(self.law.weights) - 1, self.width
         first = ((total.start + self.origin) // width) * width - self.origin

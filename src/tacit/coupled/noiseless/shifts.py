@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.coupled.noiseless.lattice import SumLaw
 from tacit.errors import InvalidParameter
-from tacit.pld.arrays import UNIT, FloatArray
+from tacit.exact.arrays import UNIT, Floats
 
 __all__ = ["Found", "Shifted", "excess", "factor_for", "log_up", "worst"]
 
@@ -56,18 +56,18 @@ def log_up(factor: float) -> float:
     return value * (1 + 8 * UNIT) + 8 * UNIT * min(near, 1.0)
 
 
-def _sum_up(values: FloatArray) -> float:
+def _sum_up(values: Floats) -> float:
     """A float that is not below the sum of numbers of at least 0."""
     return float(np.sum(values)) * (1 + UNIT * (len(values) + 8)) + 5e-324
 
 
-def excess(above: FloatArray, below: FloatArray, factor: float) -> float:
+def excess(above: Floats, below: Floats, factor: float) -> float:
     """A float that is not below the sum of max(0, above - factor below)."""
     gap = above - (factor * (1 - 4 * UNIT)) * below
     return _sum_up(np.maximum(gap, 0.0)) * (1 + 4 * UNIT)
 
 
-def factor_for(above: FloatArray, below: FloatArray, delta: float, start: float = 1.0) -> Found:
+def factor_for(above: Floats, below: Floats, delta: float, start: float = 1.0) -> Found:
     """The smallest factor of at least `start` whose excess is at most delta; with what no factor takes away."""
     floor = _sum_up(above[below <= 0.0])
     if excess(above, below, start) <= delta:
@@ -127,7 +127,7 @@ class Shifted:
         self.ideal[0] = self.ideal[0] * (1 - 4 * UNIT * len(simulator))
         self.ideal[1] = self.ideal[1] * (1 + 4 * UNIT * len(simulator))
 
-    def _at(self, x: int, *, upper: bool) -> FloatArray:
+    def _at(self, x: int, *, upper: bool) -> Floats:
         """One end of the law of S + x, times the weight, law after law."""
         rows = []
         for weight, law in self.laws:
@@ -135,7 +135,7 @@ class Shifted:
             rows.append(row if weight == 1.0 else row * weight)
         return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
-    def _hull(self, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+    def _hull(self, first: int, last: int) -> tuple[Floats, Floats]:
         """The smallest low and the largest high of S + x over x from first to last."""
         low, high = self._at(first, upper=False), self._at(first, upper=True)
         if last == first:
@@ -161,7 +161,7 @@ class Shifted:
             answer = answer.or_worse(self._solved(above, below, delta, start))
         return answer
 
-    def _solved(self, above: FloatArray, below: FloatArray, delta: float, start: float) -> Found:
+    def _solved(self, above: Floats, below: Floats, delta: float, start: float) -> Found:
         """Both worlds are off by `rest` at most: the divergence changes by rest (1 + e^epsilon)."""
         spare = self.certain + self.rest * 4.0
         found = factor_for(above, below, delta - spare, start)

@@ -18,10 +18,10 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import positive, probability, whole
 from tacit.exact.rounding import up
-from tacit.pld.arrays import FloatArray
 
 __all__ = ["IrwinHall", "Printed", "rectangle_theorem", "uniform_theorem"]
 
@@ -211,7 +211,7 @@ def rectangle_theorem(
 def _shares(size: int, v: float, delta: float) -> list[Fraction]:
     """Shares r whose probability of failure is a small part of delta: the largest ones are the best."""
     shares = np.array([1e-4, 1e-3, 1e-2, 0.05, 0.2, 0.3]) * delta
-    found: FloatArray = 1 - np.sqrt(np.log(1 / shares) / (2 * size)) / v
+    found: Floats = 1 - np.sqrt(np.log(1 / shares) / (2 * size)) / v
     return [Fraction(round(float(r) * 1e6), 10**6) for r in found if r > 0]
 
 

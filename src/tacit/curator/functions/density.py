@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.curator.functions.fits import Fit
 from tacit.curator.functions.inputs import InputColumns
 from tacit.curator.functions.statistics import NOTHING, FunctionStatistic, ends
 from tacit.errors import InvalidParameter, UnknownName, WrongType
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, positive, settle, whole
 from tacit.functions.boxes import Box
 from tacit.functions.densities import DensityPlan, GaussianKDE, ReleasedDensity, public_bandwidth
@@ -30,7 +30,6 @@ from tacit.statistics.sensitivity import base_unit, row_limit
 
 __all__ = ["Density", "DensityFit", "PureDensity", "density", "density_fit", "in_units"]
 
-Floats = npt.NDArray[np.float64]
 MOST_COLUMNS = 3
 MOST_KEYS = {1: 1 << 16, 2: 1 << 10, 3: 1 << 7}
 """So many keys a column has at most where rows are counted, for this many columns."""

@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.curator.functions.inputs import InputColumns
 from tacit.curator.functions.statistics import Classifier, MachineStatistic, RegressionFunction, ends
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.functions.machines import FourierFeatures, LinearFeatures, MachinePlan, PublicBall, PublicBox
 from tacit.functions.machines.features import FeatureMap
 from tacit.functions.machines.training import balanced_penalty
@@ -25,8 +25,6 @@ from tacit.statistics.base import Question
 from tacit.statistics.sensitivity import base_unit, row_limit
 
 __all__ = ["Fit", "MachineFit", "machine_fit"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Fit(ABC):

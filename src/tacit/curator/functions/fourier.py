@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tacit.curator.functions.density import PureDensity, in_units
 from tacit.curator.functions.fits import Fit
 from tacit.curator.functions.inputs import InputColumns
+from tacit.exact.arrays import Floats
 from tacit.functions.densities import ReleasedDensity
 from tacit.functions.densities.bands import order_statistic
 from tacit.functions.densities.noises import FourierSeriesNoise
@@ -29,7 +30,6 @@ from tacit.statistics.sensitivity import base_unit, row_limit
 
 __all__ = ["PureDensityFit", "pure_density_fit"]
 
-Floats = npt.NDArray[np.float64]
 DRAWS, MOST_DRAWS = 4000, 1 << 16
 FEW = 64
 TEN_THOUSANDTHS = 10_000

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, WrongType
+from tacit.exact.arrays import Floats
 from tacit.sources.axes import Axis, cell_count
 from tacit.sources.schema import Category, Date, Measured, Number, Schema
 
 __all__ = ["InputColumns", "Points"]
 
-Floats = npt.NDArray[np.float64]
 POINTS = {1: 101, 2: 20, 3: 7, 4: 5}
 FEW_POINTS = 3
 

@@ -13,13 +13,12 @@ from tacit.curator.functions.fits import Fit, MachineFit
 from tacit.curator.functions.fourier import PureDensityFit
 from tacit.curator.functions.inputs import InputColumns
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.functions.densities import ReleasedDensity
 from tacit.mechanisms.base import confidence_level
 from tacit.statistics.base import Question
 
 __all__ = ["PublishedFunction"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

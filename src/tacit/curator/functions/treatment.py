@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.accounting.events import GaussianEvent
 from tacit.curator.functions.density import Density, DensityFit, PureDensity, density_fit
@@ -24,6 +23,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Noisy, Treatment, mu_squared_within, pure_within
 from tacit.errors import FitFailed, InvalidParameter, NotCertified
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
 from tacit.mechanisms.base import Mechanism
 from tacit.noise.source import Source
@@ -33,7 +33,6 @@ from tacit.statistics.base import Question
 __all__ = ["FunctionTreatment", "treat_function"]
 
 T = TypeVar("T")
-Floats = npt.NDArray[np.float64]
 STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 MARGIN = 1 - 2.0**-50
 """The event says its mu by a float of its reciprocal: so much less keeps it within the price."""

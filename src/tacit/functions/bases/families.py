@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import is_number, members, settle
 from tacit.functions.bases.rows import cells_of
-from tacit.functions.boxes import Box, Floats
+from tacit.functions.boxes import Box
 from tacit.functions.kernels.base import length_parameter
 from tacit.functions.machines.domains import PublicBox
 from tacit.guarantees import Neighbours

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import settle
 from tacit.functions.bases.series import SeriesBasis, orders_of
-from tacit.functions.boxes import Floats
 
 __all__ = ["HistogramBasis"]
 

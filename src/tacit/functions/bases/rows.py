@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.functions.boxes import Box, Floats
+from tacit.exact.arrays import Floats
+from tacit.functions.boxes import Box
 
 __all__ = ["OUTSIDE", "as_rows", "cells_of"]
 

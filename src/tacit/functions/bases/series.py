@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, whole
 from tacit.functions.bases.families import DensityFamily
-from tacit.functions.boxes import Floats
 
 __all__ = ["SeriesBasis", "orders_of"]
 

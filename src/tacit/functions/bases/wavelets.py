@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import settle, text, whole
 from tacit.functions.bases.series import SeriesBasis
-from tacit.functions.boxes import Floats
 
 __all__ = ["WaveletBasis"]
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import flag, whole
-from tacit.functions.boxes import Floats
 from tacit.functions.densities.noises import public_normals
 from tacit.mechanisms.base import confidence_level
 

@@ -17,13 +17,13 @@ import numpy as np
 
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, settle
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
 from tacit.functions.bases.families import BITS, BLOCK
 from tacit.functions.bases.rows import as_rows, cells_of
 from tacit.functions.bases.series import SeriesBasis
-from tacit.functions.boxes import Floats
 from tacit.functions.densities.kde import GaussianKDE
 from tacit.functions.densities.plan import DensityPlan
 from tacit.guarantees import Bound, Neighbours

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, whole
-from tacit.functions.boxes import Box, Floats, as_points
+from tacit.functions.boxes import Box, as_points
 from tacit.noise.source import Source, default_source
 
 __all__ = ["GriddedDensity", "nearest_probabilities"]

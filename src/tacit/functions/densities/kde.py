@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import settle
 from tacit.functions.bases.families import (
     MOST_COEFFICIENTS,
     DensityFamily,
     per_axis,
 )
-from tacit.functions.boxes import Floats
 
 __all__ = ["GaussianKDE"]
 

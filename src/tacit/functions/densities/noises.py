@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, settle, whole
-from tacit.functions.boxes import Floats
 from tacit.noise import CaratheodoryBody, KNormVector, caratheodory_second_moments
 from tacit.noise.source import SeededSource
 

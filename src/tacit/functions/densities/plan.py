@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, settle, whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down
 from tacit.functions.bases.families import SPACING, DensityFamily
 from tacit.functions.bases.rows import OUTSIDE, as_rows
-from tacit.functions.boxes import Floats
 from tacit.functions.densities.noises import (
     CoefficientNoise,
     EuclideanLaplaceNoise,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter
-from tacit.functions.boxes import Floats
+from tacit.exact.arrays import Floats
 from tacit.functions.densities.kde import TAIL, WRAPPED, GaussianKDE
 
 __all__ = ["ReflectedKDE"]

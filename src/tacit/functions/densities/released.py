@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import flag, non_negative, whole
-from tacit.exact.integers import Integers, integer_array
+from tacit.exact.integers import integer_array
 from tacit.functions.bases.families import DensityFamily
 from tacit.functions.bases.rows import OUTSIDE
-from tacit.functions.boxes import Floats
 from tacit.functions.densities.bands import Band, band_of
 from tacit.functions.densities.gridded import GriddedDensity
 from tacit.functions.densities.noises import CoefficientNoise, noise_from_record
@@ -46,7 +46,7 @@ class ReleasedDensity:
     """
 
     family: DensityFamily
-    values: Integers
+    values: AnyArray
     spacing: Fraction
     size: int
     noise: CoefficientNoise

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, whole
 from tacit.functions.bases.families import DensityFamily, as_box
 from tacit.functions.bases.fourier import FourierBasis
 from tacit.functions.bases.histogram import HistogramBasis
-from tacit.functions.boxes import Box, Floats
+from tacit.functions.boxes import Box
 from tacit.functions.densities.gridded import GriddedDensity
 from tacit.functions.densities.kde import GaussianKDE
 from tacit.functions.densities.plan import DensityPlan

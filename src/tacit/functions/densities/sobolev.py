@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import settle, whole
 from tacit.functions.bases.families import DensityFamily, per_axis
-from tacit.functions.boxes import Floats
 
 __all__ = ["SobolevKDE"]
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, settle
 from tacit.exact.rationals import exact_parameter
 from tacit.functions.bases.families import DensityFamily, per_axis
-from tacit.functions.boxes import Floats
 from tacit.mechanisms.fourier_sensitivity import feature_count
 
 __all__ = ["FourierKDE", "periodic_coefficients"]

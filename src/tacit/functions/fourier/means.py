@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import settle, whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.functions.bases.rows import as_rows, cells_of
-from tacit.functions.boxes import Floats
 from tacit.functions.densities.released import ReleasedDensity
 from tacit.functions.fourier.family import FourierKDE
 from tacit.functions.fourier.plan import FourierPlan, grid_sums

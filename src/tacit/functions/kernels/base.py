@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball
 from tacit.exact.checks import settle, whole
 from tacit.exact.rationals import exact_parameter
-from tacit.functions.boxes import MOST_DIMENSIONS, Box, Floats, as_points
+from tacit.functions.boxes import MOST_DIMENSIONS, Box, as_points
 
 __all__ = ["Kernel", "Spectrum", "nystrom"]
 

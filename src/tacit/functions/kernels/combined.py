@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import members
 from tacit.exact.rounding import up
-from tacit.functions.boxes import MOST_DIMENSIONS, Floats
+from tacit.functions.boxes import MOST_DIMENSIONS
 from tacit.functions.kernels.base import UNIT, Balls, Kernel, ordinary_size
 
 __all__ = ["ProductKernel", "SumKernel", "TensorProductKernel"]

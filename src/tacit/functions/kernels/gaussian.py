@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import settle
-from tacit.functions.boxes import Floats
 from tacit.functions.kernels.base import (
     LIBRARY,
     UNIT,

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import settle
 from tacit.exact.rationals import Exact, exact_parameter
-from tacit.functions.boxes import Floats
 from tacit.functions.kernels.base import (
     LIBRARY,
     UNIT,

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import settle
-from tacit.functions.boxes import Box, Floats, as_points
+from tacit.functions.boxes import Box, as_points
 from tacit.functions.kernels.base import LIBRARY, UNIT, Balls, Kernel, Spectrum, length_parameter
 
 __all__ = ["PeriodicKernel", "WrappedGaussianKernel"]

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import non_negative, settle, whole
-from tacit.functions.boxes import Box, Floats
+from tacit.functions.boxes import Box
 from tacit.functions.kernels.base import LIBRARY, UNIT, Balls, Kernel, ordinary_size
 
 __all__ = ["PolynomialKernel"]

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members
 from tacit.functions.machines.choice import PenaltyChoice
 from tacit.functions.machines.features import FeatureMap, FourierFeatures, LinearFeatures
@@ -26,7 +27,6 @@ from tacit.guarantees import Guarantee, Neighbours, compose, rows
 
 __all__ = ["PrivateClassifier", "PrivateMachine", "PrivateRegressor"]
 
-Floats = npt.NDArray[np.float64]
 
 KERNELS = ("gaussian", "linear")
 PUBLIC_LABELS = "the set of labels in the data is public"

@@ -15,13 +15,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.functions.machines.losses import Loss, PiecewiseLoss, SmoothLoss
 
 __all__ = ["Problem", "gap_of_hinges", "gap_of_smooth", "numerical_floor"]
 
-Floats = npt.NDArray[np.float64]
 
 UNIT: float = 2.0**-53
 BLOCK = 1024

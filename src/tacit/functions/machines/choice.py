@@ -14,10 +14,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, positive, settle, whole
 from tacit.exact.rationals import Exact
 from tacit.exact.rounding import up
@@ -31,7 +31,6 @@ from tacit.noise.source import Source
 
 __all__ = ["ChosenPenalty", "PenaltyChoice"]
 
-Floats = npt.NDArray[np.float64]
 
 SPACING = Fraction(1, 1 << 40)
 # Noisy risks are compared by their worst expected error; the spread of k Laplace noises is at most this many scales.

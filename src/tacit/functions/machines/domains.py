@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, positive, settle
 
 __all__ = ["Domain", "PublicBall", "PublicBox"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def _coordinates(parameter: str, value: Any) -> tuple[float, ...] | float:

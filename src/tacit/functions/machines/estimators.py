@@ -11,14 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.functions.machines.base import PrivateClassifier, PrivateRegressor
 from tacit.functions.machines.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
 
 __all__ = ["PrivateKernelRegressor", "PrivateLogisticRegression", "PrivateSVC", "PrivateSVR"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class PrivateSVC(PrivateClassifier):

@@ -15,15 +15,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, settle, whole
 from tacit.functions.machines.domains import Domain, PublicBall, PublicBox
 
 __all__ = ["FeatureMap", "FourierFeatures", "LinearFeatures"]
 
-Floats = npt.NDArray[np.float64]
 
 UNIT: float = 2.0**-53
 LATTICE_FEATURES = 6

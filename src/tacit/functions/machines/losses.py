@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, settle
 
 __all__ = ["EpsilonInsensitive", "Hinge", "Huber", "Logistic", "Loss", "PiecewiseLoss", "SmoothLoss"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.functions.machines.features import FeatureMap
 from tacit.guarantees import GaussianDP
 
 __all__ = ["ReleasedMachine"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

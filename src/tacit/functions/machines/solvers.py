@@ -6,14 +6,13 @@ Neither is trusted: what they return is certified (`certify`), and only the cert
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.functions.machines.certify import Problem, gap_of_hinges, gap_of_smooth
 from tacit.functions.machines.losses import PiecewiseLoss, SmoothLoss
 
 __all__ = ["solve"]
 
-Floats = npt.NDArray[np.float64]
 
 NEWTON_STEPS = 1000
 INTERIOR_STEPS = 120

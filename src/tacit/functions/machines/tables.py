@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats
 
 __all__ = ["class_numbers", "float_column", "float_table", "object_column"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def number_or_nan(value: Any) -> float:

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import FitFailed, InvalidParameter
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, settle, whole
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.rounding import down
@@ -28,7 +28,6 @@ from tacit.noise.source import Source
 
 __all__ = ["MachinePlan", "balanced_penalty"]
 
-Floats = npt.NDArray[np.float64]
 
 SHARE_OF_THE_SOLVER = 0.01
 EXPECTED_NORM = 4.0

@@ -16,8 +16,8 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, precision
-from tacit.functions.boxes import Floats
 from tacit.functions.kernels import Kernel
 from tacit.functions.means import Mean
 from tacit.functions.paths.normals import KeptNormal, draw_normals

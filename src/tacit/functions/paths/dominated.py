@@ -15,11 +15,10 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball
 from tacit.exact.enclosures import Enclosure
-from tacit.exact.integers import Integers
 from tacit.exact.threads import one_thread
-from tacit.functions.boxes import Floats
 from tacit.functions.kernels import Kernel
 from tacit.functions.means import Mean
 from tacit.functions.paths.rounding import SharedNormals, float_constant, round_exactly
@@ -77,7 +76,7 @@ def dominating_factor(kernel: Kernel, points: Floats) -> DominatingFactor:
 
 def batch_values(
     *, kernel: Kernel, mean: Mean, points: Floats, noise_std: Fraction, step: Fraction, source: Source
-) -> tuple[Integers, float]:
+) -> tuple[AnyArray, float]:
     """f_D + noise at distinct points, rounded exactly; and the standard deviation of what was added, at any point."""
     made = dominating_factor(kernel, points)
     m, rank = made.factor.shape

@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball
 from tacit.exact.enclosures import Enclosure
-from tacit.exact.integers import Integers
-from tacit.functions.boxes import Box, Floats
+from tacit.functions.boxes import Box
 from tacit.functions.kernels import Kernel
 from tacit.functions.means import Mean
 from tacit.functions.paths import precise
@@ -157,7 +157,7 @@ class CirculantEmbedding:
 
 def grid_values(
     *, kernel: Kernel, mean: Mean, grid: RegularGrid, noise_std: Fraction, step: Fraction, source: Source
-) -> tuple[Integers, float]:
+) -> tuple[AnyArray, float]:
     """f_D + noise on the grid, rounded exactly; and the standard deviation of what was added, at any point."""
     embedding = CirculantEmbedding.of(kernel, grid)
     path = _GridPath(embedding.amplitudes, grid.counts, source)

@@ -19,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, TacitError, charge_made
+from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball
 from tacit.exact.enclosures import Enclosure
-from tacit.exact.integers import Integers
-from tacit.functions.boxes import Floats
 from tacit.functions.means import Mean
 from tacit.functions.paths.conditioned import ConditionedPath
 from tacit.functions.paths.markov import MarkovNoise, State, markov_order
@@ -265,7 +264,7 @@ class _Conditioned:
         self._taken = self._path.rank
 
 
-def _integers(values: list[int]) -> Integers:
+def _integers(values: list[int]) -> AnyArray:
     """int64 where all fit with room, else whole numbers of any size."""
     return np.array(values, dtype=object if any(abs(v) >= 1 << 62 for v in values) else np.int64)
 

@@ -12,8 +12,8 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import precision
-from tacit.functions.boxes import Floats
 
 __all__ = ["Pair", "add", "multiply", "roots_of_unity", "total"]
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.enclosures import Enclosure
-from tacit.exact.integers import Integers
 from tacit.noise.reals import LazyReal, Normals
 from tacit.noise.source import Source
 
@@ -82,7 +82,7 @@ class SharedNormals:
 
 def round_exactly(
     reals: Enclosure, step: Fraction, exact: Callable[[int], Ball], extend: Callable[[int], None]
-) -> Integers:
+) -> AnyArray:
     """floor(x / step + 1/2) for each real; `exact(i)` gives the i-th at the working precision, `extend(i)` its bits."""
     values, settled = settled_floats(reals, step)
     still = np.flatnonzero(~settled)
@@ -108,7 +108,7 @@ def _exactly(index: int, step: Fraction, exact: Callable[[int], Ball], extend: C
     raise NotCertified(what="the rounding of a path", reason=f"it is still open at {bits} bits")
 
 
-def settled_floats(reals: Enclosure, step: Fraction) -> tuple[Integers, npt.NDArray[np.bool_]]:
+def settled_floats(reals: Enclosure, step: Fraction) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
     """floor(x / step + 1/2), and where the radius leaves no doubt of it."""
     inverse = float(1 / step)
     with np.errstate(over="ignore", invalid="ignore"):

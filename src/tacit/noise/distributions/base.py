@@ -11,9 +11,9 @@ import flint
 import numpy as np
 
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, outward, precision
 from tacit.exact.checks import whole
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import exact_parameter
 from tacit.noise.source import Source, default_source
 
@@ -63,10 +63,10 @@ class DiscreteDistribution(ABC):
     # -- draws -------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         """`count` independent draws."""
 
-    def sample(self, *, size: Shape = None, source: Source | None = None) -> Integers:
+    def sample(self, *, size: Shape = None, source: Source | None = None) -> AnyArray:
         """Independent exact draws: int64 where all of them fit, otherwise Python integers."""
         shape = shape_of(size)
         count = math.prod(shape)

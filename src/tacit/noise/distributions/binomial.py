@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, CertifiedReal, ball, precision, scaled_floor, working_precision
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.blocks import BlockSampler, exp_minus
 from tacit.noise.distributions.finite import probability_parameter
 from tacit.noise.distributions.series import Series, between_zero_and
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
-from tacit.noise.source import Source, Words
+from tacit.noise.source import Source
 
 __all__ = ["Binomial", "Shape", "sampler_of", "unzigzag", "zigzag"]
 
@@ -29,7 +29,7 @@ DIRECT_STD = 48
 BLOCK_STD = 24
 FLOAT_MARGIN = 2.0**-36
 """Far above the errors of floats that settle a draw: logs and places within 2^-44, exp_minus within 2^-48."""
-_Combined = tuple[Integers, npt.NDArray[np.bool_]]
+_Combined = tuple[AnyArray, npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Binomial(DiscreteDistribution):
             q = ball(p)
             return scaled_floor(self.trials * q * (1 - q), 0)[1]
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         shape, sampler = self._shape, self._sampler
         if shape is None or sampler is None:
             p = probability_parameter("probability_of_one", self.probability_of_one)
@@ -194,7 +194,7 @@ def _mode(n: int, p: Fraction | CertifiedReal) -> int:
     raise NotCertified(what="the mode of a binomial", reason="the probability is not certainly inside (0, 1)")
 
 
-def unzigzag(index: Integers, mode: int, n: int) -> Integers:
+def unzigzag(index: AnyArray, mode: int, n: int) -> AnyArray:
     """The numbers at these places around the mode."""
     if n >= 1 << 62:
         index = index.astype(object)
@@ -255,7 +255,7 @@ def _settle(shape: Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
         uniform = Uniform(value=word, bits=64, source=source)
         return uniform.below(lambda: shape.log_ratio(k, near).exp())
 
-    def settle(block: Integers, place: Integers, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
+    def settle(block: AnyArray, place: AnyArray, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
         near = np.array([min(int(b), falls.size - 3) for b in block], dtype=np.int64)
         fall, after = falls[near], falls[near + 2]
         y = place.astype(np.float64) / float(stride)
@@ -273,7 +273,7 @@ def _settle(shape: Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
 
 
 def _combine(shape: Shape, stride: int) -> Callable[..., _Combined]:
-    def combine(block: Integers, place: Integers, word: Words) -> _Combined:
+    def combine(block: AnyArray, place: AnyArray, word: Words) -> _Combined:
         away = (block >> 1) * stride + place
         values = shape.mode + (away ^ -(block & 1))
         return values, ((values >= 0) & (values <= shape.n)).astype(np.bool_)

@@ -16,21 +16,21 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import ball, precision, scaled_floor
-from tacit.exact.integers import Integers
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
-from tacit.noise.source import Source, Words
+from tacit.noise.source import Source
 
 __all__ = ["BlockSampler", "exp_minus", "exponential_settle", "quick_table", "random_bits"]
 
-Settle = Callable[[Integers, Integers, Words, Source], npt.NDArray[np.bool_]]
-Combine = Callable[[Integers, Integers, Words], tuple[Integers, npt.NDArray[np.bool_]]]
+Settle = Callable[[AnyArray, AnyArray, Words, Source], npt.NDArray[np.bool_]]
+Combine = Callable[[AnyArray, AnyArray, Words], tuple[AnyArray, npt.NDArray[np.bool_]]]
 
 NARROW_BITS = 50
 MARGIN = 2.0**-45
 
 
-def random_bits(bits: int, count: int, source: Source) -> Integers:
+def random_bits(bits: int, count: int, source: Source) -> AnyArray:
     """Uniform integers of `bits` bits."""
     if bits == 0:
         return np.zeros(count, dtype=np.int64)
@@ -58,9 +58,9 @@ class BlockSampler:
     combine: Combine
     wide: bool = False
 
-    def draw(self, count: int, source: Source) -> Integers:
+    def draw(self, count: int, source: Source) -> AnyArray:
         """Draw by rejection from the step envelope, exactly."""
-        parts: list[Integers] = []
+        parts: list[AnyArray] = []
         missing = count
         while missing > 0:
             kept = self._attempt(min(CHUNK, missing + missing // 16 + 4), source)[:missing]
@@ -68,7 +68,7 @@ class BlockSampler:
             missing -= kept.size
         return joined(parts)
 
-    def _attempt(self, n: int, source: Source) -> Integers:
+    def _attempt(self, n: int, source: Source) -> AnyArray:
         first = source.words(n)
         block = self.blocks.invert(first >> np.uint64(1), source)
         if self.wide or self.width_bits > NARROW_BITS or int(block.max()) >= 1 << (61 - self.width_bits):
@@ -115,7 +115,7 @@ def exponential_settle(coefficient: Fraction, bits: int, *, quadratic: bool) -> 
         exponent = coefficient * y * (2 * h + y) if quadratic else coefficient * y
         return Uniform(value=word, bits=64, source=source).below(lambda: (-ball(exponent)).exp())
 
-    def settle(block: Integers, place: Integers, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
+    def settle(block: AnyArray, place: AnyArray, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
         leading = min(bits, 52)
         # y is cut to 52 bits and each factor is within a few units of 2^-53: t is off by less than 2^-49.
         y = (place >> (bits - leading)).astype(np.float64) * 2.0**-leading

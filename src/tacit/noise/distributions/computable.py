@@ -9,9 +9,9 @@ from itertools import count as count_from
 import flint
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import Integers
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.finite import draw_inverted
 from tacit.noise.lazy_inversion import Inverter
@@ -53,7 +53,7 @@ class ComputableDistribution(DiscreteDistribution):
         law = _FromCumulative(self.cumulative_ball, self.start)
         object.__setattr__(self, "_inverter", Inverter(law))
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         return draw_inverted(self._inverter, count, source) + self.start
 
     def probability_ball(self, k: int) -> Ball:

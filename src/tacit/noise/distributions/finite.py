@@ -11,9 +11,9 @@ from math import lcm
 import flint
 
 from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball
 from tacit.exact.checks import members, plain, settle
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.series import Series
@@ -23,7 +23,7 @@ from tacit.noise.source import Source
 __all__ = ["Bernoulli", "Categorical", "FiniteDistribution"]
 
 
-def draw_inverted(inverter: Inverter, count: int, source: Source) -> Integers:
+def draw_inverted(inverter: Inverter, count: int, source: Source) -> AnyArray:
     """Draw by one inverter, chunk by chunk so that the work stays in the cache."""
     parts = [
         inverter.invert(source.words(min(CHUNK, count - start)), source) for start in range(0, count, CHUNK)
@@ -65,7 +65,7 @@ class Bernoulli(DiscreteDistribution):
     def _p(self) -> Ball:
         return self._inverter.distribution.survival(1)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         return draw_inverted(self._inverter, count, source)
 
     def probability_ball(self, k: int) -> Ball:
@@ -140,7 +140,7 @@ class FiniteDistribution(_Finite):
     def __len__(self) -> int:
         return len(self.weights)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         return draw_inverted(self._inverter, count, source)
 
     def probability_ball(self, k: int) -> Ball:
@@ -185,7 +185,7 @@ class Categorical(_Finite):
     def __len__(self) -> int:
         return len(self.log_weights)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         return draw_inverted(self._inverter, count, source)
 
     def probability_ball(self, k: int) -> Ball:

@@ -11,25 +11,25 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, working_precision
 from tacit.exact.checks import settle
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.blocks import BlockSampler, exponential_settle, quick_table
 from tacit.noise.distributions.series import Series, between_zero_and, gaussian_terms
 from tacit.noise.lazy_inversion import CHUNK, Inverter, joined
-from tacit.noise.source import Source, Words
+from tacit.noise.source import Source
 
 __all__ = ["DiscreteGaussian"]
 
 DIRECT_STD = 48
 
 
-def _fold(bits: int) -> Callable[..., tuple[Integers, npt.NDArray[np.bool_]]]:
+def _fold(bits: int) -> Callable[..., tuple[AnyArray, npt.NDArray[np.bool_]]]:
     """value = ±(h 2^bits + place), minus zero being illegal so that zero is not counted twice."""
 
-    def combine(block: Integers, place: Integers, word: Words) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    def combine(block: AnyArray, place: AnyArray, word: Words) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
         magnitude = block * (1 << bits) + place
         sign = (word & np.uint64(1)).view(np.int64)
         legal = (magnitude != 0) | (sign == 0)
@@ -81,7 +81,7 @@ class DiscreteGaussian(DiscreteDistribution):
         """noise_std^2, exactly; the variance is a little smaller."""
         return exact_parameter("noise_std", self.noise_std) ** 2
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         if self.parameter > DIRECT_STD**2:
             return _blocks(self.parameter).draw(count, source)
         table = _direct(self.parameter)

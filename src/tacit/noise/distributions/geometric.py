@@ -16,9 +16,9 @@ from functools import lru_cache
 import flint
 import numpy as np
 
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import settle
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.blocks import BlockSampler, exponential_settle, quick_table
@@ -83,14 +83,14 @@ class Digits:
     inverters: tuple[Inverter, ...]
     weights: tuple[int, ...]
 
-    def draw(self, count: int, source: Source) -> Integers:
+    def draw(self, count: int, source: Source) -> AnyArray:
         """Draw the digits and put them together."""
         wide = self.weights[-1] > 1 << 50
         parts = []
         for start in range(0, count, CHUNK):
             n = min(CHUNK, count - start)
             words = source.words(n * len(self.inverters)).reshape(len(self.inverters), n)
-            total: Integers | None = None
+            total: AnyArray | None = None
             for inverter, weight, row in zip(self.inverters, self.weights, words, strict=True):
                 digit = inverter.invert(row, source)
                 # Only a draw that is never seen (below 2^-300) can make a narrow sum wide.
@@ -161,7 +161,7 @@ class OneSidedGeometric(DiscreteDistribution):
         """1 / noise_scale, exactly."""
         return 1 / exact_parameter("noise_scale", self.noise_scale)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         return geometric_digits(self.rate).draw(count, source)
 
     def probability_ball(self, k: int) -> Ball:
@@ -196,7 +196,7 @@ class DiscreteLaplace(DiscreteDistribution):
         """1 / noise_scale, exactly."""
         return 1 / exact_parameter("noise_scale", self.noise_scale)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         digits, side = geometric_digits(self.rate), _side(self.rate)
         parts = []
         for start in range(0, count, CHUNK):

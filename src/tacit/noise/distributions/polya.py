@@ -24,15 +24,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, precision, working_precision
 from tacit.exact.checks import settle
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.blocks import exp_minus
 from tacit.noise.distributions.series import Series, between_zero_and
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
-from tacit.noise.source import Source, Words
+from tacit.noise.source import Source
 
 __all__ = ["NegativeBinomial", "PolyaDifference"]
 
@@ -102,8 +102,8 @@ class _Sampler:
         self._chords = np.array([*fallen[:count], 1.0])
         self._next = np.array([*(fallen[i + 1] * widths[i] / widths[i + 1] for i in range(count)), 0.0])
 
-    def draw(self, count: int, source: Source) -> Integers:
-        parts: list[Integers] = []
+    def draw(self, count: int, source: Source) -> AnyArray:
+        parts: list[AnyArray] = []
         missing = count
         while missing > 0:
             kept = self._attempt(min(CHUNK, missing + missing // 8 + 4), source)[:missing]
@@ -111,7 +111,7 @@ class _Sampler:
             missing -= kept.size
         return joined(parts)
 
-    def _attempt(self, n: int, source: Source) -> Integers:
+    def _attempt(self, n: int, source: Source) -> AnyArray:
         index = self._inverter.invert(source.words(n), source)
         if self._blocks.widest == 0:
             return index
@@ -141,7 +141,7 @@ class _Sampler:
             lambda: (self._blocks.log_weight(value) - self._blocks.log_weight(value - inside)).exp()
         )
 
-    def _one_by_one(self, index: Integers, place: Words, choice: Words, source: Source) -> Integers:
+    def _one_by_one(self, index: AnyArray, place: Words, choice: Words, source: Source) -> AnyArray:
         """Blocks so far out that int64 would wrap around: never seen, and exact all the same."""
         kept = []
         for i, p, c in zip(index.tolist(), place.tolist(), choice.tolist(), strict=True):
@@ -194,7 +194,7 @@ class NegativeBinomial(DiscreteDistribution):
         """The shape, exactly."""
         return exact_parameter("shape", self.shape)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         pieces = math.ceil(self.size)
         sampler = _sampler(self.size / pieces, self.rate)
         total = sampler.draw(count, source)
@@ -243,7 +243,7 @@ class PolyaDifference(DiscreteDistribution):
         """The law of either of the two."""
         return NegativeBinomial(shape=self.shape, noise_scale=self.noise_scale)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         side = self.side
         first = side._draw(count, source)
         return np.asarray(first - side._draw(count, source))

@@ -10,9 +10,9 @@ import flint
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, precision, working_precision
 from tacit.exact.checks import settle
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.exact.skellam import skellam_masses
 from tacit.noise.distributions.base import DiscreteDistribution
@@ -84,7 +84,7 @@ class Poisson(DiscreteDistribution):
             )
         settle(self, mean_count=self.mean_count, _mean=mean)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         shape, sampler = _poisson_sampler(self._mean)
         if isinstance(sampler, BlockSampler):
             return sampler.draw(count, source)
@@ -137,7 +137,7 @@ class Skellam(DiscreteDistribution):
     def _side(self) -> Poisson:
         return Poisson(mean_count=self.parameter / 2)
 
-    def _draw(self, count: int, source: Source) -> Integers:
+    def _draw(self, count: int, source: Source) -> AnyArray:
         side = self._side
         first = side._draw(count, source)
         return np.asarray(first - side._draw(count, source))

@@ -11,9 +11,9 @@ import flint
 import numpy as np
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import settle, whole
-from tacit.exact.integers import Integers
 from tacit.exact.rationals import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution
 from tacit.noise.distributions.geometric import geometric_digits
@@ -69,8 +69,8 @@ class DiscreteStaircase(DiscreteDistribution):
         """epsilon, exactly."""
         return exact_parameter("epsilon", self.epsilon)
 
-    def _draw(self, count: int, source: Source) -> Integers:
-        parts: list[Integers] = []
+    def _draw(self, count: int, source: Source) -> AnyArray:
+        parts: list[AnyArray] = []
         missing = count
         while missing > 0:
             kept = self._attempt(min(CHUNK, 2 * missing + 8), source)[:missing]
@@ -78,7 +78,7 @@ class DiscreteStaircase(DiscreteDistribution):
             missing -= kept.size
         return joined(parts)
 
-    def _attempt(self, n: int, source: Source) -> Integers:
+    def _attempt(self, n: int, source: Source) -> AnyArray:
         """Step, place in the step and sign are independent; minus zero is drawn again."""
         d, r = self.sensitivity, self.plateau
         step = geometric_digits(self.rate).draw(n, source)
@@ -91,7 +91,7 @@ class DiscreteStaircase(DiscreteDistribution):
         magnitude = step * d + place
         sign = (source.words(n) & np.uint64(1)).view(np.int64)
         legal = ((magnitude != 0) | (sign == 0)).astype(np.bool_)
-        signed: Integers = np.asarray((magnitude ^ -sign) + sign)
+        signed: AnyArray = np.asarray((magnitude ^ -sign) + sign)
         return np.compress(legal, signed)
 
     def _b(self) -> Ball:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import whole
-from tacit.exact.integers import Integers
 from tacit.noise.distributions.base import Shape, shape_of
 from tacit.noise.distributions.blocks import random_bits
 from tacit.noise.lazy_inversion import joined
@@ -17,12 +17,12 @@ from tacit.noise.source import Source, default_source
 __all__ = ["permutation", "uniform_draws", "uniform_integer"]
 
 
-def uniform_draws(n: int, count: int, source: Source) -> Integers:
+def uniform_draws(n: int, count: int, source: Source) -> AnyArray:
     """`count` uniform integers in 0..n-1: bits are drawn until they fall below n, at least half do."""
     bits = (n - 1).bit_length()
     if n == 1 << bits:
         return random_bits(bits, count, source)
-    parts: list[Integers] = []
+    parts: list[AnyArray] = []
     missing = count
     while missing > 0:
         tries = min(missing * (1 << bits) // n + 8, 1 << 16)
@@ -33,7 +33,7 @@ def uniform_draws(n: int, count: int, source: Source) -> Integers:
     return joined(parts)
 
 
-def uniform_integer(n: int, *, size: Shape = None, source: Source | None = None) -> Integers:
+def uniform_integer(n: int, *, size: Shape = None, source: Source | None = None) -> AnyArray:
     """Exactly uniform integers in 0..n-1, for n of any length; int64 up to n = 2^62."""
     n = whole("n", n, least=1)
     shape = shape_of(size)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.exact.arrays import UNIT, Column, Floats
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import UNIT, Column, FloatArray
 from tacit.pld.distributions.base import PrivacyLossDistribution, sampled_loss
 from tacit.pld.grid import LARGEST_LOSS, Gridded
 
 __all__ = ["AtomicPLD"]
 
 
-def _ends(interval: Interval) -> FloatArray:
+def _ends(interval: Interval) -> Floats:
     return np.array([[interval.low, interval.high]])
 
 
@@ -25,20 +25,20 @@ class AtomicPLD(PrivacyLossDistribution):
     """Atoms at `losses` (ascending) with masses p, q, each (pairs, atoms); masses are right to the relative
     error `error`, losses to `slack`; P-mass at +infinity and Q-mass at -infinity as rows (low, high)."""
 
-    losses: FloatArray
-    p: FloatArray
-    q: FloatArray
-    infinite: FloatArray
-    reverse_infinite: FloatArray
+    losses: Floats
+    p: Floats
+    q: Floats
+    infinite: Floats
+    reverse_infinite: Floats
     error: float = 16 * UNIT
     slack: float = 0.0
 
     @staticmethod
     def single(
         *,
-        losses: FloatArray,
-        p: FloatArray,
-        q: FloatArray,
+        losses: Floats,
+        p: Floats,
+        q: Floats,
         infinite: Interval,
         reverse_infinite: Interval,
         error: float = 16 * UNIT,
@@ -137,7 +137,7 @@ class AtomicPLD(PrivacyLossDistribution):
         fraction = np.clip((np.expm1(-offset) - unit) / math.expm1(-step), 0.0, 1.0)
         place: NDArray[np.int64] = (cell - first) + count * np.arange(rows, dtype=np.int64)[:, None]
 
-        def spread(index: NDArray[np.int64], weights: FloatArray) -> FloatArray:
+        def spread(index: NDArray[np.int64], weights: Floats) -> Floats:
             flat = np.bincount(index.ravel(), weights=weights.ravel(), minlength=rows * count)
             return np.asarray(flat, dtype=np.float64).reshape(rows, count)
 
@@ -156,7 +156,7 @@ class AtomicPLD(PrivacyLossDistribution):
             bottom=bottom,
         )
 
-    def ends(self, epsilons: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def ends(self, epsilons: Floats, t: Floats) -> tuple[Floats, Floats]:
         above = np.concatenate([np.cumsum(self.p[0, ::-1])[::-1], [0.0]])
         above_q = np.concatenate([np.cumsum(self.q[0, ::-1])[::-1], [0.0]])
         index = np.searchsorted(self.losses[0], epsilons, side="right")
@@ -169,12 +169,12 @@ class AtomicPLD(PrivacyLossDistribution):
         low = np.where(epsilons > LARGEST_LOSS, self.infinite[0, 0], low)
         return low, high
 
-    def coarse(self, right: float, left: float) -> tuple[FloatArray, FloatArray]:
+    def coarse(self, right: float, left: float) -> tuple[Floats, Floats]:
         if self.losses.shape[1] <= 4096:
             return self.losses[0], np.maximum(self.p[0], 1e-300)
         return PrivacyLossDistribution.coarse(self, right, left)
 
-    def _between(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _between(self, edges: Floats) -> tuple[Floats, Floats]:
         low, high = float(edges[0]), float(edges[-1])
         step = (high - low + 1e-12) / 4000
         first = math.floor(low / step)

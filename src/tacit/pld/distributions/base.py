@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.pld.arrays import Column, FloatArray
+from tacit.exact.arrays import Column, Floats
 from tacit.pld.grid import Gridded
 
 __all__ = ["PrivacyLossDistribution", "sampled_loss", "unsampled_loss"]
@@ -52,10 +52,10 @@ class PrivacyLossDistribution(ABC):
         """On the multiples of `step` from the first-th to the last-th, rounded up: connect-the-dots."""
 
     @abstractmethod
-    def ends(self, epsilons: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def ends(self, epsilons: Floats, t: Floats) -> tuple[Floats, Floats]:
         """Lower and upper values of H_epsilon of the first row, before they are clipped; t = e^epsilon."""
 
-    def coarse(self, right: float, left: float) -> tuple[FloatArray, FloatArray]:
+    def coarse(self, right: float, left: float) -> tuple[Floats, Floats]:
         """Losses and P-masses of a coarse version of the first row, fine near 0: only says where to look."""
         low, high = self.extent(right, left)
         reach = max(abs(low), abs(high), 1e-300)
@@ -66,11 +66,11 @@ class PrivacyLossDistribution(ABC):
         return self._between(edges)
 
     @abstractmethod
-    def _between(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _between(self, edges: Floats) -> tuple[Floats, Floats]:
         """Losses and P-masses of cells between these edges, one loss each."""
 
 
-def sampled_loss(losses: FloatArray, rate: Column) -> FloatArray:
+def sampled_loss(losses: Floats, rate: Column) -> Floats:
     """ln(1 - rate + rate e^L), without overflow."""
     big = losses > 30.0
     safe = np.where(big, 0.0, losses)
@@ -80,7 +80,7 @@ def sampled_loss(losses: FloatArray, rate: Column) -> FloatArray:
     return np.asarray(np.where(big, large, small))
 
 
-def unsampled_loss(losses: FloatArray, rate: Column) -> FloatArray:
+def unsampled_loss(losses: Floats, rate: Column) -> Floats:
     """The inverse of `sampled_loss`; -infinity at and below ln(1 - rate)."""
     big = losses > 30.0
     ratio = np.expm1(np.where(big, 0.0, losses)) / rate

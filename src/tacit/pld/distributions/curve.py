@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.pld.arrays import UNIT, Column, FloatArray
+from tacit.exact.arrays import UNIT, Column, Floats
 from tacit.pld.distributions.base import PrivacyLossDistribution, unsampled_loss
 from tacit.pld.grid import Gridded, chord_masses
 
@@ -18,15 +18,15 @@ __all__ = ["CurvePLD"]
 class CurvePLD(PrivacyLossDistribution):
     """Upper values of h(e^l) at all real l, vectorised and rounded up."""
 
-    values: Callable[[FloatArray], FloatArray]
-    reverse: Callable[[FloatArray], FloatArray] | None = None
+    values: Callable[[Floats], Floats]
+    reverse: Callable[[Floats], Floats] | None = None
     """The same for the swapped pair, where it is known better than through 1 - t + t h(1/t)."""
 
     @staticmethod
-    def two_sided(upper: Callable[[FloatArray], FloatArray]) -> CurvePLD:
+    def two_sided(upper: Callable[[Floats], Floats]) -> CurvePLD:
         """From delta(epsilon >= 0) that holds in both directions: 1 - t + t h(1/t) below t = 1."""
 
-        def values(losses: FloatArray) -> FloatArray:
+        def values(losses: Floats) -> Floats:
             bound = np.minimum(upper(np.abs(losses)), 1.0)
             below = -np.expm1(np.minimum(losses, 0.0)) + np.exp(np.minimum(losses, 0.0)) * bound
             return np.asarray(np.minimum(np.where(losses >= 0, bound, below) * (1 + 8 * UNIT), 1.0))
@@ -36,7 +36,7 @@ class CurvePLD(PrivacyLossDistribution):
     def swapped(self) -> CurvePLD:
         inner = self.values
 
-        def values(losses: FloatArray) -> FloatArray:
+        def values(losses: Floats) -> Floats:
             t = np.exp(np.minimum(losses, 700.0))
             # Beyond e^700 the identity has no digits left: the value at that point bounds it.
             found = 1 - t + t * inner(-np.minimum(losses, 700.0)) + 16 * UNIT * t
@@ -47,7 +47,7 @@ class CurvePLD(PrivacyLossDistribution):
     def sampled(self, rate: Column) -> CurvePLD:
         inner, back = self.values, self.reverse
 
-        def values(losses: FloatArray) -> FloatArray:
+        def values(losses: Floats) -> Floats:
             base = unsampled_loss(losses, rate)
             inside = np.isfinite(base)
             # The argument is rounded; h is 1-Lipschitz in t, so a few units of t cover it.
@@ -56,7 +56,7 @@ class CurvePLD(PrivacyLossDistribution):
             outside = -np.expm1(np.minimum(losses, 0.0)) + 8 * UNIT
             return np.asarray(np.minimum(np.where(inside, found, outside), 1.0))
 
-        def reverse(losses: FloatArray) -> FloatArray:
+        def reverse(losses: Floats) -> Floats:
             """(1 - (1-q) t) h'(q t/(1 - (1-q) t)), h' the curve of the swapped pair that is sampled; 0 from
             t = 1/(1-q) on. The value rises with the rest 1 - (1-q) t at equal t, which is rounded up."""
             assert back is not None
@@ -74,7 +74,7 @@ class CurvePLD(PrivacyLossDistribution):
     def extent(self, right: float, left: float) -> tuple[float, float]:
         scales = np.exp2(np.arange(-60.0, 24.0, 0.125))
 
-        def reach(values: FloatArray, tail: float) -> float:
+        def reach(values: Floats, tail: float) -> float:
             over = np.flatnonzero(values <= max(tail, 1e-290))
             return float(scales[over[0]]) if len(over) else float(scales[-1])
 
@@ -99,9 +99,9 @@ class CurvePLD(PrivacyLossDistribution):
             bottom=np.zeros(1),
         )
 
-    def ends(self, epsilons: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def ends(self, epsilons: Floats, t: Floats) -> tuple[Floats, Floats]:
         return np.zeros_like(epsilons), self.values(epsilons)
 
-    def _between(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _between(self, edges: Floats) -> tuple[Floats, Floats]:
         masses = np.maximum(chord_masses(edges, self.values(edges))[0], 1e-300)
         return edges, masses / masses.sum()

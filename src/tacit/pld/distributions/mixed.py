@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.pld.arrays import UNIT, Column, FloatArray
+from tacit.exact.arrays import UNIT, Column, Floats
 from tacit.pld.distributions.base import PrivacyLossDistribution
 from tacit.pld.grid import Gridded
 
@@ -22,7 +22,7 @@ class MixedPLD(PrivacyLossDistribution):
     """Laws of equally many pairs each, and their weights as columns, which are right to a few units."""
 
     laws: tuple[PrivacyLossDistribution, ...]
-    weights: tuple[FloatArray, ...]
+    weights: tuple[Floats, ...]
 
     @property
     def known_from_below(self) -> bool:  # type: ignore[override]
@@ -47,16 +47,16 @@ class MixedPLD(PrivacyLossDistribution):
         nodes = max(part.start + part.masses.shape[1] for part in parts) - start
         cells = max(part.start + part.cell_masses.shape[1] for part in parts) - start
 
-        def placed(part: Gridded, values: FloatArray, width: int) -> FloatArray:
+        def placed(part: Gridded, values: Floats, width: int) -> Floats:
             out = np.zeros((values.shape[0], width))
             at = part.start - start
             out[:, at : at + values.shape[1]] = values
             return out
 
-        def added(values: list[FloatArray], factor: float) -> FloatArray:
+        def added(values: list[Floats], factor: float) -> Floats:
             return np.asarray(sum(w * factor * v for w, v in zip(self.weights, values, strict=True)))
 
-        def rows(values: list[FloatArray], factor: float) -> FloatArray:
+        def rows(values: list[Floats], factor: float) -> Floats:
             return added([value[:, None] for value in values], factor)[:, 0]
 
         # Given the member, the gridded ratio is the true one times a factor of mean at most 1 + kappa: a member without
@@ -81,7 +81,7 @@ class MixedPLD(PrivacyLossDistribution):
             hidden=added(hidden, _UP),
         )
 
-    def ends(self, epsilons: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def ends(self, epsilons: Floats, t: Floats) -> tuple[Floats, Floats]:
         low, high = np.zeros_like(epsilons), np.zeros_like(epsilons)
         for law, weight in zip(self.laws, self.weights, strict=True):
             below, above = law.ends(epsilons, t)
@@ -89,7 +89,7 @@ class MixedPLD(PrivacyLossDistribution):
             high = high + weight[0] * _UP * np.clip(above, 0.0, 1.0)
         return low, high
 
-    def _between(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _between(self, edges: Floats) -> tuple[Floats, Floats]:
         found = [law._between(edges) for law in self.laws]
         losses = np.concatenate([losses for losses, _ in found])
         masses = np.concatenate([w[0] * m for (_, m), w in zip(found, self.weights, strict=True)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.pld.arrays import UNIT, Column, FloatArray
+from tacit.exact.arrays import UNIT, Column, Floats
 from tacit.pld.distributions.base import PrivacyLossDistribution, sampled_loss, unsampled_loss
 from tacit.pld.grid import LARGEST_LOSS, Gridded
 
@@ -20,8 +20,8 @@ class Tails:
     """Rows: P(L>l), P(L<=l), Q(L>l), Q(L<=l), each (pairs, points); absolute errors of each; slack: how far
     the points at which they were really taken may lie from those asked for (the same for all four rows)."""
 
-    values: FloatArray
-    errors: FloatArray
+    values: Floats
+    errors: Floats
     slack: float = 0.0
 
 
@@ -29,31 +29,31 @@ class Tails:
 class Cells:
     """P- and Q-masses of the cells between rising edges, with absolute errors."""
 
-    p: FloatArray
-    q: FloatArray
-    p_error: FloatArray
-    q_error: FloatArray
+    p: Floats
+    q: Floats
+    p_error: Floats
+    q_error: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailPLD(PrivacyLossDistribution):
     """A law without mass at infinity, given by its four tails as vectorised functions of (1, points)."""
 
-    tails: Callable[[FloatArray], Tails]
+    tails: Callable[[Floats], Tails]
     bounds: tuple[float, float] = (-np.inf, np.inf)
-    closed_cells: Callable[[FloatArray], Cells] | None = None
+    closed_cells: Callable[[Floats], Cells] | None = None
     """Masses of the cells between rising edges in closed form, where the tails would cancel."""
 
-    def cells(self, edges: FloatArray) -> Cells:
+    def cells(self, edges: Floats) -> Cells:
         """P- and Q-mass of each cell."""
         return self.tail_cells(edges) if self.closed_cells is None else self.closed_cells(edges)
 
-    def tail_cells(self, edges: FloatArray) -> Cells:
+    def tail_cells(self, edges: Floats) -> Cells:
         """P- and Q-mass of each cell, from the smaller of the two tails, so that far cells keep digits."""
         got = self.tails(edges)
         values, errors = got.values, got.errors
 
-        def from_tails(above: int, below: int) -> tuple[FloatArray, FloatArray]:
+        def from_tails(above: int, below: int) -> tuple[Floats, Floats]:
             use_above = values[above][:, :-1] < values[below][:, 1:]
             from_above = values[above][:, :-1] - values[above][:, 1:]
             from_below = values[below][:, 1:] - values[below][:, :-1]
@@ -70,7 +70,7 @@ class TailPLD(PrivacyLossDistribution):
         inner = self.tails
         closed = self.closed_cells
 
-        def cells(edges: FloatArray) -> Cells:
+        def cells(edges: Floats) -> Cells:
             assert closed is not None
             back = closed(-edges[:, ::-1])
             return Cells(
@@ -80,7 +80,7 @@ class TailPLD(PrivacyLossDistribution):
                 q_error=back.p_error[:, ::-1],
             )
 
-        def tails(losses: FloatArray) -> Tails:
+        def tails(losses: Floats) -> Tails:
             got = inner(-losses)
             return Tails(values=got.values[[3, 2, 1, 0]], errors=got.errors[[3, 2, 1, 0]], slack=got.slack)
 
@@ -94,14 +94,14 @@ class TailPLD(PrivacyLossDistribution):
         inner = self.tails
         closed = self.closed_cells
 
-        def cells(edges: FloatArray) -> Cells:
+        def cells(edges: Floats) -> Cells:
             assert closed is not None
             got = closed(unsampled_loss(edges, rate))
             p = (1 - rate) * got.q + rate * got.p
             error = (1 - rate) * got.q_error + rate * got.p_error + 4 * UNIT * p
             return Cells(p=p, q=got.q, p_error=error, q_error=got.q_error)
 
-        def tails(losses: FloatArray) -> Tails:
+        def tails(losses: Floats) -> Tails:
             base = unsampled_loss(losses, rate)
             got = inner(base)
             values, errors = got.values.copy(), got.errors.copy()
@@ -124,7 +124,7 @@ class TailPLD(PrivacyLossDistribution):
     def mirrored(self) -> TailPLD:
         inner, whole = self.tails, self.cells
 
-        def tails(losses: FloatArray) -> Tails:
+        def tails(losses: Floats) -> Tails:
             got = inner(np.abs(losses))
             over, under = losses >= 0, losses < 0
             tops, lows = (
@@ -139,7 +139,7 @@ class TailPLD(PrivacyLossDistribution):
             errors = np.array([np.where(under, rows[k ^ 1][1], rows[k][1]) for k in range(4)])
             return Tails(values=values, errors=errors, slack=got.slack)
 
-        def cells(edges: FloatArray) -> Cells:
+        def cells(edges: Floats) -> Cells:
             row = edges[0]
             first = int(np.searchsorted(row, 0.0))
             # On a grid around 0 both sides have the same edges: one look serves both.
@@ -155,7 +155,7 @@ class TailPLD(PrivacyLossDistribution):
             rest = np.maximum(1 - ends.values[0] - ends.values[2], 0.0) * inside
             error = (ends.errors[0] + ends.errors[2] + 2 * UNIT) * inside
 
-            def both(one: FloatArray, other: FloatArray) -> FloatArray:
+            def both(one: Floats, other: Floats) -> Floats:
                 """The cells below 0, mirrored from `other`, beside those above 0; a cell around 0 has of both."""
                 shape = len(one), len(row) - 1
                 total = np.zeros(shape)
@@ -183,7 +183,7 @@ class TailPLD(PrivacyLossDistribution):
         if len(points) == 0:
             return low_bound, high_bound
 
-        def search(grid: FloatArray) -> tuple[float, float, float, float]:
+        def search(grid: Floats) -> tuple[float, float, float, float]:
             values = self.tails(grid[None, :]).values
             over = np.flatnonzero(np.all(values[0] <= right, axis=0))
             under = np.flatnonzero(np.all(values[1] <= left, axis=0))
@@ -237,7 +237,7 @@ class TailPLD(PrivacyLossDistribution):
             bottom=bottom,
         )
 
-    def ends(self, epsilons: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def ends(self, epsilons: Floats, t: Floats) -> tuple[Floats, Floats]:
         got = self.tails(epsilons[None, :])
         p, q, p_error, q_error = got.values[0][0], got.values[2][0], got.errors[0][0], got.errors[2][0]
         value = p - t * q
@@ -247,7 +247,7 @@ class TailPLD(PrivacyLossDistribution):
         high = np.where(epsilons > self.bounds[1] + 1e-12 * (1 + abs(self.bounds[1])), 0.0, high)
         return low, high
 
-    def _between(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _between(self, edges: Floats) -> tuple[Floats, Floats]:
         cells = self.cells(edges[None, :])
         p, q = np.maximum(cells.p[0], 1e-300), np.maximum(cells.q[0], 1e-300)
         # The merged cell's loss lies between its edges, wherever round-off puts it.

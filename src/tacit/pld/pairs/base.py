@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import FloatArray
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -35,7 +35,7 @@ __all__ = [
     "MOST_RATE",
     "NOTHING",
     "UNBOUNDED",
-    "FloatArray",
+    "Floats",
     "Layers",
     "Pair",
     "SwappedPair",
@@ -172,7 +172,7 @@ class Pair:
         than by the neighbouring integer orders."""
         return None
 
-    def hockey_stick_grid(self, epsilons: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def hockey_stick_grid(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Lower and upper ends of H_epsilon(P||Q) at many points, from the float law and its errors."""
         from tacit.pld.grid import pld_curve
 
@@ -233,13 +233,13 @@ class Pair:
         return None
 
     @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
         """The rule of quadrature of base pairs, sampled at `rates`; None where it would need too many nodes."""
         return None
 
     @classmethod
     def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
     ) -> WithoutReplacementRule | None:
         """The rule for the half Z > 1 of base pairs, for sampling without replacement."""
         return None

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Column, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import UNIT, Column, FloatArray, column
 from tacit.pld.distributions import (
     PrivacyLossDistribution,
     TailPLD,
@@ -34,7 +34,7 @@ def exponential_pld(top: Column) -> TailPLD:
     """P(L > l) = (1 - e^((l - epsilon)/2))/(1 - e^-epsilon), Q(L > l) = P(L <= -l)."""
     widest = float(np.max(top))
 
-    def tails(losses: FloatArray) -> Tails:
+    def tails(losses: Floats) -> Tails:
         inside = np.clip(losses, -top, top)
         norm = -np.expm1(-top)
         p_above = -np.expm1((inside - top) / 2) / norm
@@ -110,12 +110,12 @@ class ExponentialPair(Pair):
         return None if self.epsilon > LARGEST_EPSILON else 0
 
     @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
         return bounded_rule(column([p.epsilon for p in pairs]), False, reach)
 
     @classmethod
     def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
     ) -> WithoutReplacementRule | None:
         return bounded_half(column([p.epsilon for p in pairs]), False, rates, reach)
 

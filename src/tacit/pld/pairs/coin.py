@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
+from tacit.exact.arrays import column
 from tacit.exact.balls import ball, bracket
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
-from tacit.pld.arrays import column
 from tacit.pld.distributions import PrivacyLossDistribution
 from tacit.pld.distributions.mixed import MixedPLD
 from tacit.pld.pairs.base import Pair, batch_pld, check_order

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, bracket
 from tacit.exact.checks import require
-from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.distributions import (
     CurvePLD,
     PrivacyLossDistribution,
@@ -26,7 +26,7 @@ _KNOTS = np.geomspace(1e-12, 1e9, 512)
 
 
 @lru_cache(maxsize=512)
-def _orders(rho: float) -> FloatArray:
+def _orders(rho: float) -> Floats:
     """ln(a - 1) at the knots, by bisection."""
     low, high = np.full_like(_KNOTS, -60.0), np.maximum(60.0, np.log(1 + _KNOTS / rho))
     for _ in range(40):
@@ -56,7 +56,7 @@ class ConcentratedPair(UpperCurvePair):
     def ball_at(self, order: float, divergence: float) -> Any:
         return ball(order) * ball(self.rho)
 
-    def _excess(self, epsilons: FloatArray) -> FloatArray:
+    def _excess(self, epsilons: Floats) -> Floats:
         """a - 1 near the root of (2a - 1) rho - e + ln(1 - 1/a), by Newton's steps in its logarithm.
 
         Any order is valid: where the steps have not met the root the bound is larger, not wrong.
@@ -69,7 +69,7 @@ class ConcentratedPair(UpperCurvePair):
         return np.asarray(np.exp(y))
 
     def pld(self) -> PrivacyLossDistribution:
-        def upper(epsilons: FloatArray) -> FloatArray:
+        def upper(epsilons: Floats) -> Floats:
             x = self._excess(epsilons)
             a = 1 + x
             exponent = x * (a * self.rho - epsilons) - a * np.log1p(1 / x) - np.log(x)

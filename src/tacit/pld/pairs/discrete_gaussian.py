@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import UNIT, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import UNIT, FloatArray, column
 from tacit.pld.distributions import (
     AtomicPLD,
     PrivacyLossDistribution,
@@ -176,7 +176,7 @@ class DiscreteGaussianPair(Pair):
         return None if self.noise_std < 0.3 or narrow else self.sensitivity
 
     @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
         std, shift = column([float(p.noise_std) for p in pairs]), float(pairs[0].sensitivity)
         rule = integer_rule(std, shift, rates, reach)
         if rule is None:
@@ -186,6 +186,6 @@ class DiscreteGaussianPair(Pair):
 
     @classmethod
     def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
     ) -> WithoutReplacementRule | None:
         return integer_half(column([float(p.noise_std) for p in pairs]), pairs[0].sensitivity, rates, reach)

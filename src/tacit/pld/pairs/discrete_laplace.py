@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, column
 from tacit.exact.balls import ball, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
-from tacit.pld.arrays import UNIT, column
 from tacit.pld.distributions import (
     AtomicPLD,
 )

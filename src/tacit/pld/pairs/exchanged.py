@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Floats, column
 from tacit.exact.balls import ball, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, up
-from tacit.pld.arrays import UNIT, FloatArray, column
 from tacit.pld.distributions import (
     PrivacyLossDistribution,
     TailPLD,
@@ -79,15 +79,15 @@ class SampledReplacementPair(Pair):
     def pld(self) -> PrivacyLossDistribution:
         mu, q = self.mu, self.rate
 
-        def half(x: FloatArray, sign: float) -> FloatArray:
+        def half(x: Floats, sign: float) -> Floats:
             exponent = sign * mu * x - mu**2 / 2
             with np.errstate(divide="ignore"):
                 return np.asarray(np.logaddexp(np.log1p(-q), np.log(q) + exponent))
 
-        def loss_at(x: FloatArray) -> FloatArray:
+        def loss_at(x: Floats) -> Floats:
             return half(x, 1.0) - half(x, -1.0)
 
-        def tails(losses: FloatArray) -> Tails:
+        def tails(losses: Floats) -> Tails:
             low, high = np.full_like(losses, -_FARTHEST), np.full_like(losses, _FARTHEST)
             for _ in range(80):
                 middle = (low + high) / 2
@@ -126,7 +126,7 @@ class SampledReplacementPair(Pair):
         return None if sampled or self.rate > MOST_RATE else 0
 
     @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
         mu = column([p.mu for p in pairs])
         rule = replaced_rule(mu, column([p.rate for p in pairs]), reach)
         if rule is None:

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Column, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, up
-from tacit.pld.arrays import UNIT, Column, FloatArray, column
 from tacit.pld.distributions import (
     Cells,
     PrivacyLossDistribution,
@@ -38,7 +38,7 @@ def gaussian_pld(mu: Column) -> TailPLD:
     """The loss of N(mu, 1) against N(0, 1): N(mu^2/2, mu^2) under P and N(-mu^2/2, mu^2) under Q."""
     widest = float(np.max(mu))
 
-    def tails(losses: FloatArray) -> Tails:
+    def tails(losses: Floats) -> Tails:
         shift = losses / mu
         spread = np.where(np.isfinite(shift), np.abs(shift), 0.0) + mu / 2
         rows = [mu / 2 - shift, shift - mu / 2, -mu / 2 - shift, shift + mu / 2]
@@ -47,7 +47,7 @@ def gaussian_pld(mu: Column) -> TailPLD:
         slack = 8 * UNIT * (float(np.max(np.abs(finite), initial=0.0)) + widest**2)
         return Tails(values=np.array([g[0] for g in got]), errors=np.array([g[1] for g in got]), slack=slack)
 
-    def cells(edges: FloatArray) -> Cells:
+    def cells(edges: Floats) -> Cells:
         return normal_cells(edges / mu, mu / 2, lambda at: law.tail_cells(edges[:, at]))
 
     law = TailPLD(tails=tails, closed_cells=cells)
@@ -141,13 +141,13 @@ class GaussianPair(Pair):
         return 0
 
     @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
         mu = column([p.near for p in pairs])
         rule = normal_rule(mu, rates, reach)
         if rule is None:
             return None
 
-        def variation(tilt: float) -> tuple[FloatArray, FloatArray]:
+        def variation(tilt: float) -> tuple[Floats, Floats]:
             return log_variation(mu, rates, 1 - tilt if reach.swapped else tilt + 2), np.zeros(len(mu))
 
         squares = column([float(p.squared) for p in pairs]) * (1 + 1e-9)
@@ -155,14 +155,14 @@ class GaussianPair(Pair):
 
     @classmethod
     def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
     ) -> WithoutReplacementRule | None:
         mu = column([p.near for p in pairs])
         half = normal_half(mu, rates, reach)
         if half is None:
             return None
 
-        def variation(tilt: float) -> FloatArray:
+        def variation(tilt: float) -> Floats:
             """Of both halves, which begin at the loss 0."""
             both = [log_variation(mu, rates, power, mu / 2) for power in (tilt + 2, 1 - tilt)]
             return np.asarray(np.logaddexp(*both))

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, up
-from tacit.pld.arrays import FloatArray
 from tacit.pld.distributions import CurvePLD, PrivacyLossDistribution
 from tacit.pld.grid import pld_curve
 from tacit.pld.pairs.base import Pair, check_order
@@ -42,10 +42,10 @@ class _Walk:
     """
 
     spacing: float
-    first: FloatArray
-    rest: FloatArray
+    first: Floats
+    rest: Floats
 
-    def choose(self, epsilons: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def choose(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """For each epsilon the first step's share, rounded down, and what the others add, rounded up."""
         epsilons = np.asarray(epsilons, dtype=np.float64)
         few = epsilons
@@ -65,19 +65,19 @@ class _Walk:
         return own - 1e-15 * (np.abs(epsilons) + np.abs(shares[best])), added
 
 
-def _exponential(values: FloatArray) -> FloatArray:
+def _exponential(values: Floats) -> Floats:
     """e^value from above; infinite where floats end."""
     found = np.exp(np.minimum(values, _FURTHEST)) * _ROUNDED
     return np.asarray(np.where(values > _FURTHEST, np.inf, np.maximum(found, 1e-300)))
 
 
-def _times(weights: FloatArray, deltas: FloatArray) -> FloatArray:
+def _times(weights: Floats, deltas: Floats) -> Floats:
     with np.errstate(invalid="ignore", over="ignore"):
         product = weights * deltas * _ROUNDED
     return np.asarray(np.where(np.isnan(product), np.inf, product))
 
 
-def _joined(one: FloatArray, other: FloatArray, spacing: float) -> FloatArray:
+def _joined(one: Floats, other: Floats, spacing: float) -> Floats:
     """The best of delta(a) + e^a delta'(b) over grid points with a + b = each grid point."""
     ahead, behind = len(one) // 2, len(other) // 2
     found = np.full(len(one) + len(other) - 1, np.inf)
@@ -87,7 +87,7 @@ def _joined(one: FloatArray, other: FloatArray, spacing: float) -> FloatArray:
     return np.asarray(np.minimum(found, 1.0))
 
 
-def _both_signs(epsilons: FloatArray, delta: FloatArray) -> FloatArray:
+def _both_signs(epsilons: Floats, delta: Floats) -> Floats:
     """The curve at epsilons of either sign from `delta` at their sizes: 1 - e^-e + e^-e delta(e) below 0."""
     below = np.minimum(epsilons, 0.0)
     mirrored = (-np.expm1(below) + np.exp(below) * delta) * _ROUNDED
@@ -101,7 +101,7 @@ def _walk(products: tuple[Product, ...], size: int) -> _Walk | None:
         return None
     laws = [p.as_pair().pld() for p in products]
 
-    def upper(epsilons: FloatArray) -> FloatArray:
+    def upper(epsilons: Floats) -> Floats:
         return np.asarray(np.max([pld_curve(law, epsilons)[1] for law in laws], axis=0))
 
     ladder = np.exp2(np.arange(-24.0, 7.01, 0.25))
@@ -146,7 +146,7 @@ class GroupPair(WorstPair):
     def _image(self, top: float) -> float:
         return top * self.size * (1 + 1e-15)
 
-    def _inner(self, epsilon: FloatArray) -> FloatArray:
+    def _inner(self, epsilon: Floats) -> Floats:
         return epsilon / self.size * (1 - 4e-16)
 
     def _shift_delta(self, epsilon: float, delta: float) -> float:
@@ -175,10 +175,10 @@ class GroupPair(WorstPair):
             return super(GroupPair, self).pld()
         laws = [p.as_pair().pld() for p in self.products]
 
-        def member(epsilons: FloatArray) -> FloatArray:
+        def member(epsilons: Floats) -> Floats:
             return np.asarray(np.max([pld_curve(law, epsilons)[1] for law in laws], axis=0))
 
-        def upper(epsilons: FloatArray) -> FloatArray:
+        def upper(epsilons: Floats) -> Floats:
             best = member(self._inner(epsilons))
             even = [self._shift_delta(float(e), float(d)) for e, d in zip(epsilons, best, strict=True)]
             own, added = walk.choose(np.minimum(epsilons, _FURTHEST))

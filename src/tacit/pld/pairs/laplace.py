@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Column, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import UNIT, Column, FloatArray, column
 from tacit.pld.distributions import (
     Cells,
     PrivacyLossDistribution,
@@ -35,14 +35,14 @@ def laplace_pld(top: Column) -> TailPLD:
     """Atoms at both ends of [-epsilon, epsilon]; between them the P-density e^((l - epsilon)/2)/4."""
     widest = float(np.max(top))
 
-    def tails(losses: FloatArray) -> Tails:
+    def tails(losses: Floats) -> Tails:
         inside = np.clip(losses, -top, top)
         p_below = np.where(losses < -top, 0.0, np.where(losses >= top, 1.0, np.exp((inside - top) / 2) / 2))
         q_above = np.where(losses >= top, 0.0, np.where(losses < -top, 1.0, np.exp((-inside - top) / 2) / 2))
         values = np.array([1 - p_below, p_below, q_above, 1 - q_above])
         return Tails(values=values, errors=values * (8 + 4 * widest) * UNIT)
 
-    def cells(edges: FloatArray) -> Cells:
+    def cells(edges: Floats) -> Cells:
         ends = np.clip(edges, -top, top)
         left, right = ends[:, :-1], ends[:, 1:]
         grown = np.expm1((right - left) / 2) / 2
@@ -113,12 +113,12 @@ class LaplacePair(Pair):
         return None if self.epsilon > LARGEST_EPSILON else 0
 
     @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
         return bounded_rule(column([p.epsilon for p in pairs]), True, reach)
 
     @classmethod
     def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
     ) -> WithoutReplacementRule | None:
         return bounded_half(column([p.epsilon for p in pairs]), True, rates, reach)
 

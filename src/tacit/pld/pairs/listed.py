@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, bracket, positive_ball, precision
 from tacit.exact.rounding import down
-from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.distributions import (
     AtomicPLD,
 )
@@ -101,11 +101,11 @@ class ListedPair(Pair):
         raise NotImplementedError
 
     @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
         return atoms_rule(cls.rows(pairs))
 
     @classmethod
     def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
     ) -> WithoutReplacementRule | None:
         return positive_half(cls.rows(pairs))

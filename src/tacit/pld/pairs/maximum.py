@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from tacit.pld.arrays import FloatArray
+from tacit.exact.arrays import Floats
 from tacit.pld.pairs.base import Pair, check_order
 from tacit.pld.pairs.measured import WorstPair, worst_renyi
 from tacit.pld.product import Product, families, rebuilt
@@ -26,7 +26,7 @@ class MaximumPair(WorstPair):
     def _image(self, top: float) -> float:
         return top
 
-    def _inner(self, epsilon: FloatArray) -> FloatArray:
+    def _inner(self, epsilon: Floats) -> Floats:
         return epsilon
 
     def _shift_delta(self, epsilon: float, delta: float) -> float:

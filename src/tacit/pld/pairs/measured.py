@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
-from tacit.pld.arrays import FloatArray
 from tacit.pld.distributions import (
     CurvePLD,
     PrivacyLossDistribution,
@@ -90,7 +90,7 @@ class WorstPair(MeasuredPair):
         """Upper bound on the largest loss from that of the members."""
         raise NotImplementedError
 
-    def _inner(self, epsilon: FloatArray) -> FloatArray:
+    def _inner(self, epsilon: Floats) -> Floats:
         """The members' epsilon from which the value at this epsilon >= 0 follows, rounded down."""
         raise NotImplementedError
 
@@ -110,7 +110,7 @@ class WorstPair(MeasuredPair):
     def pld(self) -> PrivacyLossDistribution:
         laws = [p.as_pair().pld() for p in self.products]
 
-        def upper(epsilons: FloatArray) -> FloatArray:
+        def upper(epsilons: Floats) -> Floats:
             inner = self._inner(epsilons)
             best = np.max([pld_curve(law, inner)[1] for law in laws], axis=0)
             return np.array(

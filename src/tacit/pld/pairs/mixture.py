@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.distributions import (
     PrivacyLossDistribution,
     TailPLD,
@@ -100,14 +100,14 @@ class MixturePair(Pair):
     def pld(self) -> PrivacyLossDistribution:
         shifts, weights = np.array(self.shifts), np.array([float(w) for w in self._weights()])
 
-        def loss_at(x: FloatArray) -> FloatArray:
+        def loss_at(x: Floats) -> Floats:
             terms = shifts[:, None] * x - shifts[:, None] ** 2 / 2
             peak = np.max(terms, axis=0, keepdims=True)
             with np.errstate(divide="ignore"):
                 total = np.sum(weights[:, None] * np.exp(terms - peak), axis=0, keepdims=True)
                 return np.asarray(peak + np.log(total))
 
-        def tails(losses: FloatArray) -> Tails:
+        def tails(losses: Floats) -> Tails:
             low = np.full_like(losses, -(2.0**12))
             high = np.full_like(losses, 2.0**12)
             for _ in range(80):

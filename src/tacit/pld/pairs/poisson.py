@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
+from tacit.exact.arrays import column
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, product
-from tacit.pld.arrays import column
 from tacit.pld.distributions import (
     PrivacyLossDistribution,
 )

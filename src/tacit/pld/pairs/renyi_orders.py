@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.distributions import (
     CurvePLD,
     PrivacyLossDistribution,
@@ -72,7 +72,7 @@ class RenyiPair(UpperCurvePair):
         d = np.array([r[1] for r in rows] or [700.0])[:, None]
         known = bool(rows)
 
-        def upper(epsilons: FloatArray) -> FloatArray:
+        def upper(epsilons: Floats) -> Floats:
             exponent = (a - 1) * (d - epsilons[None, :]) + a * np.log1p(-1 / a) - np.log(a - 1)
             size = (a - 1) * (d + epsilons[None, :]) + a + np.abs(np.log(a - 1))
             values = np.exp(np.minimum(exponent, 0.0)) * (1 + 16 * UNIT * size) + 1e-300

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, bracket, lower, precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, up
-from tacit.pld.arrays import UNIT, FloatArray
 from tacit.pld.distributions import AtomicPLD
 from tacit.pld.pairs.base import Pair, check_order
 
@@ -35,7 +35,7 @@ class _Law(NamedTuple):
     """Masses of a binomial from `start` on, right to the relative error `error`; the rest is at most `beyond`."""
 
     start: int
-    masses: FloatArray
+    masses: Floats
     error: float
     beyond: float
 
@@ -80,11 +80,11 @@ class _Cell(NamedTuple):
 class _Atoms:
     """Losses, ascending, with masses under P and Q, right to the relative error `error`; losses to `slack`."""
 
-    losses: FloatArray
-    p: FloatArray
-    q: FloatArray
-    p_above: FloatArray
-    q_above: FloatArray
+    losses: Floats
+    p: Floats
+    q: Floats
+    p_above: Floats
+    q_above: Floats
     error: float
     slack: float
 
@@ -276,10 +276,10 @@ class _Gathered:
         self.losses = np.concatenate([-ahead[::-1], [0.0], ahead])
         self.masses = np.zeros(len(self.losses))
         self.count = 0
-        self.apart: list[tuple[FloatArray, FloatArray]] | None = []
+        self.apart: list[tuple[Floats, Floats]] | None = []
         """The atoms themselves, while they are few."""
 
-    def add(self, losses: FloatArray, masses: FloatArray) -> None:
+    def add(self, losses: Floats, masses: Floats) -> None:
         """Atoms of these losses and P-masses, in any order."""
         self.count += len(losses)
         if self.apart is not None:
@@ -291,7 +291,7 @@ class _Gathered:
         else:
             self._gather(losses, masses)
 
-    def atoms(self) -> tuple[FloatArray, FloatArray]:
+    def atoms(self) -> tuple[Floats, Floats]:
         """Losses, ascending, and their P-masses."""
         losses, masses = self.losses, self.masses
         if self.apart is not None:
@@ -300,7 +300,7 @@ class _Gathered:
             losses, masses = losses[order], masses[order]
         return losses[masses > 0], masses[masses > 0]
 
-    def _gather(self, losses: FloatArray, masses: FloatArray) -> None:
+    def _gather(self, losses: Floats, masses: Floats) -> None:
         place = np.searchsorted(self.losses, losses, side="right") - 1
         place = np.clip(place, 0, len(self.losses) - 2)
         left = self.losses[place]
@@ -310,7 +310,7 @@ class _Gathered:
         self.masses += np.bincount(place + 1, weights=masses * share, minlength=size)
 
 
-def _fair(c: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatArray, FloatArray, float]:
+def _fair(c: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats, Floats, float]:
     """Values and masses of Bin(c, 1/2) for each c, a row each, what is left out, and their relative error.
 
     The largest mass is C(2m, m)/4^m, m = c/2 rounded up: e^(-1/8m + 1/192m^3 - 1/640m^5)/sqrt(pi m), by Stirling's
@@ -368,6 +368,6 @@ def _atoms(pair: ShuffledPair) -> _Atoms:
     )  # fmt: skip
 
 
-def _above(masses: FloatArray) -> FloatArray:
+def _above(masses: Floats) -> Floats:
     """The sum of the masses from each place on, and 0 after the last."""
     return np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import UNIT
 from tacit.exact.balls import ball, positive_ball, precision, working_precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, up
 from tacit.exact.skellam import MOST_TERMS, skellam_masses, skellam_reach
-from tacit.pld.arrays import UNIT
 from tacit.pld.distributions import AtomicPLD, PrivacyLossDistribution
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
 

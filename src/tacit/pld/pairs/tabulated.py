@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
-from tacit.pld.arrays import FloatArray
 from tacit.pld.distributions import (
     AtomicPLD,
 )
@@ -218,13 +218,13 @@ class FinitePair(ListedPair):
         return None if self.atom_count > MOST_ATOMS or self.least < LEAST_MASS else self.atom_count
 
     @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange) -> Rule | None:
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
         # The ratio of two masses of a table is right to a unit, however near to 1.
         return replace(atoms_rule(cls.rows(pairs)), cancelled=1.0)
 
     @classmethod
     def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: FloatArray, reach: QuadratureRange
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
     ) -> WithoutReplacementRule | None:
         rows = cls.rows(pairs)
         return positive_half(rows) if pairs[0].symmetric else larger_half(rows, rates, reach)

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, bracket
 from tacit.exact.checks import require
-from tacit.pld.arrays import FloatArray
 from tacit.pld.pairs.base import Pair, check_order
 from tacit.pld.pairs.measured import WorstPair, worst_renyi
 from tacit.pld.product import Product, families, rebuilt
@@ -35,7 +35,7 @@ class ThinnedPair(WorstPair):
     def _image(self, top: float) -> float:
         return top
 
-    def _inner(self, epsilon: FloatArray) -> FloatArray:
+    def _inner(self, epsilon: Floats) -> Floats:
         return epsilon
 
     def _shift_delta(self, epsilon: float, delta: float) -> float:

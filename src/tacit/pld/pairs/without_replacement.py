@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from tacit.exact.arrays import Floats, column
 from tacit.exact.balls import ball, bracket
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval
-from tacit.pld.arrays import FloatArray, column
 from tacit.pld.distributions import (
     PrivacyLossDistribution,
     unsampled_loss,
@@ -81,7 +81,7 @@ class WithoutReplacementPair(WorstPair):
             return math.log1p(grown) * (1 + 2.0**-48)
         return bracket(lambda: (ball(self.rate) * ball(top).expm1()).log1p(), what="a loss").high
 
-    def _inner(self, epsilon: FloatArray) -> FloatArray:
+    def _inner(self, epsilon: Floats) -> Floats:
         return np.maximum(unsampled_loss(epsilon, self.rate) * (1 - 3e-15), 0.0)
 
     def _shift_delta(self, epsilon: float, delta: float) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tacit.exact.arrays import Integers
 from tacit.exact.checks import whole
 
 __all__ = ["HISTORIES_SEED", "Histories", "Known", "enough", "histories", "known_entries"]
@@ -20,17 +21,15 @@ MEDIAN_ENTRIES, SPREAD = 15, 0.8
 VALUES = (1, 2, 3, 4, 5)
 VALUE_SHARES = (0.05, 0.10, 0.29, 0.33, 0.23)
 
-Whole = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Histories:
     """One line an entry, sorted by person; persons and items are numbered from 0."""
 
-    person: Whole
-    item: Whole
-    value: Whole
-    day: Whole
+    person: Integers
+    item: Integers
+    value: Integers
+    day: Integers
     people: int
     items: int
     days: int
@@ -44,12 +43,12 @@ class Histories:
 class Known:
     """What is known of some people: for each a row of items, values and days."""
 
-    item: Whole
-    value: Whole
-    day: Whole
+    item: Integers
+    value: Integers
+    day: Integers
 
 
-def _items(generator: np.random.Generator, count: int, items: int) -> Whole:
+def _items(generator: np.random.Generator, count: int, items: int) -> Integers:
     """Items with probabilities proportional to 1 / rank."""
     steps = np.cumsum(1.0 / np.arange(1, items + 1))
     found = np.searchsorted(steps, generator.random(count) * steps[-1], side="right")
@@ -109,7 +108,7 @@ def known_entries(
     return Known(item=item, value=value, day=day)
 
 
-def enough(table: Histories, entries: int = 8) -> Whole:
+def enough(table: Histories, entries: int = 8) -> Integers:
     """The people with at least so many entries."""
     counts = np.bincount(table.person, minlength=table.people)
     return np.flatnonzero(counts >= entries).astype(np.int64)

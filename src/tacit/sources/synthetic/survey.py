@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Floats, Integers
 from tacit.sources.made_up import marked
 from tacit.sources.schema import Schema, category, date, flag, integer, number
 from tacit.sources.synthetic.world import DIAGNOSES, REGIONS
@@ -30,9 +31,6 @@ SEXES = ("female", "male")
 INCOME_BOUND = 150_000
 BANDS = 18
 """Age bands of five years in which the mix of diagnoses is the same."""
-
-Reals = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 
 def survey_schema() -> Schema:
@@ -102,12 +100,12 @@ def write_survey(path: Path, *, people: int = PEOPLE, seed: int = SEED) -> int:
     return int(table.num_rows)
 
 
-def _shares(weights: Any) -> Reals:
+def _shares(weights: Any) -> Floats:
     held = np.asarray(weights, dtype=np.float64)
     return np.asarray(held / held.sum())
 
 
-def _words(codes: Whole, names: Any) -> Any:
+def _words(codes: Integers, names: Any) -> Any:
     import pyarrow
 
     return pyarrow.DictionaryArray.from_arrays(
@@ -115,7 +113,7 @@ def _words(codes: Whole, names: Any) -> Any:
     )
 
 
-def _ages(draw: np.random.Generator, region: Whole, sex: Whole) -> Reals:
+def _ages(draw: np.random.Generator, region: Integers, sex: Integers) -> Floats:
     """Ages of a country that grows old: children and adults, and women who outlive men."""
     middle = np.array([r.age for r in REGIONS])[region]
     adult = np.abs(draw.normal(middle + 4.5, 19.0)) + 1.5 * (sex == 0) * draw.random(len(region))
@@ -125,7 +123,7 @@ def _ages(draw: np.random.Generator, region: Whole, sex: Whole) -> Reals:
     return np.asarray(np.floor(np.where(age > 92, 92 - 0.35 * (age - 92), age)))
 
 
-def _incomes(draw: np.random.Generator, region: Whole, sex: Whole, age: Reals) -> Reals:
+def _incomes(draw: np.random.Generator, region: Integers, sex: Integers, age: Floats) -> Floats:
     """Log-normal; rises to the early fifties, falls to pensions; children have next to none."""
     place = np.array([r.income for r in REGIONS])[region]
     career = np.exp(-(((age - 51) / 27) ** 2))
@@ -136,13 +134,13 @@ def _incomes(draw: np.random.Generator, region: Whole, sex: Whole, age: Reals) -
     return np.asarray(np.round(drawn))
 
 
-def _insured(region: Whole, income: Reals, age: Reals) -> Reals:
+def _insured(region: Integers, income: Floats, age: Floats) -> Floats:
     place = np.array([r.insured for r in REGIONS])[region]
     poor = (income < 14_000) & (age >= 18) & (age < 66)
     return np.asarray(np.where(age < 18, 0.985, np.where(poor, place - 0.13, np.minimum(place + 0.02, 0.99))))
 
 
-def _days(draw: np.random.Generator, n: int) -> Whole:
+def _days(draw: np.random.Generator, n: int) -> Integers:
     """Days of three years: busier in winter and at the start of a week, a growing tendency."""
     day = np.arange(DAYS)
     season = 1 + 0.16 * np.cos(2 * np.pi * (day - 20) / 365.25)
@@ -152,8 +150,8 @@ def _days(draw: np.random.Generator, n: int) -> Whole:
 
 
 def _illness(
-    draw: np.random.Generator, age: Reals, sex: Whole, day: Whole, frailty: Reals
-) -> tuple[Whole, npt.NDArray[np.bool_], Whole, Reals]:
+    draw: np.random.Generator, age: Floats, sex: Integers, day: Integers, frailty: Floats
+) -> tuple[Integers, npt.NDArray[np.bool_], Integers, Floats]:
     """Diagnosis by age, sex and season; then whether it was an emergency, how long it took, what it cost."""
     band = np.minimum(age // 5, BANDS - 1).astype(np.int64)
     winter = ((day % 365.25) // 30.4375).astype(np.int64) % 12
@@ -169,7 +167,7 @@ def _illness(
     return code, emergency, nights, cost
 
 
-def _mix() -> Reals:
+def _mix() -> Floats:
     """Cumulative shares of the diagnoses: one row for each age band, sex and month."""
     age = np.arange(BANDS) * 5 + 2.5
     month = np.cos(2 * np.pi * (np.arange(12) - 0.5) / 12)
@@ -186,7 +184,7 @@ def _mix() -> Reals:
     return np.asarray(np.cumsum(flat / flat.sum(axis=1, keepdims=True), axis=1))
 
 
-def _pick(cumulative: Reals, group: Whole, uniform: Reals) -> Whole:
+def _pick(cumulative: Floats, group: Integers, uniform: Floats) -> Integers:
     """A draw from the group's own row, all at once: rows laid end to end are one increasing sequence."""
     kinds = cumulative.shape[1]
     line = (cumulative + np.arange(len(cumulative))[:, None]).ravel()

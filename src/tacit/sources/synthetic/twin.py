@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.arrays import Booleans
 from tacit.sources.columns import EPOCH, Category, Column, Date, Flag, Integer, Measured, Number
 from tacit.sources.schema import Schema
 from tacit.sources.twins import marked
@@ -29,8 +30,6 @@ __all__ = ["ENDINGS", "twin", "write_table"]
 MOST_ROWS = 100_000_000
 UNKNOWN_KEYS = 200
 ENDINGS = (".csv", ".parquet")
-
-Chosen = npt.NDArray[np.bool_]
 
 
 def twin(
@@ -100,7 +99,7 @@ def _people(draw: np.random.Generator, rows: int, people: int) -> npt.NDArray[np
     return draw.permutation(np.concatenate([np.arange(people), np.minimum(more, people - 1)])) + 1
 
 
-def _values(draw: np.random.Generator, column: Column, rows: int, absent: Chosen, astray: Chosen) -> Any:
+def _values(draw: np.random.Generator, column: Column, rows: int, absent: Booleans, astray: Booleans) -> Any:
     import pyarrow
 
     if isinstance(column, Category):
@@ -133,7 +132,7 @@ def _values(draw: np.random.Generator, column: Column, rows: int, absent: Chosen
     return pyarrow.array(steps * float(column.spacing), mask=absent)
 
 
-def _unbounded(draw: np.random.Generator, column: Column, rows: int, absent: Chosen) -> Any:
+def _unbounded(draw: np.random.Generator, column: Column, rows: int, absent: Booleans) -> Any:
     import pyarrow
 
     values = 100 * np.exp(draw.standard_normal(rows))
@@ -142,7 +141,7 @@ def _unbounded(draw: np.random.Generator, column: Column, rows: int, absent: Cho
     )
 
 
-def _keys(draw: np.random.Generator, column: Category, rows: int, absent: Chosen, astray: Chosen) -> Any:
+def _keys(draw: np.random.Generator, column: Category, rows: int, absent: Booleans, astray: Booleans) -> Any:
     """Keys by falling frequency; a list that was not declared is made up."""
     import pyarrow
 
