@@ -19,7 +19,9 @@ from _peers import run_peer
 
 from tacit.accounting import Account, account
 from tacit.accounting import events as e
-from tacit.pld import closed_form, enumerated, product
+from tacit.pld import engine as closed_form
+from tacit.pld import product
+from tacit.pld import product as enumerated
 
 WIDTH = 1e-3
 TRUTH = 4.396045

@@ -20,12 +20,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from tacit.exact.canonical import sha256
 from tacit.guarantees import Guarantee, Pure, rows
 from tacit.ledger import Entry, Ledger, Request, Ticket, verify_ledger
-from tacit.ledger.book import answer_name, closed_name, now
-from tacit.ledger.canonical import sha256
 from tacit.ledger.entries import reserve_body
-from tacit.ledger.header import head_mac, index_mac
+from tacit.ledger.log import answer_name, closed_name, head_mac, index_mac, now
 from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX
 
 LONG = 100_000

@@ -18,7 +18,9 @@ from _peers import installed, run_peer
 
 from tacit.accounting import account, calibrate
 from tacit.accounting import events as e
-from tacit.pld import closed_form, enumerated, product, renyi
+from tacit.pld import engine as closed_form
+from tacit.pld import product, renyi
+from tacit.pld import product as enumerated
 
 SIZES = (2, 5, 10, 30, 100)
 DELTAS = (1e-3, 1e-6, 1e-9, 1e-12)

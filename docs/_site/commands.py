@@ -138,7 +138,7 @@ def _row(param: Any) -> str:
 
 
 def _events() -> list[str]:
-    from tacit.accounting.text import vocabulary
+    from tacit.accounting.codec import vocabulary
 
     told = [
         "Under the chosen neighbours `noise_multiplier` is noise_std / l2_sensitivity, and epsilon of Laplace noise is "

@@ -79,11 +79,11 @@ _HOME: dict[str, str] = {
     "group_of": "tacit.guarantees",
     "hierarchy": "tacit.statistics",
     "histogram": "tacit.statistics",
-    "inspect": "tacit.curator.looking",
-    "inspect_privately": "tacit.curator.looking_privately",
+    "inspect": "tacit.curator.custodian",
+    "inspect_privately": "tacit.curator.custodian",
     "integer": "tacit.sources",
     "join": "tacit.sources",
-    "least_squares": "tacit.curator.regression",
+    "least_squares": "tacit.curator.fitting",
     "margins": "tacit.statistics",
     "mean": "tacit.statistics",
     "median": "tacit.statistics",
@@ -99,7 +99,7 @@ _HOME: dict[str, str] = {
     "quantiles": "tacit.statistics",
     "ranges": "tacit.statistics",
     "ratio": "tacit.statistics",
-    "read_plan": "tacit.curator.files",
+    "read_plan": "tacit.curator.plan_files",
     "regression_function": "tacit.curator.functions",
     "regression_moments": "tacit.statistics",
     "renyi_budget": "tacit.guarantees",
@@ -108,12 +108,12 @@ _HOME: dict[str, str] = {
     "sparse_histogram": "tacit.statistics",
     "standard_deviation": "tacit.statistics",
     "subsample": "tacit.guarantees",
-    "suggest": "tacit.curator.suggesting",
+    "suggest": "tacit.curator.custodian",
     "sum": "tacit.statistics",
     "synthetic_rows": "tacit.statistics",
     "theorem": "tacit.guarantees",
     "variance": "tacit.statistics",
-    "watch": "tacit.sources.watching",
+    "watch": "tacit.sources.error_boundary",
 }
 
 __all__ = [
@@ -239,18 +239,14 @@ if TYPE_CHECKING:
         Releases,
         ask,
     )
-    from tacit.curator.files import (
-        read_plan,
-    )
+    from tacit.curator.custodian import inspect, inspect_privately, suggest
+    from tacit.curator.fitting import least_squares
     from tacit.curator.functions import (
         classifier,
         density,
         regression_function,
     )
-    from tacit.curator.looking import inspect
-    from tacit.curator.looking_privately import inspect_privately
-    from tacit.curator.regression import least_squares
-    from tacit.curator.suggesting import suggest
+    from tacit.curator.plan_files import read_plan
     from tacit.errors import (
         BudgetExceeded,
         NoLaw,
@@ -321,7 +317,7 @@ if TYPE_CHECKING:
         join,
         number,
     )
-    from tacit.sources.watching import watch
+    from tacit.sources.error_boundary import watch
     from tacit.statistics import (
         CountTable,
         clamping_bounds,

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tacit import events
-from tacit.accounting import account, calibrate
+from tacit.accounting import account, calibrate, events
 from tacit.errors import NoLaw
 
 Made = events.Event | Sequence[events.Event]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tacit.accounting import events as e
-from tacit.accounting.text import parse
+from tacit.accounting.codec import parse
 from tacit.cli import main
 from tacit.errors import InvalidParameter, UnknownName
 

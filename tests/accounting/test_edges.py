@@ -11,8 +11,8 @@ import pytest
 import tacit
 from tacit.accounting import AdvancedFilter, RenyiFilter, filter_for
 from tacit.accounting import events as ev
+from tacit.accounting.codec import describe
 from tacit.accounting.curves import _given
-from tacit.accounting.text import describe
 from tacit.accounting.training import dp_sgd
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, TacitError, UnknownName
 from tacit.guarantees import Neighbours

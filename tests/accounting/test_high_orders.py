@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tacit import events as e
 from tacit.accounting import account
+from tacit.accounting import events as e
 from tacit.guarantees import Neighbours
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
 from tacit.pld import Product

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tacit.accounting import codec, events
+from tacit.accounting.codec import WORDS, describe, parse
 from tacit.accounting.events.base import DEEPEST
-from tacit.accounting.text import WORDS, describe, parse
 from tacit.cli import main
 from tacit.errors import InvalidParameter, TacitError
 

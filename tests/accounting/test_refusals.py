@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tacit import errors
-from tacit.accounting import codec, events, text
-from tacit.accounting.covering import covers
+from tacit.accounting import codec, events
+from tacit.accounting import codec as text
+from tacit.accounting.accountants import covers
 from tacit.accounting.filters import AdvancedFilter, RenyiFilter, filter_for
 from tacit.guarantees import Approximate, Concentrated, GaussianDP, Neighbours, Profile, Pure, Renyi
 

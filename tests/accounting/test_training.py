@@ -12,7 +12,7 @@ import pytest
 
 import tacit
 from tacit.accounting import TrainingRun
-from tacit.accounting.text import WORDS, parse
+from tacit.accounting.codec import WORDS, parse
 from tacit.cli import main
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnknownName
 

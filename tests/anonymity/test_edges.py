@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tacit import anonymity as anon
-from tacit.anonymity.criteria import Criteria
-from tacit.anonymity.treatments.draws import Draws
+from tacit.anonymity.search import Criteria
+from tacit.anonymity.treatments.methods import Draws
 from tacit.noise import SeededSource
 from tacit.sources.microdata import open_microdata
 

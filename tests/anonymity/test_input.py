@@ -213,7 +213,7 @@ def restaurant(sizes: list[int], theta: float, alpha: float) -> float:
 
 
 def test_the_partition_law_and_its_maximum() -> None:
-    from tacit.anonymity.uniques import log_likelihood
+    from tacit.anonymity.identifiers import log_likelihood
 
     table = {1: 7, 2: 4, 3: 2, 9: 1}
     sizes = [s for s, n in table.items() for _ in range(n)]
@@ -229,7 +229,7 @@ def test_the_partition_law_and_its_maximum() -> None:
 
 def test_expected_uniques_of_a_population() -> None:
     """By enumeration: the chance that the last guest sits alone, times the number of guests, by exchangeability."""
-    from tacit.anonymity.uniques import _expected
+    from tacit.anonymity.identifiers import _expected
 
     theta, alpha, people = 2.5, 0.3, 6
 

@@ -13,12 +13,12 @@ from tacit import anonymity as anon
 from tacit import errors
 from tacit.anonymity import search
 from tacit.anonymity.cellkey import PTable, cell_key_counts, entropy_ptable
-from tacit.anonymity.criteria import Criteria
 from tacit.anonymity.hierarchies import Hierarchy
+from tacit.anonymity.identifiers import population_uniques
+from tacit.anonymity.search import Criteria
 from tacit.anonymity.suppressed import suppress_cells
 from tacit.anonymity.treat import check_asked
-from tacit.anonymity.treatments.correction import corrected_covariance, corrected_regression
-from tacit.anonymity.uniques import population_uniques
+from tacit.anonymity.treatments.lost import corrected_covariance, corrected_regression
 
 TABLE = pa.table(
     {"a": [1, 1, 2, 2], "b": ["x", "x", "y", "y"], "s": ["u", "v", "u", "v"], "key": [1, 2, 3, 4], "f": [0.5] * 4}

@@ -279,8 +279,7 @@ def test_six_by_six_by_three_is_suppressed_best() -> None:
 
 def test_the_bound_allows_for_what_steers_the_choice() -> None:
     """Ties are broken by less than one cell, or one person, in all: a bound on whole costs stays one."""
-    from tacit.anonymity.attacker import equations
-    from tacit.anonymity.suppressed import OBJECTIVES, _Search
+    from tacit.anonymity.suppressed import OBJECTIVES, _Search, equations
 
     counts = np.full(21 * 21 * 6, 7)
     counts[0] = 3

@@ -12,7 +12,7 @@ import pytest
 from tacit import anonymity as anon
 from tacit import errors
 from tacit.anonymity.treatments import masked, mdav
-from tacit.anonymity.treatments.draws import Draws
+from tacit.anonymity.treatments.methods import Draws
 from tacit.noise import SeededSource
 
 ONLY_A = anon.suppression(["a"])

@@ -21,9 +21,9 @@ from tacit.attacks import (
     which_answer,
 )
 from tacit.attacks.finding import Finding
-from tacit.attacks.membership import TESTS
+from tacit.attacks.membership_inference import TESTS
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
-from tacit.sources.synthetic.genomes import genomes
+from tacit.sources.synthetic.worlds import genomes
 
 
 def naive_score(x: np.ndarray, f: np.ndarray, p: np.ndarray, n: int, test: str) -> float:

@@ -11,7 +11,7 @@ from scipy.optimize import linprog, lsq_linear
 from scipy.sparse import csr_matrix
 
 from tacit.attacks import Draws, random_questions, reconstruct, relaxed_bits, walsh_questions
-from tacit.attacks.linear import METHODS
+from tacit.attacks.reconstruction import METHODS
 from tacit.errors import InvalidParameter, UnknownName
 
 N = 200

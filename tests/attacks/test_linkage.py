@@ -10,10 +10,18 @@ import numpy as np
 import pytest
 
 from tacit.attacks import Scoreboard, expected_unique_share, link, link_histories, unique_share
-from tacit.attacks.histories import ECCENTRICITY
+from tacit.attacks.linking import ECCENTRICITY
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
-from tacit.sources.synthetic.histories import Histories, enough, histories, known_entries
-from tacit.sources.synthetic.towns import PER_CODE, age_pyramid, town, town_cells
+from tacit.sources.synthetic.worlds import (
+    PER_CODE,
+    Histories,
+    age_pyramid,
+    enough,
+    histories,
+    known_entries,
+    town,
+    town_cells,
+)
 
 QUASI = ["birth", "sex", "code"]
 

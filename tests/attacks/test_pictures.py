@@ -11,10 +11,7 @@ import pytest
 
 import tacit
 from tacit.reproduce import reproduction
-from tacit.reproduce.attack_answers import on_digits
-from tacit.reproduce.attack_classes import on_classes
-from tacit.reproduce.attack_figures import draw_panels
-from tacit.reproduce.attack_releases import Bar, most
+from tacit.reproduce.attacks import Bar, draw_panels, most, on_classes, on_digits
 
 KEPT = Path(__file__).parents[2] / "docs" / "reproduction"
 
@@ -63,7 +60,7 @@ def test_the_kept_figures_are_those_that_are_promised() -> None:
 
 
 def test_a_seed_of_the_kept_figure_is_as_it_was() -> None:
-    from tacit.reproduce.attack_counts import shares
+    from tacit.reproduce.attacks_on_counts import shares
 
     assert shares(0.1, 3) == {"linear program": 1.0, "least squares": 1.0}
     assert set(shares(7.5, 3)) == {"linear program", "least squares"}

@@ -11,8 +11,13 @@ import numpy as np
 import pytest
 
 from tacit import errors
-from tacit.attacks import answers, bounded, histories, linear, microdata, notions
-from tacit.attacks.membership import area_under_curve, membership
+from tacit.attacks import linking as histories
+from tacit.attacks import membership_inference as notions
+from tacit.attacks import microdata
+from tacit.attacks import reconstruction as answers
+from tacit.attacks import reconstruction as bounded
+from tacit.attacks import reconstruction as linear
+from tacit.attacks.membership_inference import area_under_curve, membership
 
 HALF = Fraction(1, 2)
 FAIR = {"a": HALF, "b": HALF}

@@ -25,7 +25,7 @@ from tacit.attacks.systems import (
     track,
     weigh,
 )
-from tacit.attacks.systems.weighing import fitting_bits
+from tacit.attacks.systems.kinds import fitting_bits
 from tacit.errors import InvalidParameter, NotCertified, Refused, UnknownName
 
 BITS = [int(b) for b in np.random.default_rng(3).integers(0, 2, 60)]

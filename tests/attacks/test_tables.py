@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tacit.attacks import agrees, background, homogeneity, intersection, link, possible_values, skewness
-from tacit.attacks.generalised import match_matrix
+from tacit.attacks.intersection import match_matrix
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn, UnknownName
 
 # Lecture 2, Figures 2.1 and 2.2.

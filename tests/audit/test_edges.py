@@ -16,7 +16,7 @@ from tacit.accounting import events as ev
 from tacit.accounting.codec import to_record
 from tacit.audit import opinion_on_certificate, opinion_on_noise
 from tacit.curator.certificate import CIPHER, certify
-from tacit.curator.plan import make_plan
+from tacit.curator.planning import make_plan
 from tacit.guarantees import Neighbours
 
 MADE = {"time": "2026-01-01T00:00:00+00:00", "noise": CIPHER, "data": {"bounded": True}, "versions": {}}

@@ -15,11 +15,10 @@ from tacit.accounting import account
 from tacit.accounting import events as ev
 from tacit.accounting.codec import to_record
 from tacit.audit import claims, opinion_on_certificate, opinion_on_charge, opinion_on_noise
-from tacit.audit.basics import exact
 from tacit.audit.composition import BITS, composed, curve_of, on_grid
-from tacit.audit.curves import both_orders
+from tacit.audit.curves import both_orders, exact
 from tacit.curator.certificate import CIPHER, certify
-from tacit.curator.plan import make_plan
+from tacit.curator.planning import make_plan
 from tacit.exact.balls import precision
 
 MADE = {"time": "2026-01-01T00:00:00+00:00", "noise": CIPHER, "data": {"bounded": True}, "versions": {}}

@@ -21,7 +21,7 @@ from tacit.audit.composition import BITS, composed, epsilon_at, on_grid
 from tacit.audit.curves import both_orders, exact
 from tacit.cli import main
 from tacit.curator.certificate import CIPHER, certify
-from tacit.curator.plan import make_plan
+from tacit.curator.planning import make_plan
 from tacit.errors import TacitError
 from tacit.exact.balls import precision
 from tacit.guarantees import Neighbours

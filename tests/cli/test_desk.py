@@ -12,7 +12,7 @@ import pytest
 
 import tacit
 from tacit.cli import main
-from tacit.curator.signing import SigningKey, make_key
+from tacit.curator.certificate import SigningKey, make_key
 
 PLAN = """
 data = { path = "survey.csv", table = "survey", version = "2026-11" }

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from tacit.curator.files import read_plan
+from tacit.curator.plan_files import read_plan
 from tacit.errors import InvalidParameter, LedgerError, ReadFailed, charge_made
 
 PLAN = """
@@ -137,7 +137,7 @@ def test_only_errors_of_the_block_are_marked() -> None:
 def test_a_commit_in_doubt_is_taken_for_a_charge() -> None:
     import sqlite3
 
-    from tacit.ledger.told import as_ledger_error
+    from tacit.ledger.store import as_ledger_error
 
     lost = sqlite3.OperationalError("disk I/O error")
     lost.sqlite_errorcode = sqlite3.SQLITE_IOERR

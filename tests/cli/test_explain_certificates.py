@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.cli import main
-from tacit.curator.binding import bound
+from tacit.curator.certificate import bound
 
 PLAN = """
 [data]

@@ -17,7 +17,7 @@ import pytest
 import tacit
 from tacit.cli import init as command
 from tacit.cli import main
-from tacit.curator.files import read_plan
+from tacit.curator.plan_files import read_plan
 from tacit.errors import InvalidParameter, TacitError, UnknownColumn
 
 Say = Callable[..., tuple[int, str, str]]

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import tacit
-from tacit.curator import looking
-from tacit.curator.files import read_plan
-from tacit.curator.notes import Note
+from tacit.curator import custodian as looking
+from tacit.curator.custodian import Note
+from tacit.curator.plan_files import read_plan
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.guarantees.declarations import SEEN, SEEN_ANOTHER
+from tacit.guarantees.conditions import SEEN, SEEN_ANOTHER
 from tacit.ledger import Ledger, looked, overview
 from tacit.parties import Joint, Sizes
 
@@ -126,7 +126,7 @@ def test_long_tables_are_counted_approximately_but_for_their_smallest_cells(
     plan: Path, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = json.loads(say("inspect", plan, "--json")[1])
-    monkeypatch.setattr("tacit.sources.looking.EXACTLY", 10)
+    monkeypatch.setattr("tacit.sources.proposing.EXACTLY", 10)
     quick = json.loads(say("inspect", plan, "--json")[1])
     assert [n for n in quick["notes"] if n["what"] == "cells"] == [
         n for n in exact["notes"] if n["what"] == "cells"
@@ -141,7 +141,7 @@ def test_no_part_of_a_note_begins_a_line_or_steers_a_terminal() -> None:
 
 def test_long_lists_of_keys_show_the_same(plan: Path, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     short = json.loads(say("inspect", plan, "--json")[1])["notes"]
-    monkeypatch.setattr("tacit.sources.looking.MANY", 1)
+    monkeypatch.setattr("tacit.sources.proposing.MANY", 1)
     assert json.loads(say("inspect", plan, "--json")[1])["notes"] == short
 
 
@@ -212,9 +212,8 @@ def test_nothing_that_it_found_is_kept_and_its_mark_is(plan: Path, say: Say) -> 
 
 
 def test_a_certificate_that_hides_the_look_is_found_out(plan: Path, say: Say) -> None:
-    from tacit.curator.binding import bound
-    from tacit.curator.certificate import json_text
-    from tacit.ledger.canonical import sha256
+    from tacit.curator.certificate import bound, json_text
+    from tacit.exact.canonical import sha256
 
     out = plan.parent / "out"
     say("inspect", plan)

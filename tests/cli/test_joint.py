@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacit.cli import main
-from tacit.curator.signing import make_key
+from tacit.curator.certificate import make_key
 
 NAMES = ("north", "south", "west")
 SCHEMA = """

@@ -14,7 +14,7 @@ import pytest
 import tacit
 import tacit.statistics as ask
 from tacit.audit import opinion_on_certificate
-from tacit.curator import looking_privately
+from tacit.curator import custodian as looking_privately
 from tacit.guarantees import Unit
 from tacit.ledger import Ledger, overview
 from tacit.sources import Schema, open_table
@@ -116,7 +116,7 @@ def test_a_crash_after_the_charge_leaves_it_and_says_one_fixed_sentence(
 
 
 def test_whoever_has_a_share_pays_from_it_and_four_eyes_hold(tmp_path: Path, say: Say) -> None:
-    from tacit.curator.signing import SigningKey, make_key
+    from tacit.curator.certificate import SigningKey, make_key
 
     written(tmp_path / "t.csv", [ROW] * 50)
     (tmp_path / "plan.toml").write_text(

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.cli import main
-from tacit.curator.binding import bound, content_digest
+from tacit.curator.certificate import bound, content_digest
 
 PLAN = """
 [data]

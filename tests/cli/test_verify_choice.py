@@ -16,21 +16,18 @@ import numpy as np
 import pytest
 
 from tacit.cli import main
-from tacit.curator import charges
-from tacit.curator import plan as planning
-from tacit.curator.binding import content_digest
-from tacit.curator.certificate import json_text
-from tacit.curator.chooser import candidates
-from tacit.curator.given import ALWAYS
+from tacit.curator import charging as charges
+from tacit.curator import planning
+from tacit.curator.certificate import content_digest, json_text
+from tacit.curator.planning import candidates
 from tacit.curator.random_counts import OnRandomData
+from tacit.curator.request import ALWAYS
 from tacit.curator.treatments import Treatment
+from tacit.exact.canonical import sha256
 from tacit.guarantees import Neighbours
-from tacit.ledger.canonical import sha256
 from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian, Staircase
-from tacit.mechanisms.fitted_tables import FittedTables
-from tacit.mechanisms.hull_tables import HullTables, Image
-from tacit.mechanisms.range_answers import RangeAnswers
-from tacit.mechanisms.ranges import RangeTree
+from tacit.mechanisms.fitted_tables import FittedTables, HullTables, Image
+from tacit.mechanisms.ranges import RangeAnswers, RangeTree
 from tacit.mechanisms.tables import CellSums, ShapedTables
 
 ROWS = 300

@@ -23,9 +23,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.cli import main
-from tacit.curator.binding import content_digest
-from tacit.curator.certificate import json_text
-from tacit.ledger.canonical import sha256
+from tacit.curator.certificate import content_digest, json_text
+from tacit.exact.canonical import sha256
 from tacit.report.verifying import made_again
 
 PLAN = """
@@ -506,7 +505,7 @@ def test_what_else_stands_in_a_folder(made: Path, tmp_path: Path, capsys: pytest
 
 def anew(place: Path) -> None:
     """All files written again from what certificates, values and manifest say now: the work of a careful forger."""
-    from tacit.curator.files import read_plan
+    from tacit.curator.plan_files import read_plan
     from tacit.report import verifying
     from tacit.report.folder import Written, release_files
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.cli import main
-from tacit.curator.binding import bound
-from tacit.ledger.canonical import sha256
+from tacit.curator.certificate import bound
+from tacit.exact.canonical import sha256
 
 PLAN = """
 [data]

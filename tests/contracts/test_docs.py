@@ -301,7 +301,7 @@ def test_known_limits_are_what_everybody_must_know() -> None:
 # --- the glossary --------------------------------------------------------------------------------------
 def test_every_public_name_stands_in_the_glossary() -> None:
     import tacit
-    from tacit import events
+    from tacit.accounting import events
 
     text = page(DOCS / "glossary.md")
     first = {

@@ -19,7 +19,7 @@ import pytest
 from tacit.guarantees import rows
 from tacit.sources import integer, open_table
 from tacit.sources.facts import Facts, FileState
-from tacit.sources.opening import words
+from tacit.sources.opening import files as words
 from tacit.sources.opening.files import files
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ FACTS = [
     ),
     Fact(
         "every file that is read has the ledger that is charged",
-        "curator.keeper:Keeper.for_charging",
+        "curator.ledgers:Keeper.for_charging",
         "test_a_file_that_comes_after_the_ledger_was_found_has_it_too",
     ),
     Fact(
@@ -93,12 +93,12 @@ FACTS = [
     ),
     Fact(
         "a row without a value is a row",
-        "sources.opening.lines:records",
+        "sources.opening.textfiles:records",
         "test_a_row_without_a_value_is_a_row",
     ),
     Fact(
         "stored types fit what was declared",
-        "sources.selection:selected",
+        "sources.compiling:selected",
         "test_types_may_change_between_two_reads",
     ),
     Fact(
@@ -148,16 +148,18 @@ FACTS = [
     ),
     Fact(
         "after the charge one sentence is said",
-        "sources.door:rows",
+        "sources.error_boundary:rows",
         "test_what_changes_after_the_charge_ends_in_the_fixed_sentence",
     ),
     Fact(
         "rows that were made up are all made up",
-        "sources.twins:is_twin",
+        "sources.made_up:is_twin",
         "test_one_real_file_among_many_twins_is_no_twin",
     ),
     Fact(
-        "a header is whole", "sources.opening.lines:header_line", "test_a_header_behind_the_limit_is_refused"
+        "a header is whole",
+        "sources.opening.textfiles:header_line",
+        "test_a_header_behind_the_limit_is_refused",
     ),
 ]
 
@@ -224,7 +226,7 @@ def test_every_kind_of_file_is_opened_with_its_facts(tmp_path: Path, kind: str) 
 ASKS = re.compile(r"\.(stat|lstat|exists|is_file|iterdir|glob|rglob|samefile|lexists|scandir|listdir)\(")
 MAY_ASK = {
     "curator/ledgers.py": "where ledgers lie",
-    "curator/signing.py": "keys of who signs",
+    "curator/certificate.py": "keys of who signs",
     "curator/verifying.py": "what was published",
 }
 
@@ -244,13 +246,12 @@ def test_nothing_downstream_asks_the_file_system_about_the_data() -> None:
 
 CAP = re.compile(r"\[ *: *[A-Z][A-Z_]{2,} *\]")
 CAPS = {
-    "curator/looked.py": "a word that the custodian is shown, who may look",
-    "curator/looking_privately.py": "names of releases, numbered where two are alike",
+    "curator/custodian.py": "what the custodian may look at; names of releases, numbered where two are alike",
     "curator/text.py": "a key on a terminal, with dots behind it; the files have it whole",
-    "ledger/vault.py": "bytes of a nonce",
+    "ledger/encrypted_store.py": "bytes of a nonce",
     "parties/holder.py": "bytes of a share",
-    "parties/messages.py": "bytes of a signature",
-    "sources/looking.py": "the cells that the custodian is shown first",
+    "parties/session.py": "bytes of a signature",
+    "sources/proposing.py": "the cells that the custodian is shown first",
 }
 ROOMS = ("accounting", "curator", "guarantees", "ledger", "mechanisms", "parties", "sources", "statistics")
 

@@ -21,23 +21,13 @@ from support.parameter_examples import MECHANISMS, NOISE
 from tacit.errors import NoLaw, NotCertified
 from tacit.exact.balls import ball
 from tacit.functions.densities import noises
-from tacit.mechanisms import (
-    L1,
-    L2,
-    AdditiveMechanism,
-    Gauge,
-    KNorm,
-    Laplace,
-    Mechanism,
-    SmoothBound,
-    smooth_noise,
-)
-from tacit.mechanisms.fitted_tables import Agreement, FittedTables
-from tacit.mechanisms.hull_tables import HullTables, Image
+from tacit.mechanisms import L1, L2, AdditiveMechanism, Gauge, KNorm, Laplace, Mechanism, SmoothBound
+from tacit.mechanisms import smooth as smooth_noise
+from tacit.mechanisms.fitted_tables import Agreement, FittedTables, HullTables, Image
+from tacit.mechanisms.gaussian import RoundedGaussian
+from tacit.mechanisms.knorm import ShapedMechanism
 from tacit.mechanisms.polytope import _Cone, _Range
-from tacit.mechanisms.range_answers import RangeAnswers
-from tacit.mechanisms.rounded_gaussian import RoundedGaussian
-from tacit.mechanisms.shaped import ShapedMechanism
+from tacit.mechanisms.ranges import RangeAnswers
 from tacit.mechanisms.tables import CellSums, ShapedTables, TableMechanism
 from tacit.noise import (
     ComputableDistribution,

@@ -66,7 +66,7 @@ def pieces_of(module: ast.Module) -> set[str]:
 
 # --- what crosses a piece --------------------------------------------------------------------------------
 def _drawn_counts() -> Any:
-    from tacit.coupled.noiseless.simulation import drawn_counts
+    from tacit.coupled.noiseless.decisions import drawn_counts
 
     weights = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
     found = drawn_counts(weights, 30, 7, SeededSource(seed=1))
@@ -77,7 +77,7 @@ def _drawn_counts() -> Any:
 def _lattice_far() -> Any:
     from tacit.functions import Box
     from tacit.functions.bases import FourierBasis
-    from tacit.functions.bases.families import lattice_far
+    from tacit.functions.density_families import lattice_far
 
     lattice_far.cache_clear()
     return lattice_far(FourierBasis(domain=Box.unit(), order=2))
@@ -96,7 +96,7 @@ def _density(use: Callable[[Any], Any]) -> Callable[[], Any]:
 
 def _band(released: Any) -> Any:
     """Errors of three draws at a time come from other seeds than all at once: none may come from one seed twice."""
-    from tacit.functions.densities.bands import _simulated, sampling_root
+    from tacit.functions.densities.released import _simulated, sampling_root
 
     at = released.family.box.inside(np.array([0.3, 0.6]))
     rows = released.family.synthesis(at) / released.size
@@ -129,7 +129,7 @@ def _grid_sums() -> Any:
 
 def _problem() -> Any:
     from tacit.functions.machines import Hinge
-    from tacit.functions.machines.certify import Problem
+    from tacit.functions.machines.solvers import Problem
 
     rng = np.random.default_rng(1)
     phi = rng.normal(size=(11, 3))
@@ -191,7 +191,7 @@ def _two_questions() -> Any:
 
 
 def _ordered() -> Any:
-    from tacit.anonymity.criteria import Criteria
+    from tacit.anonymity.search import Criteria
 
     groups, values = np.repeat(np.arange(7), 3), np.tile([0, 1, 2], 7)
     counts = np.arange(1, 22)
@@ -221,7 +221,7 @@ def _chunks() -> Any:
 
 
 def _slices() -> Any:
-    from tacit.pld import grid_composition
+    from tacit.pld import engine as grid_composition
 
     return sorted(str(pair) for some in grid_composition._slices(_laplace_pairs()) for pair, _ in some)
 
@@ -229,7 +229,7 @@ def _slices() -> Any:
 def _hats() -> Any:
     from types import SimpleNamespace
 
-    from tacit.pld.tilted import Tilted
+    from tacit.pld.transforms import Tilted
 
     rng = np.random.default_rng(6)
     part = SimpleNamespace(
@@ -239,7 +239,7 @@ def _hats() -> Any:
 
 
 def _moments() -> Any:
-    from tacit.noise.moment_noise import moment_characteristic
+    from tacit.noise.caratheodory import moment_characteristic
 
     return moment_characteristic(2, 1, np.linspace(0.1, 3, 11))
 
@@ -253,7 +253,7 @@ def _mask() -> Any:
 
 
 def _kernel() -> Any:
-    from tacit.risk.kernel import GeometricKernel
+    from tacit.risk.certificate import GeometricKernel
 
     made = GeometricKernel(n=10, epsilon=0.7)
     prior = np.full(11, 1 / 11)
@@ -264,7 +264,7 @@ def _kernel() -> Any:
 
 
 def _careful() -> Any:
-    from tacit.sources.opening.careful import careful
+    from tacit.sources.opening.frames import careful
 
     column = pa.chunked_array(
         [pa.array(["a", None, "b", "c"]), pa.array([], pa.string()), pa.array(["d"] * 5)]
@@ -367,15 +367,19 @@ def _noise(name: str, **given: Any) -> Callable[[], Any]:
     return _sampled(lambda: getattr(importlib.import_module("tacit.noise"), name)(**given))
 
 
+def _both(*each: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: [one() for one in each]
+
+
 CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
-    ("anonymity/criteria.py", "MOST"): (6, _ordered),
-    ("coupled/noiseless/simulation.py", "_BLOCK"): (8, _drawn_counts),
-    ("functions/bases/families.py", "BLOCK"): (1, _lattice_far),
-    ("functions/densities/bands.py", "BLOCK"): (64, _density(_band)),
-    ("functions/densities/choice.py", "BLOCK"): (1, _choice),
-    ("functions/densities/released.py", "BLOCK"): (1, _density(lambda r: r(np.linspace(0, 1, 9)))),
+    ("anonymity/search.py", "MOST"): (6, _ordered),
+    ("coupled/noiseless/decisions.py", "_BLOCK"): (8, _drawn_counts),
+    ("functions/density_families.py", "BLOCK"): (1, _lattice_far),
+    ("functions/densities/released.py", "BLOCK"): (64, _density(_band)),
+    ("functions/densities/plan.py", "BLOCK"): (1, _choice),
+    ("functions/densities/released.py", "READ_BLOCK"): (1, _density(lambda r: r(np.linspace(0, 1, 9)))),
     ("functions/fourier/plan.py", "BLOCK"): (1, _grid_sums),
-    ("functions/machines/certify.py", "BLOCK"): (4, _problem),
+    ("functions/machines/solvers.py", "BLOCK"): (4, _problem),
     ("functions/machines/solvers.py", "ROWS_AT_ONCE"): (4, _gram),
     ("functions/means.py", "BLOCK"): (512, _enclosed),
     ("functions/means.py", "ROWS"): (4, _enclosed),
@@ -385,60 +389,60 @@ CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
     ("mechanisms/two_questions.py", "_CELLS"): (12, _two_questions),
     ("noise/distributions/binomial.py", "CHUNK"): (
         16,
-        _noise("Binomial", trials=50, probability_of_one=THIRD),
+        _both(_noise("Binomial", trials=50, probability_of_one=THIRD), _noise("Skellam", noise_variance=9)),
     ),
     ("noise/distributions/gaussian.py", "CHUNK"): (16, _noise("DiscreteGaussian", noise_std=3)),
-    ("noise/distributions/geometric.py", "CHUNK"): (16, _noise("DiscreteLaplace", noise_scale=3)),
+    ("noise/distributions/geometric.py", "CHUNK"): (
+        16,
+        _both(
+            _noise("DiscreteLaplace", noise_scale=3), _noise("DiscreteStaircase", epsilon=1, sensitivity=3)
+        ),
+    ),
     ("noise/distributions/polya.py", "CHUNK"): (
         16,
         _noise("PolyaDifference", shape=Fraction(1, 2), noise_scale=3),
     ),
-    ("noise/distributions/skellam.py", "CHUNK"): (16, _noise("Skellam", noise_variance=9)),
     ("noise/distributions/finite.py", "CHUNK"): (16, _noise("Bernoulli", probability_of_one=THIRD)),
-    ("noise/distributions/staircase.py", "CHUNK"): (
-        16,
-        _noise("DiscreteStaircase", epsilon=1, sensitivity=3),
-    ),
     ("noise/grid.py", "ROWS"): (4, _grid_vector),
-    ("noise/moment_noise.py", "CELLS"): (64, _moments),
+    ("noise/caratheodory.py", "CELLS"): (64, _moments),
     ("parties/masks.py", "BLOCK"): (8, _mask),
     ("pld/characteristic.py", "_ROWS"): (2, _chunks),
-    ("pld/grid_composition.py", "_ROWS"): (2, _slices),
-    ("pld/tilted.py", "_BLOCK"): (2, _hats),
-    ("risk/kernel.py", "CHUNK_ENTRIES"): (33, _kernel),
-    ("sources/opening/careful.py", "PIECE"): (2, _careful),
+    ("pld/engine.py", "_ROWS"): (2, _slices),
+    ("pld/transforms.py", "_BLOCK"): (2, _hats),
+    ("risk/certificate.py", "CHUNK_ENTRIES"): (33, _kernel),
+    ("sources/opening/frames.py", "PIECE"): (2, _careful),
     ("sources/opening/databases.py", "PIECE"): (4, _sqlite),
-    ("sources/opening/workbooks.py", "PIECE"): (4, _workbook),
+    ("sources/opening/statfiles.py", "PIECE"): (4, _workbook),
     ("sources/proposing.py", "BLOCK"): (3, _undecodable),
-    ("statistics/products.py", "BLOCK"): (4, _products),
+    ("statistics/moments.py", "BLOCK"): (4, _products),
 }
 """The constant, how small it is made, and what is computed: the same with the real size and with the small one."""
 ELSEWHERE = {
-    ("sources/digests.py", "BLOCK"): "tests/sources/test_tables.py",
-    ("sources/digests.py", "EDGE"): "tests/sources/test_tables.py",
+    ("sources/tables.py", "BLOCK"): "tests/sources/test_tables.py",
+    ("sources/tables.py", "EDGE"): "tests/sources/test_tables.py",
     ("sources/engines.py", "BATCH"): "tests/sources/test_places.py",
-    ("sources/opening/lines.py", "BLOCK"): "tests/sources/test_lines.py",
+    ("sources/opening/textfiles.py", "BLOCK"): "tests/sources/test_lines.py",
 }
 """Crossed by a test of its room, which makes it small."""
 NO_PIECES = {
-    ("curator/signing.py", "MOST_BYTES"): "a file that is longer is refused as no key",
-    ("curator/verifying_exports.py", "MOST_ROWS"): "the rows of a sheet, which Excel fixes",
+    ("curator/certificate.py", "MOST_BYTES"): "a file that is longer is refused as no key",
+    ("curator/verifying.py", "MOST_ROWS"): "the rows of a sheet, which Excel fixes",
     ("functions/paths/markov.py", "RADIUS"): "a radius",
     ("functions/paths/online.py", "_PREFIX"): "a prefix of bytes",
     ("ledger/store.py", "HEADER"): "the first bytes of a file, by which SQLite is known",
     ("mechanisms/fitted_tables.py", "MOST_STEPS"): "steps of a grid, not a piece",
     (
-        "mechanisms/sparse_noise.py",
+        "mechanisms/sparse.py",
         "CHUNK",
     ): "tries until there are enough; tests draw more than the real size",
     ("mechanisms/strategies.py", "_ROWS"): "a sample of queries that steers a choice and nothing else",
     (
-        "noise/distributions/blocks.py",
+        "noise/distributions/base.py",
         "CHUNK",
     ): "tries until there are enough; tests draw more than the real size",
     ("noise/reals.py", "CHUNK"): "tries until there are enough; tests draw more than the real size",
-    ("reproduce/sparse_errors.py", "BATCH"): "repetitions of a figure, which draws no private data",
-    ("report/thresholds.py", "_KNOWN"): "a table of what is known, not a piece",
+    ("reproduce/hall_2.py", "BATCH"): "repetitions of a figure, which draws no private data",
+    ("report/figures.py", "_KNOWN"): "a table of what is known, not a piece",
     ("sources/engines.py", "LIMB"): "the digits of a long sum, not a piece of rows",
 }
 """Found by the search, and why nothing here crosses it."""

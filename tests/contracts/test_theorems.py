@@ -24,9 +24,8 @@ import tacit.risk
 from support.code import ROOMS, SRC, named
 from support.parameter_examples import MECHANISMS
 from support.theorems import named_in
-from tacit.curator.charges import charge
-from tacit.curator.chooser import choose
-from tacit.curator.plan import Plan, make_plan
+from tacit.curator.charging import charge
+from tacit.curator.planning import Plan, choose, make_plan
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidInput, Refused

@@ -37,7 +37,7 @@ from tacit.coupled import (
     with_auxiliary,
 )
 from tacit.coupled.best import best_delta
-from tacit.coupled.cells import Cell
+from tacit.coupled.mechanisms import Cell
 from tacit.errors import InvalidParameter, NoLaw
 
 HALF = Fraction(1, 2)

@@ -25,11 +25,9 @@ from tacit.coupled import (
     row_pairs,
 )
 from tacit.coupled.noiseless import exact_sum, row_law, table
-from tacit.coupled.noiseless.discarding import FixedSize
-from tacit.coupled.noiseless.histograms import truncated_histogram
+from tacit.coupled.noiseless.histograms import FixedSize, truncated_histogram
 from tacit.coupled.noiseless.minorants import minorants_of
-from tacit.coupled.noiseless.plane import PairLaw
-from tacit.coupled.noiseless.prisms import Prism
+from tacit.coupled.noiseless.prisms import PairLaw, Prism
 from tacit.coupled.verdict import Found, Verdict
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, TacitError, UnknownName
 from tacit.noise import SeededSource

@@ -170,8 +170,8 @@ def test_the_truncated_geometric_by_simulation() -> None:
     assert verdict.epsilon.high == pytest.approx(max(math.log(best), math.log(2) / 2), abs=1e-9)
     # Below epsilon_pair the neighbours' own delta is what Def. 3.3 says.
     level = Fraction(3, 2)
-    from tacit.coupled.comparing import between_values, found_delta
     from tacit.coupled.numbers import Level
+    from tacit.coupled.verdict import between_values, found_delta
 
     found = found_delta(between_values(definition.cells(mechanism)), Level.of_factor(level))
     assert found.high == independent.dp_delta(mechanism.table, level)

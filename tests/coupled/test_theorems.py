@@ -29,10 +29,8 @@ from tacit.coupled import (
     posterior_pufferfish,
     value_secret,
 )
-from tacit.coupled.best import blocks_of
-from tacit.coupled.divergence import distance, smallest_factor
-from tacit.coupled.numbers import Level
-from tacit.coupled.program import lower_end, solve
+from tacit.coupled.best import blocks_of, lower_end, solve
+from tacit.coupled.numbers import Level, distance, smallest_factor
 from tacit.errors import NoLaw
 
 DATA = [(a, b) for a in (0, 1) for b in (0, 1)]

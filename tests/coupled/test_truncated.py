@@ -10,10 +10,17 @@ import pytest
 from scipy.special import gammaln
 
 from tacit import coupled
-from tacit.coupled.noiseless.discarding import FixedSize
-from tacit.coupled.noiseless.histograms import cell_part, sample_then_truncate, truncated_histogram
-from tacit.coupled.noiseless.search import cell_delta, sampled_delta
-from tacit.coupled.noiseless.thresholds import Binomial, Poisson, directions
+from tacit.coupled.noiseless.histograms import (
+    Binomial,
+    FixedSize,
+    Poisson,
+    cell_delta,
+    cell_part,
+    directions,
+    sample_then_truncate,
+    sampled_delta,
+    truncated_histogram,
+)
 from tacit.errors import InvalidInput, NoLaw
 from tacit.exact.balls import ball, precision
 
@@ -141,7 +148,7 @@ def test_the_checker_agrees_on_a_small_population() -> None:
         deltas.append(found.interval.high)
     # The worst numbers of other members at e^epsilon = 2 are 2 and 5: three people in all, and six.
     with precision(128):
-        from tacit.coupled.noiseless.thresholds import delta_of_cell
+        from tacit.coupled.noiseless.histograms import delta_of_cell
 
         claimed = float(delta_of_cell(Binomial(rate=rate), k, ball(2)).mid())
     assert max(deltas) == pytest.approx(claimed, rel=1e-12)

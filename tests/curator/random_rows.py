@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 import tacit
-from tacit.curator.plan import make_plan
+from tacit.curator.planning import make_plan
 from tacit.curator.prices import price
 from tacit.guarantees import Always, Guarantee, Pure, RandomData
 from tacit.noise import SeededSource

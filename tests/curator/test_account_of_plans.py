@@ -12,10 +12,10 @@ import pytest
 import tacit
 from tacit import statistics as st
 from tacit.accounting import account, bound_of, covers, events
-from tacit.curator import charges
-from tacit.curator.asks import Ask
-from tacit.curator.plan import Plan, make_plan
+from tacit.curator import charging as charges
+from tacit.curator.planning import Plan, make_plan
 from tacit.curator.prices import price
+from tacit.curator.request import Ask
 from tacit.errors import InternalError, TacitError
 from tacit.exact.rounding import up
 from tacit.guarantees import (

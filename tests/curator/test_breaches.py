@@ -14,7 +14,7 @@ import pytest
 
 import tacit
 from fuzz.quick import sped_up
-from tacit.curator.plan import make_plan
+from tacit.curator.planning import make_plan
 from tacit.curator.prices import price
 from tacit.curator.treatments import Noisy, Treatment, gaussian, laplace
 from tacit.mechanisms import RoundedGaussian

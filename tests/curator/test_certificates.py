@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.asks import ask
-from tacit.curator.binding import content_digest, is_bound
+from tacit.curator.certificate import content_digest, is_bound
+from tacit.curator.request import ask
 from tacit.errors import InvalidParameter
 from tacit.guarantees.record import from_record
 from tacit.noise.source import SeededSource

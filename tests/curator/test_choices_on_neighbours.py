@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 import tacit
-from tacit.curator.plan import make_plan
+from tacit.curator.planning import make_plan
 from tacit.sources import open_table
 from tacit.statistics import read_cells
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.chooser import candidates, choose
+from tacit.curator.planning import candidates, choose
 from tacit.curator.prices import Price
 from tacit.mechanisms import Laplace, Workload, margin_errors, range_matrix
 from tacit.mechanisms import choose as strategies

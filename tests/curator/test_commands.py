@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from tacit.curator.files import read_plan
+from tacit.curator.plan_files import read_plan
 from tacit.guarantees.record import from_record
 from tacit.ledger import Ledger
 

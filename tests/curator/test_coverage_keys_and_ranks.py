@@ -11,10 +11,9 @@ import pytest
 
 import tacit.statistics as ask
 from support.shared import shared
-from tacit.curator.chooser import choose
-from tacit.curator.keys import Selected, selected_intervals
+from tacit.curator.planning import choose
 from tacit.curator.prices import price
-from tacit.curator.ranks import Ranks
+from tacit.curator.selected import Ranks, Selected, selected_intervals
 from tacit.curator.treatments import Noisy
 from tacit.noise.source import SeededSource
 from tacit.sources import Schema, category, open_table

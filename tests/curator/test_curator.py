@@ -13,7 +13,7 @@ import pytest
 import tacit
 from support.noise_distributions import law_of, noise_quantile, scale_of
 from tacit.accounting.codec import from_record as event_of
-from tacit.curator.records import decode, encode
+from tacit.curator.certificate import decode, encode
 from tacit.curator.treatments import Noisy
 from tacit.errors import BadData, BudgetExceeded, InvalidParameter, MissingBounds, NoLaw, UnknownColumn
 from tacit.guarantees.record import from_record
@@ -276,7 +276,7 @@ def test_a_declared_sampling_model_widens_the_interval_to_the_population(make: A
             tacit.ask(tacit.mean("x"), epsilon=0.2, name="noise only"),
         ]
     )
-    from tacit.curator.sampling import population
+    from tacit.curator.treatments import population
     from tacit.sources import open_table
     from tacit.statistics import read
 

@@ -15,10 +15,9 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.asks import Ask
-from tacit.curator.given import given_of
-from tacit.curator.plan import make_plan
+from tacit.curator.planning import make_plan
 from tacit.curator.prices import Price
+from tacit.curator.request import Ask, given_of
 from tacit.errors import InvalidParameter
 from tacit.guarantees import GroupOf, Neighbours, People, Rows
 from tacit.sources.schema import Schema

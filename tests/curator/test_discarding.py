@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.coupled.noiseless.discarding import FixedSize
-from tacit.coupled.noiseless.histograms import truncated_histogram
-from tacit.curator.truncated import DiscardingTreatment
+from tacit.coupled.noiseless.histograms import FixedSize, truncated_histogram
+from tacit.curator.exact_answers import DiscardingTreatment
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, TacitError
 from tacit.guarantees import Always, Approximate, Condition, Guarantee, Priors
 from tacit.noise.source import SeededSource

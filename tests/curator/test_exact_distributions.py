@@ -34,7 +34,7 @@ from tacit.mechanisms import (
     SparseHistogram,
     StableHistogram,
 )
-from tacit.mechanisms.partition_distribution import KeyDistribution
+from tacit.mechanisms.partition import KeyDistribution
 from tacit.noise import DiscreteGaussian, DiscreteLaplace, GaussianVector, SeededSource, Source
 from tacit.sources import Schema, category, integer
 

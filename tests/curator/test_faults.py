@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import tacit
-from tacit.curator import files
+from tacit.curator import plan_files as files
 from tacit.errors import BudgetExceeded, LedgerCorrupt, LedgerError, LedgerLocked
 from tacit.ledger import Ledger
 

@@ -71,7 +71,7 @@ def test_a_column_called_class_keeps_its_name() -> None:
 
 
 def test_rows_are_not_printed() -> None:
-    from tacit.sources.training import RowsWanted, TrainingRows
+    from tacit.sources.query import RowsWanted, TrainingRows
 
     rows = TrainingRows(request=RowsWanted(columns=("x",)), rows={"x": np.array([0.123456789])})
     assert "0.1234" not in repr(rows)

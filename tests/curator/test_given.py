@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.asks import Ask
 from tacit.curator.prices import Price
+from tacit.curator.request import Ask
 from tacit.errors import InvalidParameter
 
 ODD = (1.9, True, np.int8(3), np.bool_(True), -1, b"x", [1])

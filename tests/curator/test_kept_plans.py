@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tacit
-from tacit.curator import kept_plans
+from tacit.curator import planning as kept_plans
 from tacit.errors import UnknownColumn
 
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.keys import selected_intervals
+from tacit.curator.selected import selected_intervals
 from tacit.errors import InvalidParameter
-from tacit.mechanisms.partition import OptimalSelection
-from tacit.mechanisms.partition_gaussian import GaussianSelection
+from tacit.mechanisms.partition import GaussianSelection, OptimalSelection
 from tacit.noise.source import SeededSource
 
 LEVEL = Fraction(95, 100)

@@ -21,11 +21,11 @@ import pytest
 import tacit
 from support.ledgers import child_environment, new_schema, postgres_server
 from tacit.cli import main
-from tacit.curator.files import read_plan
 from tacit.curator.ledgers import BESIDE, Home
+from tacit.curator.plan_files import read_plan
 from tacit.errors import BadData, InvalidParameter, LedgerError
 from tacit.ledger import Ledger
-from tacit.sources.twins import is_twin
+from tacit.sources.made_up import is_twin
 
 SCHEMA = {"age": tacit.integer(0, 99)}
 PLAN = """

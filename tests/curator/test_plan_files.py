@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import tacit
-from tacit.curator.files import read_plan
-from tacit.curator.toml import parse_toml, without_secrets
+from tacit.curator.plan_files import parse_toml, read_plan, without_secrets
 from tacit.errors import InvalidParameter, TacitError
 
 from .mutated import BASE, RELEASES, plans, text, toml
@@ -207,7 +206,7 @@ def test_the_copy_beside_the_values_has_no_password(tmp_path: Path, run: Runner)
 @pytest.mark.parametrize("value", ["no", "true", 0, 1, None, [], 1.0])
 def test_a_flag_is_read_as_one_or_not_at_all(value: Any) -> None:
     """By the reader itself: what comes after it may be as strict, and need not be."""
-    from tacit.curator.typed import typed
+    from tacit.curator.plan_files import typed
 
     with pytest.raises(InvalidParameter, match="true or false"):
         typed("release 1:", {"consistent": value})

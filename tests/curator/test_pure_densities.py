@@ -13,11 +13,11 @@ import pytest
 from scipy.optimize import linprog
 
 import tacit
-from tacit.curator.functions.fourier import PureDensityFit
+from tacit.curator.functions.fits import PureDensityFit
 from tacit.errors import BudgetExceeded, FitFailed, InvalidParameter, TacitError, UnknownName
 from tacit.noise import CaratheodoryBody, Difference
 from tacit.noise.source import SeededSource
-from tacit.sources.training import RowsWanted
+from tacit.sources.query import RowsWanted
 from tacit.statistics import read_cells
 
 from .chain import KEY, SCHEMA, UNITS, opened, pairs
@@ -293,7 +293,7 @@ def test_no_rows_one_row_and_rows_without_a_value() -> None:
 
 
 def test_a_failed_fit_says_one_sentence_after_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacit.curator.functions import fourier
+    from tacit.curator.functions import fits as fourier
 
     def failing(*_: object, **__: object) -> None:
         raise ValueError("0.123456789")

@@ -14,7 +14,7 @@ import pytest
 import tacit
 from tacit.guarantees import Guarantee, Pure, RandomData
 from tacit.noise import SeededSource
-from tacit.sources.aggregates import CountRows
+from tacit.sources.axes import CountRows
 from tacit.sources.query import Cells
 
 from .random_rows import ADD, REPLACE, planned

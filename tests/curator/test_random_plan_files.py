@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.curator.files import read_plan
+from tacit.curator.plan_files import read_plan
 from tacit.ledger import Ledger, looked
 
 from .plans import Runner

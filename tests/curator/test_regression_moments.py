@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tacit
-from tacit.curator.regression import _solved
+from tacit.curator.fitting import _solved
 from tacit.errors import InvalidParameter, WrongType
 from tacit.parties import joint_release
 from tacit.sources import open_table

@@ -19,9 +19,8 @@ from support.ledgers import tamper
 from support.spark import needs_spark
 from tacit.cli import main
 from tacit.curator.choice import choice_of, read_choice
-from tacit.curator.given import given_of
 from tacit.curator.prices import price
-from tacit.curator.request import declared_files, request_text
+from tacit.curator.request import declared_files, given_of, request_text
 from tacit.curator.verifying import verify_release
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.sources.opening.joining import join

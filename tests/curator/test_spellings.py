@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import tacit
 from tacit.cli import main
-from tacit.curator import plan as planning
+from tacit.curator import planning
 from tacit.curator import request as requests
-from tacit.curator.plan import make_plan
+from tacit.curator.certificate import SigningKey
+from tacit.curator.planning import make_plan
 from tacit.curator.prices import price
 from tacit.curator.request import request_text
-from tacit.curator.signing import SigningKey
 from tacit.curator.verifying import verify_release
 from tacit.errors import LedgerError
 

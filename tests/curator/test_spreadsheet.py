@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.curator import spreadsheet
+from tacit.curator import cells as spreadsheet
 
 COLUMNS: list[Any] = [
     np.array([1.5, -0.0, 1e300]), np.array([1, -2]), np.array([True, False]), [0.1, 2.0], [1, None, True],

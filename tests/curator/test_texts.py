@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
-from tacit.curator.names import check_names
-from tacit.curator.spreadsheet import csv_text, original, safe_text
+from tacit.curator.cells import csv_text, original, safe_text
+from tacit.curator.request import check_names
 from tacit.errors import InvalidParameter, visible
 from tacit.report.building import report_of
 
@@ -178,8 +178,8 @@ def test_names_that_are_made_differ_on_every_file_system() -> None:
     schema = tacit.Schema(
         {"St ate": tacit.flag(), "st-ate": tacit.flag(), "st/ate": tacit.flag(), "ST_ate": tacit.flag()}
     )
-    from tacit.curator.asks import ask
-    from tacit.curator.plan import make_plan
+    from tacit.curator.planning import make_plan
+    from tacit.curator.request import ask
 
     asks = [ask(tacit.count(by=c), epsilon=0.1) for c in ("St ate", "st-ate", "st/ate", "ST_ate", "st-ate")]
     plan = make_plan(asks, schema=schema, unit=tacit.rows(), budget=tacit.Pure(epsilon=1.0))

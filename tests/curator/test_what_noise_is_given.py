@@ -14,12 +14,9 @@ import pytest
 
 import tacit.statistics as ask
 from tacit import errors
-from tacit.curator.chooser import choose
-from tacit.curator.dividing import divided
-from tacit.curator.keys import treat_keys
+from tacit.curator.planning import choose, divided
 from tacit.curator.prices import Price, decimal
-from tacit.curator.ranks import treat_ranks
-from tacit.curator.sparse import _candidates, treat_sparse
+from tacit.curator.selected import _candidates, treat_keys, treat_ranks, treat_sparse
 from tacit.curator.treatments import groups_of, mu_squared_within, pure_within, treat
 from tacit.guarantees import Neighbours, gaussian_budget, group_of, people, rows
 from tacit.mechanisms import Laplace, RoundedGaussian
@@ -217,7 +214,7 @@ def test_parts_of_a_price_are_no_more_than_the_whole() -> None:
 
 def test_releases_divide_an_epsilon_and_a_delta_without_loss_or_gain() -> None:
     """Counts, quantiles and unknown keys with unequal weights: their parts add up to the whole by the theorems."""
-    from tacit.curator.asks import Ask
+    from tacit.curator.request import Ask
 
     asked = [
         ask.count(by="state"),

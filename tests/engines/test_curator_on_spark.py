@@ -12,7 +12,7 @@ import pytest
 
 import tacit
 from support.spark import needs_spark
-from tacit.curator.files import read_plan
+from tacit.curator.plan_files import read_plan
 from tacit.noise.source import SeededSource
 
 STATES = ["CA", "NY", "TX"]

@@ -14,7 +14,7 @@ from support.shared import shared
 from support.spark import needs_spark, ordinary
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, flag, integer, number, open_table
-from tacit.sources.schema import Integer, Number
+from tacit.sources.columns import Integer, Number
 
 ENGINES = ["duckdb", pytest.param("spark", marks=needs_spark)]
 KEY = b"an ordinary secret of the tests."

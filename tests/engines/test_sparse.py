@@ -15,7 +15,7 @@ from support.naive import parts
 from support.shared import shared
 from tacit.guarantees import people, rows
 from tacit.noise import SeededSource
-from tacit.reproduce.counts import MILDEW, MILDEW_CELLS, NLTCS, NLTCS_CELLS
+from tacit.reproduce.hall_2 import MILDEW, MILDEW_CELLS, NLTCS, NLTCS_CELLS
 from tacit.sources import Schema, bins, category, flag, integer, open_table
 from tacit.sources.occupied import codes_of
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 import tacit
-from tacit.sources.parsing import parse
-from tacit.sources.training import RowsWanted, read_rows
+from tacit.sources.expressions import parse
+from tacit.sources.query import RowsWanted, read_rows
 
 KEY = b"an ordinary secret of the tests."
 TYPES = {"id": pa.int64(), "x": pa.float64(), "n": pa.int64(), "k": pa.string(), "f": pa.bool_()}

@@ -12,7 +12,7 @@ import pytest
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import flag, is_number, members, non_negative, plain, settle, whole
-from tacit.exact.rationals import exact_parameter
+from tacit.exact.rounding import exact_parameter
 
 
 def test_a_rational_is_rounded_up() -> None:

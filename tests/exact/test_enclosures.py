@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.exact.enclosures import Enclosure
-from tacit.exact.matrices import Matrix
+from tacit.exact.enclosures import Enclosure, Matrix
 
 RANDOM = np.random.default_rng(11)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tacit import errors
-from tacit.exact import skellam
+from tacit.exact import balls as skellam
 from tacit.exact.checks import (
     flag,
     members,
@@ -23,10 +23,9 @@ from tacit.exact.checks import (
     text,
     whole,
 )
+from tacit.exact.enclosures import Matrix
 from tacit.exact.integers import integer_array, real_array, unmasked
-from tacit.exact.matrices import Matrix
-from tacit.exact.rationals import exact_parameter
-from tacit.exact.rounding import Interval
+from tacit.exact.rounding import Interval, exact_parameter
 
 LONG = np.array([10**400], dtype=object)
 REFUSED: dict[str, Callable[[], Any]] = {

@@ -12,7 +12,7 @@ from tacit.pld import LaplacePair, Product
 from tacit.pld import engine as engine_room
 from tacit.risk import optimal_count
 from tacit.risk import remap as remap_room
-from tacit.risk import solve as solve_room
+from tacit.risk import remap as solve_room
 
 
 def settings() -> list[int]:

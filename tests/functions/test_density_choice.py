@@ -11,8 +11,6 @@ import pytest
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.functions import Box
 from tacit.functions.bases import FourierBasis, HermiteBasis, HistogramBasis, WaveletBasis
-from tacit.functions.bases.families import lattice_points
-from tacit.functions.bases.rows import cells_of
 from tacit.functions.densities import (
     DensityChoice,
     DensityPlan,
@@ -26,6 +24,7 @@ from tacit.functions.densities import (
     normal_reference,
     public_bandwidth,
 )
+from tacit.functions.density_families import cells_of, lattice_points
 from tacit.guarantees import Neighbours, Pure
 from tacit.noise import SeededSource
 

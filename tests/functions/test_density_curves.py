@@ -20,7 +20,7 @@ from tacit.functions.densities import (
     LaplaceNoise,
     nearest_probabilities,
 )
-from tacit.functions.densities.bands import order_statistic
+from tacit.functions.densities.released import order_statistic
 from tacit.noise import SeededSource
 
 UNIT = Box.unit()

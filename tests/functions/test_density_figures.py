@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from tacit.reproduce import reproduction
-from tacit.reproduce.densities import BANDWIDTH, SIZE, estimate, mixture
-from tacit.reproduce.hall_3_4 import two_classes
+from tacit.reproduce.hall_3 import BANDWIDTH, SIZE, estimate, mixture, two_classes
 
 ROOT = Path(__file__).parents[2] / "docs" / "reproduction"
 

@@ -13,8 +13,8 @@ from tacit.errors import InvalidParameter
 from tacit.exact.balls import precision
 from tacit.functions import Box, ExponentialKernel, GaussianKernel, GaussianProcessRelease
 from tacit.functions.bases import FourierBasis, HermiteBasis, HistogramBasis, WaveletBasis
-from tacit.functions.bases.families import BITS, SPACING, TABLE_ERROR, lattice_points, lattice_table
 from tacit.functions.densities import DensityFamily, DensityPlan, GaussianKDE, ReflectedKDE, SobolevKDE
+from tacit.functions.density_families import BITS, SPACING, TABLE_ERROR, lattice_points, lattice_table
 from tacit.guarantees import Neighbours
 
 UNIT = Box.unit()
@@ -234,7 +234,7 @@ def test_orthonormal_bases_are_orthonormal() -> None:
 def test_hermite_functions_by_their_polynomials() -> None:
     from numpy.polynomial import hermite
 
-    from tacit.functions.bases.series import hermite_functions
+    from tacit.functions.bases import hermite_functions
 
     t = np.linspace(-4, 4, 17)
     found = hermite_functions(7, t)
@@ -263,7 +263,7 @@ def test_many_equal_rows_do_not_wrap() -> None:
     family = HistogramBasis(domain=UNIT, bins=4)
     counts = np.array([1 << 31], dtype=np.int64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tacit.functions.bases.families.cells_of", lambda *_: (np.array([[2]]), counts))
+        patch.setattr("tacit.functions.density_families.cells_of", lambda *_: (np.array([[2]]), counts))
         assert family.sums(np.zeros((1, 1)), outside="edge").tolist() == [0, 0, (1 << 31) * 2 * 2**BITS, 0]
 
 

@@ -11,7 +11,7 @@ import pytest
 from tacit.functions import Box
 from tacit.functions.bases import FourierBasis, HistogramBasis
 from tacit.functions.densities import DensityChoice, DensityPlan, GaussianKDE
-from tacit.functions.densities.bands import _simulated, sampling_root
+from tacit.functions.densities.released import _simulated, sampling_root
 from tacit.functions.machines import Hinge, LinearFeatures, MachinePlan, PenaltyChoice, PublicBall
 from tacit.noise import SeededSource
 

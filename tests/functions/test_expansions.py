@@ -22,7 +22,7 @@ from tacit.functions import (
     MaternKernel,
     PolynomialKernel,
 )
-from tacit.functions.expansion import karhunen_loeve
+from tacit.functions.process import karhunen_loeve
 from tacit.noise import SeededSource
 
 KERNELS = [

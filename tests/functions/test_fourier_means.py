@@ -27,7 +27,8 @@ from tacit.functions.fourier import (
 from tacit.guarantees import Neighbours
 from tacit.mechanisms import fourier_noise
 from tacit.noise import SeededSource
-from tacit.reproduce import fourier_errors, hall_4_1
+from tacit.reproduce import hall_4 as fourier_errors
+from tacit.reproduce import hall_4 as hall_4_1
 
 BOX = Box(low=10, high=30)
 FAMILY = FourierKDE(domain=BOX, order=9, bandwidth=1.2)

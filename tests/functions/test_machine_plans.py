@@ -21,7 +21,7 @@ from tacit.functions.machines import (
     PublicBox,
     training,
 )
-from tacit.functions.machines.losses import Loss
+from tacit.functions.machines.solvers import Loss
 from tacit.guarantees import GaussianDP
 from tacit.noise.source import SeededSource
 

@@ -22,8 +22,7 @@ from tacit.functions.machines import (
     machine_sensitivity,
     solver_distance,
 )
-from tacit.functions.machines.certify import Problem, gap_of_hinges, gap_of_smooth
-from tacit.functions.machines.losses import Loss, SmoothLoss
+from tacit.functions.machines.solvers import Loss, Problem, SmoothLoss, gap_of_hinges, gap_of_smooth
 from tacit.noise.source import SeededSource
 
 LOSSES = [Hinge(), Logistic(), EpsilonInsensitive(tube=0.1), Huber(threshold=0.3)]

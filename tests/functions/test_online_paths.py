@@ -31,12 +31,11 @@ from tacit.functions import (
     WrappedGaussianKernel,
 )
 from tacit.functions.paths import markov
-from tacit.functions.paths.conditioned import ConditionedPath
-from tacit.functions.paths.markov import MarkovNoise
-from tacit.functions.records import kernel_from, release_from, release_record
+from tacit.functions.paths.markov import ConditionedPath, MarkovNoise
+from tacit.functions.paths.online import kernel_from, release_from, release_record
 from tacit.guarantees import Approximate, GaussianDP, Guarantee, rows
 from tacit.ledger import Ledger, Request
-from tacit.ledger.vault import Vault
+from tacit.ledger.encrypted_store import Vault
 from tacit.noise import SeededSource
 
 BUDGET = Guarantee(bound=GaussianDP(mu=1.0), unit=rows(neighbours="replace-one"))

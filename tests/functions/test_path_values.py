@@ -26,10 +26,15 @@ from tacit.functions import (
     TensorProductKernel,
 )
 from tacit.functions.paths import grids
-from tacit.functions.paths.dominated import dominating_factor
-from tacit.functions.paths.grids import CirculantEmbedding, RegularGrid
-from tacit.functions.paths.precise import multiply, roots_of_unity, total
-from tacit.functions.paths.rounding import SharedNormals
+from tacit.functions.paths.grids import (
+    CirculantEmbedding,
+    RegularGrid,
+    SharedNormals,
+    dominating_factor,
+    multiply,
+    roots_of_unity,
+    total,
+)
 from tacit.guarantees import GaussianDP
 from tacit.noise import SeededSource
 

@@ -19,7 +19,7 @@ from tacit.functions.machines import (
     PublicBall,
     PublicBox,
 )
-from tacit.functions.machines.choice import SPACING
+from tacit.functions.machines.training import SPACING
 from tacit.guarantees import Pure
 from tacit.noise.source import SeededSource
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tacit import errors
-from tacit.functions import Box, GaussianProcessRelease, records
-from tacit.functions.bases.fourier import FourierBasis
+from tacit.functions import Box, GaussianProcessRelease
+from tacit.functions.bases import FourierBasis
 from tacit.functions.boxes import MOST_DIMENSIONS
 from tacit.functions.densities import (
     DensityChoice,
@@ -23,9 +23,9 @@ from tacit.functions.densities import (
     expected_errors,
 )
 from tacit.functions.densities.noises import FourierSeriesNoise, noise_from_record
-from tacit.functions.densities.rules import normal_reference
+from tacit.functions.densities.plan import normal_reference
 from tacit.functions.densities.table import family_from_record
-from tacit.functions.fourier.rules import fourier_order, truncation_bound, wrapping_bound
+from tacit.functions.fourier.plan import fourier_order, truncation_bound, wrapping_bound
 from tacit.functions.kernels import (
     ExponentialKernel,
     GaussianKernel,
@@ -43,10 +43,10 @@ from tacit.functions.machines import (
     PrivateKernelRegressor,
     PublicBall,
 )
-from tacit.functions.machines.released import ReleasedMachine
+from tacit.functions.machines.training import ReleasedMachine
 from tacit.functions.means import KernelCombination
-from tacit.functions.paths.grids import RegularGrid
-from tacit.functions.paths.rounding import rounded
+from tacit.functions.paths import online as records
+from tacit.functions.paths.grids import RegularGrid, rounded
 from tacit.guarantees import GaussianDP
 
 UNIT = Box.unit()

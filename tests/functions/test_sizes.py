@@ -12,9 +12,8 @@ import pytest
 
 from tacit import errors
 from tacit.functions import Box, GaussianProcessRelease
-from tacit.functions.bases import families
-from tacit.functions.bases.fourier import FourierBasis
-from tacit.functions.bases.histogram import HistogramBasis
+from tacit.functions import density_families as families
+from tacit.functions.bases import FourierBasis, HistogramBasis
 from tacit.functions.densities import DensityChoice, DensityPlan, GaussianKDE, SobolevKDE
 from tacit.functions.fourier import FourierKDE, FourierPlan, FourierRegression
 from tacit.functions.kernels import GaussianKernel

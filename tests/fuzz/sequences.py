@@ -19,7 +19,7 @@ from fuzz.stores import FILES, FRAMES, JOINS, KEY, SEVERAL, TYPED, TYPES, Row, S
 from fuzz.trials import BUDGET
 from fuzz.worlds import Column, base_of, draw_statistics
 from tacit import statistics as st
-from tacit.curator.asks import Ask, ask
+from tacit.curator.request import Ask, ask
 from tacit.errors import TacitError
 from tacit.guarantees import GroupOf, Neighbours, People, Unit, group_of, people, rows
 from tacit.sources import category, date, derived, flag, integer, number
@@ -221,7 +221,7 @@ def draw_asks(rng: random.Random, schema: Schema, unit: Unit) -> tuple[Ask, ...]
 
 def _planned(asks: list[Ask], schema: Schema, unit: Unit) -> list[Ask]:
     """Those that a plan can hold."""
-    from tacit.curator.plan import make_plan
+    from tacit.curator.planning import make_plan
 
     kept = []
     for one in asks:

@@ -15,7 +15,7 @@ import pytest
 from fuzz.run import Report, fuzz, parsed, summary
 from support.spark import needs_spark
 from tacit.sources import query
-from tacit.statistics import sensitivity
+from tacit.statistics import base as sensitivity
 
 FAMILIES = {
     "frames": "arrow,pandas,pandas objects,polars",

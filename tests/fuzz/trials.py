@@ -22,15 +22,14 @@ import numpy as np
 import tacit
 from fuzz.worlds import World
 from tacit.curator import curator as curator_room
-from tacit.curator.asks import ask
-from tacit.curator.chooser import choose
-from tacit.curator.plan import Plan, make_plan
+from tacit.curator.planning import Plan, choose, make_plan
 from tacit.curator.prices import CONFIDENCE, price
+from tacit.curator.request import ask
 from tacit.errors import TacitError
 from tacit.exact.arrays import Words
 from tacit.noise.source import SeededSource, Source
 from tacit.sources import open_table
-from tacit.sources.training import TrainingRows
+from tacit.sources.query import TrainingRows
 from tacit.statistics import read_cells
 
 KEY = b"a secret of the tests, 32 bytes!"

@@ -30,8 +30,8 @@ import pyarrow.parquet
 
 import tacit
 from tacit.cli import main
-from tacit.curator.files import read_plan
-from tacit.curator.signing import make_key
+from tacit.curator.certificate import make_key
+from tacit.curator.plan_files import read_plan
 
 Case = dict[str, Any]
 ROWS = 360

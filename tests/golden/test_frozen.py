@@ -16,28 +16,25 @@ import pytest
 
 import tacit
 from golden.test_golden import HERE, unpacked
-from tacit.coupled.noiseless import counts, histograms, row_laws, sums, thresholds
-from tacit.curator import (
-    accuracy,
-    exact_answers,
-    random_plans,
-    ranks,
-    treatments,
-)
-from tacit.curator import plan as planning
-from tacit.curator.files import read_plan
+from tacit.coupled.noiseless import histograms, row_laws, sums
+from tacit.coupled.noiseless import histograms as thresholds
+from tacit.coupled.noiseless import sums as counts
+from tacit.curator import accuracy, exact_answers, planning, treatments
+from tacit.curator import planning as random_plans
+from tacit.curator import selected as ranks
 from tacit.curator.functions.fits import Fit
-from tacit.curator.given import Given
-from tacit.curator.plan import Plan, make_plan
+from tacit.curator.plan_files import read_plan
+from tacit.curator.planning import Plan, make_plan
 from tacit.curator.prices import Price, price
+from tacit.curator.request import Given
 from tacit.curator.request_0_1_0 import plan_text
 from tacit.curator.treatments import Treatment
-from tacit.functions.bases.families import DensityFamily
+from tacit.exact.canonical import sha256
 from tacit.functions.densities.plan import DensityPlan
+from tacit.functions.density_families import DensityFamily
 from tacit.functions.fourier.plan import FourierPlan
 from tacit.functions.machines.features import FeatureMap
 from tacit.functions.machines.training import MachinePlan
-from tacit.ledger.canonical import sha256
 from tacit.mechanisms import fourier
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.ranges import RangeTree

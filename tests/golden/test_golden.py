@@ -21,8 +21,8 @@ import pytest
 from golden import make
 from support.ledgers import postgres_server
 from tacit.cli import main
-from tacit.curator.files import read_plan
-from tacit.curator.signing import PublicKey
+from tacit.curator.certificate import PublicKey
+from tacit.curator.plan_files import read_plan
 from tacit.curator.verifying import Verified, verify_release
 from tacit.ledger import Ledger
 from tacit.report.verifying import made_again

@@ -22,9 +22,10 @@ from golden import make
 from golden.test_golden import HERE, certificates, charges, sound, unpacked, values
 from support.ledgers import child_environment
 from tacit.cli import main
-from tacit.curator import chooser, text, treatments, words
-from tacit.curator import plan as planning
-from tacit.curator.files import read_plan
+from tacit.curator import planning, text, treatments
+from tacit.curator import planning as chooser
+from tacit.curator import text as words
+from tacit.curator.plan_files import read_plan
 from tacit.curator.prices import Price
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.treatments import Treatment
@@ -216,7 +217,7 @@ def test_a_forged_choice_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 SCRIPT = """
 import sys
-from tacit.curator.files import read_plan
+from tacit.curator.plan_files import read_plan
 from tacit.curator.request_0_1_0 import earlier_requests
 for path in sys.argv[1:]:
     plan = read_plan(path).plan()

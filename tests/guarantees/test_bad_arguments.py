@@ -14,10 +14,11 @@ import pytest
 import tacit
 import tacit.accounting as accounting
 import tacit.guarantees as guarantees
-from tacit.accounting import codec, events, text
+from tacit.accounting import codec, events
+from tacit.accounting import codec as text
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import meaning, record
-from tacit.guarantees.laws import gaussian_noise
+from tacit.guarantees.laws import convert as gaussian_noise
 
 PURE, STATED = tacit.Pure(epsilon=1), tacit.Approximate(epsilon=1, delta=1e-6)
 NORMAL, CURVE = tacit.GaussianDP(mu=1), tacit.Profile.laplace(epsilon=1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tacit
 from support import independent as second
 from tacit.errors import InvalidParameter
-from tacit.guarantees.laws.gaussian_noise import classic_multiplier, for_releases, gaussian_multiplier
+from tacit.guarantees.laws.convert import classic_multiplier, for_releases, gaussian_multiplier
 
 
 def test_published_multipliers() -> None:

@@ -35,11 +35,10 @@ from tacit.guarantees import (
 from tacit.guarantees.arguments import how_many, listed, numbers
 from tacit.guarantees.conditions import Condition
 from tacit.guarantees.laws import conditions as under
-from tacit.guarantees.laws import coupled as worlds
+from tacit.guarantees.laws import conditions as worlds
 from tacit.guarantees.laws.amplify import Sampling, amplify_for
-from tacit.guarantees.laws.compose import compose_bounds
+from tacit.guarantees.laws.compose import compose_bounds, parts_touched
 from tacit.guarantees.laws.convert import path
-from tacit.guarantees.laws.parallel import parts_touched
 from tacit.guarantees.laws.registry import law
 from tacit.guarantees.theorems.register import register
 from tacit.guarantees.units import steps
@@ -257,7 +256,7 @@ def test_parallel_parts_are_composed_as_often_as_one_unit_touches_them(unit: Any
 
 
 def test_the_worst_of_unlike_bounds_is_above_each() -> None:
-    from tacit.guarantees.laws.parallel import worst
+    from tacit.guarantees.laws.compose import worst
 
     curves = [
         Renyi(orders=(2.0, 4.0, 8.0), epsilons=(0.1, 0.9, 3.0)),

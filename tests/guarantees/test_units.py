@@ -11,7 +11,7 @@ import tacit
 from support.promises import promise
 from tacit.errors import UnitMismatch
 from tacit.guarantees import BoundedAdversary, Neighbours, People, Priors, RandomData, Unit, theorem
-from tacit.guarantees.laws.parallel import parts_touched
+from tacit.guarantees.laws.compose import parts_touched
 from tacit.guarantees.record import from_record
 from tacit.guarantees.units import steps
 

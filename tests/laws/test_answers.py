@@ -14,7 +14,7 @@ import tacit
 from support import independent as second
 from support.promises import REPLACE, promise
 from tacit.guarantees import Neighbours, Unit
-from tacit.guarantees.curve_order import Order, compare
+from tacit.guarantees.implication import Order, compare
 from tacit.guarantees.units import steps
 from tacit.pld import FinitePair, PoissonSampledPair, RandomizedResponsePair
 

@@ -17,7 +17,7 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import Bound
 from tacit.guarantees.laws.amplify import without_replacement_renyi
 from tacit.pld import GaussianPair, GroupPair, LaplacePair, Pair, Product
-from tacit.pld.grid import pld_curve
+from tacit.pld.distributions import pld_curve
 
 EPSILONS = (0.0, 0.2, 0.7, 1.5, 4.0)
 

@@ -12,12 +12,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from support.ledgers import ask, promise
-from tacit.curator.signing import SigningKey
+from tacit.curator.certificate import SigningKey
 from tacit.errors import BudgetExceeded, InvalidParameter, LedgerVersion, NotAllowed, TacitError, UnknownName
+from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Recorded, Request, Ticket, overview, verify_ledger
-from tacit.ledger.canonical import canonical, sha256
-from tacit.ledger.header import head_mac
+from tacit.ledger.log import head_mac
 from tacit.ledger.register import APPROVAL
 
 ADA, EVE = SigningKey(Ed25519PrivateKey.generate()), SigningKey(Ed25519PrivateKey.generate())
@@ -225,7 +225,7 @@ def test_bad_roles(desk: Ledger, roles: Any, key: str, error: type[TacitError], 
 
 
 def test_keys_that_are_made_are_taken() -> None:
-    from tacit.ledger.signatures import is_key
+    from tacit.ledger.entries import is_key
 
     assert all(is_key(Ed25519PrivateKey.generate().public_key().public_bytes_raw()) for _ in range(50))
 

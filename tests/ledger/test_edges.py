@@ -10,10 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from support.ledgers import ask, promise
-from tacit.curator.signing import SigningKey
+from tacit.curator.certificate import SigningKey
 from tacit.errors import InvalidParameter, NoLaw, NotAllowed, TacitError
 from tacit.guarantees import Approximate, Guarantee, Pure, RandomData, rows
-from tacit.guarantees.declarations import FIXED_BEFORE, SEEN
+from tacit.guarantees.conditions import FIXED_BEFORE, SEEN
 from tacit.ledger import Ledger, looked, on_random_data, record_plan, seen
 
 DIGEST = "a" * 64

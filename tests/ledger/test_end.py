@@ -11,6 +11,7 @@ import pytest
 
 from support.ledgers import ask, promise, tamper
 from tacit.errors import BudgetExceeded, InvalidParameter, LedgerCorrupt, UnitMismatch
+from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import (
     Approximate,
     Concentrated,
@@ -21,8 +22,8 @@ from tacit.guarantees import (
     rows,
     running_sum,
 )
-from tacit.ledger import Ledger, Recorded, Ticket, book, budget, filtered, running_total, verify_ledger
-from tacit.ledger.canonical import canonical, sha256
+from tacit.ledger import Ledger, Recorded, Ticket, budget, filtered, running_total, verify_ledger
+from tacit.ledger import log as book
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_a_changed_sum_is_found(written: Ledger, place: str) -> None:
     with pytest.raises(LedgerCorrupt):
         Ledger.open(place)
     # Even by somebody who can key the head anew: `verify` adds up.
-    from tacit.ledger.header import head_mac
+    from tacit.ledger.log import head_mac
 
     keyed = head_mac(written._secret, sha256(written._header), 5, digest)
     tamper(

@@ -19,7 +19,7 @@ from support.ledgers import ask, child_environment, new_schema, promise, quick_f
 from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerError, LedgerLocked, LedgerVersion
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Request, verify_ledger
-from tacit.ledger.told import IN_DOUBT, as_ledger_error
+from tacit.ledger.store import IN_DOUBT, as_ledger_error
 
 
 def test_locked(place: str) -> None:

@@ -16,8 +16,8 @@ from support.ledgers import ask, child_environment, promise
 from tacit.errors import LedgerCorrupt, LedgerError
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Ticket, looked, record_plan, seen
-from tacit.ledger import kept as module
-from tacit.ledger.opening import driver, files_engine
+from tacit.ledger import store as module
+from tacit.ledger.store import driver, files_engine
 
 OLD, YOUNG = "a" * 64, "b" * 64
 
@@ -150,7 +150,7 @@ def test_a_kept_connection_holds_no_lock(tmp_path: Path) -> None:
 
 
 def test_every_connection_waits_for_the_disk() -> None:
-    from tacit.ledger.opening import SETTINGS
+    from tacit.ledger.store import SETTINGS
 
     assert "synchronous = EXTRA" in SETTINGS
     assert {"journal_mode = WAL", "journal_mode = OFF", "journal_mode = MEMORY"}.isdisjoint(SETTINGS)

@@ -16,9 +16,9 @@ import pytest
 
 from support.ledgers import ask, promise, tamper
 from tacit.errors import BudgetExceeded, InvalidParameter, LedgerCorrupt, LedgerError, NoLaw, UnitMismatch
+from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Approximate, Concentrated, Guarantee, Pure, RandomData, people, rows
 from tacit.ledger import Ledger, Recorded, Ticket, export, overview, recount, verify_ledger
-from tacit.ledger.canonical import canonical, sha256
 
 
 def reserved(ledger: Ledger, *arguments: Any, **changes: Any) -> Ticket:

@@ -9,7 +9,7 @@ import pytest
 
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Guarantee, Pure, rows
-from tacit.guarantees.declarations import SEEN, SEEN_ANOTHER
+from tacit.guarantees.conditions import SEEN, SEEN_ANOTHER
 from tacit.ledger import Ledger, Request, export, looked, overview, record_plan, seen, verify_ledger
 from tacit.ledger.looks import seen_in
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.curator.signing import SigningKey
+from tacit.curator.certificate import SigningKey
 from tacit.errors import InvalidParameter, NotAllowed, TacitError, visible
 from tacit.guarantees import Guarantee, Pure, rows
-from tacit.ledger import Ledger, Request, Ticket, desk, looked
-from tacit.ledger.desk import Desk
+from tacit.ledger import Ledger, Request, Ticket, looked
+from tacit.ledger import approvals as desk
+from tacit.ledger.approvals import Desk
 from tacit.ledger.looks import record_plan
 from tacit.ledger.names import admitted, alike, scripts, skeleton
 from tacit.ledger.register import Register

@@ -7,7 +7,7 @@ import pytest
 from support.ledgers import ask
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw
 from tacit.guarantees import Approximate, Guarantee, Pure, RandomData, rows
-from tacit.guarantees.declarations import FIXED_BEFORE
+from tacit.guarantees.conditions import FIXED_BEFORE
 from tacit.ledger import Ledger, Ticket, looked, on_random_data, record_plan
 
 UNIT = rows(neighbours="replace-one")

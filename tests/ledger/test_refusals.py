@@ -14,6 +14,7 @@ import pytest
 
 from support.ledgers import ask, promise
 from tacit import errors
+from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import (
     Approximate,
     Bound,
@@ -29,10 +30,9 @@ from tacit.guarantees import (
     rows,
 )
 from tacit.ledger import Charge, Ledger, Limit, on_random_data, recount
-from tacit.ledger.alone import alone, standing_alone
 from tacit.ledger.budget import addable, in_currency, parts_of, parts_words, reading, share, smaller, zero
-from tacit.ledger.canonical import canonical, sha256
 from tacit.ledger.entries import protected_files, read_entry
+from tacit.ledger.ledger import alone, standing_alone
 from tacit.ledger.on_random_data import standing_on_random_data
 
 BOTH = Approximate(epsilon=1.0, delta=1e-6)

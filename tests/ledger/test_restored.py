@@ -21,7 +21,9 @@ import tacit
 from support.ledgers import ask, new_schema, promise
 from tacit.errors import LedgerCorrupt, LedgerError
 from tacit.guarantees import Pure
-from tacit.ledger import Ledger, Recorded, Ticket, book, desk, verify_ledger
+from tacit.ledger import Ledger, Recorded, Ticket, verify_ledger
+from tacit.ledger import approvals as desk
+from tacit.ledger import log as book
 from tacit.ledger.store import ANSWERS, DATA, ENTRIES, HEADER, INDEX
 
 ROOM = os.path.join(os.path.dirname(tacit.__file__), "ledger")

@@ -9,9 +9,9 @@ import pytest
 
 from support.ledgers import ask, promise, tamper
 from tacit.errors import BudgetExceeded, InvalidParameter, LedgerCorrupt
+from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Ticket, overview, verify_ledger
-from tacit.ledger.canonical import canonical, sha256
 
 
 @pytest.fixture
@@ -133,8 +133,7 @@ def test_a_forged_end_is_found(written: Ledger, place: str) -> None:
 def test_a_consistent_forgery_with_the_secret_is_found_by_an_anchor_only(written: Ledger, place: str) -> None:
     """The limit that the docs state: who holds the ledger holds the secret."""
     from tacit.ledger.entries import Entry
-    from tacit.ledger.header import head_mac
-    from tacit.ledger.state import Share, State, share_body
+    from tacit.ledger.log import Share, State, head_mac, share_body
 
     anchor, start = written.anchor, sha256(written._header)
     granted = Share.of(Pure(epsilon=1), written.budget)

@@ -16,7 +16,7 @@ import pytest
 from support.ledgers import ask, child_environment, promise, quick_folder
 from tacit.errors import LedgerLocked
 from tacit.ledger import Ledger, Recorded, Ticket, verify_ledger
-from tacit.ledger.queue import Late, queued
+from tacit.ledger.store import Late, queued
 
 WORKER = """
 import sys, time

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.mechanisms import L2, Gaussian
-from tacit.mechanisms.calibrate import RELATIVE, least
+from tacit.mechanisms.gaussian import RELATIVE, least
 
 
 @pytest.mark.parametrize("truth", [3e-9, 0.37, 1.0, 41.0, 7e8])

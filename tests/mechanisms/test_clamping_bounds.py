@@ -9,7 +9,7 @@ import pytest
 
 from tacit.errors import InvalidParameter
 from tacit.mechanisms import L1, L2, Gaussian, Laplace
-from tacit.mechanisms.clamping_bounds import bounds_from_counts, clamping_threshold
+from tacit.mechanisms.quantiles import bounds_from_counts, clamping_threshold
 from tacit.noise import DiscreteLaplace, SeededSource
 from tacit.sources.axes import Magnitudes
 

@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.mechanisms.cumulative import CumulativeTree, _borders, cumulative
-from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian, _product, _strategy
-from tacit.mechanisms.laplace_sums import chernoff, sum_quantiles
+from tacit.mechanisms.cumulative import (
+    CumulativeGaussian,
+    CumulativeTree,
+    _borders,
+    _product,
+    _strategy,
+    cumulative,
+)
+from tacit.mechanisms.laplace import chernoff, sum_quantiles
 from tacit.mechanisms.quantiles import quantiles
 from tacit.noise import SeededSource
 

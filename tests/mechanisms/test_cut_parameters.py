@@ -17,7 +17,7 @@ from tacit.mechanisms import (
     on_grid,
     partition_selection,
 )
-from tacit.mechanisms.partition_gaussian import GaussianSelection
+from tacit.mechanisms.partition import GaussianSelection
 
 
 @pytest.mark.parametrize("corner", [(1.9, 0), ("3", 0), (True, 0), (np.float64(2), 0)])

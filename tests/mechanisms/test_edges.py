@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms import Box, Gauge, HullGauge, KNorm, Mahalanobis, Simplex, gauge
-from tacit.mechanisms.smooth_noise import laplace_delta
+from tacit.mechanisms.smooth import laplace_delta
 from tacit.noise import Ellipsoid, EuclideanBall, L1Ball, LinfBall, SampledBody
 
 THIRD = Fraction(1, 3)

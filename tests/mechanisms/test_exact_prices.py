@@ -52,19 +52,17 @@ from tacit.mechanisms import (
     TwoQuestions,
     Workload,
     choose,
-    fourier_sensitivity,
-    quantile_selection,
-    sparse_noise,
-    workloads,
 )
+from tacit.mechanisms import fourier as fourier_sensitivity
+from tacit.mechanisms import quantiles as quantile_selection
+from tacit.mechanisms import sparse as sparse_noise
+from tacit.mechanisms import strategies as workloads
 from tacit.mechanisms.base import Mechanism, event_of, rho_of_epsilon, short_up
-from tacit.mechanisms.bodies import Simplex, moments
-from tacit.mechanisms.budgets import Budget
-from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
-from tacit.mechanisms.fitted_tables import Agreement, FittedTables
-from tacit.mechanisms.hull_tables import HullTables, Image
-from tacit.mechanisms.range_answers import RangeAnswers
-from tacit.mechanisms.shapes import as_gauge
+from tacit.mechanisms.bodies import Simplex, as_gauge, moments
+from tacit.mechanisms.cumulative import CumulativeGaussian
+from tacit.mechanisms.fitted_tables import Agreement, FittedTables, HullTables, Image
+from tacit.mechanisms.ranges import RangeAnswers
+from tacit.mechanisms.strategies import Budget
 from tacit.mechanisms.tables import CellSums, ShapedTables
 from tacit.noise import CaratheodoryBody, LinfBall, SampledBody, SeededSource
 
@@ -545,7 +543,7 @@ def test_trees_of_huge_counts_do_not_wrap_around(sign: int) -> None:
 
 def test_exact_sums_of_ranks_with_small_digits() -> None:
     """R h by digits: counts beyond one digit, and negative ones, give what Python's integers give."""
-    from tacit.mechanisms import cumulative_gaussian as ranks
+    from tacit.mechanisms import cumulative as ranks
 
     plan = ranks._strategy(6, 12)
     want = [int(c) for c in plan.coefficients]

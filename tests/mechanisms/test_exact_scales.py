@@ -19,7 +19,7 @@ from tacit.mechanisms import (
     RangeNorm,
     TruncatedGeometric,
 )
-from tacit.mechanisms.budgets import Budget, block_mechanism
+from tacit.mechanisms.strategies import Budget, block_mechanism
 
 THIRDS = [Fraction(1, 3), Fraction(3), Fraction(7, 11), Fraction(10**20 + 1, 3)]
 

@@ -16,11 +16,11 @@ import pytest
 
 from tacit.errors import InvalidParameter
 from tacit.mechanisms.fitted_tables import MOST_FITTED, Agreement, FittedTables
-from tacit.mechanisms.laplace_sums import Weighted, mean_sizes, weighted_quantiles
+from tacit.mechanisms.laplace import Weighted, mean_sizes, weighted_quantiles
 from tacit.mechanisms.tables import CellSums
 from tacit.noise import SeededSource
 from tacit.sources.axes import Listed
-from tacit.statistics.tables import spanning_sums
+from tacit.statistics.base import spanning_sums
 
 
 def tree(levels: list[int], *, fixed: bool = False) -> Agreement:

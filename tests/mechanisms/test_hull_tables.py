@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.mechanisms.hull_tables import HullTables, Image, small_image
+from tacit.mechanisms.fitted_tables import HullTables, Image, small_image
 from tacit.noise import SeededSource
 
 TWO_BY_TWO = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])

@@ -23,9 +23,8 @@ from tacit.mechanisms import (
     laplace,
     on_grid,
 )
-from tacit.mechanisms.calibrate import greatest, least
-from tacit.mechanisms.gaussian import delta_parameter
-from tacit.mechanisms.partition_distribution import key_distribution
+from tacit.mechanisms.gaussian import delta_parameter, greatest, least
+from tacit.mechanisms.partition import key_distribution
 from tacit.pld import DiscreteLaplacePair
 
 

@@ -12,14 +12,12 @@ import pytest
 from tacit.accounting import bound_of, events
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells, UnknownName
 from tacit.guarantees import Pure
-from tacit.mechanisms.hulls import facets
-from tacit.mechanisms.linear import choose
-from tacit.mechanisms.margins import gaussian_wins_from, margin_errors, one_way_margins
-from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm, _Range
+from tacit.mechanisms.linear import choose, gaussian_wins_from, margin_errors, one_way_margins
+from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm, _Range, facets
 from tacit.mechanisms.ranges import RangeTree
-from tacit.mechanisms.strategies import covariance_of
-from tacit.mechanisms.workloads import (
+from tacit.mechanisms.strategies import (
     Workload,
+    covariance_of,
     disjoint_blocks,
     independent_rows,
     margin_matrices,

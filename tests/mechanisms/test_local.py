@@ -11,7 +11,7 @@ import pytest
 import tacit
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.mechanisms import RandomizedResponse
-from tacit.mechanisms.response_law import ResponseLaw
+from tacit.mechanisms.local import ResponseLaw
 from tacit.noise import SeededSource
 
 STATES = [f"state {i}" for i in range(50)]
@@ -55,7 +55,7 @@ def test_tails_and_intervals_by_enumeration(n: int, p: float, q: float) -> None:
 
 def test_both_ways_to_a_tail() -> None:
     """Listed or in closed form, at and beyond both ends."""
-    from tacit.mechanisms.response_law import _closed_tails, _tails
+    from tacit.mechanisms.local import _closed_tails, _tails
 
     values = np.arange(-3, 124)
     for chance in (0.01, 0.5, 0.97):

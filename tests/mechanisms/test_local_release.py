@@ -20,10 +20,10 @@ from tacit.mechanisms import (
     RandomizedResponse,
     SubsetSelection,
     TwoQuestions,
-    hadamard_response,
-    randomized_response,
     subset_selection,
 )
+from tacit.mechanisms import local as randomized_response
+from tacit.mechanisms import subset_selection as hadamard_response
 from tacit.noise import Bernoulli, SeededSource
 
 

@@ -19,7 +19,7 @@ from tacit.mechanisms import (
     SubsetSelection,
     local_mechanism,
 )
-from tacit.mechanisms.hadamard_response import walsh_hadamard
+from tacit.mechanisms.subset_selection import walsh_hadamard
 from tacit.noise import SeededSource
 
 

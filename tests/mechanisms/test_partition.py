@@ -13,8 +13,7 @@ from scipy.special import ndtr
 
 from tacit.accounting import events
 from tacit.errors import InvalidParameter
-from tacit.mechanisms.partition import OptimalSelection
-from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
+from tacit.mechanisms.partition import GaussianSelection, OptimalSelection, partition_selection
 from tacit.noise import SeededSource
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tacit.accounting import events
 from tacit.errors import InvalidParameter
-from tacit.mechanisms.quantile_selection import QuantileSelection
+from tacit.mechanisms.quantiles import QuantileSelection
 from tacit.noise import SeededSource
 
 

@@ -39,25 +39,23 @@ from tacit.mechanisms import (
     TwoQuestions,
     Workload,
     choose,
-    hulls,
     on_grid,
     one_way_margins,
     smooth_bound,
-    workloads,
 )
-from tacit.mechanisms import partition_distribution as keyed
+from tacit.mechanisms import partition as keyed
+from tacit.mechanisms import polytope as hulls
+from tacit.mechanisms import strategies as workloads
 from tacit.mechanisms.base import epsilon_parameter, event_of
 from tacit.mechanisms.bodies import Box, Simplex, gauge, moments
-from tacit.mechanisms.calibrate import least
-from tacit.mechanisms.clamping_bounds import clamping_threshold
-from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
-from tacit.mechanisms.hull_tables import Image
-from tacit.mechanisms.margins import gaussian_wins_from
+from tacit.mechanisms.cumulative import CumulativeGaussian
+from tacit.mechanisms.fitted_tables import Image
+from tacit.mechanisms.gaussian import least
+from tacit.mechanisms.linear import gaussian_wins_from
 from tacit.mechanisms.propose_test_release import distance_to_instability
-from tacit.mechanisms.quantile_selection import QuantileSelection
-from tacit.mechanisms.quantiles import quantiles
-from tacit.mechanisms.range_answers import RangeAnswers
-from tacit.mechanisms.smooth_noise import SmoothStudent
+from tacit.mechanisms.quantiles import QuantileSelection, clamping_threshold, quantiles
+from tacit.mechanisms.ranges import RangeAnswers
+from tacit.mechanisms.smooth import SmoothStudent
 from tacit.mechanisms.tables import CellSums
 from tacit.noise import EuclideanBall, FormulaBody, LinfBall, Needs, SampledBody, SeededSource
 

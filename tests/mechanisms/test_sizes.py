@@ -47,15 +47,13 @@ from tacit.mechanisms import (
     one_way_margins,
 )
 from tacit.mechanisms.bodies import Box, Simplex, gauge
-from tacit.mechanisms.budgets import Budget, block_mechanism
-from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian, _strategy
-from tacit.mechanisms.exponential import score_rate
-from tacit.mechanisms.fitted_tables import Agreement, FittedTables
-from tacit.mechanisms.fourier import fourier_noise
-from tacit.mechanisms.fourier_sensitivity import fourier_l1, fourier_l2
-from tacit.mechanisms.hull_tables import HullTables, Image
-from tacit.mechanisms.margins import margin_errors
-from tacit.mechanisms.partition_distribution import delta_of_group, response_delta, split
+from tacit.mechanisms.cumulative import CumulativeGaussian, _strategy
+from tacit.mechanisms.fitted_tables import Agreement, FittedTables, HullTables, Image
+from tacit.mechanisms.fourier import fourier_l1, fourier_l2, fourier_noise
+from tacit.mechanisms.linear import margin_errors
+from tacit.mechanisms.partition import delta_of_group, response_delta, split
+from tacit.mechanisms.selection import score_rate
+from tacit.mechanisms.strategies import Budget, block_mechanism
 from tacit.mechanisms.tables import ShapedTables
 from tacit.noise import CaratheodoryBody, Ellipsoid, EuclideanBall, L1Ball, LinfBall
 

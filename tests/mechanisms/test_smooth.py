@@ -23,7 +23,7 @@ from tacit.mechanisms import (
     smooth_bound,
 )
 from tacit.mechanisms.propose_test_release import distance_to_instability
-from tacit.mechanisms.smooth_noise import laplace_delta, student_epsilon
+from tacit.mechanisms.smooth import laplace_delta, student_epsilon
 from tacit.noise import DiscreteLaplace, SeededSource
 
 BETA = Fraction(3, 10)

@@ -22,8 +22,8 @@ from tacit.mechanisms import (
     hall_threshold,
     noise_floor,
 )
+from tacit.mechanisms.sparse import passing_noise
 from tacit.mechanisms.sparse_keys import draw_empty, key_integers, pack_keys
-from tacit.mechanisms.sparse_noise import passing_noise
 from tacit.noise import DiscreteGaussian, DiscreteLaplace, SeededSource
 
 

@@ -10,11 +10,10 @@ import pytest
 
 from tacit.errors import InvalidParameter
 from tacit.mechanisms import L1, L2, Gaussian, Laplace, SparseHistogram
-from tacit.mechanisms.shrinkage import fit
-from tacit.mechanisms.sparse_choices import _unbiased, estimated_risks
-from tacit.mechanisms.sparse_risk import tails
+from tacit.mechanisms.sparse import _unbiased, estimated_risks, fit
+from tacit.mechanisms.sparse_keys import tails
 from tacit.noise import SeededSource
-from tacit.reproduce.counts import MILDEW, NLTCS
+from tacit.reproduce.hall_2 import MILDEW, NLTCS
 
 NOISES = [
     Laplace(sensitivity=L1(2), noise_scale=2),

@@ -11,9 +11,19 @@ import pytest
 from support.shared import shared
 from tacit.errors import BadData
 from tacit.noise import SeededSource
-from tacit.reproduce import dpbench, reproduction, sparse_figures
-from tacit.reproduce.counts import MILDEW, MILDEW_CELLS, NLTCS, NLTCS_CELLS
-from tacit.reproduce.sparse_errors import Table, chosen_errors, exact_errors, simulated_errors
+from tacit.reproduce import hall_2 as dpbench
+from tacit.reproduce import hall_2 as sparse_figures
+from tacit.reproduce import reproduction
+from tacit.reproduce.hall_2 import (
+    MILDEW,
+    MILDEW_CELLS,
+    NLTCS,
+    NLTCS_CELLS,
+    Table,
+    chosen_errors,
+    exact_errors,
+    simulated_errors,
+)
 
 KEPT = Path(__file__).parents[2] / "docs" / "reproduction"
 TABLES = {
@@ -68,7 +78,7 @@ def test_dpbench_table_is_as_kept() -> None:
 def test_without_its_data_dpbench_says_so(monkeypatch) -> None:
     monkeypatch.setattr(dpbench, "FILE", "data/nowhere.csv")
     with pytest.raises(BadData, match="skipped"):
-        dpbench.make()
+        dpbench.make_dpbench()
 
 
 @pytest.mark.slow

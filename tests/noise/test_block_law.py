@@ -20,7 +20,7 @@ from tacit.noise import (
     rounding_delta,
 )
 from tacit.noise.distributions import gaussian, geometric
-from tacit.noise.distributions.blocks import BlockSampler
+from tacit.noise.distributions.base import BlockSampler
 
 FULL = 1 << 64
 

@@ -34,7 +34,7 @@ from tacit.noise import (
     default_source,
     rounding_delta,
 )
-from tacit.noise.distributions.blocks import exp_minus
+from tacit.noise.distributions.base import exp_minus
 from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.reals import Exponentials, Normals, Uniforms, _settle
 

@@ -145,7 +145,7 @@ def test_marginals_from_the_density_of_the_gauge() -> None:
 def test_moment_noise_in_the_plane_of_angles() -> None:
     """caratheodory-marginals for m = 2: sum g_i cos(k theta_i) with g_i ~ Gamma(2) and theta_1 - theta_2 of the density
     that caratheodory-inertia has, summed over a grid of angles; and its characteristic function is the stated one."""
-    from tacit.noise.moment_noise import moment_characteristic
+    from tacit.noise.caratheodory import moment_characteristic
 
     n = 400
     theta = (np.arange(n) + 0.5) * 2 * math.pi / n

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from scipy.special import gammaincc
 
-from tacit.parties import messages
+from tacit.parties import session as messages
 
 
 @functools.lru_cache(maxsize=5000)

@@ -11,10 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from support.parties import Room, room
 from tacit.errors import BadMessage, InvalidParameter, JointRefused
-from tacit.parties.byhand import KINDS, collect, recomputed
-from tacit.parties.kept import KeptHolder, locked
-from tacit.parties.messages import AGGREGATOR, write
-from tacit.parties.sizes import Sizes
+from tacit.parties.agreement import KINDS, collect, recomputed
+from tacit.parties.holder import KeptHolder, locked
+from tacit.parties.session import AGGREGATOR, Sizes, write
 
 
 def kept(at: Room, i: int, folder: Path, contribute: Callable[[], np.ndarray] | None = None) -> KeptHolder:

@@ -14,9 +14,8 @@ from support.parties import room
 from tacit.errors import JointRefused
 from tacit.noise import SeededSource
 from tacit.parties import Joint, JointSkellam, Sizes
-from tacit.parties.messages import AGGREGATOR, write
-from tacit.parties.session import pack
-from tacit.parties.shamir import PRIME, split
+from tacit.parties.masks import PRIME, split
+from tacit.parties.session import AGGREGATOR, pack, write
 
 
 def test_a_roster_with_other_keys_of_its_own_is_refused() -> None:

@@ -7,8 +7,8 @@ import pytest
 from support.parties import Room
 from tacit.errors import JointRefused
 from tacit.noise import SeededSource
-from tacit.parties.process import Wire, run_in_process
-from tacit.parties.sizes import Sizes
+from tacit.parties.aggregator import Wire, run_in_process
+from tacit.parties.session import Sizes
 
 FEW = Sizes(holders=5, fewest=3, colluding=1, threshold=4)
 

@@ -13,11 +13,20 @@ import pytest
 import tacit
 from support.parties import Room
 from tacit.errors import InvalidParameter, JointRefused
-from tacit.parties import Joint, graph, joint_release
-from tacit.parties.graph import TRIES, Ring, at_least, refused, ring_for, surrounded
-from tacit.parties.messages import AGGREGATOR, write
-from tacit.parties.process import Wire, run_in_process
-from tacit.parties.sizes import Sizes
+from tacit.parties import Joint, joint_release
+from tacit.parties import session as graph
+from tacit.parties.aggregator import Wire, run_in_process
+from tacit.parties.session import (
+    AGGREGATOR,
+    TRIES,
+    Ring,
+    Sizes,
+    at_least,
+    refused,
+    ring_for,
+    surrounded,
+    write,
+)
 
 
 def test_the_chance_by_hand() -> None:

@@ -17,7 +17,7 @@ from tacit.functions.densities.noises import noise_from_record
 from tacit.noise import SeededSource
 from tacit.parties import Joint, Sizes, joint_release
 from tacit.sources import open_table
-from tacit.statistics.planner import read_cells
+from tacit.statistics.moments import read_cells
 
 SCHEMA = {"x": tacit.integer(0, 3), "y": tacit.integer(-2, 1), "k": tacit.category(["a", "b"])}
 ROWS = [dict(zip("xyk", r, strict=True)) for r in itertools.product(range(4), (-2, 1), "ab")]
@@ -130,7 +130,7 @@ def test_exactly_s_left_have_the_curators_law(kind: str, p_of) -> None:
     unit = UNITS["add-or-remove"]
     agreed = joint(KINDS[kind], unit)
     (planned,) = agreed.plan(tacit.Pure(epsilon=1)).releases
-    from tacit.curator.chooser import choose
+    from tacit.curator.planning import choose
     from tacit.curator.treatments import treat
 
     for mechanism in planned.treatment.mechanisms:

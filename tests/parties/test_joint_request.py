@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tacit
-from tacit.curator.plan import make_plan
+from tacit.curator.planning import make_plan
 from tacit.parties import Joint, Sizes
 from tacit.parties import joint as joining
 from tacit.parties.noise import JointPolya, JointSkellam

@@ -16,9 +16,8 @@ from tacit.ledger import Ledger
 from tacit.parties import Joint, Sizes, joint_release, smoothed_delta
 from tacit.parties.aggregator import Aggregator
 from tacit.parties.holder import Holder
-from tacit.parties.masks import commitment
-from tacit.parties.messages import read, write
-from tacit.parties.shamir import SHARE_BYTES
+from tacit.parties.masks import SHARE_BYTES, commitment
+from tacit.parties.session import read, write
 
 SCHEMA = {"age": tacit.integer(0, 90)}
 

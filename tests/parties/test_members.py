@@ -12,17 +12,12 @@ import pytest
 from support.parties import Room, room
 from tacit.cli import main
 from tacit.errors import BadMessage, InvalidParameter, JointRefused
-from tacit.parties import graph
-from tacit.parties.aggregator import Aggregator
-from tacit.parties.byhand import recomputed
-from tacit.parties.graph import Ring, ring_for
+from tacit.parties import session as graph
+from tacit.parties.aggregator import Aggregator, run_in_process
+from tacit.parties.agreement import recomputed
 from tacit.parties.holder import SEALED, Holder
-from tacit.parties.masks import add_mask, agreed, derive
-from tacit.parties.messages import AGGREGATOR, Message, read, write
-from tacit.parties.process import run_in_process
-from tacit.parties.session import Session, pack
-from tacit.parties.shamir import SHARE_BYTES, join
-from tacit.parties.sizes import Sizes
+from tacit.parties.masks import SHARE_BYTES, add_mask, agreed, derive, join
+from tacit.parties.session import AGGREGATOR, Message, Ring, Session, Sizes, pack, read, ring_for, write
 
 OLD = Path(__file__).parent / "joint-session-1.zip"
 

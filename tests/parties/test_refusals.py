@@ -18,12 +18,15 @@ import tacit
 from support.parties import room
 from tacit.errors import BadMessage, InvalidParameter, JointRefused, NoLaw
 from tacit.noise import SeededSource
-from tacit.parties import Joint, JointPolya, JointSkellam, Sizes, byhand, graph, messages
+from tacit.parties import Joint, JointPolya, JointSkellam, Sizes
+from tacit.parties import agreement as byhand
+from tacit.parties import session as graph
+from tacit.parties import session as messages
 from tacit.parties.aggregator import Aggregator
 from tacit.parties.holder import SEALED
+from tacit.parties.masks import PRIME, join, split
 from tacit.parties.noise import root_below
 from tacit.parties.session import pack, unpack
-from tacit.parties.shamir import PRIME, join, split
 
 SCHEMA = {"state": tacit.category(["a", "b", "c"]), "age": tacit.integer(0, 90)}
 
@@ -122,9 +125,9 @@ def test_the_field_has_room_for_the_sums_of_all_holders() -> None:
 
 
 def test_a_joint_sparse_histogram_spans_so_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.parties.joint.MOST_CELLS", 91 * 3)
+    monkeypatch.setattr("tacit.parties.treating.MOST_CELLS", 91 * 3)
     joint(tacit.sparse_histogram(["state", "age"]))
-    monkeypatch.setattr("tacit.parties.joint.MOST_CELLS", 91 * 3 - 1)
+    monkeypatch.setattr("tacit.parties.treating.MOST_CELLS", 91 * 3 - 1)
     with pytest.raises(InvalidParameter, match="span at most"):
         joint(tacit.sparse_histogram(["state", "age"]))
     asked = tacit.ask(tacit.count(by="state"), public=tacit.public_totals(total=5))

@@ -9,14 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.parties import LENGTH, Room, room
 from tacit.errors import BadMessage, InvalidParameter, JointRefused
 from tacit.noise import SeededSource
-from tacit.parties.aggregator import Aggregator
+from tacit.parties.aggregator import Aggregator, Wire, run_in_process
 from tacit.parties.holder import Holder, list_digest
-from tacit.parties.masks import add_mask
-from tacit.parties.messages import AGGREGATOR, write
-from tacit.parties.process import Wire, run_in_process
-from tacit.parties.session import Session, pack
-from tacit.parties.shamir import PRIME, SHARE_BYTES, join, split
-from tacit.parties.sizes import Sizes
+from tacit.parties.masks import PRIME, SHARE_BYTES, add_mask, join, split
+from tacit.parties.session import AGGREGATOR, Session, Sizes, pack, write
 
 
 def until(stage: str, at: Room) -> tuple[Aggregator, dict[int, Holder], dict[int, bytes]]:

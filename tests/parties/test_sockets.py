@@ -14,14 +14,14 @@ import pytest
 
 from support.parties import room
 from tacit.errors import BadMessage, InvalidParameter, JointRefused
-from tacit.parties.sockets import make_certificate, serve, take_part
+from tacit.parties.aggregator import make_certificate, serve, take_part
 
 HOLDER = textwrap.dedent(
     """
     import sys
     sys.path.insert(0, {tests!r})
     from support.parties import room
-    from tacit.parties.sockets import take_part
+    from tacit.parties.aggregator import take_part
     from pathlib import Path
     at = room(3, 2, 0)
     take_part(at.kept({index}, Path({home!r})), address=("127.0.0.1", {port}), certificate=Path({certificate!r}))

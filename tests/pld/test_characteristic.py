@@ -21,12 +21,10 @@ from tacit.pld import (
     SampledReplacementPair,
 )
 from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.cutoff import integer_bound
 from tacit.pld.engine import Engine
 from tacit.pld.product import Product
 from tacit.pld.quadrature import QuadratureRange, quadrature_of
-from tacit.pld.saddle import SaddlePoint
-from tacit.pld.tilted import Tilted
+from tacit.pld.transforms import SaddlePoint, Tilted, integer_bound
 
 
 def _exponential() -> list[tuple[Pair, int]]:

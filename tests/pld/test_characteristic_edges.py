@@ -19,10 +19,8 @@ from tacit.pld import (
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.engine import Engine
 from tacit.pld.product import Product
-from tacit.pld.quadrature import QuadratureRange, quadrature_of
-from tacit.pld.quadrature_rules import legendre
-from tacit.pld.saddle import SaddlePoint
-from tacit.pld.tilted import Tilted
+from tacit.pld.quadrature import QuadratureRange, legendre, quadrature_of
+from tacit.pld.transforms import SaddlePoint, Tilted
 
 
 @pytest.mark.parametrize("noise_multiplier", [2.0, 1.0, 0.5, 0.35])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tacit.pld.closed_form import _crossed
+from tacit.pld.engine import _crossed
 
 CURVES: dict[str, tuple[Callable[[float], float], int]] = {
     "exponential": (lambda e: math.exp(-3 * e), 20),

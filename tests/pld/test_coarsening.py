@@ -23,9 +23,9 @@ from tacit.pld import (
     RenyiPair,
     WithoutReplacementPair,
 )
-from tacit.pld.coarsening import above, coarsened
+from tacit.pld.distributions import _hull, pld_curve
 from tacit.pld.engine import Engine
-from tacit.pld.grid import _hull, pld_curve
+from tacit.pld.product import above, coarsened
 
 
 def _group(pair: Pair) -> Pair:
@@ -77,7 +77,7 @@ def test_very_many_become_few_and_lose_little(monkeypatch: pytest.MonkeyPatch) -
     assert len(few) <= 100
     assert sum(n for _, n in few) == sum(n for _, n in pairs)
     gathered = Engine(pairs)
-    monkeypatch.setattr("tacit.pld.engine.coarsened", lambda parts: parts)
+    monkeypatch.setattr("tacit.pld.product.coarsened", lambda parts: parts)
     found, known = gathered.epsilon(1e-6, 4e-4).high, Engine(pairs).epsilon(1e-6, 1e-2).high
     assert known <= found <= known * 1.01
 

@@ -10,7 +10,8 @@ import pytest
 from tacit.accounting import account, accountants
 from tacit.accounting import events as e
 from tacit.pld import ShuffledPair
-from tacit.pld.pairs import bounded_range, shuffled
+from tacit.pld.pairs import laplace as bounded_range
+from tacit.pld.pairs import shuffled
 
 
 def split(

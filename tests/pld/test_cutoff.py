@@ -31,12 +31,10 @@ from tacit.pld import (
     StaircasePair,
 )
 from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.cutoff import GONE, SMOOTHED, Witness, alive, part_bound
 from tacit.pld.engine import Engine
 from tacit.pld.product import Product
 from tacit.pld.quadrature import QuadratureRange, quadrature_of
-from tacit.pld.saddle import SaddlePoint
-from tacit.pld.tilted import Tilted
+from tacit.pld.transforms import GONE, SMOOTHED, SaddlePoint, Tilted, Witness, alive, part_bound
 
 _REACH = QuadratureRange(low=-1.0, high=6.0, frequency=1e4, listed=True)
 _TILT = 2.3

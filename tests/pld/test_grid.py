@@ -18,8 +18,8 @@ from tacit.pld import (
     Pair,
     RandomizedResponsePair,
 )
-from tacit.pld.enumerated import _shares
-from tacit.pld.grid import gridded
+from tacit.pld.distributions import gridded
+from tacit.pld.product import _shares
 
 STEP = 1 / 64
 

@@ -10,7 +10,7 @@ import pytest
 
 from tacit.pld import GaussianPair, Product
 from tacit.pld.engine import Engine
-from tacit.pld.inversion import FourierInversion, SmoothedCurve
+from tacit.pld.transforms import FourierInversion, SmoothedCurve
 
 MU, TILT = 1.3, 2.0
 

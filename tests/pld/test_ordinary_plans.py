@@ -74,7 +74,7 @@ def test_the_ends_enclose_the_inversion(name: str) -> None:
 
 def test_different_sampled_releases_take_no_longer_than_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """100 different ones used to be put on grids, one by one, which took longer than 10^4 by their transforms."""
-    from tacit.pld import grid_composition
+    from tacit.pld import engine as grid_composition
 
     def refused(*_: object) -> None:
         raise AssertionError("put on a grid")

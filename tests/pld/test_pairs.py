@@ -32,7 +32,7 @@ from tacit.pld import (
     StaircasePair,
     SwappedPair,
 )
-from tacit.pld.normal import float_normal_cdf
+from tacit.pld.pairs.gaussian import float_normal_cdf
 
 EPSILONS = (-3.0, -0.7, 0.0, 0.2, 1.0, 2.5)
 

@@ -13,8 +13,7 @@ import pytest
 
 import tacit
 from tacit.accounting import events
-from tacit.accounting.codec import dumps, loads
-from tacit.accounting.text import parse
+from tacit.accounting.codec import dumps, loads, parse
 from tacit.audit import opinion_on_certificate
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.guarantees.units import Neighbours

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tacit.pld.cutoff import variation_bound
-from tacit.pld.variation import log_variation
+from tacit.pld.pairs.gaussian import log_variation
+from tacit.pld.transforms import variation_bound
 
 MU, RATE, POWER = (0.3, 1.0, 1.9), (1e-4, 0.02, 0.6), (-6.0, 0.5, 2.0, 9.0, 30.0)
 

@@ -25,10 +25,9 @@ from tacit.pld import (
     WithoutReplacementPair,
 )
 from tacit.pld.characteristic import CharacteristicComposition
+from tacit.pld.distributions import pld_curve
 from tacit.pld.engine import Engine
-from tacit.pld.grid import pld_curve
-from tacit.pld.quadrature import Quadrature, QuadratureRange, quadrature_of
-from tacit.pld.without_replacement_rules import _gauss
+from tacit.pld.quadrature import Quadrature, QuadratureRange, _gauss, quadrature_of
 
 _REACH = QuadratureRange(low=-2.0, high=9.0, frequency=14.0)
 _POWERS = (0.0, 3.0, 3 + 14j, 9 + 5j, 9 + 14j, -2 + 14j)

@@ -15,7 +15,7 @@ from tacit.errors import InvalidParameter
 from tacit.guarantees import Neighbours, RandomData
 from tacit.noise import SeededSource
 from tacit.random_data import RandomHistogram, RandomProportion, Referee, pair_differs, worst_share
-from tacit.random_data.outputs import breaks
+from tacit.random_data.histogram import breaks
 
 LAWS_OF_TWO = [Fraction(i, 40) for i in (0, 1, 2, 3, 5, 8, 13, 20, 27, 39, 40)]
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tacit.errors import TacitError
-from tacit.guarantees.declarations import INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE, SMOOTH_CHANGE
+from tacit.guarantees.conditions import INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE, SMOOTH_CHANGE
 from tacit.random_data import ChangesByQuantile, ChangesBySmoothness
-from tacit.random_data.outputs import divergence
+from tacit.random_data.histogram import divergence
 
 
 @pytest.mark.parametrize("all_pairs", [False, True])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.reproduce import reproduction
-from tacit.reproduce.random_2 import table
-from tacit.reproduce.random_losses import PROJECTIONS, Setting, losses
+from tacit.reproduce.random_data import PROJECTIONS, Setting, losses, table
 
 
 def test_two_dimensions() -> None:

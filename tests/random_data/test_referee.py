@@ -13,8 +13,8 @@ from tacit.errors import InvalidParameter
 from tacit.guarantees import Neighbours
 from tacit.noise import SeededSource
 from tacit.random_data import RandomHistogram, RandomProportion, Referee, ordered_failure, sampled_failure
-from tacit.random_data.outputs import Exactly, Noisy, breaks, divergence, laplace_divergence, laplace_table
-from tacit.random_data.referee import tables
+from tacit.random_data.histogram import Exactly, Noisy, breaks, divergence, laplace_divergence, laplace_table
+from tacit.random_data.survey import tables
 
 
 def counts(rows: tuple[int, ...], cells: int) -> tuple[int, ...]:

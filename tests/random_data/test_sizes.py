@@ -12,13 +12,7 @@ import numpy as np
 import pytest
 
 from tacit import errors
-from tacit.guarantees.declarations import (
-    INDEPENDENT_DRAWS,
-    LEAST_ROWS,
-    MOST_CHANGE,
-    ORACLE_LAW,
-    SMOOTH_CHANGE,
-)
+from tacit.guarantees.conditions import INDEPENDENT_DRAWS, LEAST_ROWS, MOST_CHANGE, ORACLE_LAW, SMOOTH_CHANGE
 from tacit.mechanisms import SmoothBound, SmoothLaplace
 from tacit.noise import SeededSource
 from tacit.random_data import (
@@ -36,11 +30,11 @@ from tacit.random_data import (
     conformal_interval,
     ordered_failure,
     pair_changes,
-    referee,
     sample_sensitivities,
     sampled_failure,
     worst_share,
 )
+from tacit.random_data import survey as referee
 
 HALF = Fraction(1, 2)
 UNEVEN = [Fraction(v) for v in (0, 1, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121)]

@@ -27,7 +27,7 @@ from tacit.random_data import (
     conformal_interval,
     counts_differ,
 )
-from tacit.random_data.referee import tables
+from tacit.random_data.survey import tables
 
 
 # --- predictive ------------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from support.views import report
-from tacit.report.page import write_report
-from tacit.report.style import DARK, LIGHT
+from tacit.report.page import DARK, LIGHT, write_report
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 

@@ -21,13 +21,13 @@ import pytest
 import tacit
 import tacit.statistics as ask
 from tacit.cli import main
+from tacit.curator.cells import original
 from tacit.curator.intervals import Estimate
-from tacit.curator.public_words import PublicWords
-from tacit.curator.spreadsheet import original
+from tacit.curator.text import PublicWords
 from tacit.errors import InvalidParameter
 from tacit.noise.source import SeededSource
 from tacit.report.exports import csvw_text, export_files, sdmx_text, workbook, write_workbook
-from tacit.report.exports.codes import code_of, codes, id_of, ids, numbered, sheet_name, sheets
+from tacit.report.exports.tables import code_of, codes, id_of, ids, numbered, sheet_name, sheets
 from tacit.sources import Schema, category, date, integer, number
 
 NASTY = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\tx", "plain", "<b>&"]
@@ -253,7 +253,7 @@ def test_codes_of_different_keys_are_different() -> None:
 
 
 def test_codes_that_fall_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.report.exports.codes.digits_of", lambda text, count: "0" * count)
+    monkeypatch.setattr("tacit.report.exports.tables.digits_of", lambda text, count: "0" * count)
     assert len(codes(["é", "plain"])) == 2
     with pytest.raises(InvalidParameter, match="different codes"):
         codes(["é", "ü"])

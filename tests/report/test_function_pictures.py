@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tacit.report.pictures.choose import draw, fitting
-from tacit.report.pictures.field import fits_a_map
+from tacit.report.drawing import fits_a_map
+from tacit.report.pictures import draw, fitting
 from tacit.report.view import Cell, ReleaseView
 
 

@@ -13,12 +13,11 @@ import pytest
 
 import tacit
 import tacit.statistics as ask
-from tacit.curator.cells import keys_at, raw_keys
+from tacit.curator.cells import QualityRule, keys_at, raw_keys, rule_of
 from tacit.curator.intervals import Estimate
-from tacit.curator.quality import QualityRule, rule_of
 from tacit.noise.source import SeededSource
 from tacit.report.building import _cell, report_of, view_of
-from tacit.report.pictures.choose import MOST_CELLS, draw, largest
+from tacit.report.pictures import MOST_CELLS, draw, largest
 from tacit.sources import Schema, bins, category, integer, number
 
 SCHEMA = Schema(

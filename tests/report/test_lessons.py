@@ -12,9 +12,9 @@ import tacit
 from support import independent as second
 from tacit.accounting.events import GaussianEvent, LaplaceEvent
 from tacit.errors import EmptyComposition
-from tacit.report.plan_figures import draw_curves
+from tacit.report.figures import draw_curves
 from tacit.reproduce import reproduction
-from tacit.reproduce.lesson_price import crossing, noise, sampling
+from tacit.reproduce.lessons import crossing, noise, sampling
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
 

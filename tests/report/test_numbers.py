@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.report.numbers import compact, figures, key_place, key_words, percent, three, ticks
+from tacit.curator.text import figures, three
+from tacit.report.view import compact, key_place, key_words, percent, ticks
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,10 @@ import pytest
 
 from support.pages import Node, parsed
 from support.views import cell, release, releases, report
-from tacit.curator.quality import NOISY, QualityFlag, QualityRule
+from tacit.curator.cells import NOISY, QualityFlag, QualityRule
 from tacit.errors import InvalidInput, InvalidParameter, UnknownName
-from tacit.report.page import report_html, write_report
-from tacit.report.pictures.choose import draw, fitting
-from tacit.report.style import DARK, LIGHT, READ_ON, SEEN_ON, style_sheet
+from tacit.report.page import DARK, LIGHT, READ_ON, SEEN_ON, report_html, style_sheet, write_report
+from tacit.report.pictures import draw, fitting
 from tacit.report.view import BudgetView, Cell, ReleaseView, ReportView
 
 TRUTH = "the truth is shown only because this survey is public and made up"
@@ -365,7 +364,7 @@ def test_margins_are_one_picture_a_table(nodes: list[Node]) -> None:
 
 
 def test_a_cell_too_noisy_to_use_does_not_squeeze_the_others() -> None:
-    from tacit.report.pictures.scale import span_of
+    from tacit.report.drawing import span_of
 
     good = [cell((k,), 100 + k, 5) for k in range(5)]
     wild = Cell(keys=("wild",), value=90_000.0, low=-math.inf, high=math.inf, flag=NOISY)

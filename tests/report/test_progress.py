@@ -82,7 +82,7 @@ def test_an_error_passes_through() -> None:
 WATCHED = """
 import tacit
 from tacit.report.progress import watched
-from tacit.sources.watching import tell
+from tacit.sources.error_boundary import tell
 with watched("Looking") as step:
     tell("looking at [/bold]\\x1b[2J", 3, 4)
     tell("rows read", 12345)

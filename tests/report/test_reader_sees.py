@@ -17,12 +17,11 @@ import pytest
 
 import tacit
 from tacit.cli import main
-from tacit.curator.quality import rule_of
+from tacit.curator.cells import rule_of
 from tacit.noise.source import SeededSource
 from tacit.report.building import report_of
-from tacit.report.numbers import compact_ends
-from tacit.report.pictures.heat import heat_map
-from tacit.report.view import Cell
+from tacit.report.drawing import heat_map
+from tacit.report.view import Cell, compact_ends
 
 PLACES = [f"p{i:02}" for i in range(24)]
 SEXES = ["f", "m"]

@@ -13,14 +13,13 @@ import pytest
 import tacit
 import tacit.statistics as ask
 from support.pages import parsed
-from tacit.curator.public_words import PublicWords, words_in
-from tacit.curator.quality import WORDS, QualityRule, rule_of
+from tacit.curator.cells import WORDS, QualityRule, rule_of
+from tacit.curator.text import PublicWords, words_in
 from tacit.errors import InvalidInput, UnknownName
 from tacit.guarantees import Guarantee, RandomData
 from tacit.noise.source import SeededSource
-from tacit.report.about_you import about_you
-from tacit.report.building import report_of
-from tacit.report.officer import Desk
+from tacit.report.building import about_you, report_of
+from tacit.report.view import Desk
 from tacit.sources import Schema, category, date, integer, number
 
 SCHEMA = Schema(

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from tacit.cli import main
-from tacit.sources.declared import schema_to_tables
+from tacit.sources.schema import schema_to_tables
 from tacit.sources.synthetic import survey_schema, write_survey
 
 RELEASES = """

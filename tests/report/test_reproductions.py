@@ -10,10 +10,20 @@ import pytest
 
 from tacit.mechanisms import SparseTable
 from tacit.noise import SeededSource
-from tacit.reproduce import dpbench, reproduction
+from tacit.reproduce import hall_2 as dpbench
+from tacit.reproduce import reproduction
 from tacit.reproduce.base import spread
-from tacit.reproduce.counts import MILDEW, MILDEW_CELLS, NLTCS, NLTCS_CELLS
-from tacit.reproduce.sparse_errors import Table, error_of, exact_errors, noise_of, simulated_errors
+from tacit.reproduce.hall_2 import (
+    MILDEW,
+    MILDEW_CELLS,
+    NLTCS,
+    NLTCS_CELLS,
+    Table,
+    error_of,
+    exact_errors,
+    noise_of,
+    simulated_errors,
+)
 
 
 def test_the_tables_are_those_of_the_sources() -> None:
@@ -78,12 +88,11 @@ def test_the_corner_nearest_to_zero_is_randomised_response() -> None:
 
 def test_local_against_central() -> None:
     """Lecture 2: sqrt(n) / epsilon against 1 / epsilon, from the formulas; what is simulated agrees with the law."""
-    from tacit.reproduce.lecture_2_local import make, simulated
+    from tacit.reproduce.lessons import make_lecture_2_local as make
+    from tacit.reproduce.lessons import simulated
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "tacit.reproduce.lecture_2_local.RUNS", 2
-        )  # the dots of the picture are drawn elsewhere
+        patch.setattr("tacit.reproduce.lessons.RUNS", 2)  # the dots of the picture are drawn elsewhere
         made = make()
     for what, size, curator, local, _, other in made.rows:
         if what == "empty cell, by categories":

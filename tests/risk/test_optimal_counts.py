@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from tacit.risk import OptimalCount, OptimalFinite, equalizer, optimal_count, optimal_finite
-from tacit.risk.certificate import bayes_floor, height_risks
+from tacit.risk.certificate import GeometricKernel, Loss, bayes_floor, height_risks
 from tacit.risk.count import path
-from tacit.risk.kernel import GeometricKernel
-from tacit.risk.loss_functions import Loss
 
 
 def from_the_definition(table: np.ndarray, epsilon: float, prior: np.ndarray | None = None) -> float:
@@ -167,8 +165,7 @@ def test_delta_helps_and_tends_to_the_pure_risk() -> None:
 
 def test_every_prior_is_a_lower_bound() -> None:
     """Even a silly prior must stay below the true minimax risk."""
-    from tacit.risk.certificate import bayes_floor
-    from tacit.risk.loss_functions import Loss
+    from tacit.risk.certificate import Loss, bayes_floor
 
     generator = np.random.default_rng(3)
     for n, epsilon in ((5, 0.3), (12, 1.0)):
@@ -232,7 +229,7 @@ def test_another_structure_than_a_path() -> None:
 def test_long_ranges_at_a_small_epsilon_are_stretched() -> None:
     """A shorter range is solved and stretched; the certificate is for the long one."""
     from tacit.risk.interior import absolute_minimax, unfold
-    from tacit.risk.stretched import shorter_range, stretched_minimax
+    from tacit.risk.remap import shorter_range, stretched_minimax
 
     assert shorter_range(10_000, 0.001) == 5883
     assert shorter_range(10_000, 1e-6) == 500

@@ -19,7 +19,7 @@ from tacit.risk import (
     price,
     sampling_error,
 )
-from tacit.risk.body import risk_body
+from tacit.risk.count import risk_body
 
 
 def test_errors_in_closed_form() -> None:

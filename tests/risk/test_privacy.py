@@ -15,7 +15,7 @@ from tacit.errors import NotCertified
 from tacit.guarantees import Approximate, Pure
 from tacit.noise import SeededSource
 from tacit.risk import OptimalCount, OptimalFinite, optimal_count
-from tacit.risk.exact import factor_below, private_matrix
+from tacit.risk.finite import factor_below, private_matrix
 
 
 def exact_excess(rows: tuple[tuple[int, ...], ...], factor: Fraction) -> Fraction:
@@ -68,7 +68,7 @@ def test_a_private_matrix_is_hardly_changed() -> None:
 
 
 def test_the_check_is_able_to_fail() -> None:
-    from tacit.risk.exact import _check
+    from tacit.risk.finite import _check
 
     with pytest.raises(NotCertified):
         _check([[3, 1], [1, 3]], [(0, 1)], Fraction(2), Fraction(0))

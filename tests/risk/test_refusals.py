@@ -10,9 +10,11 @@ import pytest
 
 from tacit import errors, risk
 from tacit.noise import SeededSource
-from tacit.risk import body, finite, prices, program, solve
-from tacit.risk.loss_functions import as_loss
-from tacit.risk.parameters import SMALLEST_EPSILON, epsilon_level
+from tacit.risk import count as body
+from tacit.risk import finite, prices
+from tacit.risk import finite as program
+from tacit.risk import remap as solve
+from tacit.risk.certificate import SMALLEST_EPSILON, as_loss, epsilon_level
 
 LOSS = [[0.0, 1.0], [1.0, 0.0]]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.guarantees import Neighbours
 from tacit.mechanisms import Geometric
-from tacit.report.prices import draw_prices, price_table
+from tacit.report.figures import draw_prices, price_table
 from tacit.risk import ReleasePrice, optimal_finite, quick_count, release_price
 from tacit.risk.minimax import exact_count
 

@@ -12,7 +12,7 @@ import tacit
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Neighbours
 from tacit.risk import optimal_count, release_price
-from tacit.risk.trade_off import (
+from tacit.risk.releases import (
     ApproximateOverlap,
     ConcentratedOverlap,
     GaussianOverlap,

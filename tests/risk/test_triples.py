@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from tacit.guarantees import Neighbours
 from tacit.risk import expected_errors, lower_bounds, release_price
-from tacit.risk.triples import _centre, triple_risk, triples
+from tacit.risk.minimax import _centre, triple_risk, triples
 
 ROOTS = list(itertools.permutations((1, -1, 0)))
 REPLACE = Neighbours.REPLACE_ONE

@@ -10,9 +10,10 @@ import pytest
 
 from tacit.errors import InvalidParameter
 from tacit.noise import DiscreteLaplace
-from tacit.reproduce.two_party_gap import make, simulated_response
+from tacit.reproduce.risk_utility import make_two_party_gap as make
+from tacit.reproduce.risk_utility import simulated_response
 from tacit.risk import two_party_floor
-from tacit.risk.two_party import curator_squared_error, response_squared_error
+from tacit.risk.minimax import curator_squared_error, response_squared_error
 
 
 def points(n: int) -> np.ndarray:

@@ -20,24 +20,24 @@ import tacit.statistics as ask
 from support.bounded import kept_rows
 from tacit import errors
 from tacit.guarantees import people, rows
-from tacit.sources import (
-    Schema,
-    bins,
-    category,
-    date,
-    digests,
-    flag,
-    integer,
-    number,
-    occupied,
-    open_table,
-    query,
+from tacit.sources import Schema, bins, category, date, flag, integer, number, occupied, open_table, query
+from tacit.sources import deriving as derived_types
+from tacit.sources import tables as digests
+from tacit.sources.axes import (
+    CountPeople,
+    CountRows,
+    Cut,
+    Listed,
+    Magnitudes,
+    Open,
+    Squares,
+    Steps,
+    axis_of,
+    cell_count,
+    is_wide,
 )
-from tacit.sources.aggregates import CountPeople, CountRows, Squares, Steps, is_wide
-from tacit.sources.axes import Cut, Listed, Magnitudes, Open, axis_of, cell_count
-from tacit.sources.deriving import types as derived_types
+from tacit.sources.expressions import parse
 from tacit.sources.facts import Facts
-from tacit.sources.parsing import parse
 from tacit.sources.query import Aggregation, run
 from tacit.sources.schema import derived
 from tacit.sources.synthetic.twin import twin

@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import EmptyComposition, InvalidInput, InvalidParameter, UnknownName
-from tacit.sources.declared import schema_from_tables, schema_to_tables
-from tacit.sources.schema import Schema, category, date, flag, integer, number
+from tacit.sources.schema import (
+    Schema,
+    category,
+    date,
+    flag,
+    integer,
+    number,
+    schema_from_tables,
+    schema_to_tables,
+)
 
 PLAN = """
 [schema.age]

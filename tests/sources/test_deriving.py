@@ -18,9 +18,9 @@ from support.spark import needs_spark
 from tacit.errors import BadExpression, InvalidParameter, UnknownColumn, UnknownName
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, date, derived, flag, integer, number, open_table
-from tacit.sources.declared import schema_from_tables, schema_to_tables
-from tacit.sources.deriving import language, parse
-from tacit.sources.deriving.language import Binary, Call, Constant, Negative, Reference, Test
+from tacit.sources import deriving as language
+from tacit.sources.deriving import Binary, Call, Constant, Negative, Reference, Test, parse
+from tacit.sources.schema import schema_from_tables, schema_to_tables
 
 BASE = {
     "a": number(), "b": number(-50, 50), "i": integer(-9, 9), "k": category([1, 2, 3]), "t": category(), "f": flag(),
@@ -450,7 +450,7 @@ def test_one_short_row_takes_no_memory():
 
 
 def test_a_length_that_declarations_bound_is_not_looked_at():
-    from tacit.sources.deriving.types import longest
+    from tacit.sources.deriving import longest
 
     schema = Schema(BASE | {"v": derived("left(t, 3)", category())})
     for text, wanted in (

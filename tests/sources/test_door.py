@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 from tacit.errors import BadData, InvalidParameter, ReadFailed
-from tacit.sources import door
+from tacit.sources import error_boundary as door
 
 PRIVATE = "Zebulon"
 

@@ -15,10 +15,10 @@ import tacit
 import tacit.statistics as ask
 from tacit.guarantees import rows
 from tacit.sources import Schema, axes, category, date, flag, integer, number, open_table
-from tacit.sources.digests import of_files
+from tacit.sources.expressions import parse
 from tacit.sources.opening import statfiles
-from tacit.sources.opening.careful import _fit
-from tacit.sources.parsing import parse
+from tacit.sources.opening.frames import _fit
+from tacit.sources.tables import of_files
 
 KEY = b"0123456789abcdef-secret"
 

@@ -205,7 +205,8 @@ def test_a_csv_without_a_header_shows_nobody(tmp_path):
 
 def test_opening_reads_no_row(tmp_path, monkeypatch):
     """Whatever stands behind the header and the footer could stop nobody: it is not looked at."""
-    from tacit.sources.opening import frames, lines, parquet
+    from tacit.sources.opening import frames, parquet
+    from tacit.sources.opening import textfiles as lines
 
     for module, name in ((lines, "_blocks"), (parquet, "_batches"), (frames, "_copied")):
         monkeypatch.setattr(module, name, lambda *_: pytest.fail("rows were read"))

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tacit.sources.opening import lines
+from tacit.sources.opening import textfiles as lines
 
 
 def read(path, content, *, mark=",", multiline=False, wanted=None):

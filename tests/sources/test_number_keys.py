@@ -28,7 +28,7 @@ def test_floats_that_are_whole_numbers_serve_as_keys(unit):
 
 def test_keys_sort_as_numbers():
     """Each by itself: the order of two keys depends on no third one."""
-    from tacit.curator.keys import _rank
+    from tacit.curator.selected import _rank
 
     keys = ["10", "2", "-1", "b", "a", "02", "1.5", "²"]
     assert sorted(keys, key=_rank) == ["-1", "02", "2", "10", "1.5", "a", "b", "²"]

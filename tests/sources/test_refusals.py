@@ -18,12 +18,12 @@ import tacit
 import tacit.statistics as ask
 from tacit import errors
 from tacit.sources import Schema, axes, category, date, integer, number, open_table
-from tacit.sources.declared import schema_from_tables
-from tacit.sources.deriving.parsing import parse as parse_derived
+from tacit.sources.deriving import parse as parse_derived
+from tacit.sources.expressions import parse
 from tacit.sources.microdata import open_microdata
-from tacit.sources.opening import words
+from tacit.sources.opening import files as words
 from tacit.sources.opening.files import files
-from tacit.sources.parsing import parse
+from tacit.sources.schema import schema_from_tables
 from tacit.sources.synthetic.twin import twin
 
 SCHEMA = Schema({"x": integer(0, 9)})

@@ -173,8 +173,7 @@ def test_a_plan_can_be_rehearsed_on_a_twin(name: str, tmp_path: Path) -> None:
     """Every column is counted, by its own keys, as the schema's policies say."""
     from tacit.guarantees import people
     from tacit.sources import Aggregation, bins, open_table, run
-    from tacit.sources.aggregates import CountRows
-    from tacit.sources.axes import axes_of
+    from tacit.sources.axes import CountRows, axes_of
 
     made = twin(SCHEMA, rows=300, people=100)
     write_table(made, tmp_path / name)

@@ -14,7 +14,8 @@ import pytest
 import tacit.statistics as ask
 from tacit.errors import InvalidParameter
 from tacit.guarantees import people, rows
-from tacit.sources import Schema, category, date, digests, flag, integer, number, open_table, query
+from tacit.sources import Schema, category, date, flag, integer, number, open_table, query
+from tacit.sources import tables as digests
 
 KEY = b"0123456789abcdef-secret"
 SCHEMA = Schema({"g": category(["a", "b"]), "x": integer(0, 9)})

@@ -15,7 +15,7 @@ import tacit
 from tacit.errors import InvalidParameter
 from tacit.report.progress import waited
 from tacit.sources import query
-from tacit.sources.watching import Step, counted, polled, tell
+from tacit.sources.error_boundary import Step, counted, polled, tell
 
 ROWS = 4321
 SCHEMA = {"state": tacit.category(["a", "b"]), "age": tacit.integer(0, 99)}
@@ -120,7 +120,7 @@ def test_an_engine_at_work_is_looked_at_and_its_faults_are_passed_over(
 ) -> None:
     import threading
 
-    monkeypatch.setattr("tacit.sources.watching.EVERY", 0.001)
+    monkeypatch.setattr("tacit.sources.error_boundary.EVERY", 0.001)
     seen, enough = [], threading.Event()
     shares = iter([-1.0, 12.0])
 

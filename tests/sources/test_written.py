@@ -13,9 +13,9 @@ import tacit.statistics as ask
 from tacit.errors import BadData, InvalidParameter, UnknownColumn, UnknownName
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, date, flag, integer, number, open_table
-from tacit.sources.opening import encodings, lines
-from tacit.sources.opening.files import files
-from tacit.sources.opening.words import ENCODINGS
+from tacit.sources.opening import textfiles as encodings
+from tacit.sources.opening import textfiles as lines
+from tacit.sources.opening.files import ENCODINGS, files
 
 KEY = b"0123456789abcdef-secret"
 SCHEMA = Schema(
@@ -263,7 +263,7 @@ def test_a_list_is_names_and_each_file_counts_once(tmp_path):
 
 
 def test_one_twin_among_files_makes_nobody_else_up(tmp_path):
-    from tacit.sources.twins import MARK, is_twin
+    from tacit.sources.made_up import MARK, is_twin
 
     write(tmp_path / "real.csv", b"x\n1\n")
     write(tmp_path / "twin.csv", f"x;{MARK}\n1;true\n".encode())
@@ -290,7 +290,7 @@ column = "income"
 
 
 def test_what_is_declared_is_part_of_the_plan_and_of_its_certificates(tmp_path):
-    from tacit.curator.files import read_plan
+    from tacit.curator.plan_files import read_plan
 
     write(tmp_path / "r.csv", WRITE_CSV2)
     digests = set()

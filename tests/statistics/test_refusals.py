@@ -18,15 +18,11 @@ from tacit.sources import Schema, bins, category, date, integer, number
 from tacit.statistics import families
 from tacit.statistics.base import by_columns
 from tacit.statistics.counts import Count, Margins
-from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins
-from tacit.statistics.fitting import fit_table, whole_table
-from tacit.statistics.hierarchy import Hierarchy
+from tacit.statistics.families import NoisyTable, consistent_margins, fit_table, integer_margins, whole_table
+from tacit.statistics.hierarchy import Hierarchy, Tree, tree_estimate
 from tacit.statistics.invariants import PublicTotals
-from tacit.statistics.products import RegressionMoments
-from tacit.statistics.quantiles import Quantiles
-from tacit.statistics.ranges import Ranges
-from tacit.statistics.sums import Ratio
-from tacit.statistics.trees import Tree, tree_estimate
+from tacit.statistics.moments import Ratio, RegressionMoments
+from tacit.statistics.quantiles import Quantiles, Ranges
 
 SCHEMA = Schema(
     {
@@ -212,14 +208,14 @@ def test_it_is_refused_by_name(name: str) -> None:
     assert word in str(told.value)
 
 
-RANGES = "tacit.statistics.ranges"
+RANGES = "tacit.statistics.quantiles"
 CAPS: dict[str, tuple[str, str, int, Callable[[int], Any], type[Exception]]] = {
     "cells of all margins together": (
         "tacit.sources.axes", "MAX_CELLS", 102,
         lambda n: on(ask.margins(["state", bins("age", n - 3)])), errors.TooManyCells,
     ),
     "columns of moments": (
-        "tacit.statistics.products", "MOST_COLUMNS", 2,
+        "tacit.statistics.moments", "MOST_COLUMNS", 2,
         lambda n: RegressionMoments(columns=tuple(f"x{i}" for i in range(n)), outcome="y"), errors.InvalidParameter,
     ),
     "columns of a table": (

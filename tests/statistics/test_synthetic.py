@@ -13,8 +13,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooMa
 from tacit.noise import SeededSource
 from tacit.sources import Schema, bins, category, date, flag, integer, number
 from tacit.sources.axes import Open, axes_of
-from tacit.statistics.families import NoisyTable, margin
-from tacit.statistics.fitting import components, fit_table, junction_order, whole_table
+from tacit.statistics.families import NoisyTable, components, fit_table, junction_order, margin, whole_table
 from tacit.statistics.synthetic import CountTable, synthetic_rows
 
 SCHEMA = Schema(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
-from tacit.statistics.trees import Tree, consistent_tree, tree_estimate, whole_cells
+from tacit.statistics.hierarchy import Tree, consistent_tree, tree_estimate, whole_cells
 
 SMALL = Tree(
     {"nation": None, "n": "nation", "s": "nation", "n1": "n", "n2": "n", "n3": "n", "s1": "s", "s2": "s"}

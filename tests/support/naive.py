@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.sources import axes as ax
 from tacit.sources import expressions as ex
-from tacit.sources.schema import Category, Column, Date, Flag, Integer, Number
+from tacit.sources.columns import Category, Column, Date, Flag, Integer, Number
 from tacit.statistics import (
     ClampingBounds,
     Count,

@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.parties.holder import Holder
-from tacit.parties.kept import KeptHolder
-from tacit.parties.session import Session
-from tacit.parties.sizes import Sizes
+from tacit.parties.holder import Holder, KeptHolder
+from tacit.parties.session import Session, Sizes
 
 LENGTH = 6
 

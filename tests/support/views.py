@@ -6,7 +6,7 @@ import datetime
 import math
 from typing import Any
 
-from tacit.curator.quality import QualityRule
+from tacit.curator.cells import QualityRule
 from tacit.report.view import BudgetPart, BudgetView, Cell, Key, ReleaseView, ReportView
 
 RULE = QualityRule()

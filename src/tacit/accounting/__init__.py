@@ -8,12 +8,12 @@ from tacit.accounting.accountants import (
     Enclosures,
     account,
     bound_of,
+    covers,
     profile_of,
 )
 from tacit.accounting.calibrate import Calibration, calibrate
 from tacit.accounting.correlated import CorrelatedNoise
-from tacit.accounting.covering import covers
-from tacit.accounting.curves import PrivacyCurve, privacy_curve
+from tacit.accounting.curves import LossDistribution, PrivacyCurve, loss_distribution, privacy_curve
 from tacit.accounting.events import Event
 from tacit.accounting.filters import (
     AdvancedFilter,
@@ -25,7 +25,6 @@ from tacit.accounting.filters import (
     RenyiFilter,
     filter_for,
 )
-from tacit.accounting.loss_distributions import LossDistribution, loss_distribution
 from tacit.accounting.training import TrainingRun, dp_sgd
 
 __all__ = [

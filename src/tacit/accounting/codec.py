@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from tacit.accounting import events as e
 from tacit.accounting import events as known
-from tacit.accounting.events import Event
+from tacit.accounting.correlated import MOST_STEPS, NAMED, CorrelatedNoise
+from tacit.accounting.events import Event, RepeatedEvent, SimpleEvent
 from tacit.accounting.events.base import DEEPEST
+from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact import checks
 from tacit.guarantees.arguments import instance
-
-__all__ = ["VERSION", "dumps", "from_record", "loads", "to_record"]
 
 VERSION = 1
 
@@ -119,3 +124,326 @@ def _event(data: Any, depth: int) -> Event:
         raise InvalidParameter(
             parameter="event", value=sorted(arguments), must=f"have the fields of {kind!r}"
         ) from None
+
+
+# Events in words: `gaussian noise_multiplier=30 times=1000`, for the command line and for files.
+#
+# A word, then named values. `subsampled_` before a word is Poisson sampling, `without_replacement_` a uniform
+# sample of a fixed share; both take `sampling_rate`. `shuffled_` is a local answer among those of `people`. `times`
+# repeats. For calibration the noise may be left out, or any value be written as `?`:
+# `dp_sgd records=60000 batch_size=256 noise_multiplier=1.1 epochs=?`.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Word:
+    """An event's values: its noise, what it needs besides, and what may be left out."""
+
+    make: Callable[..., Event]
+    noise: str
+    other: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    meaning: str = ""
+    note: Callable[..., str] | None = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return (self.noise, *self.other, *self.optional)
+
+
+def _correlated(strategy: str) -> _Word:
+    banded = ("bands",) if strategy == "banded_square_root" else ()
+
+    def noise(given: dict[str, Any]) -> CorrelatedNoise:
+        return CorrelatedNoise(
+            strategy=strategy, **{k: v for k, v in given.items() if k != "noise_multiplier"}
+        )
+
+    def make(**values: Any) -> Event:
+        return noise(values).as_event(noise_multiplier=values["noise_multiplier"])
+
+    def note(**values: Any) -> str:
+        found = noise(values)
+        return (
+            f"a unit moves the {found.steps:,} totals by at most {found.sensitivity:.6g} contributions (L2)"
+        )
+
+    return _Word(
+        make=make,
+        noise="noise_multiplier",
+        other=("steps", *banded),
+        optional=("participations", "separation"),
+        meaning="running totals with correlated noise",
+        note=note,
+    )
+
+
+def _training(**values: Any) -> TrainingRun:
+    return dp_sgd(**values)
+
+
+def _training_event(**values: Any) -> Event:
+    return _training(**values).event
+
+
+def _training_note(**values: Any) -> str:
+    return _training(**values).describe()
+
+
+def _subset_selection(*, epsilon: float, categories: int, subset: int) -> Event:
+    k, d = checks.whole("categories", categories, least=2), checks.whole("subset", subset)
+    if d >= k:
+        raise InvalidParameter(parameter="subset", value=d, must=f"be below categories = {k}")
+    return e.BalancedResponseEvent(
+        epsilon=epsilon, outcomes=k * (k - 1), supporting=d * (k - 1), shared=d * (d - 1)
+    )
+
+
+def _hadamard_response(*, epsilon: float) -> Event:
+    return e.BalancedResponseEvent(epsilon=epsilon, outcomes=4, supporting=2, shared=1)
+
+
+WORDS: dict[str, _Word] = {
+    "approximate": _Word(
+        make=e.ApproximateEvent,
+        noise="epsilon",
+        other=("delta",),
+        meaning="anything with this (epsilon, delta)",
+    ),
+    "concentrated": _Word(make=e.ConcentratedEvent, noise="rho", meaning="anything with this rho (zCDP)"),
+    **{f"correlated_{name}": _correlated(name) for name in NAMED},
+    "discrete_gaussian": _Word(
+        make=e.DiscreteGaussianEvent,
+        noise="noise_multiplier",
+        optional=("sensitivity",),
+        meaning="Gaussian noise on integers",
+    ),
+    "discrete_gaussian_vector": _Word(
+        make=e.DiscreteGaussianVectorEvent,
+        noise="noise_std",
+        other=("squared_sensitivity", "coordinates"),
+        meaning="Gaussian noise on several integers",
+    ),
+    "discrete_laplace": _Word(
+        make=e.DiscreteLaplaceEvent,
+        noise="epsilon",
+        optional=("sensitivity",),
+        meaning="Laplace noise on integers (geometric)",
+    ),
+    "dp_sgd": _Word(
+        make=_training_event,
+        noise="noise_multiplier",
+        other=("records", "batch_size"),
+        optional=("epochs", "steps"),
+        meaning="a training run with Poisson-sampled batches; epochs or steps",
+        note=_training_note,
+    ),
+    "exponential": _Word(make=e.ExponentialEvent, noise="epsilon", meaning="the exponential mechanism"),
+    "gaussian": _Word(make=e.GaussianEvent, noise="noise_multiplier", meaning="Gaussian noise"),
+    "hadamard_response": _Word(
+        make=_hadamard_response, noise="epsilon", meaning="one of many answers, sent in few bits"
+    ),
+    "laplace": _Word(make=e.LaplaceEvent, noise="epsilon", meaning="Laplace noise"),
+    "permute_and_flip": _Word(make=e.PermuteAndFlipEvent, noise="epsilon", meaning="permute-and-flip"),
+    "pure": _Word(make=e.PureEvent, noise="epsilon", meaning="anything with this epsilon"),
+    "randomized_response": _Word(
+        make=e.RandomizedResponseEvent,
+        noise="epsilon",
+        optional=("categories",),
+        meaning="one of several answers",
+    ),
+    "skellam": _Word(
+        make=e.SkellamEvent,
+        noise="noise_variance",
+        optional=("sensitivity",),
+        meaning="Skellam noise on integers",
+    ),
+    "staircase": _Word(make=e.StaircaseEvent, noise="epsilon", other=("gamma",), meaning="staircase noise"),
+    "subset_selection": _Word(
+        make=_subset_selection,
+        noise="epsilon",
+        other=("categories", "subset"),
+        meaning="a set of answers, the true one among them or not",
+    ),
+}
+_SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
+    "shuffled_": e.ShuffledEvent,
+    "subsampled_": e.PoissonSampledEvent,
+    "without_replacement_": e.SampledWithoutReplacementEvent,
+}
+_SAMPLED_BY = {"shuffled_": "people", "subsampled_": "sampling_rate", "without_replacement_": "sampling_rate"}
+_UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in NAMED))
+"""Words that say themselves how they sample."""
+_WHOLE = (
+    "bands", "batch_size", "categories", "coordinates", "participations", "people", "records", "sensitivity",
+    "separation", "squared_sensitivity", "steps", "subset", "times",
+)  # fmt: skip
+_MORE_NOISE = {
+    "noise_multiplier": True,
+    "noise_std": True,
+    "noise_variance": True,
+    "people": True,
+    "records": True,
+} | dict.fromkeys(
+    ("batch_size", "delta", "epochs", "epsilon", "participations", "rho", "sampling_rate", "steps", "times"),
+    False,
+)
+"""Values that can be calibrated, and whether a larger one means more noise."""
+_MOST = {"delta": 1 - 2.0**-53, "sampling_rate": 1.0}
+
+
+def vocabulary() -> list[str]:
+    """The words of events with their values, one a line: what help pages print."""
+    width = max(len(word) for word in WORDS)
+    lines = []
+    for word, entry in WORDS.items():
+        values = " ".join(
+            [f"{n}=" for n in (entry.noise, *entry.other)] + [f"[{n}=]" for n in entry.optional]
+        )
+        lines.append(f"{word:<{width}}  {values}: {entry.meaning}")
+    lines.append(
+        "shuffled_WORD              people=: local answers of so many, seen in random order (replace-one)"
+    )
+    lines.append("subsampled_WORD            sampling_rate=: Poisson sampling before it (add-or-remove)")
+    lines.append("without_replacement_WORD   sampling_rate=: a uniform sample of this share (replace-one)")
+    lines.append(
+        "any of them                [times=]: repeated; a value written as ? is what calibrate finds"
+    )
+    return lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A parsed line: the event, or a function of the one value that was left out."""
+
+    word: str
+    free: str | None
+    more_noise: bool
+    make: Callable[[float | None], Event]
+    whole: bool = False
+    least: int = 1
+    most: float | None = None
+    note: Callable[[float | None], str] = lambda value: ""
+
+
+def parse(text: str) -> Described:
+    """The event that a line describes."""
+    words = checks.text("event", text).split()
+    if not words:
+        raise InvalidParameter(parameter="event", value=text, must="begin with a word such as gaussian")
+    values: dict[str, str] = {}
+    for part in words[1:]:
+        name, equals, value = part.partition("=")
+        if not equals or not name or not value:
+            raise InvalidParameter(
+                parameter="event",
+                value=part,
+                must="be a named value",
+                hint="for instance noise_multiplier=30",
+            )
+        if name in values:
+            raise InvalidParameter(parameter=name, value=value, must="be given once")
+        values[name] = value
+    return describe(words[0], values)
+
+
+def describe(word: str, values: Mapping[str, Any]) -> Described:
+    """The event from a word and its values (texts or numbers), as files give them."""
+    word = checks.text("event", word)
+    if not isinstance(values, Mapping):
+        raise InvalidParameter(
+            parameter="values", value=type(values).__name__, must="be a table of named values"
+        )
+    sampler = next((s for s in _SAMPLERS if word.startswith(s)), None)
+    base = word.removeprefix(sampler) if sampler else word
+    if base not in WORDS or (sampler and base in _UNSAMPLED):
+        known = [*WORDS, *(s + w for s in _SAMPLERS for w in WORDS if w not in _UNSAMPLED)]
+        raise UnknownName(what="event", name=word, known=known)
+    entry = WORDS[base]
+    wanted = [*entry.values, *([_SAMPLED_BY[sampler]] if sampler else [])]
+    for name in map(partial(checks.text, "name of a value"), values):
+        if name not in (*wanted, "times"):
+            raise UnknownName(what=f"value of {word}", name=name, known=[*wanted, "times"])
+    asked = [n for n in (*wanted, "times") if values.get(n) == "?"]
+    given = {n: _number(n, values[n]) for n in (*wanted, "times") if n in values and n not in asked}
+    missing = [n for n in wanted if n not in values and n not in entry.optional]
+    if missing not in ([], [entry.noise]):
+        raise InvalidParameter(
+            parameter=missing[-1], value=None, must="be given", hint=f"{word} needs {', '.join(wanted)}"
+        )
+    open_ = asked + missing
+    if len(open_) > 1:
+        raise InvalidParameter(
+            parameter=open_[-1], value=None, must="be given", hint="calibrate finds one value at a time"
+        )
+    free = open_[0] if open_ else None
+    if free is not None and free not in _MORE_NOISE:
+        raise InvalidParameter(
+            parameter=free,
+            value="?",
+            must="be given",
+            hint="the cost does not rise or fall with it throughout, so that it cannot be sought",
+        )
+
+    def filled(value: float | None) -> dict[str, Any]:
+        if free is not None and value is None:
+            raise InvalidParameter(
+                parameter=free,
+                value=None,
+                must="be given",
+                hint=f"{word} needs {', '.join(wanted)}; calibrate finds the one that is left out",
+            )
+        return {**given, free: value} if free is not None else dict(given)
+
+    def make(value: float | None) -> Event:
+        arguments = filled(value)
+        times, how = arguments.pop("times", 1), _SAMPLED_BY[sampler] if sampler else ""
+        around = {how: arguments.pop(how)} if sampler else {}
+        event = entry.make(**arguments)
+        if sampler:
+            event = _SAMPLERS[sampler](event=event, **around)
+        return event if times == 1 else RepeatedEvent(event=event, times=int(times))
+
+    def note(value: float | None) -> str:
+        arguments = {n: v for n, v in filled(value).items() if n not in ("people", "sampling_rate", "times")}
+        return entry.note(**arguments) if entry.note is not None else ""
+
+    if free is None:
+        make(None)  # a bad value is found where it stands
+    sought = free or entry.noise
+    batch = given.get("batch_size", 1)
+    return Described(
+        word=word,
+        free=free,
+        more_noise=_MORE_NOISE.get(sought, True),
+        make=make,
+        whole=sought in _WHOLE or sought == "epochs",
+        least=int(batch) if sought == "records" else 1,
+        most=_most(base, sought, given),
+        note=note,
+    )
+
+
+def _most(word: str, sought: str, given: Mapping[str, Any]) -> float | None:
+    """The largest value that makes sense."""
+    if sought == "batch_size":
+        return float(given["records"])
+    if sought == "steps" and word.startswith("correlated_"):
+        return float(MOST_STEPS)
+    return _MOST.get(sought)
+
+
+def _number(name: str, value: Any) -> float | int:
+    try:
+        if isinstance(value, bool):
+            raise ValueError(value)
+        number = float(value)
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidParameter(parameter=name, value=value, must="be a number") from None
+    if name not in _WHOLE:
+        return number
+    if number != number or number in (float("inf"), float("-inf")) or number != int(number):
+        raise InvalidParameter(parameter=name, value=value, must="be a whole number")
+    try:
+        return int(value)
+    except ValueError:
+        return int(number)  # written as a float, or with more digits than a number is read with

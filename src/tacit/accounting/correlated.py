@@ -20,8 +20,7 @@ from tacit.accounting.events import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, settle, text
-from tacit.exact.rationals import Exact, exact_parameter
-from tacit.exact.rounding import down
+from tacit.exact.rounding import Exact, down, exact_parameter
 from tacit.guarantees.arguments import how_many, listed
 
 __all__ = ["NAMED", "STRATEGIES", "CorrelatedNoise"]

@@ -8,22 +8,26 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.accounting.accountants import profile_of
-from tacit.accounting.events import Event
+from tacit.accounting.events import Event, TabulatedEvent
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, upper
+from tacit.exact.balls import ball, precision, upper
+from tacit.exact.checks import positive, probability, settle, whole
+from tacit.exact.rounding import down, up
 from tacit.guarantees import Profile
-from tacit.guarantees.arguments import how_many
+from tacit.guarantees.arguments import how_many, instance, listed
 from tacit.guarantees.units import Neighbours
 
-__all__ = ["PrivacyCurve", "far_end", "privacy_curve"]
-
+if TYPE_CHECKING:
+    from flint import arb
 
 _ROUNDED = 64 * 2.0**-52
 """What a handful of float operations may lose, relative to 1."""
@@ -158,3 +162,215 @@ def _power(sizes: Floats, epsilons: Floats, deltas: Floats) -> Floats:
     second = 1 - np.exp(-e) * (1 - d - s)
     least = np.minimum(first, second).min(axis=0)
     return np.asarray(np.clip(least * (1 + _ROUNDED) + _ROUNDED * (sizes > 0), sizes, 1.0))
+
+
+# Privacy-loss distributions (PLDs) as numbers: a plan's own, for other programs; and one that another program made.
+#
+# A PLD says with which probability, under the data with the unit, the loss ln(dP/dQ) takes each value. Exported is
+# one that lies above the plan's curve: on the grid t_i = e^{i step} the curve h(t) = sup_S P(S) - t Q(S) is replaced
+# by the straight lines between its certified upper ends. Where their slope rises by q, Q has an outcome of mass q and
+# P one of mass t_i q; P alone has what is left at the end (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). Both
+# orders of neighbours lie below it: it is its own swap.
+
+WHOLE = Fraction(1, 10**9)
+"""By how much probabilities may miss a sum of 1: floats do. What is missing is taken as an infinite loss."""
+HAIR = Fraction(1, 2**40)
+"""By how much Q's masses are lowered, so that no last digit of a sum makes a loss smaller."""
+BITS = 256
+MOST = 1_000_000
+"""No grid reaches further from 0 than so many steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossDistribution:
+    """A privacy-loss distribution on a grid: the loss (lowest + i) * step has `probabilities[i]`, and `infinite` is
+    the probability of outcomes that only occur with the unit."""
+
+    step: float
+    lowest: int
+    probabilities: tuple[float, ...]
+    infinite: float = 0.0
+
+    def __post_init__(self) -> None:
+        lowest = whole("lowest", self.lowest, least=-MOST)
+        if lowest > MOST:
+            raise InvalidParameter(
+                parameter="lowest", value="a large number", must=f"be at most {MOST} steps"
+            )
+        given = tuple(probability("probabilities", p) for p in listed("probabilities", self.probabilities))
+        settle(
+            self,
+            step=positive("step", self.step),
+            lowest=lowest,
+            probabilities=given,
+            infinite=probability("infinite", self.infinite),
+        )
+        total = sum(map(Fraction, given), Fraction(self.infinite))
+        if not given or not 0 < total <= 1 + WHOLE:
+            raise InvalidParameter(
+                parameter="probabilities", value=float(total), must="be at least one, with a sum in (0, 1]",
+                hint="what is missing of 1 is taken as an infinite loss",
+            )  # fmt: skip
+
+    @property
+    def losses(self) -> tuple[float, ...]:
+        """The values of the loss, as floats."""
+        return tuple((self.lowest + i) * self.step for i in range(len(self.probabilities)))
+
+    def as_mapping(self) -> dict[int, float]:
+        """Step number to probability, where there is any: the form in which other accountants take a PLD."""
+        return {self.lowest + i: p for i, p in enumerate(self.probabilities) if p > 0}
+
+    def as_event(self, *, other: LossDistribution | None = None) -> TabulatedEvent:
+        """What has this distribution, to be composed with other events.
+
+        It is taken as that of the worse order of neighbours at every epsilon of at least 0, and mirrored for the other
+        one: a distribution with rounded-up losses says nothing of its swap. Where the orders differ, `other` is that of
+        the other order, and the larger curve counts. Raises where no two laws have these losses.
+        """
+        if other is not None:
+            instance("other", other, LossDistribution, must="be a loss distribution")
+        with precision(BITS):
+            curves = [_points(one, self.step) for one in (self, other) if one is not None]
+            most = max(map(len, curves))
+            last = [[*c, *[c[-1]] * (most - len(c))] for c in curves]
+            both = _from_points(self.step, [max(values) for values in zip(*last, strict=True)])
+            shadow = [
+                down(
+                    ball(Fraction(p))
+                    * (-(both.lowest + i) * ball(Fraction(self.step))).exp()
+                    * ball(1 - HAIR)
+                )
+                for i, p in enumerate(both.probabilities)
+            ]
+        rest = 1 - sum(map(Fraction, shadow), Fraction(0))
+        p = (*both.probabilities, both.infinite, 0.0)
+        return TabulatedEvent(p=p, q=(*(max(x, 0.0) for x in shadow), 0.0, max(up(rest), 0.0)))
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "step": self.step,
+            "lowest": self.lowest,
+            "probabilities": list(self.probabilities),
+            "infinite": self.infinite,
+        }
+
+    def to_json(self) -> str:
+        """One JSON object: step, lowest, probabilities, infinite."""
+        return json.dumps(self.to_record(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> LossDistribution:
+        """The distribution that `to_json` wrote, here or elsewhere."""
+        instance("text", text, str, must="be JSON text")
+        try:
+            found = json.loads(text, parse_constant=_no_number)
+        except (ValueError, RecursionError):
+            raise InvalidParameter(parameter="text", value="text", must="be JSON") from None
+        if not isinstance(found, dict) or set(found) != {"step", "lowest", "probabilities", "infinite"}:
+            raise InvalidParameter(
+                parameter="text", value="an object", must="have step, lowest, probabilities and infinite"
+            )
+        return cls(**found)
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(word)
+
+
+def loss_distribution(
+    events: Event | Sequence[Event],
+    *,
+    neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
+    step: float | None = None,
+    points: int = 200,
+) -> LossDistribution:
+    """The privacy-loss distribution of a plan fixed in advance, above both orders of neighbours: `points` grid points
+    on either side of 0, so far out that delta has all but vanished; or `step` apart."""
+    count = how_many("points", points, least=2)
+    curve = profile_of(events, neighbours=neighbours)
+    width = positive("step", step) if step is not None else up(Fraction(far_end(curve)) / count)
+    ends = [Fraction(curve.delta_between(i * width * (1 - 2.0**-50)).high) for i in range(count + 1)]
+    with precision(BITS):
+        return _from_points(width, ends)
+
+
+def _points(found: LossDistribution, width: float) -> list[Fraction]:
+    """Upper ends of delta = Pr[infinite] + E (1 - e^{epsilon - loss})+ at the multiples of `width` from 0 on."""
+    masses, own = [ball(Fraction(p)) for p in found.probabilities], ball(Fraction(found.step))
+    missing = 1 - sum(map(Fraction, found.probabilities), Fraction(0))
+    endless = ball(max(missing, Fraction(found.infinite)))
+    if sum((p * (-(found.lowest + i) * own).exp() for i, p in enumerate(masses)), ball(0)) > ball(1 + WHOLE):
+        raise InvalidParameter(
+            parameter="probabilities", value="a sum above 1", must="leave the sum of p e^{-loss} at most 1",
+            hint="no two distributions have these losses",
+        )  # fmt: skip
+    top = found.lowest + len(masses) - 1
+    count = max(1, math.ceil(Fraction(found.step) * top / Fraction(width)))
+    if count > MOST:
+        raise InvalidParameter(parameter="step", value=width, must="be no so small part of the other's range")
+    if found.step == width:
+        return _at_its_own_points(found, masses, endless, count)
+    wide = ball(Fraction(width))
+    ends = []
+    for k in range(count + 1):
+        parts = (p * (1 - (k * wide - (found.lowest + i) * own).exp()) for i, p in enumerate(masses))
+        ends.append(Fraction(up(sum((part for part in parts if not part <= 0), endless))))
+    return ends
+
+
+def _at_its_own_points(
+    found: LossDistribution, masses: Sequence[arb], endless: arb, count: int
+) -> list[Fraction]:
+    """The same in one pass from above: at a grid point the sums of p and of p e^{-loss} over what lies higher."""
+    fall, above, discounted = (-ball(Fraction(found.step))).exp(), ball(0), ball(0)
+    ends = [ball(0)] * (count + 1)
+    for k in range(count, -1, -1):
+        ends[k] = endless + above - discounted
+        here = masses[k - found.lowest] if 0 <= k - found.lowest < len(masses) else ball(0)
+        above, discounted = above + here, (discounted + here) * fall
+    return [Fraction(max(0.0, up(end))) for end in ends]
+
+
+def _from_points(width: float, ends: Sequence[Fraction]) -> LossDistribution:
+    """The lines between the points (e^{i step}, end_i), and of their mirror images (theorem `dominating-pair`)."""
+    count, step = len(ends) - 1, ball(Fraction(width))
+    above = {i: ball(end) for i, end in enumerate(ends)}
+    values = {**{-i: 1 - (-i * step).exp() * (1 - h) for i, h in above.items()}, **above}
+    corners = _convex([(i, (i * step).exp(), values[i]) for i in range(-count, count + 1)])
+    rises: dict[int, arb] = {}
+    left = (corners[0][2] - 1) / corners[0][1]
+    for (i, t, value), (_, after, following) in pairwise(corners):
+        right = (following - value) / (after - t)
+        rises[i] = t * (right - left)
+        left = right
+    last, t, endless = corners[-1]
+    rises[last] = -t * left
+    return _rounded(width, count, rises, endless)
+
+
+def _rounded(width: float, count: int, rises: dict[int, arb], endless: arb) -> LossDistribution:
+    """Masses above the largest rounded up, those below it down, and the largest what is left: mass only moves up."""
+    mode = max(rises, key=lambda i: float(rises[i].mid()))
+    floats = [0.0] * (2 * count + 1)
+    for i, mass in rises.items():
+        floats[i + count] = max(0.0, up(mass) if i > mode else down(mass))
+    infinite = max(0.0, up(endless))
+    others = sum((Fraction(f) for k, f in enumerate(floats) if k != mode + count), Fraction(infinite))
+    floats[mode + count] = max(0.0, up(1 - others))
+    return LossDistribution(step=width, lowest=-count, probabilities=tuple(floats), infinite=infinite)
+
+
+def _convex(points: list[tuple[int, arb, arb]]) -> list[tuple[int, arb, arb]]:
+    """Those on the lower hull of the points and of (0, 1): a point is kept where it lies below the chord for sure."""
+    kept: list[tuple[int, arb, arb]] = []
+    for point in points:
+        while kept:
+            before = (kept[-2][1], kept[-2][2]) if len(kept) > 1 else (ball(0), ball(1))
+            (_, t, h), (_, after, end) = kept[-1], point
+            if (h - before[1]) * (after - t) < (end - h) * (t - before[0]):
+                break
+            kept.pop()
+        kept.append(point)
+    return kept

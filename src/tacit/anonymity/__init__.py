@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from tacit.anonymity.cellkey import PTable, cell_key_counts, entropy_ptable, record_keys, ten_five_rule
-from tacit.anonymity.check import Checked, SensitiveChecked, check_table
-from tacit.anonymity.classes import Classes
-from tacit.anonymity.closeness import closeness
-from tacit.anonymity.hierarchies import Hierarchy, intervals, read_hierarchy, suppression
-from tacit.anonymity.identifiers import ELEMENTS, ICPSR_DIRECT, ICPSR_INDIRECT, Finding, find_identifiers
-from tacit.anonymity.likeness import basic_likeness, disclosure, enhanced_likeness, presence
-from tacit.anonymity.measures import (
+from tacit.anonymity.check import Checked, Property, SensitiveChecked, check_table
+from tacit.anonymity.classes import (
+    Classes,
+    Risk,
     alpha,
+    basic_likeness,
+    disclosure,
     diversity,
+    enhanced_likeness,
     entropy_diversity,
+    journalist,
     k_anonymity,
     k_map,
+    presence,
+    prosecutor,
     recursive_c,
     recursive_diversity,
 )
+from tacit.anonymity.closeness import closeness
+from tacit.anonymity.hierarchies import Hierarchy, intervals, read_hierarchy, suppression
+from tacit.anonymity.identifiers import (
+    ELEMENTS,
+    ICPSR_DIRECT,
+    ICPSR_INDIRECT,
+    Finding,
+    Uniques,
+    find_identifiers,
+    population_uniques,
+)
 from tacit.anonymity.mondrian import Recoded, mondrian
-from tacit.anonymity.properties import Property
-from tacit.anonymity.risk import Risk, journalist, prosecutor
 from tacit.anonymity.search import Generalised, generalise
 from tacit.anonymity.suppressed import Pattern, suppress_cells
 from tacit.anonymity.treat import Treated, finish, treat_table
@@ -42,8 +54,7 @@ from tacit.anonymity.treatments import (
     corrected_covariance,
     corrected_regression,
 )
-from tacit.anonymity.treatments.draws import Draws
-from tacit.anonymity.uniques import Uniques, population_uniques
+from tacit.anonymity.treatments.methods import Draws
 from tacit.sources.microdata import Microdata, open_microdata
 
 __all__ = [

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.anonymity.classes import check_roles
-from tacit.anonymity.treatments.draws import Draws
+from tacit.anonymity.treatments.methods import Draws
 from tacit.errors import InvalidParameter, UnknownColumn, WrongType
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import positive, whole
@@ -182,7 +182,7 @@ def _grid(found: Any, names: Sequence[str], ptable: PTable, threshold: int) -> A
     """All combinations of values that occur, those without people with a count of 0 and a key of 0."""
     import pyarrow as pa
 
-    from tacit.anonymity.treatments.columns import codes
+    from tacit.anonymity.treatments.methods import codes
 
     axes, places = [], []
     for i in range(len(names)):

@@ -8,19 +8,54 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from tacit.anonymity import closeness, likeness, measures
-from tacit.anonymity.classes import Classes, check_roles
+from tacit.anonymity import classes as likeness
+from tacit.anonymity import classes as measures
+from tacit.anonymity import closeness
+from tacit.anonymity.classes import Classes, Risk, check_roles, journalist, prosecutor
 from tacit.anonymity.hierarchies import Hierarchy
-from tacit.anonymity.identifiers import Finding, direct_identifiers, find_identifiers
-from tacit.anonymity.properties import Property
-from tacit.anonymity.risk import Risk, journalist, prosecutor
-from tacit.anonymity.uniques import Uniques, population_uniques
+from tacit.anonymity.identifiers import (
+    Finding,
+    Uniques,
+    direct_identifiers,
+    find_identifiers,
+    population_uniques,
+)
+from tacit.errors import NoLaw
 from tacit.exact.checks import positive, whole
 from tacit.sources.microdata import Microdata, open_microdata
 
-__all__ = ["Checked", "SensitiveChecked", "check_table"]
+# A property of a table: a name, a value, what it says and what it does not; and no law of composition.
+#
+# Two tables about the same people can each be k-anonymous, and together name somebody's disease: in the lecture's
+# example Alice, 28, of 13012 is pinned to AIDS by two hospitals' tables with k = 4 and k = 6, and by neither alone.
+# So nothing follows for two tables, and `compose` refuses with that example.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """What a table is. `better` says in which direction less is exposed."""
+
+    name: str
+    value: Any
+    better: str
+    says: str
+    silent: str
+
+    def compose(self, *others: object) -> NoReturn:
+        """There is no law: properties of tables do not compose."""
+        raise NoLaw(
+            operation=f"composition of {self.name}",
+            reason="it is a property of one table and no guarantee: nothing follows for two tables about one person",
+            counterexample="two hospitals publish tables with k = 4 and k = 6; Alice is 28, lives in 13012 and is in"
+            " both: the classes that she can be in have one disease in common, and she has it",
+            hint="release what is wanted through a curator: its guarantees compose",
+        )
+
+    # The algebra of guarantees asks everything that it is handed for this.
+    no_law = compose
+
 
 SILENT = "nothing about what is learned by other knowledge, or by a second table about the same people"
 

@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tacit.anonymity import statements
-from tacit.anonymity.classes import COUNT, VALUE, Classes
+from tacit.anonymity import classes as statements
+from tacit.anonymity.classes import COUNT_COLUMN as COUNT
+from tacit.anonymity.classes import VALUE_COLUMN as VALUE
+from tacit.anonymity.classes import Classes
 from tacit.anonymity.hierarchies import Hierarchy
 from tacit.errors import InvalidParameter, UnknownName, WrongType
 

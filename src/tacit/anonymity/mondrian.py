@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from tacit.anonymity.classes import check_roles
-from tacit.anonymity.criteria import Criteria
 from tacit.anonymity.hierarchies import Hierarchy
-from tacit.anonymity.search import coded
-from tacit.anonymity.treatments.columns import is_number, numbers
+from tacit.anonymity.search import Criteria, coded
+from tacit.anonymity.treatments.methods import is_number, numbers
 from tacit.errors import InvalidParameter, NotReachable
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import whole

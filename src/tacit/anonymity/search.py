@@ -11,21 +11,285 @@ that satisfies is found by bisection, and what fails takes everything below it a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.anonymity.classes import COUNT, VALUE, Classes
-from tacit.anonymity.criteria import Criteria
+from tacit.anonymity.classes import COUNT_COLUMN as COUNT
+from tacit.anonymity.classes import VALUE_COLUMN as VALUE
+from tacit.anonymity.classes import Classes
 from tacit.anonymity.hierarchies import Hierarchy
-from tacit.anonymity.lattice import MISSING, Cells, Lattice, Node
-from tacit.errors import InvalidParameter, NotReachable, TooManyCells
-from tacit.exact.checks import probability, whole
+from tacit.errors import InvalidParameter, NotReachable, TooManyCells, UnknownName
+from tacit.exact.arrays import Booleans, Floats, Integers
+from tacit.exact.checks import non_negative, positive, probability, whole
 from tacit.sources.microdata import Microdata, open_microdata
 
-__all__ = ["Generalised", "best_node", "coded", "counted", "generalise"]
+# What classes must satisfy in a search: k, l and t, evaluated for all classes at once.
+
+DIVERSITIES = ("distinct", "entropy", "recursive")
+MOST = 20_000_000
+"""Entries of a table of classes by values that is held at once."""
+SLACK = 1e-9
+"""What the rounding of a sum may make of an equality."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """k: the least size of a class. diverse: its least diversity, the l of l-diversity. t: its largest distance.
+
+    distance: "equal", or "ordered" for values that are in order by their codes; "hierarchical" with the codes of the
+    values at each level below the root. shares: of the values in the whole table, which t is about.
+    """
+
+    k: int = 1
+    diverse: float | None = None
+    diversity: str = "distinct"
+    c: float = 3.0
+    t: float | None = None
+    distance: str = "equal"
+    shares: Floats | None = None
+    levels: Sequence[Integers] = ()
+
+    def __post_init__(self) -> None:
+        whole("k", self.k)
+        positive("c", self.c)
+        if self.diverse is not None and (positive("l", self.diverse) < 1):
+            raise InvalidParameter(parameter="l", value=self.diverse, must="be at least 1")
+        if self.diversity not in DIVERSITIES:
+            raise UnknownName(what="diversity", name=str(self.diversity), known=DIVERSITIES)
+        if self.t is not None:
+            non_negative("t", self.t)
+        if self.distance not in ("equal", "ordered", "hierarchical"):
+            raise UnknownName(
+                what="distance", name=str(self.distance), known=("equal", "hierarchical", "ordered")
+            )
+
+    @property
+    def monotone(self) -> bool:
+        """Does a class that is good stay good when others join it, whatever they are?
+
+        So it is for k and for distinct diversity; the entropy, and the distance, of two classes together lie between
+        those of the two. Without suppression the worst class never gets worse, for all of them.
+        """
+        return self.t is None and (self.diverse is None or self.diversity == "distinct")
+
+    def violated(self, classes: Integers, values: Integers | None, counts: Integers) -> Booleans:
+        """For each class, numbered from 0, whether it violates a criterion."""
+        many = int(classes.max()) + 1
+        sizes = _sums(classes, weights=counts, minlength=many)
+        bad = np.asarray(sizes < self.k)
+        if (self.diverse is None and self.t is None) or values is None or bad.all():
+            return bad
+        width = int(values.max()) + 1
+        merged, inverse = np.unique(classes * width + values, return_inverse=True)
+        n = _sums(inverse, weights=counts)
+        group, value = merged // width, merged % width
+        if self.diverse is not None:
+            bad |= self._poor(group, n, sizes)
+        if self.t is not None:
+            bad |= self._far(group, value, n, sizes) > self.t + SLACK
+        return bad
+
+    def _poor(self, group: Integers, n: Floats, sizes: Floats) -> Booleans:
+        assert self.diverse is not None
+        many = len(sizes)
+        if self.diversity == "distinct":
+            return np.asarray(_sums(group, minlength=many) < self.diverse)
+        if self.diversity == "entropy":
+            inner = _sums(group, weights=n * np.log(n), minlength=many)
+            return np.asarray(np.log(sizes) - inner / sizes < np.log(self.diverse) - SLACK)
+        order = np.lexsort((-n, group))
+        starts = np.searchsorted(group[order], np.arange(many))
+        rank = np.arange(len(group)) - starts[group[order]]
+        top = np.zeros(many)
+        top[group[order][rank == 0]] = n[order][rank == 0]
+        tail = _sums(group[order], weights=np.where(rank >= self.diverse - 1, n[order], 0), minlength=many)
+        return np.asarray(~(top < self.c * tail))
+
+    def _far(self, group: Integers, value: Integers, n: Floats, sizes: Floats) -> Floats:
+        assert self.shares is not None
+        if self.distance == "equal":
+            return _equal(group, value, n, sizes, self.shares)
+        if self.distance == "hierarchical":
+            total = np.zeros(len(sizes))
+            for lift in self.levels:
+                width = int(lift.max()) + 1
+                merged, inverse = np.unique(group * width + lift[value], return_inverse=True)
+                shares = _sums(lift, weights=self.shares, minlength=width)
+                total += _equal(merged // width, merged % width, _sums(inverse, weights=n), sizes, shares)
+            return total / max(len(self.levels), 1)
+        m = len(self.shares)
+        if m < 2:
+            return np.zeros(len(sizes))
+        out = np.zeros(len(sizes))
+        step = max(1, MOST // m)
+        for start in range(0, len(sizes), step):
+            stop = min(start + step, len(sizes))
+            here = (group >= start) & (group < stop)
+            dense = np.zeros((stop - start, m))
+            dense[group[here] - start, value[here]] = n[here] / sizes[group[here]]
+            out[start:stop] = np.abs(np.cumsum(dense - self.shares, axis=1)).sum(axis=1) / (m - 1)
+        return out
+
+
+def _sums(places: Integers, weights: npt.ArrayLike | None = None, minlength: int = 0) -> Floats:
+    """Sums of weights, or numbers of entries, by place."""
+    return np.asarray(np.bincount(places, weights=weights, minlength=minlength), dtype=np.float64)
+
+
+def _equal(group: Integers, value: Integers, n: Floats, sizes: Floats, shares: Floats) -> Floats:
+    more = np.maximum(n / sizes[group] - shares[value], 0.0)
+    return _sums(group, weights=more, minlength=len(sizes))
+
+
+# The lattice of full-domain generalisations, over counted cells: codes and losses by level, one evaluation a node.
+#
+# A node is a level for each quasi-identifier. Cells (distinct rows of quasi-identifiers and sensitive value, with
+# their numbers) come from the engine once; a node is evaluated by lifting their codes and adding up.
+
+Node = tuple[int, ...]
+METRICS = ("entropy", "precision")
+MISSING = "\0missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """leaves: (cells, columns) codes of level 0. values: codes of the sensitive value, or None. counts: rows."""
+
+    leaves: Integers
+    values: Integers | None
+    counts: Integers
+    names: tuple[tuple[str, ...], ...]
+
+
+@dataclass(slots=True)
+class Lattice:
+    """All nodes with their losses; `evaluate` tells which cells of a node violate the criteria."""
+
+    cells: Cells
+    hierarchies: Sequence[Hierarchy]
+    criteria: Criteria
+    metric: str = "entropy"
+    lifts: list[list[Integers]] = field(init=False)
+    losses: list[list[Floats]] = field(init=False)
+    checked: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise UnknownName(what="metric", name=str(self.metric), known=METRICS)
+        self.lifts = [
+            [_lift(names, tree, level) for level in range(tree.height + 1)]
+            for names, tree in zip(self.cells.names, self.hierarchies, strict=True)
+        ]
+        self.losses = [self._losses(column) for column in range(len(self.lifts))]
+
+    @property
+    def heights(self) -> Node:
+        """The top of the lattice."""
+        return tuple(tree.height for tree in self.hierarchies)
+
+    def _losses(self, column: int) -> list[Floats]:
+        """For each level what a row with each leaf loses.
+
+        entropy: log2(rows of its group / rows of its value), the non-uniform entropy of ARX; precision: the share of
+        the levels that it rose (Sweeney 2002), over the number of columns.
+        """
+        weights = np.bincount(
+            self.cells.leaves[:, column],
+            weights=self.cells.counts,
+            minlength=len(self.cells.names[column]),
+        )
+        out = []
+        for level, lift in enumerate(self.lifts[column]):
+            if self.metric == "precision":
+                height = max(self.hierarchies[column].height, 1)
+                out.append(np.full(len(weights), level / height / len(self.lifts)))
+                continue
+            groups = np.bincount(lift, weights=weights)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                out.append(np.where(weights > 0, np.log2(groups[lift] / weights), 0.0))
+        return out
+
+    def level_losses(self) -> list[Floats]:
+        """For each column the loss of all rows at each level; their sum over columns is a node's loss."""
+        made = []
+        for column, levels in enumerate(self.losses):
+            at = self.cells.leaves[:, column]
+            made.append(np.array([float(np.sum(loss[at] * self.cells.counts)) for loss in levels]))
+        return made
+
+    @property
+    def most(self) -> float:
+        """What suppressing everything would lose."""
+        return float(
+            sum(
+                np.sum(self._top(i)[self.cells.leaves[:, i]] * self.cells.counts)
+                for i in range(len(self.lifts))
+            )
+        )
+
+    def keys(self, node: Node) -> Integers:
+        """The class of each cell at a node, numbered from 0."""
+        key = np.zeros(len(self.cells.counts), dtype=np.int64)
+        size = 1
+        for column, level in enumerate(node):
+            lift = self.lifts[column][level]
+            many = int(lift.max()) + 1
+            if size * many >= 1 << 62:
+                key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+                size = int(key.max()) + 1
+            key = key * many + lift[self.cells.leaves[:, column]]
+            size *= many
+        if size <= 4 * len(key) + 1024:
+            used = np.zeros(size, dtype=bool)
+            used[key] = True
+            place = np.cumsum(used) - 1
+            return place[key].astype(np.int64)
+        return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+    def evaluate(self, node: Node) -> tuple[int, float]:
+        """Rows in classes that violate the criteria, and what the node loses with them suppressed."""
+        bad = self.violating(node)
+        rows = int(self.cells.counts[bad].sum())
+        loss = 0.0
+        for column, level in enumerate(node):
+            at = self.cells.leaves[:, column]
+            levels = self.losses[column]
+            # A suppressed row has lost what the coarsest level loses.
+            each = np.where(bad, self._top(column)[at], levels[level][at])
+            loss += float(np.sum(each * self.cells.counts))
+        return rows, loss
+
+    def _top(self, column: int) -> Floats:
+        if self.metric == "precision":
+            return self.losses[column][-1]
+        weights = np.bincount(
+            self.cells.leaves[:, column], weights=self.cells.counts, minlength=len(self.cells.names[column])
+        )
+        with np.errstate(divide="ignore"):
+            return np.where(weights > 0, np.log2(weights.sum() / weights), 0.0)
+
+    def violating(self, node: Node) -> npt.NDArray[np.bool_]:
+        """Which cells lie in classes that violate the criteria."""
+        self.checked += 1
+        classes = self.keys(node)
+        bad = self.criteria.violated(classes, self.cells.values, self.cells.counts)
+        return np.asarray(bad[classes])
+
+
+def _lift(names: Sequence[str], tree: Hierarchy, level: int) -> Integers:
+    """Codes of level 0 as codes of a level. A missing value stays one, except where all values are one."""
+    above: Mapping[str, str] = tree.at(level)
+    single = len(set(above.values())) == 1
+    only = next(iter(above.values()))
+    groups = [
+        above.get(name, MISSING) if name != MISSING else (only if single else MISSING) for name in names
+    ]
+    order = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+    return np.array([order[group] for group in groups], dtype=np.int64)
+
 
 MOST_NODES = 2_000_000
 

@@ -9,7 +9,7 @@ from typing import Any
 from tacit.anonymity.check import Checked, check_table
 from tacit.anonymity.classes import check_roles
 from tacit.anonymity.treatments import Lost, Treatment, compare_tables
-from tacit.anonymity.treatments.draws import Draws
+from tacit.anonymity.treatments.methods import Draws
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata

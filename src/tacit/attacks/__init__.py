@@ -6,20 +6,42 @@ may know, and returns a `Finding`. Only somebody who holds the truth can `score`
 
 from __future__ import annotations
 
-from tacit.attacks.answers import average, difference
-from tacit.attacks.draws import Draws
-from tacit.attacks.finding import Finding, Score
-from tacit.attacks.floating_point import possible, textbook_laplace, which_answer
-from tacit.attacks.generalised import agrees
-from tacit.attacks.groups import background, homogeneity, skewness
-from tacit.attacks.histories import Best, Scoreboard, link_histories
-from tacit.attacks.intersection import intersection, possible_values
-from tacit.attacks.linear import random_questions, reconstruct, relaxed_bits
-from tacit.attacks.linkage import expected_unique_share, link, unique_share
-from tacit.attacks.membership import area_under_curve, membership, membership_scores
+from tacit.attacks.finding import Draws, Finding, Score
+from tacit.attacks.intersection import agrees, intersection, possible_values
+from tacit.attacks.linking import (
+    Best,
+    Scoreboard,
+    background,
+    expected_unique_share,
+    homogeneity,
+    link,
+    link_histories,
+    skewness,
+    unique_share,
+)
+from tacit.attacks.membership_inference import (
+    Breach,
+    RandomRow,
+    area_under_curve,
+    dalenius,
+    mean_loss,
+    membership,
+    membership_scores,
+    possible,
+    random_row,
+    textbook_laplace,
+    which_answer,
+)
 from tacit.attacks.microdata import Block, Group, Solutions, seven
-from tacit.attacks.notions import Breach, RandomRow, dalenius, mean_loss, random_row
-from tacit.attacks.questions import WalshQuestions, walsh_questions
+from tacit.attacks.reconstruction import (
+    WalshQuestions,
+    average,
+    difference,
+    random_questions,
+    reconstruct,
+    relaxed_bits,
+    walsh_questions,
+)
 
 __all__ = [
     "Best",

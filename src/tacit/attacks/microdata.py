@@ -8,7 +8,8 @@ a proof: the table publishes the people. Garfinkel, Abowd and Martindale 2018 sh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -17,8 +18,6 @@ from typing import Any
 from tacit.attacks.finding import Finding
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import whole
-
-__all__ = ["Block", "Group", "Person", "Solutions", "seven"]
 
 Person = tuple[int, tuple[str, ...]]
 """An age, and one value for each attribute."""
@@ -124,8 +123,6 @@ class Block:
 
     def solve(self, *, most: int = 1000) -> Solutions:
         """Every multiset of people that fits all groups, up to `most` of them."""
-        from tacit.attacks.microdata_search import Search
-
         search = Search(self, whole("most", most))
         complete = search.run()
         return Solutions(found=tuple(search.found), complete=complete, nodes=search.nodes)
@@ -187,3 +184,276 @@ def seven() -> Block:
             Group(name="64 and over", ages=(64, None), fewer_than=3),
         ),
     )
+
+
+# The search behind `microdata`: first how many people of each kind there are, then people in the order of their ages.
+#
+# In that order the median of a group is known as soon as its middle is placed, and whoever is still to come is at
+# least as old: both bound the sums that can still be reached. Every cut is by a bound that holds for all that was
+# cut.
+
+MOST_LINES = 200
+
+
+class Line:
+    """A group as the search sees it: bounds on the sum of ages, and the middle of the sorted ages."""
+
+    def __init__(self, group: Group, kinds: Sequence[tuple[str, ...]], names: Sequence[str]) -> None:
+        self.group = group
+        self.kinds = frozenset(
+            i
+            for i, kind in enumerate(kinds)
+            if all(kind[names.index(n)] == v for n, v in group.where.items())
+        )
+        self.count = group.count
+        self.limit = group.fewer_than
+        self.by_age = group.by_age
+        # Whoever comes later is older: sums and medians of groups that ages do not decide can be bounded by that.
+        self.follows_order = group.count is not None and not group.by_age
+        self.low_sum, self.high_sum = 0, None
+        self.median2: int | None = None
+        if group.count and group.mean is not None:
+            middle, half = Fraction(str(group.mean)), Fraction(1, 2 * 10**group.digits)
+            self.low_sum = -(-(middle - half) * group.count // 1)
+            self.high_sum = (middle + half) * group.count // 1
+        self.impossible = False
+        if group.median is not None:
+            doubled = 2 * Fraction(str(group.median))
+            self.impossible = doubled.denominator != 1
+            self.median2 = int(doubled)
+
+    def among(self, kinds: frozenset[int]) -> Line:
+        """The same line where only these kinds of people are there: more groups then lie within others."""
+        same = copy(self)
+        same.kinds = self.kinds & kinds
+        return same
+
+    def less(self, other: Line) -> Line | None:
+        """The line of those who are in this group and not in the other, if all of the other are in this one."""
+        if self.count is None or other.count is None or not other.kinds < self.kinds:
+            return None
+        if self.high_sum is None or other.high_sum is None or self.by_age or other.by_age:
+            return None
+        rest = copy(self)
+        rest.group = Group(
+            name=f"{self.group.name} but {other.group.name}", count=max(0, self.count - other.count)
+        )
+        rest.kinds = self.kinds - other.kinds
+        rest.limit, rest.by_age, rest.follows_order = None, False, True
+        rest.count, rest.median2 = self.count - other.count, None
+        rest.low_sum, rest.high_sum = self.low_sum - other.high_sum, self.high_sum - other.low_sum
+        rest.impossible = rest.count < 0
+        return rest
+
+    def may_go_on(self, placed: int, total: int, last: int, age: int, oldest: int) -> bool:
+        """Can the rest of the group, all of them at least `age` old, still reach its median and its mean?
+
+        `placed` members are in with sum `total`, the last of them `last` years old.
+        """
+        if self.count is None:
+            return True
+        left = self.count - placed
+        if left < 0:
+            return False
+        low, high = total, total
+        if self.median2 is None:
+            low, high = total + left * age, total + left * oldest
+        else:
+            half, odd = divmod(self.count, 2)
+            m = self.median2
+            if odd:
+                before, after = max(0, half - placed), left - max(0, half - placed)
+                if placed <= half:  # the middle is still to come, and is m / 2
+                    if m % 2 or 2 * age > m:
+                        return False
+                    middle = m // 2
+                    low += before * age + middle + (after - 1) * middle
+                    high += before * middle + middle + (after - 1) * oldest
+                else:
+                    low += left * age
+                    high += left * oldest
+            elif placed < half:  # both middle ones are still to come, and their sum is m
+                if 2 * age > m:
+                    return False
+                before = half - 1 - placed
+                low += before * age + m + (half - 1) * ((m + 1) // 2)
+                high += before * (m // 2) + m + (half - 1) * oldest
+            elif placed == half:  # the upper one of the middle is fixed by the lower one
+                upper = m - last
+                if upper < age or upper > oldest:
+                    return False
+                low += upper + (left - 1) * upper
+                high += upper + (left - 1) * oldest
+            else:
+                low += left * age
+                high += left * oldest
+        return high >= self.low_sum and (self.high_sum is None or low <= self.high_sum)
+
+    def latest(self, placed: int, total: int, last: int, ages: tuple[int, int], oldest: int) -> int:
+        """The largest of these ages that may come next in the order; less than the first if none may.
+
+        Growing ages raise the least sum that is left and change nothing else: what an age excludes, all later ones do.
+        """
+        low, high = ages
+        if self.may_go_on(placed, total, last, high, oldest):
+            return high
+        if not self.may_go_on(placed, total, last, low, oldest):
+            return low - 1
+        high -= 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.may_go_on(placed, total, last, middle, oldest):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def span(self, placed: int, last: int, oldest: int) -> tuple[int, int]:
+        """The ages that are possible for the next member, given the median."""
+        if self.median2 is None or self.count is None:
+            return 0, oldest
+        half, odd = divmod(self.count, 2)
+        if placed < half:
+            return 0, self.median2 // 2
+        if odd and placed == half:
+            return (self.median2 + 1) // 2, self.median2 // 2
+        return (self.median2 - last,) * 2 if placed == half else ((self.median2 + 1) // 2, oldest)
+
+
+def with_differences(lines: list[Line]) -> list[Line]:
+    """The lines, and what follows for the rest where one group lies within another: it prunes, and excludes nobody."""
+    known = {(line.kinds, line.low_sum, line.high_sum) for line in lines}
+    found = list(lines)
+    for _ in range(2):
+        for outer in list(found):
+            for inner in list(found):
+                rest = outer.less(inner)
+                if rest is not None and (rest.kinds, rest.low_sum, rest.high_sum) not in known:
+                    known.add((rest.kinds, rest.low_sum, rest.high_sum))
+                    found.append(rest)
+        if len(found) > MOST_LINES:
+            break
+    return found
+
+
+class Search:
+    """Depth first: first how many people of each kind there are, then people in the order of (age, kind)."""
+
+    def __init__(self, block: Block, most: int) -> None:
+        self.block, self.most = block, most
+        self.names = list(block.attributes)
+        self.kinds = list(product(*block.attributes.values()))
+        self.published = [Line(g, self.kinds, self.names) for g in block.groups]
+        self.lines = self.published
+        self.found: list[tuple[Person, ...]] = []
+        self.nodes = 0
+
+    def run(self) -> bool:
+        """See everything; False where there was more than was asked for."""
+        if any(line.impossible for line in self.lines):
+            return True
+        for counts in self._compositions():
+            there = frozenset(i for i, count in enumerate(counts) if count)
+            self.lines = with_differences([line.among(there) for line in self.published])
+            if any(line.impossible for line in self.lines):
+                continue
+            self.of_kind = [
+                [(at, line) for at, line in enumerate(self.lines) if kind in line.kinds]
+                for kind in range(len(self.kinds))
+            ]
+            self.medians = [
+                [(at, line) for at, line in lines if line.median2 is not None and not line.by_age]
+                for lines in self.of_kind
+            ]
+            self.sorted = [(at, line) for at, line in enumerate(self.lines) if line.follows_order]
+            state = [(0, 0, 0)] * len(self.lines)
+            if not self._place([], counts, state):
+                return False
+        return True
+
+    def _compositions(self) -> Iterator[list[int]]:
+        """How many people there are of each kind, by the groups that ages do not decide."""
+        lines = [line for line in self.published if not line.by_age]
+        counts = [0] * len(self.kinds)
+
+        def fits(done: int) -> bool:
+            for line in lines:
+                inside = sum(counts[i] for i in line.kinds if i < done)
+                open_ = any(i >= done for i in line.kinds)
+                if line.count is not None and (inside > line.count or (not open_ and inside != line.count)):
+                    return False
+                if line.limit is not None and inside >= line.limit:
+                    return False
+            return True
+
+        def fill(at: int) -> Iterator[list[int]]:
+            if at == len(counts):
+                yield list(counts)
+                return
+            for value in range(self.block.people + 1):
+                counts[at] = value
+                if fits(at + 1):
+                    yield from fill(at + 1)
+            counts[at] = 0
+
+        yield from fill(0)
+
+    def _place(self, people: list[Person], left: list[int], state: list[tuple[int, int, int]]) -> bool:
+        """Everybody who may come next; False where there are more solutions than were asked for."""
+        if not any(left):
+            if all(
+                s[0] == line.count if line.count is not None else s[0] < (line.limit or 0)
+                for line, s in zip(self.lines, state, strict=True)
+            ):
+                self.found.append(tuple(people))
+            return len(self.found) <= self.most
+        first, least = (people[-1][0], self.kinds.index(people[-1][1])) if people else (0, 0)
+        last = self.block.oldest
+        for at, line in self.sorted:
+            placed, total, youngest = state[at]
+            last = line.latest(placed, total, youngest, (first, last), self.block.oldest)
+            if last < first:
+                return True
+        spans = [(kind, *self._span(state, kind)) for kind in range(len(self.kinds)) if left[kind]]
+        for age in range(max(first, min(low for _, low, _ in spans)), last + 1):
+            for kind, low, high in spans:
+                if not low <= age <= high or (age == first and kind < least):
+                    continue
+                self.nodes += 1
+                after = self._with(state, kind, age)
+                if after is None:
+                    continue
+                left[kind] -= 1
+                going = self._place([*people, (age, self.kinds[kind])], left, after)
+                left[kind] += 1
+                if not going:
+                    return False
+        return True
+
+    def _span(self, state: list[tuple[int, int, int]], kind: int) -> tuple[int, int]:
+        """The ages that medians allow the next person of this kind, by the groups that ages do not decide."""
+        low, high = 0, self.block.oldest
+        for at, line in self.medians[kind]:
+            one = line.span(state[at][0], state[at][2], high)
+            low, high = max(low, one[0]), min(high, one[1])
+        return low, high
+
+    def _with(
+        self, state: list[tuple[int, int, int]], kind: int, age: int
+    ) -> list[tuple[int, int, int]] | None:
+        oldest = self.block.oldest
+        after = list(state)
+        for at, line in self.of_kind[kind]:
+            if line.by_age and not line.group.holds(age):
+                continue
+            placed, total, last = state[at]
+            if line.limit is not None and placed + 1 >= line.limit:
+                return None
+            if line.by_age:
+                low, high = line.span(placed, last, oldest)
+                if not low <= age <= high:
+                    return None
+            if not line.may_go_on(placed + 1, total + age, age, age, oldest):
+                return None
+            after[at] = (placed + 1, total + age, age)
+        return after

@@ -14,16 +14,180 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-from tacit.audit.basics import Curve, Unconfirmed, exact
-from tacit.audit.integers import discrete_gaussian, skellam
-from tacit.audit.shuffled import MOST_PEOPLE, MOST_PEOPLE_OF_MANY, local_epsilon, one_sum, shuffled_curve
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Curve", "Unconfirmed", "both_orders", "exact", "swapped"]
+# What all of these files speak of: curves, exact numbers, and what is not known here.
+
+Curve: TypeAlias = "Callable[[arb], arb]"
+"""x -> sup_S P(S) - e^x Q(S)."""
+
+
+class Unconfirmed(Exception):
+    """This program has no formula for what is stated."""
+
+
+def exact(value: int | float | str | Fraction) -> arb:
+    """A ball around a number that is given exactly."""
+    from flint import arb, fmpq
+
+    given = Fraction(value)
+    return arb(fmpq(given.numerator, given.denominator))
+
+
+# Noise on integers whose probabilities are summed value by value: discrete Gaussian and Skellam noise.
+
+WIDEST = 200_000
+"""Integer noise is summed value by value: up to this many values on a side."""
+
+
+def _integer_noise(weights: list[arb], beyond: arb, s: int) -> Curve:
+    """Symmetric integer noise with weights at 0, 1, ... whose ratio to the moved ones is monotone; moved by s.
+
+    `beyond` bounds the mass of one tail after the last weight.
+    """
+    n = len(weights)
+    tails = [beyond] * (n + 1)
+    for k in range(n - 1, -1, -1):
+        tails[k] = tails[k + 1] + weights[k]
+    whole = 2 * tails[0] - weights[0]
+
+    def weight(k: int) -> arb:
+        return weights[abs(k)]
+
+    def above(k: int) -> arb:
+        """Pr[noise >= k]."""
+        return (tails[k] if k >= 0 else whole - tails[1 - k]) / whole
+
+    def h(x: arb) -> arb:
+        t, low, high = x.exp(), s - n + 1, n - 1  # the first k with Pr[k - s] > t Pr[k]
+        while low < high:
+            middle = (low + high) // 2
+            if weight(middle - s) > t * weight(middle):
+                high = middle
+            else:
+                low = middle + 1
+        return above(low - s) - t * above(low) + 2 * (1 + t) * beyond / whole
+
+    return h
+
+
+def discrete_gaussian(given: Mapping[str, Any]) -> Curve:
+    """Weights e^{-k^2 / (2 noise_std^2)}."""
+    s = int(given["sensitivity"])
+    std = Fraction(given["noise_multiplier"]) * s
+    last = math.ceil(float(std) * 20) + 2 * s + 10
+    if last > WIDEST:
+        raise Unconfirmed("discrete Gaussian noise is too wide to be summed value by value")
+    scale = -1 / (2 * exact(std) ** 2)
+    weights = [(scale * k * k).exp() for k in range(last)]
+    # The ratio of neighbouring weights only falls: a geometric series from the last one on.
+    ratio = weights[-1] / weights[-2]
+    return _integer_noise(weights, weights[-1] * ratio / (1 - ratio), s)
+
+
+def skellam(given: Mapping[str, Any]) -> Curve:
+    """Weights I_k(variance), the difference of two Poisson counts."""
+    s, variance = int(given["sensitivity"]), Fraction(given["noise_variance"])
+    last = math.ceil(20 * math.sqrt(float(variance))) + 2 * s + 60
+    if last > WIDEST:
+        raise Unconfirmed("Skellam noise is too wide to be summed value by value")
+    v = exact(variance)
+    weights = [exact(0)] * last
+    weights[-1], weights[-2] = v.bessel_i(last - 1), v.bessel_i(last - 2)
+    for k in range(last - 2, 0, -1):  # I_{k-1} = I_{k+1} + (2k/v) I_k: a sum of positive terms
+        weights[k - 1] = weights[k + 1] + 2 * k / v * weights[k]
+    ratio = weights[-1] / weights[-2]
+    return _integer_noise(weights, weights[-1] * ratio / (1 - ratio), s)
+
+
+# Shuffled local answers: the curve of one person among few others, every number of companions summed by itself.
+#
+# Sources: Feldman, McMillan and Talwar 2021 for any local mechanism with a pure epsilon; Balle, Bell, Gascon and
+# Nissim 2019 for balanced ones. With E = e^epsilon: c of the answers seen are for the own value or for the other one,
+# j of them for the own, of which one is the person's; given c the chance of j is that of a fair coin times (a + j)/(a
+# + c/2) under one value, and with c - j for j under the other.
+
+MOST_PEOPLE, MOST_PEOPLE_OF_MANY = 400, 50
+"""With one number of companions to sum over, and with two (answers that may be for neither value, or for both)."""
+_RARE = 1e-40
+
+
+def shuffled_curve(
+    epsilon: Fraction, people: int, design: tuple[int, int, int] | None
+) -> Callable[[arb], arb]:
+    """h(x) = sup_S P(S) - e^x Q(S); `design` has outcomes, those for one value, and those for two, or is None."""
+    from flint import arb, fmpq
+
+    grown = arb(fmpq(epsilon.numerator, epsilon.denominator)).exp()
+    tails = [_tails(c) for c in range(people + 1)]
+    cells: list[tuple[arb, int, arb]] = []  # weight, c, a
+    if design is None or one_sum(design):
+        chance = 1 / grown if design is None else 2 / (grown + 1)
+        for c, weight in enumerate(_binomial(people - 1, chance), start=1):
+            cells.append((weight, c, c / (grown - 1)))
+    else:
+        outcomes, supporting, shared = design
+        telling = 2 * (supporting - shared)
+        unit = outcomes / (supporting * grown + outcomes - supporting)
+        for m, outer in enumerate(_binomial(people - 1, unit), start=1):
+            for c, inner in enumerate(_binomial(m, arb(telling) / outcomes)):
+                both = arb((m - c) * shared) / (outcomes - telling)  # for both values, in the mean
+                tilt = unit * (1 + (grown - 1) * (arb(c) / 2 + both) / m)
+                cells.append((outer * inner * tilt, c, m / (grown - 1)))
+
+    # What is too rare to matter is counted whole: no curve is above 1.
+    rare = sum((w for w, _, _ in cells if float(w.upper()) < _RARE), arb(0))
+    kept = [(w / (a + arb(c) / 2), c, a, a + c) for w, c, a in cells if not float(w.upper()) < _RARE]
+
+    def above(x: arb) -> arb:
+        t, total = x.exp(), rare
+        for weight, c, a, whole in kept:
+            # a + j > t (a + c - j) from the first j on; next to a whole number both sides are tried, the best counts.
+            place = float(((t * whole - a) / (1 + t)).mid())
+            first = math.floor(place) + 1
+            sides = (-1, 0) if place - first + 1 < 1e-6 else (1, 0) if first - place < 1e-6 else (0,)
+            found = [
+                (a - t * whole) * tails[c][j]
+                + (1 + t) * (arb(c) / 2 * tails[c - 1][max(j - 1, 0)] if c else 0)
+                for j in (min(max(first + d, 0), c + 1) for d in sides)
+            ]
+            total += weight * max(found, key=lambda b: float(b.upper()))
+        return total
+
+    return lambda x: above(x) if x >= 0 else 1 - x.exp() + x.exp() * above(-x)
+
+
+def one_sum(design: tuple[int, int, int]) -> bool:
+    """Whether every outcome is for one of two values."""
+    return design[0] == 2 * (design[1] - design[2])
+
+
+def _tails(c: int) -> list[arb]:
+    """Pr[at least j of c fair coins] for j = 0..c+1."""
+    from flint import arb
+
+    out = [0] * (c + 2)
+    for j in range(c, -1, -1):
+        out[j] = out[j + 1] + math.comb(c, j)
+    return [arb(n) / (1 << c) for n in out]
+
+
+def _binomial(trials: int, chance: arb) -> list[arb]:
+    return [math.comb(trials, i) * chance**i * (1 - chance) ** (trials - i) for i in range(trials + 1)]
+
+
+def local_epsilon(event: Mapping[str, Any]) -> Fraction | None:
+    """The epsilon of one local answer, where its kind says that it is pure."""
+    return Fraction(event["epsilon"]) if event["kind"] in _PURE else None
+
+
+_PURE = {
+    "balanced_response", "discrete_laplace", "exponential", "laplace", "permute_and_flip", "pure",
+    "randomized_response", "staircase",
+}  # fmt: skip
 
 
 def swapped(h: Curve) -> Curve:

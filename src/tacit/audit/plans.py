@@ -7,8 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tacit.audit.claims import HAIR, Opinion, opinion_on
-from tacit.audit.records import checked_given
+from tacit.audit.claims import HAIR, Opinion, checked_given, opinion_on
 
 __all__ = ["opinion_on_charge", "opinion_on_noise"]
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from tacit.audit.claims import Opinion, opinion_on_certificate
 from tacit.audit.plans import opinion_on_charge, opinion_on_noise
-from tacit.curator.reading import read_certificate
-from tacit.curator.verifying import Finding
+from tacit.curator.verifying import Finding, read_certificate
 from tacit.errors import TacitError
 
 __all__ = ["second_opinions"]

@@ -14,8 +14,8 @@ from tacit.cli.output import print_json, write_picture, write_whole
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 
 if TYPE_CHECKING:
+    from tacit.accounting.codec import Described
     from tacit.accounting.events import Event
-    from tacit.accounting.text import Described
 
 __all__ = ["EventCommand", "account", "calibrate"]
 
@@ -25,7 +25,7 @@ class EventCommand(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The vocabulary, one word a line."""
-        from tacit.accounting.text import vocabulary
+        from tacit.accounting.codec import vocabulary
 
         super().format_epilog(ctx, formatter)
         formatter.write("\nWords of events:\n")
@@ -175,7 +175,7 @@ def calibrate(
 
 
 def _described(lines: list[str], path: Path | None) -> list[Described]:
-    from tacit.accounting.text import parse
+    from tacit.accounting.codec import parse
 
     found = [parse(line) for line in lines]
     if path is not None:
@@ -189,8 +189,8 @@ def _described(lines: list[str], path: Path | None) -> list[Described]:
 
 def _from_file(path: Path) -> list[Described]:
     """A list of events: lines in words, or tables with `kind` and named values."""
-    from tacit.accounting.text import describe, parse
-    from tacit.curator.toml import parse_toml, read_text
+    from tacit.accounting.codec import describe, parse
+    from tacit.curator.plan_files import parse_toml, read_text
 
     text = read_text(path, parameter="events")
     try:
@@ -236,7 +236,7 @@ def _files(
     if plot is None and curve is None and trade_off is None:
         return {}
     from tacit.accounting import privacy_curve
-    from tacit.report.plan_figures import draw_plan
+    from tacit.report.figures import draw_plan
 
     for table in (curve, trade_off):
         if table is not None and table.suffix.lower() not in (".csv", ".json"):

@@ -5,31 +5,19 @@ from __future__ import annotations
 import typer
 
 import tacit
-import tacit.cli.desk
-import tacit.cli.noiseless_decisions
-import tacit.cli.noiseless_histogram
-import tacit.cli.noiseless_largest
-import tacit.cli.noiseless_regression
 from tacit.cli.account import EventCommand, account, calibrate
 from tacit.cli.attack import attack
-from tacit.cli.check import check
-from tacit.cli.coupled import coupled
-from tacit.cli.demo import demo
-from tacit.cli.explain import explain
-from tacit.cli.init import init
-from tacit.cli.inspect import inspect
+from tacit.cli.check import check, treat
+from tacit.cli.demo import demo, twin
+from tacit.cli.explain import explain, reproduce, theorem
+from tacit.cli.init import init, inspect
 from tacit.cli.joint import joint
 from tacit.cli.ledger import ledger
-from tacit.cli.noiseless import noiseless
+from tacit.cli.noiseless import coupled, noiseless
 from tacit.cli.optimal import optimal
-from tacit.cli.plain import PlainGroup
-from tacit.cli.plans import plan, release
+from tacit.cli.output import PlainGroup
+from tacit.cli.plans import key, plan, release, verify
 from tacit.cli.random import random
-from tacit.cli.reproduce import reproduce
-from tacit.cli.theorem import theorem
-from tacit.cli.treat import treat
-from tacit.cli.twin import twin
-from tacit.cli.verify import key, verify
 
 __all__ = ["app"]
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import print_json, write_picture
+from tacit.cli.output import print_json, write_picture, write_whole
 from tacit.errors import InvalidParameter, NoLaw, visible
 
 if TYPE_CHECKING:
     from tacit.guarantees import Guarantee
-
-__all__ = ["explain"]
+    from tacit.guarantees.theorems import Theorem
 
 
 def explain(
@@ -36,7 +35,7 @@ def explain(
     States what a test or a belief can gain, the assumptions and the theorems. Warns
     if a certificate was changed or is not signed.
     """
-    from tacit.curator.reading import read_certificate
+    from tacit.curator.verifying import read_certificate
     from tacit.guarantees.record import from_record
 
     stated = {"epsilon": epsilon, "rho": rho, "mu": mu}
@@ -102,9 +101,8 @@ def _plain(given: dict[str, float], delta: float) -> Guarantee:
 
 def _doubts(path: Path, said: dict[str, Any]) -> list[str]:
     """Why what is read may not be what was made; an unsigned certificate is never beyond doubt."""
-    from tacit.curator.binding import is_bound
-    from tacit.curator.certificate import EARLIER
-    from tacit.ledger.canonical import sha256
+    from tacit.curator.certificate import EARLIER, is_bound
+    from tacit.exact.canonical import sha256
 
     if said["format"] == EARLIER:
         return ["this certificate is of an earlier format and binds nothing: its numbers can be edited, and so can "
@@ -158,3 +156,113 @@ def _grounds(said: dict[str, Any]) -> None:
 def wrapped(text: str) -> str:
     """One paragraph a sentence."""
     return "\n\n".join(textwrap.fill(s.strip() + ".", 96) for s in text.rstrip(".").split(". ") if s.strip())
+
+
+# `tacit theorem`: what an id in a certificate or a refusal stands for.
+
+
+def theorem(
+    id: str = typer.Argument("", metavar="ID", help="The id of a theorem; without one, all are listed."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """State a theorem, its assumptions, its source and its page.
+
+    Certificates and refusals name theorems by their ids.
+    """
+    from tacit.guarantees import THEOREMS
+    from tacit.guarantees import theorem as find
+
+    if not id:
+        _list(list(THEOREMS.values()), json)
+        return
+    one = find(id)
+    if json:
+        print_json(_record(one))
+        return
+    print(f"{one.id} ({one.standing.value})\n")
+    for title, text in (
+        ("Statement", one.statement),
+        ("Assumptions", one.assumptions),
+        ("Source", one.source),
+        ("Proof", one.page),
+    ):
+        print(textwrap.fill(visible(f"{title}: {text}"), 96, subsequent_indent="  "))
+
+
+def _record(one: Theorem) -> dict[str, str]:
+    return {
+        "id": one.id,
+        "statement": one.statement,
+        "assumptions": one.assumptions,
+        "source": one.source,
+        "standing": one.standing.value,
+        "page": one.page,
+    }
+
+
+def _list(known: list[Theorem], json: bool) -> None:
+    if json:
+        print_json({"theorems": [_record(one) for one in known]})
+        return
+    for one in known:
+        print(textwrap.shorten(f"{one.id}: {one.statement}", 110, placeholder=" ..."))
+
+
+# `tacit reproduce`: a figure or table of the sources, drawn again.
+
+
+def reproduce(
+    name: str = typer.Argument("", help="The figure or table; --list shows the names."),
+    list_: bool = typer.Option(False, "--list", help="List the names and stop."),
+    out: Path = typer.Option(Path("out/reproduce"), "--out", help="The folder for PNG, SVG and CSV."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Draw a figure or table of the literature with our numbers."""
+    from tacit.reproduce import REPRODUCTIONS, reproduction
+
+    if list_:
+        _list_reproductions([reproduction(known) for known in REPRODUCTIONS], json)
+        return
+    if not name:
+        raise InvalidParameter(
+            parameter="name",
+            value="",
+            must="name a figure or table",
+            hint="tacit reproduce --list shows them",
+        )
+    found = reproduction(name)
+    made = found.make()
+    files = [write_whole(out / f"{found.name}.csv", made.write_table)]
+    if made.draw is not None:
+        files += [
+            write_whole(out / f"{found.name}{ending}", made.write_picture) for ending in (".png", ".svg")
+        ]
+    if json:
+        print_json(
+            {
+                "name": found.name,
+                "title": found.title,
+                "source": found.source,
+                "columns": list(made.columns),
+                "rows": [list(row) for row in made.rows],
+                "notes": list(made.notes),
+                "files": [str(path) for path in files],
+            }
+        )
+        return
+    print(f"{found.title} ({found.source})\n")
+    for note in made.notes:
+        print(f"- {note}")
+    print("\nWritten: " + ", ".join(str(path) for path in files))
+
+
+def _list_reproductions(known: list[object], json: bool) -> None:
+    from tacit.reproduce import Reproduction
+
+    found = [r for r in known if isinstance(r, Reproduction)]
+    if json:
+        print_json({"reproductions": [{"name": r.name, "title": r.title, "source": r.source} for r in found]})
+        return
+    width = max(len(r.name) for r in found)
+    for r in found:
+        print(f"{r.name:<{width}}  {r.title} ({r.source})")

@@ -9,18 +9,101 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.joint_files import compare, deliver, listed, message_place, private_folder, write_joint
-from tacit.cli.output import print_json
+from tacit.cli.output import print_json, write_whole
 from tacit.errors import BudgetExceeded, InvalidParameter, JointRefused, TacitError, charge_made, visible
 
 if TYPE_CHECKING:
-    from tacit.curator import Curator
-    from tacit.parties.agreement import Agreement
-    from tacit.parties.commitments import Opening
-    from tacit.parties.kept import KeptHolder
+    from tacit.curator import Curator, Releases
+    from tacit.parties.agreement import Agreement, Carried
+    from tacit.parties.holder import KeptHolder
+    from tacit.parties.masks import Opening
     from tacit.parties.session import Session
 
-__all__ = ["joint"]
+# The files of `tacit joint`: messages, and a release with the signed messages from which it follows.
+
+
+def compare(agreed: Agreement, session: Session, total: Any, release: Path, finds: Any) -> None:
+    """Values and certificates against those that this sum has; when it was made and by what is taken as said."""
+    from tacit.curator.certificate import json_text
+    from tacit.curator.request import file_stem
+    from tacit.parties import releases_of
+
+    names = [r.name for r in agreed.joint.plan(agreed.joint.price.bound()).releases]
+    for at, name in enumerate(names):
+        stem = file_stem(name)
+        try:
+            told = (release / "certificates" / f"{stem}.json").read_text(encoding="utf-8")
+            values = (release / "values" / f"{stem}.csv").read_text(encoding="utf-8")
+            said = json_module.loads(told)
+            as_said = {"time": said["ledger"]["time"], "made_by": said["versions"]}
+            as_said["quality_rule"] = said["data"].get("quality_rule", 1)
+            one = releases_of(agreed.joint, total, session=session, **as_said)[at]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            finds(f"{name}: values and certificate", False, "they cannot be read")
+            continue
+        finds(f"{name}: the values are those of the sum", values == one.to_csv())
+        finds(f"{name}: the certificate is that of the sum", told == json_text(one.certificate) + "\n")
+
+
+def write_joint(agreed: Agreement, session: Session, found: Carried, out: Path) -> list[str]:
+    """Values, certificates, and the signed messages from which everybody can compute them again."""
+    from tacit.curator.certificate import json_text
+    from tacit.curator.request import file_stem
+    from tacit.parties import releases_of
+
+    assert found.result is not None
+    assert found.messages is not None
+    releases: Releases = releases_of(agreed.joint, found.result, session=session)
+    written: dict[str, bytes] = {}
+    for one in releases:
+        stem = file_stem(one.name)
+        written[f"values/{stem}.csv"] = one.to_csv().encode()
+        written[f"certificates/{stem}.json"] = (json_text(one.certificate) + "\n").encode()
+    left = set(found.result.remaining)
+    for kind in ("keys", "agree", "masked", "confirm", "reveal"):
+        for i, raw in found.messages[kind].items():
+            if kind in ("keys", "agree") or i in left:
+                written[f"transcript/{kind}/{i}.msg"] = raw
+    written["transcript/members.json"] = json_module.dumps(list(found.members)).encode()
+    for name, body in written.items():
+        deliver(out / "release" / name, body)
+    return [str(out / "release" / name) for name in sorted(written) if not name.startswith("transcript")]
+
+
+def listed(folder: Path) -> list[Path]:
+    """The messages in a folder."""
+    return sorted(folder.glob("*.msg"))
+
+
+def private_folder(state: Path) -> None:
+    """A folder for its owner alone."""
+    try:
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as problem:
+        raise InvalidParameter(
+            parameter="--state", value=str(state), must="be a folder", hint=(problem.strerror or "").lower()
+        ) from None
+
+
+def message_place(out: Path, name: str, body: bytes) -> Path:
+    """Where a message goes; another one under its name is never overwritten."""
+    place = out / name
+    if place.exists() and (not place.is_file() or place.read_bytes() != body):
+        raise InvalidParameter(
+            parameter="--out", value=str(place), must="not hold another message",
+            hint="nothing is ever overwritten; name another folder: the same answer is given again, free",
+        )  # fmt: skip
+    return place
+
+
+def deliver(place: Path, raw: bytes) -> None:
+    """A message or a file of a release, whole or absent."""
+
+    def write(partial: Path) -> None:
+        partial.write_bytes(raw)
+
+    write_whole(place, write)
+
 
 joint = typer.Typer(rich_markup_mode=None, add_completion=False)
 SESSION = typer.Argument(..., metavar="SESSION", help="The folder of the session, from tacit joint init.")
@@ -48,7 +131,7 @@ def init(
 
     Prints the price, and the extra noise against one curator. Reads no data.
     """
-    from tacit.parties.byhand import begin
+    from tacit.parties.agreement import begin
 
     agreed, session = begin(path, out)
     _tell(agreed, session, json, {"session": str(out)})
@@ -71,9 +154,9 @@ def join(
 
     Compares schema, unit and budget with the agreement, and refuses keys that are not trusted.
     """
-    from tacit.curator.files import read_plan
-    from tacit.parties.byhand import open_session, trusted_keys
-    from tacit.parties.kept import locked
+    from tacit.curator.plan_files import read_plan
+    from tacit.parties.agreement import open_session, trusted_keys
+    from tacit.parties.holder import locked
 
     agreed, session = open_session(folder)
     session.still_run()
@@ -116,10 +199,10 @@ def contribute(
     The message with sealed shares charges this holder's ledger and reads its table; the others cost nothing. A
     repeated message gets the same answer; a different one of its kind ends the session.
     """
-    from tacit.curator.files import read_plan
-    from tacit.parties.byhand import open_session, read_message
-    from tacit.parties.kept import locked
-    from tacit.parties.messages import read
+    from tacit.curator.plan_files import read_plan
+    from tacit.parties.agreement import open_session, read_message
+    from tacit.parties.holder import locked
+    from tacit.parties.session import read
 
     agreed, session = open_session(folder)
     session.still_run()
@@ -160,7 +243,7 @@ def combine(
 
     The aggregator needs no key and holds no secret.
     """
-    from tacit.parties.byhand import collect, open_session, read_message
+    from tacit.parties.agreement import collect, open_session, read_message
 
     agreed, session = open_session(folder)
     raws = [read_message(m) for m in messages or ()]
@@ -201,7 +284,7 @@ def verify(
 
     Exits with 1 if anything differs. Compare the id of the session yourself.
     """
-    from tacit.parties.byhand import open_session, recomputed
+    from tacit.parties.agreement import open_session, recomputed
 
     agreed, session = open_session(folder)
     findings: list[dict[str, Any]] = []
@@ -251,7 +334,7 @@ def _tell(agreed: Agreement, session: Session, json: bool, more: dict[str, Any])
 
 
 def _key(path: Path) -> Any:
-    from tacit.curator.signing import SigningKey
+    from tacit.curator.certificate import SigningKey
 
     return SigningKey.read(path).key
 
@@ -261,7 +344,7 @@ def _kept(
     opening: Opening | None = None,
 ) -> KeptHolder:  # fmt: skip
     """The holder whose state lies in this folder; before it is charged its version and its file are compared."""
-    from tacit.parties.kept import KeptHolder
+    from tacit.parties.holder import KeptHolder
 
     make = agreed.joint.contribution(curator, session)
 
@@ -300,7 +383,7 @@ def _digest(plan: Path) -> str:
     """Of the one data file of a plan."""
     import hashlib
 
-    from tacit.curator.files import read_plan
+    from tacit.curator.plan_files import read_plan
 
     data = read_plan(plan, releases=False).data
     if not isinstance(data, str) or not Path(data).is_file():
@@ -314,7 +397,7 @@ def _digest(plan: Path) -> str:
 def _committed(plan: Path, curator: Curator, state: Path) -> Opening:
     """A fresh commitment, or the one that lies here from an earlier try; the file stays with the holder."""
     from tacit.parties import Opening, commit_to
-    from tacit.parties.kept import write_private
+    from tacit.parties.holder import write_private
 
     place = state / "opening.json"
     try:

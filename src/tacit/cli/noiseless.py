@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -9,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import print_json, write_picture
-from tacit.cli.plain import PlainCommand, PlainGroup
+from tacit.cli.output import PlainCommand, PlainGroup, print_json, write_picture
 from tacit.errors import InvalidParameter, visible
 
 if TYPE_CHECKING:
+    from tacit.coupled import Verdict
     from tacit.coupled.noiseless import ExactAnswer
-
-__all__ = ["DELTA", "GRID", "JSON", "PLOT", "SIZE", "UNKNOWN", "noiseless", "say"]
 
 noiseless = typer.Typer(
     name="noiseless",
@@ -167,8 +166,8 @@ def say(
     """Prints an answer, and draws its curves where a file is named; `again` asks anew at (delta, unknown rows)."""
     told: dict[str, Any] = dict(answer.record)
     if plot is not None and again is not None:
-        from tacit.coupled.noiseless.curves import curves_of
-        from tacit.report.exact_answers import draw_exact_answer
+        from tacit.coupled.noiseless.answer import curves_of
+        from tacit.report.figures import draw_exact_answer
 
         curves = curves_of(answer, again)
         told["plot"] = str(write_picture(plot, lambda path: draw_exact_answer(curves, path)))
@@ -190,3 +189,363 @@ def say(
     print("This is not differential privacy: it rests on what is assumed about the rows and the adversary.")
     if "plot" in told:
         print(f"epsilon against delta and against known rows is drawn in {told['plot']}")
+
+
+# `tacit noiseless map` and `tacit noiseless test`: which law, or which decision, may be told exactly?
+
+
+@noiseless.command(name="map", cls=PlainCommand)
+def map_(
+    hypothesis: list[str] = typer.Option(
+        ...,
+        "--hypothesis",
+        help='A distribution that the rows may have, as "bernoulli(0.4)" (at least two).',
+    ),
+    n: int = SIZE,
+    delta: float = DELTA,
+    weights: str | None = typer.Option(None, "--weights", help="Prior weights, as 1,2; by default equal."),
+    unknown_rows: int | None = UNKNOWN,
+    grid: str | None = GRID,
+    draws: int = typer.Option(
+        0,
+        "--draws",
+        help="The number of simulated tables; with three distributions or more they certify a smaller delta.",
+    ),
+    plot: Path | None = PLOT,
+    json: bool = JSON,
+) -> None:
+    """Compute epsilon of an exact maximum a posteriori estimate."""
+    from tacit.coupled.noiseless.decisions import exact_map
+
+    prior = None
+    if weights is not None:
+        try:
+            prior = [float(w) for w in weights.split(",")]
+        except ValueError:
+            raise InvalidParameter(
+                parameter="weights", value=weights[:40], must="be numbers, separated by commas"
+            ) from None
+
+    def again(delta: float, unknown: int | None, draws: int = 0) -> ExactAnswer:
+        return exact_map(
+            hypothesis, n=n, delta=delta, weights=prior, unknown_rows=unknown, grid=grid, draws=draws
+        )
+
+    # One simulation: the curves are without.
+    say(again(delta, unknown_rows, draws), again, plot, json)
+
+
+@noiseless.command(name="test", cls=PlainCommand)
+def decision(
+    null: str = typer.Option(..., "--null", help="The distribution of a row under the null."),
+    alternative: str = typer.Option(
+        ..., "--alternative", help="The distribution of a row under the alternative."
+    ),
+    n: int = SIZE,
+    level: float = typer.Option(..., "--level", help="The level of the test."),
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    grid: str | None = GRID,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
+) -> None:
+    """Compute epsilon of an exact likelihood-ratio test."""
+    from tacit.coupled.noiseless.decisions import exact_test
+
+    def again(delta: float, unknown: int | None) -> ExactAnswer:
+        return exact_test(null, alternative, n=n, level=level, delta=delta, unknown_rows=unknown, grid=grid)
+
+    say(again(delta, unknown_rows), again, plot, json)
+
+
+# `tacit noiseless histogram`: from which count on may the cells of a random sample be published exactly?
+
+
+@noiseless.command(name="histogram", cls=PlainCommand)
+def histogram(
+    sampling: str = typer.Option(
+        ...,
+        "--sampling",
+        help="poisson, binomial, or fixed: a fixed number of rows, a few discarded at random.",
+    ),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="The epsilon of the guarantee."),
+    delta: float | None = typer.Option(None, "--delta", help="The delta of the guarantee."),
+    threshold: int | None = typer.Option(None, "--threshold", help="Smaller counts become 0."),
+    rate: str | None = typer.Option(None, "--rate", help="binomial: the largest sampling rate."),
+    known_rows: int = typer.Option(
+        0, "--known-rows", help="Sampled rows of one cell that an adversary may know."
+    ),
+    n: int | None = typer.Option(None, "--n", help="fixed: the number of rows."),
+    size_epsilon: float | None = typer.Option(
+        None,
+        "--size-epsilon",
+        help="fixed: the part of epsilon that hides the number of kept rows; by default a quarter.",
+    ),
+    plot: Path | None = PLOT,
+    json: bool = JSON,
+) -> None:
+    """Find the count from which cells may be exact.
+
+    For a random sample; smaller counts are published as 0. Give two of --epsilon, --delta and --threshold.
+    """
+    from tacit.coupled.noiseless.histograms import truncated_histogram
+
+    found = truncated_histogram(
+        sampling=sampling,
+        epsilon=epsilon,
+        delta=delta,
+        threshold=threshold,
+        rate=rate,
+        known_rows=known_rows,
+        n=n,
+        size_epsilon=size_epsilon,
+    )
+    told = found.record
+    if plot is not None:
+        from tacit.report.figures import draw_threshold
+
+        write_picture(plot, lambda path: draw_threshold(found, path))
+        told["plot"] = str(plot)
+    if json:
+        print_json(told)
+        return
+    print(found.sentence)
+    print()
+    print(f"  publish counts of at least        {found.threshold}; smaller ones as 0")
+    print(f"  epsilon                           {found.epsilon:.6g}   (against {found.simulator})")
+    if found.epsilon_pair is not None:
+        words = "between two cells of a row, to somebody who knows the distribution"
+        print(f"  epsilon_pair                      {found.epsilon_pair:.6g}   ({words})")
+    print(
+        f"  delta                             {found.delta:.6g}   (reached: {told['delta_at_threshold']:.4g})"
+    )
+    if sampling == "fixed":
+        print(f"  rows discarded at random          0 to {told['discards']}, about {told['discards'] // 2}")
+    if told.get("population"):
+        print(
+            f"  as DP of the population           counts of at least {told['population']['threshold']}, if you draw "
+            "the sample yourself, in secret"
+        )
+    print(
+        f"  crowd-blending                    ({found.threshold}, 0): every visible row has {found.threshold} alike"
+    )
+    print(f"  theorem                           {found.theorem}")
+    if plot is not None:
+        print(f"Drawn in {plot}")
+
+
+# `tacit noiseless argmax`, `mode` and `rounded`: which column or category is largest, or about how large a sum is.
+
+
+@noiseless.command(name="argmax", cls=PlainCommand)
+def argmax(
+    column: list[str] = typer.Option(
+        ..., "--column", help='The distribution of a column, as "uniform(0, 1)" (at least two).'
+    ),
+    n: int = SIZE,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    grid: str | None = GRID,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
+) -> None:
+    """Compute epsilon of naming the largest column exactly.
+
+    By total or mean. Columns are independent; ties go to the first.
+    """
+    from tacit.coupled.noiseless.decisions import exact_argmax
+
+    def again(delta: float, unknown: int | None) -> ExactAnswer:
+        return exact_argmax(column, n=n, delta=delta, unknown_rows=unknown, grid=grid)
+
+    say(again(delta, unknown_rows), again, plot, json)
+
+
+@noiseless.command(name="mode", cls=PlainCommand)
+def mode(
+    category: list[str] = typer.Option(
+        ..., "--category", help='A category with its probability, as "bus: 1/2" (at least two).'
+    ),
+    n: int = SIZE,
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
+) -> None:
+    """Check whether the most frequent category may be named.
+
+    Then epsilon is 0. Ties go to the first.
+    """
+    from tacit.coupled.noiseless.decisions import exact_mode
+
+    chances: dict[str, str] = {}
+    for text in category:
+        name, colon, chance = text.rpartition(":")
+        if not colon or not name.strip() or name.strip() in chances:
+            raise InvalidParameter(
+                parameter="category",
+                value=text[:40],
+                must='be a name with a probability, such as "bus: 1/2", each once',
+            )
+        chances[name.strip()] = chance.strip()
+
+    def again(delta: float, unknown: int | None) -> ExactAnswer:
+        return exact_mode(chances, n=n, delta=delta, unknown_rows=unknown)
+
+    say(again(delta, unknown_rows), again, plot, json)
+
+
+@noiseless.command(name="rounded", cls=PlainCommand)
+def rounded(
+    n: int = SIZE,
+    rows: str = typer.Option(..., "--rows", help='The distribution of a row, as "uniform(0, 1)".'),
+    steps: int = typer.Option(
+        ..., "--steps", help="Round the sum down to a multiple of this many grid steps."
+    ),
+    delta: float = DELTA,
+    unknown_rows: int | None = UNKNOWN,
+    grid: str | None = GRID,
+    plot: Path | None = PLOT,
+    json: bool = JSON,
+) -> None:
+    """Compute epsilon of a sum rounded down to coarse steps."""
+    from tacit.coupled.noiseless.sums import exact_quantised
+
+    def again(delta: float, unknown: int | None) -> ExactAnswer:
+        return exact_quantised(rows, n=n, delta=delta, steps=steps, unknown_rows=unknown, grid=grid)
+
+    say(again(delta, unknown_rows), again, plot, json)
+
+
+# `tacit noiseless regression`: may the exact least-squares line be published, from which rows?
+
+
+@noiseless.command(name="regression", cls=PlainCommand)
+def regression(
+    regressor: list[str] = typer.Option(
+        ..., "--regressor", help='The distribution of a regressor, as "uniform(-1, 1)" (repeatable).'
+    ),
+    error: str = typer.Option(..., "--error", help="The distribution of the error around the line."),
+    delta: float = DELTA,
+    n: int | None = typer.Option(None, "--n", help="The number of rows, divided among the parts."),
+    sizes: str | None = typer.Option(
+        None, "--sizes", help="The rows of each part, as 5000,70000, instead of --n."
+    ),
+    slope: str = typer.Option("0", "--slope", help="A bound on each slope: one number, or one a regressor."),
+    level: float = typer.Option(0.0, "--level", help="A bound on the constant of the centred columns."),
+    constant: bool = typer.Option(True, "--constant/--no-constant", help="Fit a constant term."),
+    unknown_rows: int | None = UNKNOWN,
+    assume: str = typer.Option(
+        "prism", "--assume", help="prism; or known, for one regressor with the true slope given."
+    ),
+    points: int = typer.Option(100, "--points", help="Grid steps on which each product is recorded."),
+    plot: Path | None = PLOT,
+    json: bool = JSON,
+) -> None:
+    """Compute epsilon of an exact regression line at a delta.
+
+    By moments over disjoint parts of the rows.
+    """
+    from tacit.coupled.noiseless.regression import exact_regression
+
+    slopes = _numbers("slope", slope)
+
+    def again(delta: float, unknown: int | None) -> ExactAnswer:
+        return exact_regression(
+            regressor,
+            error,
+            n=n,
+            sizes=None if sizes is None else [int(x) for x in _numbers("sizes", sizes)],
+            delta=delta,
+            slopes=slopes if len(slopes) > 1 else slopes[0],
+            level=level,
+            constant=constant,
+            unknown_rows=unknown,
+            assume=assume,
+            points=points,
+        ).answer
+
+    found = again(delta, unknown_rows)
+    say(found, again, plot, json)
+    if not json:
+        print()
+        for part in found.details["parts"]:
+            what = "means of the columns" if part["part"] == 0 else f"normal equation {part['part']}"
+            print(f"  part {part['part']}: {part['rows']} rows, {what}, epsilon {part['epsilon']:.4g}")
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InvalidParameter(
+            parameter=name, value=text[:40], must="be numbers, separated by commas"
+        ) from None
+
+
+# `tacit coupled`: the exact (epsilon, delta) of a finite mechanism under given priors.
+
+coupled = typer.Typer(
+    name="coupled",
+    cls=PlainGroup,
+    help="Coupled worlds: privacy under priors, checked exactly.",
+    no_args_is_help=True,
+)
+
+
+@coupled.callback()
+def _root_coupled() -> None:
+    """Coupled worlds: privacy under priors, checked exactly."""
+
+
+@coupled.command(name="check", cls=PlainCommand)
+def check(
+    file: Path = typer.Argument(..., help="The priors, the mechanism and the claim: TOML or JSON."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Check a finite mechanism under the priors in a file.
+
+    Prints for each definition whether the claim holds, certified ends of epsilon and delta, and a witness if it
+    fails.
+    """
+    from tacit.coupled import read_question
+
+    question = read_question(file)
+    verdicts = question.answer()
+    told: dict[str, Any] = {
+        "file": str(file),
+        "mechanism": question.mechanism.name,
+        "epsilon": question.epsilon.epsilon,
+        "delta": float(question.delta),
+        "verdicts": [v.record for v in verdicts],
+    }
+    if json:
+        print_json(told)
+        return
+    claim = f"({question.epsilon.epsilon}, {float(question.delta):.4g})"
+    print(f"{question.mechanism.name}: is it {claim}-private?")
+    for verdict in verdicts:
+        _say(verdict)
+
+
+def _say(verdict: Verdict) -> None:
+    from tacit.coupled.numbers import short
+
+    answer = {True: "yes", False: "no", None: "not decided"}[verdict.holds]
+    found = verdict.delta.interval
+    exact = short(verdict.delta.high, 24) if verdict.delta.exact else None
+    delta = exact or f"between {found.low:.9g} and {found.high:.9g}"
+    print(f"{verdict.definition} ({verdict.number}): {answer}")
+    print(f"  delta at this epsilon     {delta}")
+    if verdict.delta.simulator:
+        print(f"  against                   {verdict.delta.simulator}")
+    for name, numbers in (
+        ("epsilon at this delta", verdict.epsilon),
+        ("epsilon_pair", verdict.epsilon_pair),
+    ):
+        if numbers is not None:
+            wide = numbers.low < numbers.high and math.isinf(numbers.high)
+            who = "  (to somebody who knows which prior holds)" if name == "epsilon_pair" else ""
+            print(f"  {name:<26}{f'above {numbers.low:.4g}' if wide else f'{numbers.high:.6g}'}{who}")
+    for witness in verdict.witnesses[:3]:
+        print(f"  witness: {witness}")

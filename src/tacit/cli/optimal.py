@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import print_json, write_picture, write_whole
-from tacit.cli.plain import PlainCommand, PlainGroup
+from tacit.cli.output import PlainCommand, PlainGroup, print_json, write_picture, write_whole
 from tacit.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from tacit.risk.certificate import Certificate
+    from tacit.risk.certificate import Certificate, Loss
     from tacit.risk.count import OptimalCount
     from tacit.risk.finite import OptimalFinite
-    from tacit.risk.loss_functions import Loss
 
 __all__ = ["optimal"]
 
@@ -56,9 +54,8 @@ def count(
 
     Prints its risk, and a lower bound for all private mechanisms. Reads no data.
     """
-    from tacit.risk.loss_functions import LOSSES, as_loss
-    from tacit.risk.parameters import criterion_parameter, epsilon_level, range_parameter
-    from tacit.risk.solve import is_compact, solve_compact
+    from tacit.risk.certificate import LOSSES, as_loss, criterion_parameter, epsilon_level, range_parameter
+    from tacit.risk.remap import is_compact, solve_compact
 
     range_parameter(n)
     epsilon_level(epsilon)
@@ -97,7 +94,7 @@ def count(
         write_whole(out, lambda path: _write(path, whole))
         told["out"] = str(out)
     if plot is not None:
-        from tacit.report.prices import draw_prices
+        from tacit.report.figures import draw_prices
 
         write_picture(plot, lambda path: draw_prices("count", path, n=n))
         told["plot"] = str(plot)
@@ -111,8 +108,7 @@ def _plain(loss: Loss, certificate: Certificate, n: int, epsilon: float) -> floa
     """The risk of the truncated geometric for the same loss, where its outputs are the loss's."""
     import numpy as np
 
-    from tacit.risk.certificate import height_risks
-    from tacit.risk.kernel import GeometricKernel
+    from tacit.risk.certificate import GeometricKernel, height_risks
     from tacit.risk.remap import truncated_geometric_risk
 
     if loss.table is not None and loss.table.shape[1] != n + 1:

@@ -18,12 +18,11 @@ from tacit.errors import InvalidParameter, LedgerError, charge_made, visible
 
 if TYPE_CHECKING:
     from tacit.curator import Plan, Releases
-    from tacit.curator.files import PlanFile
+    from tacit.curator.certificate import SigningKey
     from tacit.curator.fitting import Fit
-    from tacit.curator.signing import SigningKey
+    from tacit.curator.plan_files import PlanFile
+    from tacit.curator.verifying import Verified
     from tacit.guarantees import Guarantee
-
-__all__ = ["plan", "release", "write_release"]
 
 PLAN = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file.")
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
@@ -44,7 +43,7 @@ def plan(
     Also prints a lower bound on the error where one is known, and exits with 1 if the budget does not suffice.
     Reads no data and charges nothing.
     """
-    from tacit.curator.files import read_plan
+    from tacit.curator.plan_files import read_plan
     from tacit.curator.text import priced
 
     found = read_plan(path)
@@ -88,7 +87,7 @@ def _exit(fit: Fit | None, problem: LedgerError | None) -> None:
 
 def described(file: PlanFile, made: Plan) -> dict[str, Any]:
     """A plan as plain values."""
-    from tacit.curator.parts import alone, together
+    from tacit.curator.charging import alone, together
 
     return {
         "plan": str(file.path),
@@ -129,8 +128,8 @@ def release(
     The charge is durable before a row is read. Writes values (CSV, Parquet), certificates (JSON), report.html
     and manifest.json. The same plan on the same data is answered from the ledger, without a charge.
     """
-    from tacit.curator.files import read_plan
-    from tacit.curator.signing import SigningKey
+    from tacit.curator.certificate import SigningKey
+    from tacit.curator.plan_files import read_plan
     from tacit.report.progress import watched
 
     signing = None if sign is None else SigningKey.read(sign)
@@ -214,7 +213,7 @@ def room(made: Plan | None) -> int:
 
 def wanted(file: PlanFile, export: str) -> tuple[str, ...]:
     """What is to be exported, by the plan and by the command; refused here where it cannot be written."""
-    from tacit.curator.public_words import exports_of
+    from tacit.curator.text import exports_of
     from tacit.report.exports import ready
 
     found = tuple(dict.fromkeys([*file.words.exports, *exports_of(export)]))
@@ -235,10 +234,9 @@ def write_release(
     exports: Sequence[str] = (), replaces: Sequence[str] = (),
 ) -> list[Path]:  # fmt: skip
     """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
-    from tacit.curator.binding import manifest, signed
-    from tacit.curator.certificate import json_text
-    from tacit.curator.names import file_stem
-    from tacit.ledger.canonical import sha256
+    from tacit.curator.certificate import json_text, manifest, signed
+    from tacit.curator.request import file_stem
+    from tacit.exact.canonical import sha256
     from tacit.report.folder import Written, libraries, release_files
 
     last = releases[-1]
@@ -275,3 +273,87 @@ def write_release(
             hint=f"{(problem.strerror or 'it failed').lower()}; the answers are in the ledger: run it again, free",
         ) from None  # fmt: skip
     return sorted(p for p in out.rglob("*") if p.is_file())
+
+
+# `tacit verify`: does a release hold together, is it what the ledger has? `tacit key make`: a key to sign by.
+
+key = typer.Typer(rich_markup_mode=None, add_completion=False)
+JSON_VERIFY = typer.Option(False, "--json", help="Print one JSON object.")
+
+
+def verify(
+    folder: Path = typer.Argument(..., metavar="DIR", help="A folder that tacit release wrote."),
+    ledger: str | None = typer.Option(None, "--ledger", help="The ledger that was charged: a file or a URL."),
+    public: Path | None = typer.Option(None, "--key", help="The custodian's public key (PEM)."),
+    json: bool = JSON_VERIFY,
+) -> None:
+    """Check a release: files, values, certificates, plan.
+
+    Compares digests, makes derived files again, and computes every bound by a second program (tacit.audit). With
+    --ledger or --key it finds any change at all. Reads no data. Exits with 1 if something does not hold.
+    """
+    from tacit.audit.release import second_opinions
+    from tacit.curator.certificate import PublicKey
+    from tacit.curator.verifying import Verified, verify_release
+    from tacit.report.verifying import made_again
+
+    trusted = None if public is None else PublicKey.read(public)
+    found = verify_release(folder, ledger=ledger, key=trusted)
+    again = tuple(made_again(folder, ledger=ledger, key=trusted))
+    found = Verified(findings=(*found.findings, *again, *second_opinions(folder)))
+    if json:
+        told = [{"what": f.what, "holds": f.holds, "why": f.why} for f in found.findings]
+        print_json({"ok": found.ok, "made": found.made, "fallen": list(found.fallen), "findings": told})
+    else:
+        for finding in found.findings:
+            print(visible(str(finding)))
+        for line in _verdict(found, len(list((folder / "certificates").glob("*.json")))):
+            print(visible(line))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _verdict(found: Verified, releases: int) -> list[str]:
+    """The end of the list: of the whole folder, or of the releases in it that fell and of those that stand."""
+    if found.ok:
+        return ["everything that could be checked holds"]
+    if not found.made:
+        return ["this release is not what was made"]
+    named = ", ".join(map(repr, found.fallen))
+    if len(found.fallen) >= releases:
+        return ["this release is what was made, and does not stand any more"]
+    left = releases - len(found.fallen)
+    return [
+        f"does not stand any more: {named}; it is what was made, and was withdrawn or replaced since",
+        f"the other {'release stands' if left == 1 else f'{left} releases stand'}: everything that could be checked "
+        "of them holds",
+    ]
+
+
+@key.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Keys to sign certificates with."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@key.command(name="make")
+def make(
+    path: Path = typer.Argument(
+        ..., metavar="FILE", help="The file for the private key; FILE.pub is the public one."
+    ),
+    json: bool = JSON_VERIFY,
+) -> None:
+    """Make a pair of Ed25519 keys.
+
+    The private key signs releases and approvals. Give the public key to readers separately from the releases.
+    """
+    from tacit.curator.certificate import make_key
+
+    beside, fingerprint = make_key(path)
+    if json:
+        print_json({"private": str(path), "public": str(beside), "fingerprint": fingerprint})
+        return
+    print(f"private key: {visible(str(path))} (keep it, and keep it to yourself)")
+    print(f"public key: {visible(str(beside))} (give it to whoever checks your releases)")
+    print(f"fingerprint: {fingerprint}")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import print_json
-from tacit.cli.plain import PlainCommand, PlainGroup
+from tacit.cli.output import PlainCommand, PlainGroup, print_json
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
 

@@ -4,12 +4,14 @@ Priors over (data, auxiliary knowledge), pairs (alt, priv), simulators; the defi
 smallest delta of a finite mechanism, with both ends certified, against a given or the best simulator.
 """
 
-from tacit.coupled.cells import cell_of
 from tacit.coupled.composition import (
     Composed,
     compose_disjoint_rows,
     compose_known,
     independent_given_auxiliary,
+    neighbour_priors,
+    promised,
+    semantic_failure,
 )
 from tacit.coupled.definitions import (
     CoupledWorlds,
@@ -17,11 +19,13 @@ from tacit.coupled.definitions import (
     Distributional,
     InferenceCoupledWorlds,
     InferenceDistributional,
+    InferencePufferfish,
     Noiseless,
+    Pufferfish,
     SimulationDP,
 )
 from tacit.coupled.files import Question, read_question
-from tacit.coupled.mechanisms import FiniteMechanism, Simulator, filling_in
+from tacit.coupled.mechanisms import FiniteMechanism, Simulator, cell_of, filling_in
 from tacit.coupled.numbers import Level
 from tacit.coupled.pairs import (
     Pair,
@@ -39,20 +43,21 @@ from tacit.coupled.pairs import (
 )
 from tacit.coupled.priors import (
     Prior,
+    binomial_size,
+    fixed_size,
     iid_rows,
     independent_rows,
     known_rows,
+    laplace_size,
     mixture,
     point_prior,
     point_priors,
+    poisson_size,
+    sampled_rows,
     with_auxiliary,
 )
-from tacit.coupled.promise import promised
-from tacit.coupled.pufferfish import InferencePufferfish, Pufferfish
-from tacit.coupled.sampling import binomial_size, fixed_size, laplace_size, poisson_size, sampled_rows
-from tacit.coupled.semantic import neighbour_priors, semantic_failure
 from tacit.coupled.verdict import Found, Verdict, Witness
-from tacit.guarantees.laws.coupled import (
+from tacit.guarantees.laws.conditions import (
     pair_of_values,
     posterior_coupled,
     posterior_coupled_printed,

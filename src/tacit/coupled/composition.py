@@ -14,27 +14,20 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.coupled.best import best_delta
-from tacit.coupled.cells import Cell, cells, check_pairs, check_priors
-from tacit.coupled.comparing import against_simulator, found_best, found_delta
-from tacit.coupled.divergence import mixed
-from tacit.coupled.mechanisms import FiniteMechanism, Simulator, scrub
-from tacit.coupled.numbers import Level, as_probability
+from tacit.coupled.definitions import CoupledWorlds, InferenceCoupledWorlds, Noiseless, SimulationDP
+from tacit.coupled.mechanisms import Cell, FiniteMechanism, Simulator, cells, check_pairs, check_priors, scrub
+from tacit.coupled.numbers import Level, as_probability, mixed, total_variation
 from tacit.coupled.pairs import GONE, Pair
-from tacit.coupled.priors import Prior, with_auxiliary
-from tacit.coupled.verdict import Found
+from tacit.coupled.priors import Prior, point_priors, with_auxiliary
+from tacit.coupled.verdict import Found, against_simulator, found_best, found_delta
 from tacit.errors import InvalidParameter, NoLaw, NotCertified
 from tacit.exact.checks import whole
 from tacit.exact.rounding import Interval, up
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
-
-__all__ = [
-    "Composed",
-    "compose_disjoint_rows",
-    "compose_known",
-    "depends_only_on",
-    "independent_given_auxiliary",
-]
+from tacit.guarantees.conditions import Priors
+from tacit.guarantees.guarantee import Guarantee
+from tacit.guarantees.units import Coupled, Neighbours, rows
 
 COUNTEREXAMPLE = "the exact count of all rows, and the exact count of all rows but one"
 
@@ -313,3 +306,113 @@ def _joined(
         exact=found,
         theorem=theorem,
     )
+
+
+# From a verdict to a guarantee of the algebra: bound, unit and condition, none of them dropped.
+
+
+def promised(
+    definition: CoupledWorlds,
+    mechanism: FiniteMechanism,
+    *,
+    epsilon: object,
+    family: str,
+    simulator: Simulator | None = None,
+) -> Guarantee:
+    """The guarantee that was checked: (epsilon, the certified upper end of delta), for these pairs, under these priors.
+
+    `family` names the class of priors. Under all point priors (Def. 5.1) the guarantee is differential privacy itself,
+    for replace-one neighbours, between two values of a row.
+    """
+    instance("definition", definition, CoupledWorlds, must="be a definition with a simulator")
+    if isinstance(definition, Noiseless | InferenceCoupledWorlds):
+        raise NoLaw(
+            operation=f"a guarantee from {definition.title}",
+            reason="the algebra's laws under Priors are about simulators that see alt(X)",
+            hint="check CoupledWorlds or Distributional",
+        )
+    level = Level.of(epsilon)
+    if isinstance(definition, SimulationDP):
+        from tacit.coupled.verdict import between_values, found_delta
+
+        found = found_delta(between_values(definition.cells(mechanism)), level)
+        return Guarantee(bound=_bound(level, found), unit=rows(neighbours=Neighbours.REPLACE_ONE))
+    unknown = min(prior.unknown_rows() for prior in definition.priors)
+    if unknown == 0:
+        raise InvalidParameter(
+            parameter="priors",
+            value="one that knows every row",
+            must="leave at least one row unknown",
+            hint="for all point priors use SimulationDP, which gives differential privacy",
+        )
+    found = definition.delta(mechanism, epsilon=level, simulator=simulator)
+    names = {f"row {i}" for x in definition.priors[0].data for i in range(len(x))}
+    whole = names == {pair.name for pair in definition.pairs}
+    return Guarantee(
+        bound=_bound(level, found),
+        unit=Coupled(
+            priv="any one row" if whole else "; ".join(p.name for p in definition.pairs),
+            alt="; ".join(dict.fromkeys(p.alt_name for p in definition.pairs)),
+            family=len(definition.pairs),
+        ),
+        condition=Priors(family=family, unknown_rows=unknown),
+    )
+
+
+def _bound(level: Level, found: Found) -> Bound:
+    if found.high >= 1:
+        raise NoLaw(
+            operation="a guarantee", reason="delta is 1 at this epsilon, and then nothing is promised"
+        )
+    high = level.interval.high
+    return Pure(epsilon=high) if found.high == 0 else Approximate(epsilon=high, delta=up(found.high))
+
+
+# Semantic privacy (Groce 2014, Def. 3.4): how far a whole belief moves, with and without somebody's row.
+#
+# For a prior B over data sets and a row i, the belief after F(x) = t is compared with the belief after F(x_{-i}) = t,
+# where the row was replaced by a fixed default. Semantic privacy (s, d) asks that the two are within s in statistical
+# distance, except with probability d over x and t. Theorem `semantic-implies-dp`: for all priors it implies (ln((1 +
+# 2s)/(1 - 2s)), 2d)-DP.
+
+
+def semantic_failure(
+    mechanism: FiniteMechanism, prior: Prior, *, row: int, default: Any, shift: object
+) -> Fraction:
+    """The exact probability that the two beliefs are more than `shift` apart."""
+    i, most = whole("row", row, least=0), as_probability("shift", shift)
+    real: dict[Any, dict[Any, Fraction]] = {}
+    ideal: dict[Any, dict[Any, Fraction]] = {}
+    for x, weight in prior.data.items():
+        scrubbed = (*x[:i], default, *x[i + 1 :])
+        for told, table in ((mechanism[x], real), (mechanism[scrubbed], ideal)):
+            for t, p in told.items():
+                row_of = table.setdefault(t, {})
+                row_of[x] = row_of.get(x, Fraction(0)) + weight * p
+    failing = Fraction(0)
+    for t, beliefs in real.items():
+        chance = sum(beliefs.values(), Fraction(0))
+        other = ideal.get(t)
+        if other is None or total_variation(_normal(beliefs), _normal(other)) > most:
+            failing += chance
+    return failing
+
+
+def _normal(row: dict[Any, Fraction]) -> dict[Any, Fraction]:
+    whole_ = sum(row.values(), Fraction(0))
+    return {x: w / whole_ for x, w in row.items()}
+
+
+def neighbour_priors(values: Sequence[Any], *, rows: int) -> list[tuple[int, Prior]]:
+    """The priors of the proof: a fair coin between two data sets that differ in row i, for all of them, with i."""
+    points = [next(iter(p.data)) for p in point_priors(values, rows=rows)]
+    found = []
+    for a, x in enumerate(points):
+        for y in points[a + 1 :]:
+            differing = [i for i, (v, w) in enumerate(zip(x, y, strict=True)) if v != w]
+            if len(differing) == 1:
+                half = Fraction(1, 2)
+                found.append(
+                    (differing[0], Prior(name=f"{x!r} or {y!r}", weights={(x, None): half, (y, None): half}))
+                )
+    return found

@@ -6,8 +6,8 @@
     InferenceCoupledWorlds   5.4   posteriors about priv(X)
     CoupledWorlds            5.5   some simulator that sees alt(X)
     Noiseless                5.7   two values of a row under one prior (Bhaskar et al. 2011, with this delta)
-    Pufferfish               5.8   sec(X) = 0 against sec(X) = 1                (in pufferfish.py)
-    InferencePufferfish      5.9   the belief about sec(X) before and after     (in pufferfish.py)
+    Pufferfish               5.8   sec(X) = 0 against sec(X) = 1                (in definitions.py)
+    InferencePufferfish      5.9   the belief about sec(X) before and after     (in definitions.py)
 
 `check` answers with a `Verdict`. A simulator is given, or the best one is found; for the inference-based forms the
 best one is known only where alt(X) tells nothing about priv(X) given Z; elsewhere several are tried, and a claim
@@ -17,51 +17,204 @@ may stay open.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from tacit.coupled.best import best_delta
-from tacit.coupled.cells import Cell, cells, check_pairs, check_priors
-from tacit.coupled.comparing import (
+from tacit.coupled.best import best_delta, best_factor
+from tacit.coupled.mechanisms import Cell, FiniteMechanism, Simulator, cells, check_pairs, check_priors, scrub
+from tacit.coupled.numbers import Distribution, Level, as_probability, distance, ends, hashable
+from tacit.coupled.pairs import Pair, Secret, row_pairs
+from tacit.coupled.priors import Prior, point_priors
+from tacit.coupled.verdict import (
+    Comparison,
+    Found,
+    Verdict,
+    Witness,
     against_simulator,
     between_values,
     both_values,
+    factor_interval,
     found_best,
     found_delta,
     found_factor,
+    of_secrets,
 )
-from tacit.coupled.factor import best_factor
-from tacit.coupled.inference import (
-    Belief,
-    coupled_beliefs,
-    crossing,
-    free_of_simulators,
-)
-from tacit.coupled.mechanisms import FiniteMechanism, Simulator
-from tacit.coupled.numbers import Level, as_probability, ends
-from tacit.coupled.original import left_out
-from tacit.coupled.pairs import Pair, row_pairs
-from tacit.coupled.priors import Prior, point_priors
-from tacit.coupled.verdict import Comparison, Found, Verdict, Witness, factor_interval
-from tacit.errors import InvalidParameter
+from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.checks import whole
 from tacit.exact.rounding import Interval
 from tacit.guarantees.arguments import instance, listed
 
-__all__ = [
-    "CoupledWorlds",
-    "Definition",
-    "Distributional",
-    "InferenceCoupledWorlds",
-    "InferenceDistributional",
-    "Noiseless",
-    "SimulationDP",
-    "belief_witness",
-    "no_simulator",
-    "pair_interval",
-]
+# Inference-based forms, by exact posteriors: what somebody believes after the release, in both worlds.
+#
+# A bad outcome (t, z) of the release is one after which the belief about priv(X) differs from the one in the ideal
+# world by more than (epsilon, delta). The claim holds if bad outcomes have probability at most delta; the smallest
+# such delta is found exactly, since the probability that the difference is above a threshold falls in steps.
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """After one outcome: its probability, and how far the beliefs are apart (1 if the ideal one is undefined)."""
+
+    prior: str
+    pair: str
+    output: Any
+    auxiliary: Any
+    probability: Fraction
+    apart: Fraction
+
+
+def crossing(beliefs: Iterable[Belief]) -> Fraction:
+    """The smallest d such that beliefs that are more than d apart have probability at most d."""
+    steps: dict[Fraction, Fraction] = {}
+    for b in beliefs:
+        steps[b.apart] = steps.get(b.apart, ZERO) + b.probability
+    above = sum(steps.values(), ZERO)
+    best = ONE
+    for level in sorted({ZERO, *steps}):
+        above -= steps.get(level, ZERO)
+        # For thresholds from this level up to the next one the probability of being above is `above`.
+        best = min(best, max(level, above))
+    return best
+
+
+def coupled_beliefs(
+    mechanism: FiniteMechanism,
+    prior: Prior,
+    pairs: Sequence[Pair],
+    simulator: Simulator | None,
+    factor: Fraction,
+) -> list[Belief]:
+    """For each (t, z): the largest difference over the pairs (Def. 5.4 asks for all pairs at once).
+
+    Without a simulator the ideal belief is the prior one, given z: see `free_of_simulators`.
+    """
+    worst: dict[tuple[Any, Any], Belief] = {}
+    for pair in pairs:
+        real: dict[tuple[Any, Any], dict[Any, Fraction]] = {}
+        other: dict[tuple[Any, Any], dict[Any, Fraction]] = {}
+        before: dict[Any, dict[Any, Fraction]] = {}
+        for (x, z), weight in prior.weights.items():
+            v = hashable("priv", pair.priv(x))
+            _add(before.setdefault(z, {}), v, weight)
+            for t, p in mechanism[x].items():
+                _add(real.setdefault((t, z), {}), v, weight * p)
+            if simulator is not None:
+                for a, w in scrub(pair, x).items():
+                    for t, p in simulator(pair.name, a).items():
+                        _add(other.setdefault((t, z), {}), v, weight * w * p)
+        for (t, z), row in real.items():
+            chance = sum(row.values(), ZERO)
+            shadow = before[z] if simulator is None else other.get((t, z))
+            apart = ONE if shadow is None else distance(_normal(row), _normal(shadow), factor)
+            known = worst.get((t, z))
+            if known is None or apart > known.apart:
+                worst[t, z] = Belief(
+                    prior=prior.name, pair=pair.name, output=t, auxiliary=z, probability=chance, apart=apart
+                )
+    return list(worst.values())
+
+
+def free_of_simulators(mechanism: FiniteMechanism, priors: Sequence[Prior], pairs: Sequence[Pair]) -> bool:
+    """Is alt(X) independent of priv(X) given Z, under every prior and for every pair?
+
+    Then no simulator's output tells anything about priv(X): the ideal belief is the prior one given Z whatever the
+    simulator, as long as it can give every output, and the checker decides for all simulators at once.
+    """
+    first: dict[tuple[str, str, Any], Distribution] = {}
+    for cell in cells(mechanism, priors, pairs):
+        key = (cell.prior, cell.pair, cell.auxiliary)
+        if dict(first.setdefault(key, cell.scrubbed)) != dict(cell.scrubbed):
+            return False
+    return True
+
+
+def pufferfish_beliefs(
+    mechanism: FiniteMechanism, prior: Prior, secret: Secret, factor: Fraction
+) -> dict[Any, list[Belief]]:
+    """For each z: the belief about the secret after t against the one before, weighted by Pr[t | z] (Def. 5.9)."""
+    before: dict[Any, dict[Any, Fraction]] = {}
+    after: dict[Any, dict[Any, dict[Any, Fraction]]] = {}
+    for (x, z), weight in prior.weights.items():
+        s = secret(x)
+        _add(before.setdefault(z, {}), s, weight)
+        for t, p in mechanism[x].items():
+            _add(after.setdefault(z, {}).setdefault(t, {}), s, weight * p)
+    found: dict[Any, list[Belief]] = {}
+    for z, rows in after.items():
+        whole = sum(before[z].values(), ZERO)
+        was = _normal(before[z])
+        found[z] = [
+            Belief(
+                prior=prior.name,
+                pair=secret.name,
+                output=t,
+                auxiliary=z,
+                probability=sum(row.values(), ZERO) / whole,
+                apart=distance(_normal(row), was, factor),
+            )
+            for t, row in rows.items()
+        ]
+    return found
+
+
+def _add(row: dict[Any, Fraction], key: Any, weight: Fraction) -> None:
+    row[key] = row.get(key, ZERO) + weight
+
+
+def _normal(row: dict[Any, Fraction]) -> Distribution:
+    whole = sum(row.values(), ZERO)
+    return {key: weight / whole for key, weight in row.items()}
+
+
+# The original delta of noiseless privacy: the probability of values that are left out (Bhaskar et al. 2011).
+#
+# There epsilon-indistinguishability (delta = 0) must hold for all values of a row except for a set of probability
+# delta; in the thesis's Def. 5.7 all values count, and the divergence may be delta. Neither implies the other.
+
+MOST_VALUES = 24
+
+
+def left_out(cells: Sequence[Cell], factor: Fraction) -> Fraction:
+    """The least probability, given z, of values whose removal leaves only indistinguishable ones; the worst case."""
+    groups: dict[tuple[str, str, Any], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.prior, cell.pair, cell.auxiliary), []).append(cell)
+    return max((_cover(members, factor) for members in groups.values()), default=Fraction(0))
+
+
+def _cover(members: Sequence[Cell], factor: Fraction) -> Fraction:
+    """The lightest set of values that meets every pair of values that can be told apart."""
+    whole = sum((c.probability for c in members), Fraction(0))
+    clash = [
+        {j for j, b in enumerate(members) if j != i and distance(a.real, b.real, factor) > 0}
+        for i, a in enumerate(members)
+    ]
+    open_values = [i for i, others in enumerate(clash) if others]
+    if len(open_values) > MOST_VALUES:
+        raise NotCertified(
+            what="the original delta of noiseless privacy",
+            reason=f"more than {MOST_VALUES} values of a row can be told from others",
+            hint="merge values, or use the delta of Def. 5.7",
+        )
+    weights = [c.probability / whole for c in members]
+
+    def least(left: frozenset[int]) -> Fraction:
+        busy = [i for i in left if clash[i] & left]
+        if not busy:
+            return Fraction(0)
+        # The value with most clashes is left out, or else all that clash with it are.
+        i = max(busy, key=lambda k: len(clash[k] & left))
+        others = clash[i] & left
+        return min(
+            weights[i] + least(left - {i}),
+            sum((weights[j] for j in others), Fraction(0)) + least(left - others - {i}),
+        )
+
+    return least(frozenset(open_values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,3 +499,82 @@ def belief_witness(beliefs: Sequence[Belief], delta: Fraction) -> tuple[Witness,
             second=float(worst.apart),
         ),
     )
+
+
+# Pufferfish privacy and its inference-based form: Groce 2014, Def. 5.8 and 5.9, after Kifer, Machanavajjhala 2012.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pufferfish(Definition):
+    """Def. 5.8: F(X) given sec(X) = 0 is like F(X) given sec(X) = 1, for every secret, prior and auxiliary."""
+
+    priors: tuple[Prior, ...] = field(hash=False)
+    secrets: tuple[Secret, ...]
+
+    title: ClassVar[str] = "Pufferfish privacy"
+    number: ClassVar[str] = "Def. 5.8"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "priors", check_priors(self.priors))
+        given = listed("secrets", self.secrets, must="be a list of secrets")
+        if not given:
+            raise EmptyComposition(what="the list of secrets")
+        for secret in given:
+            instance("secrets", secret, Secret, must="be secrets")
+            if not any({0, 1} <= {secret(x) for x in prior.data} for prior in self.priors):
+                raise InvalidParameter(
+                    parameter="secrets",
+                    value=secret.name,
+                    must="be 0 and 1 with positive probability under some prior",
+                    hint="nothing is defined given a value of probability 0",
+                )
+        object.__setattr__(self, "secrets", given)
+
+    def delta(
+        self, mechanism: FiniteMechanism, *, epsilon: object, simulator: Simulator | None = None
+    ) -> Found:
+        no_simulator(self, simulator)
+        return found_delta(of_secrets(mechanism, self.priors, self.secrets), Level.of(epsilon))
+
+    def epsilon(
+        self, mechanism: FiniteMechanism, *, delta: object = 0, simulator: Simulator | None = None
+    ) -> Interval | None:
+        no_simulator(self, simulator)
+        return pair_interval(of_secrets(mechanism, self.priors, self.secrets), as_probability("delta", delta))
+
+    def epsilon_pair(self, mechanism: FiniteMechanism, *, delta: object = 0) -> Interval | None:
+        return self.epsilon(mechanism, delta=delta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferencePufferfish(Pufferfish):
+    """Def. 5.9: for each secret and auxiliary the belief about sec(X) hardly moves, but for probability delta."""
+
+    title: ClassVar[str] = "inference-based Pufferfish privacy"
+    number: ClassVar[str] = "Def. 5.9"
+
+    def delta(
+        self, mechanism: FiniteMechanism, *, epsilon: object, simulator: Simulator | None = None
+    ) -> Found:
+        no_simulator(self, simulator)
+        level = Level.of(epsilon)
+
+        def both(factor: Fraction) -> tuple[Fraction, list[Belief]]:
+            worst, where = Fraction(-1), list[Belief]()
+            for prior in self.priors:
+                for secret in self.secrets:
+                    for beliefs in pufferfish_beliefs(mechanism, prior, secret, factor).values():
+                        found = crossing(beliefs)
+                        if found > worst:
+                            worst, where = found, beliefs
+            return worst, where
+
+        high, beliefs = both(level.low)
+        low = high if level.exact else both(level.high)[0]
+        return Found(low=low, high=high, witnesses=belief_witness(beliefs, high), compared=len(beliefs))
+
+    def epsilon(
+        self, mechanism: FiniteMechanism, *, delta: object = 0, simulator: Simulator | None = None
+    ) -> Interval | None:
+        no_simulator(self, simulator)
+        return None

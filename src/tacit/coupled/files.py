@@ -21,7 +21,9 @@ from tacit.coupled.definitions import (
     Distributional,
     InferenceCoupledWorlds,
     InferenceDistributional,
+    InferencePufferfish,
     Noiseless,
+    Pufferfish,
     SimulationDP,
 )
 from tacit.coupled.mechanisms import FiniteMechanism, Simulator, filling_in
@@ -36,9 +38,15 @@ from tacit.coupled.pairs import (
     student_of_school,
     value_secret,
 )
-from tacit.coupled.priors import Prior, iid_rows, independent_rows, known_rows, point_priors, with_auxiliary
-from tacit.coupled.pufferfish import InferencePufferfish, Pufferfish
-from tacit.coupled.sampling import sampled_rows
+from tacit.coupled.priors import (
+    Prior,
+    iid_rows,
+    independent_rows,
+    known_rows,
+    point_priors,
+    sampled_rows,
+    with_auxiliary,
+)
 from tacit.coupled.verdict import Verdict
 from tacit.errors import InvalidParameter, UnknownName
 

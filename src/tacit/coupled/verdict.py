@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.coupled.numbers import Level, ends, log_interval, short
+from tacit.coupled.best import Best
+from tacit.coupled.mechanisms import Cell, FiniteMechanism, Simulator, ideal
+from tacit.coupled.numbers import Level, ends, event, excess, log_interval, short, smallest_factor
+from tacit.coupled.pairs import Secret
+from tacit.coupled.priors import Prior
 from tacit.exact.rounding import Interval
-
-__all__ = ["Comparison", "Found", "Verdict", "Witness"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -159,3 +162,190 @@ def factor_interval(low: Fraction, high: Fraction | None) -> Interval:
 def worst_first(witnesses: Sequence[Witness], most: int = 12) -> tuple[Witness, ...]:
     """The weightiest ones."""
     return tuple(sorted(witnesses, key=lambda w: -w.weight)[:most])
+
+
+# From cells to numbers: what is compared under each definition, its exact delta and epsilon, and witnesses.
+
+REAL_IDEAL = "in the real world, and in the ideal one"
+IDEAL_REAL = "in the ideal world, and in the real one"
+TWO_VALUES = "given the first, and given the second"
+TURNED = "given the second, and given the first"
+
+
+def against_simulator(cells: Sequence[Cell], simulator: Simulator) -> Iterator[Comparison]:
+    """Real against ideal, in every cell (Def. 5.5)."""
+    for c in cells:
+        yield Comparison(
+            prior=c.prior,
+            pair=c.pair,
+            value=c.value,
+            other=None,
+            auxiliary=c.auxiliary,
+            first=c.real,
+            second=ideal(c, simulator),
+        )
+
+
+def both_values(cells: Sequence[Cell]) -> Iterator[Comparison]:
+    """Any two values under one prior and auxiliary (Def. 5.7), whatever else differs between them."""
+    groups: dict[tuple[str, str, Any], list[Cell]] = {}
+    for c in cells:
+        groups.setdefault((c.prior, c.pair, c.auxiliary), []).append(c)
+    yield from _two_of(groups.values())
+
+
+def between_values(cells: Sequence[Cell]) -> Iterator[Comparison]:
+    """Two values of what is private for which alt(X) is distributed alike: replace-one, where all else is the same.
+
+    Under all point priors these are the neighbours of differential privacy; under independent rows any two values.
+    """
+    groups: dict[tuple[str, Any, Any], list[Cell]] = {}
+    for c in cells:
+        groups.setdefault((c.pair, c.auxiliary, frozenset(c.scrubbed.items())), []).append(c)
+    yield from _two_of(groups.values())
+
+
+def _two_of(groups: Any) -> Iterator[Comparison]:
+    for members in groups:
+        for a, b in itertools.combinations(members, 2):
+            yield Comparison(
+                prior=a.prior if a.prior == b.prior else f"{a.prior} / {b.prior}",
+                pair=a.pair,
+                value=a.value,
+                other=b.value,
+                auxiliary=a.auxiliary,
+                first=a.real,
+                second=b.real,
+            )
+
+
+def of_secrets(
+    mechanism: FiniteMechanism, priors: Sequence[Prior], secrets: Sequence[Secret]
+) -> Iterator[Comparison]:
+    """sec(X) = 0 against sec(X) = 1, given each auxiliary value under which both can be (Def. 5.8)."""
+    for prior, secret in itertools.product(priors, secrets):
+        sums: dict[tuple[Any, int], dict[Any, Fraction]] = {}
+        for (x, z), weight in prior.weights.items():
+            s = secret(x)
+            if s is None:
+                continue
+            row = sums.setdefault((z, s), {})
+            for t, p in mechanism[x].items():
+                row[t] = row.get(t, Fraction(0)) + weight * p
+        for z in dict.fromkeys(z for z, _ in sums):
+            if (z, 0) in sums and (z, 1) in sums:
+                first, second = (_normal(sums[z, s]) for s in (0, 1))
+                yield Comparison(
+                    prior=prior.name,
+                    pair=secret.name,
+                    value=0,
+                    other=1,
+                    auxiliary=z,
+                    first=first,
+                    second=second,
+                )
+
+
+def _normal(row: dict[Any, Fraction]) -> dict[Any, Fraction]:
+    whole = sum(row.values(), Fraction(0))
+    return {t: w / whole for t, w in row.items()}
+
+
+def found_delta(comparisons: Iterator[Comparison], level: Level, *, simulator: str = "") -> Found:
+    """The exact largest hockey-stick divergence over all comparisons, with the event where it is reached."""
+    worst, best_low = Fraction(-1), Fraction(0)
+    witness: Witness | None = None
+    count = 0
+    for c in comparisons:
+        count += 1
+        for turned in (False, True):
+            p, q = (c.second, c.first) if turned else (c.first, c.second)
+            high = excess(p, q, level.low)
+            if high > worst:
+                worst = high
+                witness = _witness(c, p, q, level, turned)
+            if high > best_low:
+                best_low = max(best_low, high if level.exact else excess(p, q, level.high))
+    if witness is None:
+        return Found(low=Fraction(0), high=Fraction(0), simulator=simulator)
+    return Found(low=best_low, high=worst, witnesses=(witness,), simulator=simulator, compared=count)
+
+
+def _witness(c: Comparison, p: Any, q: Any, level: Level, turned: bool) -> Witness:
+    where = event(p, q, level.high)
+    return Witness(
+        prior=c.prior,
+        pair=c.pair,
+        value=c.value,
+        other=c.other,
+        auxiliary=c.auxiliary,
+        event=where,
+        direction=(
+            (IDEAL_REAL if turned else REAL_IDEAL) if c.other is None else (TURNED if turned else TWO_VALUES)
+        ),
+        first=float(sum((p[t] for t in where), Fraction(0))),
+        second=float(sum((q.get(t, Fraction(0)) for t in where), Fraction(0))),
+    )
+
+
+def found_factor(comparisons: Iterator[Comparison], delta: Fraction) -> tuple[int, Fraction | None]:
+    """How many comparisons there are, and the exact smallest e^epsilon for all of them; None if there is none."""
+    most, count = Fraction(1), 0
+    endless = False
+    for c in comparisons:
+        count += 1
+        if endless:
+            continue
+        found = [smallest_factor(c.first, c.second, delta), smallest_factor(c.second, c.first, delta)]
+        if None in found:
+            endless = True
+        else:
+            most = max(most, *(f for f in found if f is not None))
+    return count, None if endless else most
+
+
+def found_best(best: Best, level: Level, count: int) -> Found:
+    """The best simulator's delta; the witnesses are the cells and events of the proof that no simulator does better."""
+    witnesses = []
+    if best.solved is not None and best.block is not None:
+        totals = _shares(best)
+        for (c, side), weight in totals.items():
+            cell = best.block.cells[c]
+            used = best.solved.backward if side else best.solved.forward
+            heaviest = max(w for (k, _), w in used.items() if k == c)
+            where = tuple(t for (k, t), w in used.items() if k == c and 2 * w >= heaviest)
+            shadow = ideal(cell, best.simulator)
+            first, second = (
+                sum((p.get(t, Fraction(0)) for t in where), Fraction(0))
+                for p in ((shadow, cell.real) if side else (cell.real, shadow))
+            )
+            witnesses.append(
+                Witness(
+                    prior=cell.prior,
+                    pair=cell.pair,
+                    value=cell.value,
+                    auxiliary=cell.auxiliary,
+                    event=where,
+                    direction=IDEAL_REAL if side else REAL_IDEAL,
+                    first=float(first),
+                    second=float(second),
+                    weight=float(weight),
+                )
+            )
+    return Found(
+        low=best.low,
+        high=best.high,
+        witnesses=worst_first(witnesses),
+        simulator="the best simulator",
+        compared=count,
+    )
+
+
+def _shares(best: Best) -> dict[tuple[int, int], Fraction]:
+    assert best.solved is not None
+    most: dict[tuple[int, int], Fraction] = {}
+    for side, weights in enumerate((best.solved.forward, best.solved.backward)):
+        for (c, _), weight in weights.items():
+            most[c, side] = max(most.get((c, side), Fraction(0)), weight)
+    scale = sum(most.values(), Fraction(0))
+    return {key: weight / scale for key, weight in most.items()} if scale else {}

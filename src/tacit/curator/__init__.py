@@ -1,16 +1,16 @@
 """From a table to a certified release: plans, treatments, certificates, and the curator who runs them.
 
-Read in this order: `prices.py` (what is offered), `treatments.py` and `chooser.py` (the noise that it buys),
-`charges.py` (what that costs in the budget's terms), `plan.py` (all of it, before a row is read), `intervals.py` and
-`pivots.py` (error bars), `certificate.py`, `release.py`, `curator.py`.
+Read in this order: `request.py` (what is asked), `prices.py` (what is offered), `planning.py` and `treatments.py` (the
+noise that it buys, before a row is read), `charging.py` (what that costs in the budget's terms), `release.py`,
+`intervals.py` (error bars), `certificate.py`, `verifying.py`, and `curator.py`, which does all of it.
 """
 
 from __future__ import annotations
 
-from tacit.curator.asks import Ask, ask
 from tacit.curator.curator import Curator
-from tacit.curator.plan import Plan, Planned, make_plan
+from tacit.curator.planning import Plan, Planned, make_plan
 from tacit.curator.prices import Price, price
 from tacit.curator.release import Release, Releases
+from tacit.curator.request import Ask, ask
 
 __all__ = ["Ask", "Curator", "Plan", "Planned", "Price", "Release", "Releases", "ask", "make_plan", "price"]

@@ -3,40 +3,268 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from tacit.accounting.codec import to_record
-from tacit.curator.binding import bound
 from tacit.curator.choice import release_choice
 from tacit.curator.exact_answers import priors_of
-from tacit.curator.plan import Plan, Planned, event_record
+from tacit.curator.planning import Plan, Planned, event_record
 from tacit.curator.random_counts import gamma_of
-from tacit.curator.sampling import DECLARED
 from tacit.curator.text import beyond_groups
+from tacit.curator.treatments import DECLARED, Noisy
+from tacit.errors import InvalidParameter, TacitError
+from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Guarantee
-from tacit.ledger.canonical import sha256
-from tacit.sources.aggregates import Squares, Steps
-from tacit.sources.training import RowsWanted
+from tacit.ledger import entries as signatures
+from tacit.ledger.entries import ALGORITHM, message
+from tacit.sources.axes import Squares, Steps
+from tacit.sources.query import RowsWanted
 
-__all__ = [
-    "CIPHER",
-    "EARLIER",
-    "FORMAT",
-    "NOT_COVERED",
-    "SEEDED",
-    "certify",
-    "json_text",
-    "said_digest",
-    "said_digests",
-    "versions",
-    "with_looks",
-]
+# Signatures on certificates: Ed25519, with a key that the custodian keeps.
+#
+# What is signed is a line that names the format, and the digest of the content. The key is named in the certificate
+# by its fingerprint, the SHA-256 of the 32 bytes of the public key; whoever checks must have the public key from the
+# custodian, by another way than the release itself.
 
-FORMAT = "tacit certificate 2"
+MOST_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """A public key, to check signatures with."""
+
+    key: Any = field(repr=False)
+
+    @classmethod
+    def read(cls, path: str | Path) -> PublicKey:
+        """The key in a PEM file."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+        return cls(_loaded("key", path, load_pem_public_key, Ed25519PublicKey, "a public key"))
+
+    @property
+    def text(self) -> str:
+        """The key's 32 bytes in hexadecimal, as a ledger keeps them."""
+        return str(self.key.public_bytes_raw().hex())
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the key's 32 bytes, in hexadecimal."""
+        return signatures.fingerprint(self.key.public_bytes_raw())
+
+    def holds(self, signature: Any, format: str, digest: str) -> bool:
+        """Is this the key's signature under that digest?"""
+        return signatures.holds(self.key.public_bytes_raw(), signature, format, digest)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A private key; it is never printed, and nothing but signatures leaves it."""
+
+    key: Any = field(repr=False)
+
+    @classmethod
+    def read(cls, path: str | Path) -> SigningKey:
+        """The key in a PEM file that nobody else may read."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        found = _loaded(
+            "--sign", path, lambda pem: load_pem_private_key(pem, None), Ed25519PrivateKey, "a private key"
+        )
+        if os.name == "posix" and Path(path).stat().st_mode & 0o077:
+            raise InvalidParameter(
+                parameter="--sign", value=str(path), must="be readable by its owner alone",
+                hint="chmod 600; a key that others have read signs for them",
+            )  # fmt: skip
+        return cls(found)
+
+    @property
+    def public(self) -> PublicKey:
+        """The key to check its signatures with."""
+        return PublicKey(self.key.public_key())
+
+    def sign(self, format: str, digest: str) -> dict[str, str]:
+        """The signature as it stands in a certificate."""
+        value = self.key.sign(message(format, digest)).hex()
+        return {"algorithm": ALGORITHM, "key": self.public.fingerprint, "value": value}
+
+
+def make_key(path: Path) -> tuple[Path, str]:
+    """A new pair: the private key to a new file that its owner alone may read, the public one beside it (.pub)."""
+    from cryptography.hazmat.primitives import serialization as form
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    beside = path.with_name(path.name + ".pub")
+    for place in (path, beside):
+        if place.exists() or place.is_symlink():
+            raise InvalidParameter(
+                parameter="FILE", value=str(place), must="not be there yet",
+                hint="a key is never overwritten: what it signed could no longer be checked",
+            )  # fmt: skip
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+    public = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
+    try:
+        for place, body, mode in ((beside, public, 0o644), (path, private, 0o600)):
+            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with os.fdopen(handle, "wb") as file:
+                file.write(body)
+    except OSError as problem:
+        raise InvalidParameter(
+            parameter="FILE", value=str(path), must="be writable", hint=(problem.strerror or "").lower()
+        ) from None
+    return beside, SigningKey(key).public.fingerprint
+
+
+def _loaded(parameter: str, path: str | Path, load: Any, kind: type, what: str) -> Any:
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        with Path(path).open("rb") as file:
+            found = load(file.read(MOST_BYTES))
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
+        found = None
+    if not isinstance(found, kind):
+        raise InvalidParameter(
+            parameter=parameter, value=str(path), must=f"be {what} for {ALGORITHM}, in PEM without a password",
+            hint="tacit key make writes one, and the public key beside it (.pub)",
+        )  # fmt: skip
+    return found
+
+
+# What binds a certificate: a digest of its own content, of the values it is about, and of the ledger's entry.
+#
+#     values.sha256    of the file of values, byte by byte (the same for CSV and, read and written again, for Parquet)
+#     plan.digest      of all that was asked, of its noise and its price
+#     ledger.digest    of the ledger's entry that charged for it; ledger.answer of the answer that was recorded
+#     digest           of everything above in canonical JSON; this is what a signature signs
+#
+# A digest shows that a file was changed by accident, or by somebody who forgot one. Whoever can write the certificate
+# can write its digest as well: only a signature, or the ledger itself, shows that nobody did
+# (docs/decisions/0014-what-binds-a-certificate.md).
+
+MANIFEST = "tacit release 1"
+_OUTSIDE = ("digest", "signature")
+
+
+def content_digest(content: dict[str, Any]) -> str:
+    """The digest of a certificate or manifest: of all of it but the digest and the signature."""
+    return sha256(canonical({k: v for k, v in content.items() if k not in _OUTSIDE}, what="certificate"))
+
+
+def bound(content: dict[str, Any]) -> dict[str, Any]:
+    """The same with its digest at the end."""
+    inner = {k: v for k, v in content.items() if k not in _OUTSIDE}
+    return {**inner, "digest": content_digest(inner)}
+
+
+def is_bound(content: dict[str, Any]) -> bool:
+    """Has it the digest that it states?"""
+    try:
+        return content.get("digest") == content_digest(content)
+    except TacitError:
+        return False
+
+
+def signed(content: dict[str, Any], key: SigningKey | None) -> dict[str, Any]:
+    """The same with its digest, and signed where there is a key. Signing again gives the same bytes."""
+    whole = bound(content)
+    return whole if key is None else {**whole, "signature": key.sign(whole["format"], whole["digest"])}
+
+
+def manifest(
+    files: dict[str, str], *, plan: str, ledger: dict[str, Any], written: dict[str, Any]
+) -> dict[str, Any]:
+    """All files of a release with their digests, by their names in the folder, and what they were written from."""
+    listed = dict(sorted(files.items()))
+    return {"format": MANIFEST, "plan": plan, "ledger": ledger, "written": written, "files": listed}
+
+
+# A release as bytes and back: what the ledger keeps, so that a repeated question is answered from the record.
+#
+# Only noisy numbers and released keys are kept; values and intervals are made of them anew. Beside them stands what
+# made them (`made`): when, by which entry of the ledger, with which noise, engine and versions. A certificate of a
+# replayed answer is made of that, and so says what that of the first one said.
+
+FORMAT = 2
+
+
+def encode(answers: list[Noisy], made: dict[str, Any]) -> bytes:
+    """A line of JSON that describes the arrays, then the arrays."""
+    blobs: list[bytes] = []
+    described = []
+    for answer in answers:
+        parts: dict[str, Any] = {}
+        for name, values in answer.parts.items():
+            array = np.asarray(values)
+            shape = list(array.shape)
+            if array.dtype == object:
+                parts[name] = {"shape": shape, "numbers": [str(int(v)) for v in array.ravel()]}
+                continue
+            body = np.ascontiguousarray(array, dtype="<f8" if array.dtype.kind == "f" else "<i8").tobytes()
+            kind = "f8" if array.dtype.kind == "f" else "i8"
+            parts[name] = {"shape": shape, "type": kind, "bytes": len(body)}
+            blobs.append(body)
+        keys = None if answer.keys is None else [[_plain(v) for v in column] for column in answer.keys]
+        described.append({"parts": parts, "keys": keys})
+    head = json.dumps(
+        {"format": FORMAT, "made": made, "answers": described}, separators=(",", ":"), allow_nan=False
+    )
+    return head.encode("ascii") + b"\n" + b"".join(blobs)
+
+
+def decode(data: bytes) -> tuple[list[Noisy], dict[str, Any]]:
+    """The answers that were encoded, and what made them."""
+    if not isinstance(data, bytes):
+        raise InvalidParameter(
+            parameter="key", value="that of something else", must="be the key of a release",
+            hint="what is on record under it is a part of a joint session, or a path; it has no values to give again",
+        )  # fmt: skip
+    head, _, body = data.partition(b"\n")
+    try:
+        told = json.loads(head)
+    except ValueError:
+        told = {}
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise InvalidParameter(
+            parameter="answer", value="a recorded answer", must=f"be of format {FORMAT}",
+            hint="it was written by another version of tacit; read it with that version",
+        )  # fmt: skip
+    start, out = 0, []
+    for answer in told["answers"]:
+        parts: dict[str, Any] = {}
+        for name, said in answer["parts"].items():
+            if "numbers" in said:
+                array = np.empty(len(said["numbers"]), dtype=object)
+                array[:] = [int(v) for v in said["numbers"]]
+            else:
+                array = np.frombuffer(
+                    body, dtype="<" + said["type"], count=said["bytes"] // 8, offset=start
+                ).copy()
+                start += said["bytes"]
+            parts[name] = array.reshape(said["shape"])
+        keys = answer["keys"]
+        out.append(Noisy(parts=parts, keys=None if keys is None else tuple(tuple(k) for k in keys)))
+    return out, told["made"]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+CERTIFICATE_FORMAT = "tacit certificate 2"
 EARLIER = "tacit certificate 1"
 """Certificates that bind nothing: they can still be read, with a warning."""
 
@@ -111,7 +339,7 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
     guarantee = with_looks(planned.guarantee, made["data"])
     mechanism = treatment.describe()
     return {
-        "format": FORMAT,
+        "format": CERTIFICATE_FORMAT,
         "name": planned.name,
         "publishable": made["noise"] in PUBLISHABLE,
         "statistic": planned.ask.statistic.describe(),
@@ -139,7 +367,7 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
         "asked": {k: v for k, v in planned.ask.describe().items() if k not in ("name", "statistic")},
         "consistent": planned.ask.consistent,
         "public_totals": None if planned.ask.public is None else planned.ask.public.record,
-        "schema": {n: d for n, d in _plain(plan.schema.describe()).items() if n in columns},
+        "schema": {n: d for n, d in _plain_certificate(plan.schema.describe()).items() if n in columns},
         "theorems": list(theorems),
         "plan": {
             "digest": plan.digest,
@@ -214,11 +442,11 @@ def _columns(planned: Planned) -> set[str]:
     return found
 
 
-def _plain(value: Any) -> Any:
+def _plain_certificate(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _plain_certificate(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [_plain_certificate(v) for v in value]
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 

@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from tacit.errors import LedgerError, TacitError
+from tacit.exact.canonical import sha256
 from tacit.guarantees import Neighbours
 from tacit.ledger import Charge
-from tacit.ledger.canonical import sha256
 from tacit.statistics.base import Question
 
 if TYPE_CHECKING:
-    from tacit.curator.given import Given
-    from tacit.curator.plan import Plan, Planned
+    from tacit.curator.planning import Plan, Planned
+    from tacit.curator.request import Given
     from tacit.curator.treatments import Treatment
 
 __all__ = [
@@ -74,53 +74,39 @@ WRONG = (
 
 ROOMS = {
     "coupled.noiseless.answer": "ExactAnswer",
-    "coupled.noiseless.discarding": "FixedSize",
-    "curator.clamping": "ClampingTreatment",
-    "curator.exact_answers": "ExactTreatment",
-    "curator.functions.density": "DensityFit",
-    "curator.functions.fits": "MachineFit",
-    "curator.functions.fourier": "PureDensityFit",
-    "curator.functions.inputs": "InputColumns",
+    "coupled.noiseless.histograms": "FixedSize",
+    "curator.exact_answers": "DiscardingTreatment ExactTreatment TruncatedTreatment",
+    "curator.functions.fits": "DensityFit MachineFit PureDensityFit",
+    "curator.functions.statistics": "InputColumns",
     "curator.functions.treatment": "FunctionTreatment",
-    "curator.given": "ExactGiven Given SampledGiven",
-    "curator.keys": "Selected",
     "curator.prices": "Price",
     "curator.random_counts": "OnRandomData",
-    "curator.ranks": "Ranks",
-    "curator.sparse": "Sparse",
+    "curator.request": "ExactGiven Given SampledGiven",
+    "curator.selected": "ClampingTreatment Ranks Selected Sparse",
     "curator.treatments": "Applied Treatment",
-    "curator.truncated": "DiscardingTreatment TruncatedTreatment",
     "functions.boxes": "Box",
     "functions.densities.kde": "GaussianKDE",
     "functions.densities.plan": "DensityPlan",
     "functions.fourier.family": "FourierKDE",
     "functions.fourier.plan": "FourierPlan",
-    "functions.machines.domains": "PublicBall PublicBox",
-    "functions.machines.features": "FourierFeatures LinearFeatures",
-    "functions.machines.losses": "EpsilonInsensitive Hinge Huber Logistic",
+    "functions.machines.features": "FourierFeatures LinearFeatures PublicBall PublicBox",
+    "functions.machines.solvers": "EpsilonInsensitive Hinge Huber Logistic",
     "functions.machines.training": "MachinePlan",
-    "mechanisms.cumulative": "CumulativeTree",
-    "mechanisms.cumulative_gaussian": "CumulativeGaussian",
-    "mechanisms.fitted_tables": "Agreement FittedTables",
+    "mechanisms.bodies": "Contribution Gauge",
+    "mechanisms.cumulative": "CumulativeGaussian CumulativeTree",
+    "mechanisms.fitted_tables": "Agreement FittedTables HullTables Image",
     "mechanisms.fourier": "FourierNoise",
-    "mechanisms.gamma": "Gamma",
-    "mechanisms.gaussian": "Gaussian",
-    "mechanisms.hull_tables": "HullTables Image",
-    "mechanisms.knorm": "KNorm KNormDifference",
-    "mechanisms.laplace": "Laplace",
-    "mechanisms.partition": "OptimalSelection",
-    "mechanisms.partition_gaussian": "GaussianSelection",
-    "mechanisms.range_answers": "RangeAnswers",
-    "mechanisms.ranges": "RangeTree",
-    "mechanisms.rounded_gaussian": "RoundedGaussian",
+    "mechanisms.gaussian": "Gaussian RoundedGaussian",
+    "mechanisms.knorm": "Gamma KNorm KNormDifference",
+    "mechanisms.laplace": "Laplace Staircase",
+    "mechanisms.partition": "GaussianSelection OptimalSelection",
+    "mechanisms.ranges": "RangeAnswers RangeTree",
     "mechanisms.sensitivity": "CountSensitivity L1 L2 Linf",
-    "mechanisms.shapes": "Contribution Gauge",
     "mechanisms.sparse": "SparseHistogram",
     "mechanisms.sparse_keys": "Impossible",
     "mechanisms.stability": "StableHistogram",
-    "mechanisms.staircase": "Staircase",
     "mechanisms.tables": "CellSums ShapedTables",
-    "noise.balls": "EuclideanBall",
+    "noise.bodies": "EuclideanBall",
     "noise.caratheodory": "CaratheodoryBody",
     "sources.axes": "Bins Cut Listed",
     "sources.columns": "Category Date Flag Integer Number",
@@ -292,8 +278,8 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
     and that it costs no more than the bound that was charged. A charge of 0.1.0 has no choice: its digest covers what
     was chosen, and so the plan at hand is that one.
     """
-    from tacit.curator.charges import Charged
-    from tacit.curator.plan import chosen
+    from tacit.curator.charging import Charged
+    from tacit.curator.planning import chosen
 
     charged = Charged(bound=charge.guarantee.bound, exact=dict(charge.exact), theorem=plan.charged.theorem)
     if charge.choice is None and charge.files is None:
@@ -346,14 +332,11 @@ def read_treatment(
 
 def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) -> bool:
     """Is a question like this one treated like that, under what was assumed and nothing more?"""
-    from tacit.curator.clamping import ClampingTreatment
     from tacit.curator.exact_answers import ExactTreatment
     from tacit.curator.functions.treatment import FunctionTreatment
-    from tacit.curator.given import ExactGiven
-    from tacit.curator.keys import Selected
     from tacit.curator.random_counts import OnRandomData, gamma_of
-    from tacit.curator.ranks import Ranks
-    from tacit.curator.sparse import Sparse
+    from tacit.curator.request import ExactGiven
+    from tacit.curator.selected import ClampingTreatment, Ranks, Selected, Sparse
     from tacit.curator.treatments import Treatment
 
     words = assumed if asked.ask.given is None else asked.ask.given

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
-from tacit.curator.charges import Charged
-from tacit.curator.plan import Plan, Planned
+from tacit.curator.charging import Charged
+from tacit.curator.planning import Plan, Planned
 from tacit.curator.treatments import Noisy
 from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError, charge_made
 from tacit.guarantees import Guarantee, Priors

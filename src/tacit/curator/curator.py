@@ -15,37 +15,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
-from tacit.curator.asks import Ask, asks_of
-from tacit.curator.certificate import CIPHER, SEEDED, said_digests, versions
+from tacit.curator.cells import RULE
+from tacit.curator.certificate import CIPHER, SEEDED, decode, encode, said_digests, versions
+from tacit.curator.charging import check_of, payable, payable_exactly, standing_of
 from tacit.curator.choice import choice_of, read_choice
 from tacit.curator.contributing import SharePlan, contributed, noise_source, share_of, whole
 from tacit.curator.fitting import Fit, fit_of
-from tacit.curator.given import Assumed, Given, given_of
-from tacit.curator.keeper import Keeper, Named
-from tacit.curator.kept_plans import KeptPlans
-from tacit.curator.made import ledger_part, read_release
-from tacit.curator.paying import check_of, payable, payable_exactly, standing_of
-from tacit.curator.plan import Plan, make_plan
+from tacit.curator.ledgers import Keeper, Named
+from tacit.curator.planning import KeptPlans, Plan, make_plan
 from tacit.curator.prices import Number, Price, flag, stated
-from tacit.curator.quality import RULE
-from tacit.curator.records import decode, encode
-from tacit.curator.release import Release, Releases
-from tacit.curator.request import declared_files, nameless
+from tacit.curator.release import Release, Releases, ledger_part, read_release
+from tacit.curator.request import Ask, Assumed, Given, asks_of, declared_files, given_of, nameless
 from tacit.curator.request_0_1_0 import earlier_requests
+from tacit.curator.text import told_of
 from tacit.curator.treatments import Noisy
-from tacit.curator.words import told_of
 from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
-from tacit.ledger.entries import text
-from tacit.ledger.given import named
+from tacit.ledger.entries import named, text
 from tacit.noise.source import Source
+from tacit.sources.error_boundary import each
 from tacit.sources.facts import Facts
 from tacit.sources.made_up import is_made_up
 from tacit.sources.opening.joining import reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
-from tacit.sources.watching import each
 from tacit.statistics import Statistic, read_cells
 
 __all__ = ["Curator"]

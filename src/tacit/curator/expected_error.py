@@ -21,9 +21,8 @@ from tacit.guarantees import Approximate, Concentrated, GaussianDP
 from tacit.mechanisms.spreads import normal_quantile
 from tacit.risk import decompose
 from tacit.risk.releases import release_price
-from tacit.statistics.base import Question
+from tacit.statistics.base import Question, base_unit, row_limit
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
-from tacit.statistics.sensitivity import base_unit, row_limit
 
 __all__ = ["Expected", "expected"]
 

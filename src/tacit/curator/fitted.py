@@ -14,20 +14,31 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Applied, Treatment, mu_squared_within, pure_within
+from tacit.curator.random_counts import OnRandomData
+from tacit.curator.treatments import Applied, Noisy, Treatment, mu_squared_within, pure_within
+from tacit.errors import TacitError
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
 from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian
-from tacit.mechanisms.budgets import Budget
-from tacit.mechanisms.fitted_tables import MOST_FITTED, Agreement, FittedTables, agreement_of
-from tacit.mechanisms.hull_tables import MOST_COUNTS, HullTables, Image, moves_of, small_image
-from tacit.mechanisms.range_answers import RangeAnswers, best_trees
-from tacit.mechanisms.ranges import RangeTree, level_moves
+from tacit.mechanisms.fitted_tables import (
+    MOST_COUNTS,
+    MOST_FITTED,
+    Agreement,
+    FittedTables,
+    HullTables,
+    Image,
+    agreement_of,
+    moves_of,
+    small_image,
+)
+from tacit.mechanisms.ranges import RangeAnswers, RangeTree, best_trees, level_moves
+from tacit.mechanisms.strategies import Budget
 from tacit.mechanisms.tables import MOST_SHAPED, CellSums, ShapedTables, TableMechanism
-from tacit.statistics.base import Question
-from tacit.statistics.tables import CountTables
-
-__all__ = ["fits_tables", "fitted"]
+from tacit.statistics.base import CountTables, Question
+from tacit.statistics.consistency import nearest_histogram
+from tacit.statistics.invariants import valid_counts
 
 
 def fitted(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
@@ -252,3 +263,37 @@ def _fits_agreement(
         and np.allclose(own.projection, ours.projection, rtol=0, atol=1e-6)
         and (not own.fixed or np.allclose(ours.projection @ (own.first - ours.first), own.first - ours.first))
     )
+
+
+# Finishing a release so that it reads like a table: whole numbers that are not negative, tables that add up.
+#
+# Post-processing: released numbers in, numbers out. Values are the nearest valid ones (theorems `nearest-histogram`,
+# `consistent-margins`, `tree-least-squares`), and agree with declared public totals. Intervals stay those of the
+# noise, cut at zero: the true counts are valid, so nothing is lost.
+
+
+def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Estimate) -> Estimate:
+    """Counts of rows and people: whole, not negative; the tables of a release agree with each other."""
+    if not question.statistic.agrees:
+        return estimate  # means, shares and quantiles already keep to their declared range and order
+    if isinstance(treatment, OnRandomData):
+        return treatment.finish(question, noisy, estimate)
+    low, high = np.maximum(estimate.low, 0.0), np.maximum(estimate.high, 0.0)
+    alone = question.statistic.layout == "cells" and not question.details.get("public")
+    value = None if alone else _family(question, treatment, noisy)
+    if value is None:
+        value = nearest_histogram(estimate.value).astype(np.float64)
+    value = value.reshape(np.shape(estimate.value))
+    return Estimate(
+        value=value, low=np.minimum(low, value), high=np.maximum(high, value), reach=estimate.farthest
+    )
+
+
+def _family(question: Question, treatment: Treatment, noisy: Noisy) -> Floats | None:
+    """The tables as one family; None where there are too many columns or cells for it."""
+    spread = treatment.variances()
+    try:
+        found = valid_counts(question, noisy.parts, {p.name: spread.get(p.name, 0.0) for p in question.parts})
+    except TacitError:
+        return None
+    return np.concatenate([np.ravel(found[p.name]).astype(np.float64) for p in question.parts])

@@ -22,23 +22,27 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.accuracy import treat_accuracy
-from tacit.curator.given import Given
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
+from tacit.curator.request import Given
 from tacit.curator.treatments import Noisy, Treatment, cells_of, groups_of, law_of, treat
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.guarantees import Always, Bound, Neighbours, RandomData
-from tacit.guarantees.conditions import told_gamma
-from tacit.guarantees.declarations import FIXED_BEFORE, FIXED_MECHANISMS, INDEPENDENT_DRAWS, LEAST_ROWS
+from tacit.guarantees.conditions import (
+    FIXED_BEFORE,
+    FIXED_MECHANISMS,
+    INDEPENDENT_DRAWS,
+    LEAST_ROWS,
+    told_gamma,
+)
 from tacit.noise.source import Source
 from tacit.random_data import RandomHistogram, RandomProportion
-from tacit.sources.aggregates import CountRows
+from tacit.sources.axes import CountRows
 from tacit.sources.query import Aggregation, Cells
-from tacit.statistics.base import Question
+from tacit.statistics.base import Question, replaced
 from tacit.statistics.consistency import nearest_histogram
 from tacit.statistics.forms import Average, Linear, Share
-from tacit.statistics.sensitivity import replaced
 
 __all__ = ["OnRandomData", "condition_of", "declared_by", "fits", "gamma_of", "treat_on_random_data"]
 

@@ -5,29 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
-from tacit.curator.cells import key_columns
-from tacit.curator.certificate import json_text, with_looks
-from tacit.curator.functions.published import PublishedFunction
-from tacit.curator.functions.treatment import FunctionTreatment
+from tacit.curator.cells import RULE, WORDS, csv_text, flags_of, key_columns
+from tacit.curator.certificate import CIPHER, certify, json_text, with_looks
+from tacit.curator.fitted import finish
+from tacit.curator.functions.treatment import FunctionTreatment, PublishedFunction
 from tacit.curator.intervals import Estimate
-from tacit.curator.plan import Planned
-from tacit.curator.quality import RULE, WORDS, flags_of
-from tacit.curator.spreadsheet import csv_text
-from tacit.curator.treatments import Noisy
+from tacit.curator.planning import Plan, Planned
+from tacit.curator.random_counts import OnRandomData
+from tacit.curator.treatments import Noisy, population
 from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.canonical import sha256
 from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import Correction
-from tacit.sources.schema import Date
+from tacit.sources.columns import Date
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-__all__ = ["Release", "Releases"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +138,7 @@ class Release:
 
     @property
     def quality(self) -> list[str]:
-        """For each cell "good", "use with care", "too noisy to use" or "no value" (`tacit.curator.quality`)."""
+        """For each cell "good", "use with care", "too noisy to use" or "no value" (`tacit.curator.cells`)."""
         return [WORDS[flag] for flag in flags_of(self)] if self.words is None else list(self.words)
 
     @property
@@ -185,7 +184,7 @@ class Release:
         return treatment.function(self.planned.question, self.noisy, publishable=self.publishable)
 
     def to_csv(self) -> str:
-        """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.spreadsheet`)."""
+        """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.cells`)."""
         return csv_text({**self.columns, "quality": self.quality})
 
     def to_arrow(self) -> pa.Table:
@@ -233,3 +232,45 @@ class Releases(tuple[Release, ...]):
 
     def __repr__(self) -> str:
         return "\n\n".join(map(str, self))
+
+
+# From a recorded answer to its releases: values, intervals and certificates are functions of plan and record alone.
+#
+# So a replay gives what the first answer gave, and whoever has the ledger can make a certificate again and compare.
+
+
+def ledger_part(ledger: str, recorded: bytes, made: dict[str, Any]) -> dict[str, Any]:
+    """What a certificate says of the ledger: which entry charged for it, and the digest of the recorded answer."""
+    named = {"id": ledger, "sequence": made["sequence"], "time": made["time"], "digest": made["entry"]}
+    return {**named, "answer": sha256(recorded)}
+
+
+def _function(planned: Planned, noisy: Noisy) -> dict[str, Any] | None:
+    treatment = planned.treatment
+    if not isinstance(treatment, FunctionTreatment):
+        return None
+    return treatment.function(planned.question, noisy).record
+
+
+def read_release(
+    plan: Plan, planned: Planned, noisy: Noisy, made: dict[str, Any], *, ledger: dict[str, Any],
+    spent: Guarantee, remaining: Guarantee, replayed: bool, said: tuple[Correction, ...] = (),
+) -> Release:  # fmt: skip
+    """One release of a recorded answer."""
+    if planned.ask.sampling:
+        estimate = population(planned.question, planned.treatment, noisy, planned.ask.confidence)
+    else:
+        estimate = planned.treatment.read(planned.question, noisy, planned.ask.confidence)
+    treatment = planned.treatment
+    told = treatment.told(noisy) if isinstance(treatment, OnRandomData) else None
+    if planned.ask.consistent or planned.ask.public is not None:
+        estimate = finish(planned.question, planned.treatment, noisy, estimate)
+    return Release(
+        planned=planned, noisy=noisy, estimate=estimate, standing=(spent, remaining), replayed=replayed,
+        publishable=made["noise"] == CIPHER, made_up=made["data"].get("made_up") is True,
+        joint="joint" in made["data"],
+        corrections=tuple(c for c in said if c.release in ("", planned.name)), data=made["data"],
+        certify=partial(
+            certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy), told=told
+        ),
+    )  # fmt: skip

@@ -17,36 +17,25 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.curator.asks import Ask
-from tacit.curator.clamping import ClampingTreatment
-from tacit.curator.exact_answers import ExactTreatment
-from tacit.curator.functions.density import DensityFit
-from tacit.curator.functions.fits import MachineFit
-from tacit.curator.functions.fourier import PureDensityFit
+from tacit.curator.exact_answers import DiscardingTreatment, ExactTreatment, TruncatedTreatment
+from tacit.curator.functions.fits import DensityFit, MachineFit, PureDensityFit
 from tacit.curator.functions.treatment import FunctionTreatment
-from tacit.curator.given import ExactGiven, Given, SampledGiven
-from tacit.curator.keys import Selected
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData, fits
-from tacit.curator.ranks import Ranks
-from tacit.curator.sparse import Sparse
+from tacit.curator.request import Ask, ExactGiven, Given, SampledGiven
+from tacit.curator.selected import ClampingTreatment, Ranks, Selected, Sparse
 from tacit.curator.treatments import Treatment
-from tacit.curator.truncated import DiscardingTreatment, TruncatedTreatment
+from tacit.exact.canonical import canonical, canonical_table, sha256
 from tacit.exact.rounding import up
 from tacit.guarantees import Bound
 from tacit.guarantees.conditions import told_gamma
 from tacit.ledger import Earlier
-from tacit.ledger.canonical import canonical, canonical_table, sha256
 from tacit.mechanisms import Gamma, Gaussian, KNorm, KNormDifference, Laplace, RoundedGaussian, Staircase
-from tacit.mechanisms.cumulative import CumulativeTree
-from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
-from tacit.mechanisms.fitted_tables import FittedTables
-from tacit.mechanisms.hull_tables import HullTables
-from tacit.mechanisms.partition import OptimalSelection
-from tacit.mechanisms.partition_gaussian import GaussianSelection
+from tacit.mechanisms.cumulative import CumulativeGaussian, CumulativeTree
+from tacit.mechanisms.fitted_tables import FittedTables, HullTables
+from tacit.mechanisms.partition import GaussianSelection, OptimalSelection
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
-from tacit.mechanisms.range_answers import RangeAnswers
-from tacit.mechanisms.ranges import RangeTree
+from tacit.mechanisms.ranges import RangeAnswers, RangeTree
 from tacit.mechanisms.sensitivity import L2
 from tacit.mechanisms.sparse import SparseHistogram
 from tacit.mechanisms.stability import StableHistogram
@@ -54,7 +43,7 @@ from tacit.mechanisms.tables import CellSums, ShapedTables
 from tacit.noise import Body
 
 if TYPE_CHECKING:
-    from tacit.curator.plan import Plan, Planned
+    from tacit.curator.planning import Plan, Planned
 
 __all__ = ["earlier_requests", "fit_of", "law_of", "mechanism_of", "plan_text", "reason_of", "told_of"]
 

@@ -5,25 +5,133 @@ from __future__ import annotations
 import datetime
 import html
 import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.curator.figures import figures, outwards
-from tacit.curator.parts import alone, together
-from tacit.curator.quality import GOOD, WORDS, rule_of
-from tacit.errors import visible
+from tacit.curator.cells import GOOD, TAKEN, WORDS, label, rule_of
+from tacit.curator.charging import alone, together
+from tacit.errors import InvalidParameter, UnknownName, visible
 from tacit.guarantees import Always, BoundedAdversary, Priors, RandomData
 from tacit.guarantees.conditions import told_gamma
-from tacit.statistics.sensitivity import group_limit
+from tacit.sources.columns import Category, Flag
+from tacit.sources.schema import Schema
+from tacit.statistics.base import group_limit
 
 if TYPE_CHECKING:
-    from tacit.curator.plan import Plan
+    from tacit.curator.planning import Plan
     from tacit.curator.release import Release
     from tacit.guarantees import Guarantee
     from tacit.statistics.base import Question
 
-__all__ = ["beyond_groups", "digits", "plan_html", "plan_text", "release_html", "release_text"]
+# Numbers for people: three significant digits, or as many as an interval needs to be told from its middle.
+#
+# Machine formats carry everything; these words are for reading, on a page and on a terminal alike. The ends of an
+# interval are rounded outwards, so that what is printed never claims more than what was certified.
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SLACK = 1e-9
+
+
+def three(value: float) -> str:
+    """Three significant digits: 16,500; 0.0123; 1.23×10⁻⁷."""
+    if not math.isfinite(value):
+        return "not known" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if value == 0:
+        return "0"
+    place = math.floor(math.log10(abs(float(f"{value:.2e}")))) - 2
+    if place > 9 or place < -6:
+        mantissa, _, exponent = f"{value:.2e}".partition("e")
+        mantissa = mantissa.rstrip("0").rstrip(".")
+        power = f"10{str(int(exponent)).translate(_RAISED)}"
+        return power if mantissa == "1" else _signed(f"{mantissa}×{power}")
+    text = _at(round(value / 10.0**place), place)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def outwards(value: float, turn: Any) -> float:
+    """Three significant digits, all of them on the far side: what is written holds what was certified."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    steps = value / unit
+    near = round(steps)
+    # A number of three digits stays itself, whatever the division made of it.
+    return (near if abs(steps - near) <= SLACK * abs(steps) else turn(steps)) * unit
+
+
+class Figures(tuple[str, str, str]):
+    """Value, low and high in words, all rounded at one place."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> str:
+        """The value, rounded to the nearest."""
+        return self[0]
+
+    @property
+    def low(self) -> str:
+        """The lower end, rounded down."""
+        return self[1]
+
+    @property
+    def high(self) -> str:
+        """The upper end, rounded up."""
+        return self[2]
+
+    @property
+    def interval(self) -> str:
+        """Both ends."""
+        return f"{self.low} to {self.high}"
+
+
+def figures(value: float | None, low: float | None, high: float | None) -> Figures:
+    """A value with its interval, rounded at the coarser need: three digits of it, two of the half-width."""
+    known = [v for v in (value, low, high) if v is not None and math.isfinite(v)]
+    places = []
+    if value:
+        places.append(math.floor(math.log10(abs(value))) - 2)
+    if low is not None and high is not None and 0 < (high - low) < math.inf:
+        places.append(math.floor(math.log10((high - low) / 2)) - 1)
+    place = min(places, default=0)
+    if known and all(float(v).is_integer() for v in known):
+        place = max(place, 0)
+    if place > 9 or place < -9:
+        return Figures([_maybe(value), _maybe(low), _maybe(high)])
+    unit = 10.0**place
+
+    def at(x: float | None, turn: Any) -> str:
+        if x is None or not math.isfinite(x):
+            return _maybe(x)
+        return _at(turn(x / unit), place)
+
+    return Figures(
+        [
+            at(value, round),
+            at(low, lambda x: math.floor(x + SLACK * max(1, abs(x)))),
+            at(high, lambda x: math.ceil(x - SLACK * max(1, abs(x)))),
+        ]
+    )
+
+
+def _at(steps: float, place: int) -> str:
+    """A whole number of 10^place."""
+    if place >= 0:
+        return _signed(f"{int(steps) * 10**place:,}")
+    return _signed(f"{steps * 10.0**place:,.{-place}f}")
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "−", 1) if text.strip("-0.,") else text.lstrip("-")
+
+
+def _maybe(value: float | None) -> str:
+    return "none" if value is None else three(value)
+
 
 SHOWN = 20
 LONGEST_KEY = 80
@@ -237,3 +345,218 @@ def _html(names: list[str], rows: list[list[str]], foot: str) -> str:
 
 def _safe(text: str) -> str:
     return html.escape(visible(text))
+
+
+# What a plan asks, in words that a ledger keeps and a report shows.
+
+LONGEST = 2000
+
+
+def told_of(plan: Plan) -> list[dict[str, Any]]:
+    """Each release of a plan for the ledger: its name, the question, and its own price."""
+    if "told" not in plan.kept:
+        plan.kept["told"] = [
+            (
+                r.name, _short(question_words(r.ask.statistic.describe())), r.guarantee.bound.kind,
+                str(r.guarantee.bound),
+            )
+            for r in plan.releases
+        ]  # fmt: skip
+    return [
+        {"release": name, "statistic": words, "price": {"kind": kind, "words": price}}
+        for name, words, kind, price in plan.kept["told"]
+    ]
+
+
+def _short(words: str) -> str:
+    """A printable text that a ledger takes: names of columns may be anything."""
+    shown = "".join(c if c.isprintable() else "?" for c in words)
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 3] + "..."
+
+
+def question_words(statistic: Mapping[str, Any]) -> str:
+    """The question as a sentence."""
+    kind = statistic["kind"]
+    what = {
+        "count": f"How many {statistic.get('of', 'rows')} there are",
+        "sum": f"The sum of {statistic.get('column')}",
+        "mean": f"The mean of {statistic.get('column')}",
+        "variance": f"The {'standard deviation' if statistic.get('root') else 'variance'} of {statistic.get('column')}",
+        "proportion": f"The share of rows with {statistic.get('of')}",
+        "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
+        "quantiles": f"The values of {statistic.get('column')} below which given shares of the rows lie",
+        "margins": f"All tables of order {statistic.get('order')} of {_listed(statistic.get('columns'))}",
+        "density": f"The density of {_listed(statistic.get('columns'))}",
+        "classifier": f"A function that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
+        "regression_function": f"What {statistic.get('outcome')} to expect, from {_listed(statistic.get('columns'))}",
+    }.get(kind, kind.replace("_", " ").capitalize())
+    by = f", for each {_listed(statistic['by'])}" if statistic.get("by") else ""
+    where = f", of rows where {statistic['where']}" if statistic.get("where") else ""
+    return f"{what}{by}{where}."
+
+
+def _listed(entries: Any) -> str:
+    names = [e if isinstance(e, str) else e["column"] for e in entries or []]
+    return " and ".join(map(str, names))
+
+
+# The words of a report: who publishes what, and what columns and keys are called for people.
+#
+#     [report]
+#     title = "Hospital stays"
+#     publisher = "Office of Statistics"
+#     period = "2024"
+#     contact = "desk@example.org"
+#     exports = ["xlsx"]
+#
+#     [report.columns]
+#     region = "Region of residence"
+#
+#     [report.keys.region]
+#     N = "North"
+#
+#     [report.releases]
+#     "stays by region" = "Stays by region of residence"
+#
+# They are public words that the custodian writes. No number and no promise depends on them, so they are no part of
+# the plan's digest: a better label is no new plan, and pays for nothing. What binds them is the manifest, which has
+# the digest of plan.toml and of every page and file that shows them (docs/decisions/0018-words-of-a-report.md).
+
+EXPORTS = ("sdmx", "xlsx")
+"""What can be written beside values, certificates and page; CSVW metadata always stand beside a CSV file."""
+LONGEST_PUBLIC = 500
+MADE = ("bound", "level", "share")
+"""Columns that a release makes: which bound, which level of a hierarchy, which share of the rows."""
+_TEXTS = ("title", "publisher", "period", "contact")
+_TABLES = ("columns", "releases")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicWords:
+    """What a report calls things. Columns, keys and releases without a label keep their own names.
+
+    Keys are spelled as they stand in the files: `true`, `2020`, `N`.
+    """
+
+    title: str = ""
+    publisher: str = ""
+    period: str = ""
+    contact: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    releases: Mapping[str, str] = field(default_factory=dict)
+    exports: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in _TEXTS:
+            if (held := getattr(self, name)) != "":
+                _label(name, held)
+        for name in _TABLES:
+            object.__setattr__(self, name, _labels(name, getattr(self, name)))
+            if len(set(getattr(self, name).values())) < len(getattr(self, name)):
+                _refuse(name, "be labels that differ")
+        if not isinstance(self.keys, Mapping):
+            _refuse("keys", "be tables of labels, one a column")
+        object.__setattr__(
+            self, "keys", {str(c): _labels(f"keys.{c}", held) for c, held in self.keys.items()}
+        )
+        object.__setattr__(self, "exports", exports_of(self.exports))
+
+    def column(self, name: str) -> str:
+        """What a column is called; one that was renamed beside `value` keeps its label."""
+        base = name.rstrip("_").removesuffix("_key")
+        return self.columns.get(name, self.columns.get(base, name) if base in TAKEN else name)
+
+    def key(self, column: str, key: Any) -> Any:
+        """What a key is called; the key itself where it has no label."""
+        held = self.keys.get(column)
+        return key if held is None else held.get(_spelled(label(key)), key)
+
+    def labelled(self, column: str, keys: Sequence[Any]) -> list[Any]:
+        """What keys of one column are called: different keys stay different, whatever they are called."""
+        if column not in self.keys:
+            return list(keys)
+        named = {key: self.key(column, key) for key in dict.fromkeys(keys)}
+        taken = Counter(map(_spelled, named.values()))
+        return [
+            named[k] if taken[_spelled(named[k])] == 1 else f"{named[k]} ({_spelled(label(k))})" for k in keys
+        ]
+
+    def release(self, name: str) -> str:
+        """What a release is called."""
+        return self.releases.get(name, name)
+
+    def check(self, schema: Schema, releases: Iterable[str]) -> None:
+        """Refuse labels of what is not declared: by the declarations alone, before anything is paid."""
+        for column in (*self.columns, *self.keys):
+            if column not in schema and column not in MADE:
+                raise UnknownName(what="column in [report]", name=column, known=[*schema, *MADE])
+        for column, labels in self.keys.items():
+            known = _known(schema, column)
+            for key in labels:
+                if known is not None and key not in known:
+                    raise UnknownName(what=f"key of {column} in [report]", name=key, known=known)
+        names = list(releases)
+        for name in self.releases:
+            if name not in names:
+                raise UnknownName(what="release in [report]", name=name, known=names)
+
+
+def _known(schema: Schema, column: str) -> list[str] | None:
+    """The declared keys of a column; None where they are not listed."""
+    if column in schema:
+        declared = schema[column]
+        if isinstance(declared, Flag):
+            return ["false", "true"]
+        if isinstance(declared, Category) and declared.values is not None:
+            return [_spelled(v) for v in declared.values]
+    return None
+
+
+def words_in(table: Any) -> PublicWords:
+    """The words of a plan's [report]."""
+    if not isinstance(table, Mapping):
+        _refuse("[report]", "be a table")
+    known = [f.name for f in fields(PublicWords)]
+    for word in table:
+        if word not in known:
+            raise UnknownName(what="word in [report]", name=str(word), known=known)
+    return PublicWords(**table)
+
+
+def exports_of(given: Any) -> tuple[str, ...]:
+    """The names of exports, each once: a list, or a text with commas between."""
+    if isinstance(given, str):
+        given = [part.strip() for part in given.split(",") if part.strip()]
+    if not isinstance(given, list | tuple):
+        _refuse("exports", "be a list of names")
+    for name in given:
+        if name not in EXPORTS:
+            raise UnknownName(what="export", name=str(name), known=EXPORTS)
+    return tuple(dict.fromkeys(given))
+
+
+def _spelled(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _labels(name: str, given: Any) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        _refuse(name, "be a table of labels")
+    return {_spelled(key): _label(f"{name}.{key}", told) for key, told in given.items()}
+
+
+def _label(name: str, given: Any) -> str:
+    if (
+        not isinstance(given, str)
+        or not given.strip()
+        or len(given) > LONGEST_PUBLIC
+        or not given.isprintable()
+    ):
+        _refuse(name, f"be a text of one line and at most {LONGEST_PUBLIC} letters")
+    return str(given)
+
+
+def _refuse(name: str, must: str) -> Any:
+    where = name if name.startswith("[") else f"[report] {name}"
+    raise InvalidParameter(parameter=where, value=None, must=must)

@@ -6,34 +6,229 @@ not be checked is said, and does not count as holding.
 
 from __future__ import annotations
 
+import csv
+import datetime
+import io
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tacit.curator.binding import MANIFEST, is_bound
-from tacit.curator.certificate import FORMAT, certify, said_digest
-from tacit.curator.charges import Charged
+from tacit.curator.cells import csv_text
+from tacit.curator.certificate import CERTIFICATE_FORMAT as FORMAT
+from tacit.curator.certificate import EARLIER, MANIFEST, PublicKey, certify, is_bound, said_digest
+from tacit.curator.charging import Charged
 from tacit.curator.choice import WRONG, calibrated, read_choice, read_treatment, same_noise
-from tacit.curator.files import read_plan
-from tacit.curator.names import file_stem
-from tacit.curator.plan import Plan, Planned, chosen, plan_charge
-from tacit.curator.reading import read_certificate, read_json
-from tacit.curator.request import declared_files
+from tacit.curator.plan_files import read_plan, read_text
+from tacit.curator.planning import Plan, Planned, chosen, plan_charge
+from tacit.curator.request import declared_files, file_stem
 from tacit.curator.request_0_1_0 import earlier_requests
-from tacit.curator.signing import PublicKey
-from tacit.curator.spreadsheet import csv_text
-from tacit.curator.verifying_exports import export_findings
 from tacit.errors import InternalError, InvalidParameter, TacitError
+from tacit.exact.canonical import sha256
 from tacit.guarantees import Guarantee
 from tacit.guarantees.record import from_record
 from tacit.ledger import Entry
-from tacit.ledger.canonical import sha256
 from tacit.ledger.entries import plan_digests
 from tacit.ledger.looks import seen_in
 
-__all__ = ["Finding", "Verified", "plan_of_certificates", "verify_release"]
+# JSON files as people and attackers write them: certificates and manifests, or one clear error.
+
+FAMILY = "tacit certificate "
+MOST_BYTES = 64 << 20
+MOST_DEPTH = 60
+
+
+def read_json(path: str | Path, *, parameter: str) -> dict[str, Any]:
+    """The object in a JSON file: no name twice, no number that is none, nothing nested beyond use."""
+    text = read_text(path, parameter=parameter, most=MOST_BYTES)
+    try:
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
+    except (ValueError, RecursionError):
+        raise InvalidParameter(parameter=parameter, value=str(path), must="be JSON") from None
+    if not isinstance(found, dict) or _depth(found) > MOST_DEPTH:
+        raise InvalidParameter(parameter=parameter, value=str(path), must="be a JSON object")
+    return found
+
+
+def read_certificate(path: str | Path) -> dict[str, Any]:
+    """The certificate in a file, of which every part that is used has its type."""
+    from tacit.guarantees import theorem
+    from tacit.guarantees.record import from_record
+
+    said = read_json(path, parameter="certificate")
+    stated = said.get("format")
+    if isinstance(stated, str) and stated.startswith(FAMILY) and stated not in (FORMAT, EARLIER):
+        raise InvalidParameter(
+            parameter="certificate", value=str(path), must=f'be of a format that is known here, "{FORMAT}" or before',
+            hint="it was written by another version of tacit; read it with that version",
+        )  # fmt: skip
+    if stated not in (FORMAT, EARLIER) or not _whole(said):
+        raise InvalidParameter(
+            parameter="certificate", value=str(path), must=f'be a certificate of format "{FORMAT}"',
+            hint="tacit release writes them into the folder certificates",
+        )  # fmt: skip
+    for name in said["theorems"]:
+        theorem(name)
+    from_record(said["guarantee"])
+    return said
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return found
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(word)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError("beyond all numbers")
+    return value
+
+
+def _depth(value: Any) -> int:
+    """How deep it is nested, found without recursion."""
+    level, depth = [value], 0
+    while level and depth <= MOST_DEPTH:
+        inner: list[Any] = []
+        for v in level:
+            inner += v.values() if isinstance(v, dict) else v if isinstance(v, list) else ()
+        level, depth = inner, depth + 1
+    return depth
+
+
+def _whole(said: dict[str, Any]) -> bool:
+    """Has it all that is printed, each of its kind? Checked before a word is printed."""
+    texts = [said.get("name"), said.get("computational")]
+    mechanism, intervals, theorems = said.get("mechanism"), said.get("intervals"), said.get("theorems")
+    if not isinstance(mechanism, dict) or not isinstance(intervals, dict) or not isinstance(theorems, list):
+        return False
+    not_covered = intervals.get("do_not_cover")
+    if not isinstance(not_covered, list) or not isinstance(said.get("guarantee"), dict):
+        return False
+    if said.get("format") == FORMAT:
+        parts = [said.get(name) for name in ("values", "plan", "ledger", "data", "versions")]
+        if not all(isinstance(p, dict) for p in parts) or not isinstance(said.get("digest"), str):
+            return False
+        conditions = said["data"].get("conditions")
+        if not isinstance(conditions, list) or not isinstance(said.get("publishable"), bool):
+            return False
+        told = said.get("random_data", {"sentence": ""})
+        texts += [told.get("sentence") if isinstance(told, dict) else None]
+        looked = said["data"].get("seen", [])
+        if not isinstance(looked, list):
+            return False
+        texts += [
+            *looked,
+            said.get("made"),
+            said.get("noise_source"),
+            said["values"].get("sha256"),
+            *conditions,
+        ]
+    return all(isinstance(t, str) for t in [*texts, mechanism.get("chosen"), *not_covered, *theorems])
+
+
+# Do the files for others have the numbers that the certificates are about? Read again and compared, number by number.
+#
+# Labels and sentences are words: for them only a signature under the manifest vouches, as for the page.
+
+WORKBOOK = "tables.xlsx"
+SDMX = ("OBS_VALUE", "CONF_LOW", "CONF_HIGH", "QUALITY")
+MOST_ROWS = 1_048_575
+"""Rows of a sheet of Excel below its headings."""
+LAST = 4
+"""Value, low, high and quality are the last columns of a file of values and of a sheet."""
+
+
+def export_findings(
+    place: Path, files: Mapping[str, Any], certificates: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, bool | None, str]]:
+    """What was looked at, whether it holds, and why not: for each file that was exported."""
+    for name in sorted(files):
+        path = PurePosixPath(name)
+        if path.parent == PurePosixPath("sdmx") and path.suffix == ".csv":
+            what = f"{name} has the numbers of values/{path.name}"
+            yield (what, *_held(lambda p=path: _sdmx(place, p.name)))
+    if WORKBOOK in files:
+        what = f"{WORKBOOK} has the numbers of all files of values"
+        names = next((said["plan"].get("releases") for said in certificates.values()), None)
+        if not isinstance(names, list):
+            yield what, False, "no certificate names the releases"
+            return
+        try:
+            import openpyxl  # noqa: F401
+        except ImportError:
+            yield what, None, "openpyxl is not here to read it: pip install 'tacit[formats]'"
+            return
+        yield (what, *_held(lambda: _workbook(place, [file_stem(str(n)) for n in names])))
+
+
+def _held(look: Any) -> tuple[bool, str]:
+    try:
+        return bool(look()), ""
+    except Exception:  # whatever a damaged file makes a reader raise
+        return False, "it cannot be read"
+
+
+def _values(place: Path, stem: str) -> list[list[Any]]:
+    text = (place / "values" / f"{stem}.csv").read_bytes().decode()
+    return [[_number(v) for v in row[-LAST:]] for row in list(csv.reader(io.StringIO(text)))[1:]]
+
+
+def _sdmx(place: Path, name: str) -> bool:
+    rows = csv.DictReader(io.StringIO((place / "sdmx" / name).read_bytes().decode()))
+    found = [[_number(row[column]) for column in SDMX] for row in rows]
+    return found == _values(place, PurePosixPath(name).stem)
+
+
+def _workbook(place: Path, stems: Sequence[str]) -> bool:
+    import openpyxl
+
+    held = io.BytesIO((place / WORKBOOK).read_bytes())
+    book = openpyxl.load_workbook(held, read_only=True)
+    sheets = book.worksheets[1:]
+    if len(sheets) != len(stems):
+        return False
+    for sheet, stem in zip(sheets, stems, strict=True):
+        wanted = _values(place, stem)
+        rows = sheet.iter_rows(min_row=2, values_only=True)
+        found = [[_number(v) for v in row[-LAST:]] for row in rows]
+        # A sheet has an end; the file of values has all.
+        if len(found) != min(len(wanted), MOST_ROWS):
+            return False
+        if not all(
+            _alike(a, b)
+            for row, own in zip(found, wanted, strict=False)
+            for a, b in zip(row, own, strict=True)
+        ):
+            return False
+    return True
+
+
+def _alike(shown: Any, own: Any) -> bool:
+    """The same, to the sixteen digits that a workbook keeps of a number."""
+    if isinstance(shown, float) and isinstance(own, float):
+        return math.isclose(shown, own, rel_tol=1e-15)
+    return bool(shown == own)
+
+
+def _number(value: Any) -> Any:
+    """A number by its value, nothing for none and for no end, and words and days by their text."""
+    if isinstance(value, datetime.datetime):
+        return value.date().isoformat()
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None if value in (None, "", "∞", "−∞") else str(value)
+    return number if math.isfinite(number) else None
+
 
 # What the request and the choice decide. Expected errors may be told better by a later version.
 CLAIMS = (
@@ -364,7 +559,7 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
     if where is None:
         yield Finding(what="the ledger has the charge", holds=None, why="name it by --ledger")
         return
-    from tacit.curator.records import decode
+    from tacit.curator.certificate import decode
     from tacit.ledger import Ledger, verify_ledger
 
     walked = verify_ledger(where)
@@ -482,7 +677,7 @@ def _again(
     paid: Entry,
 ) -> Iterator[Finding]:
     """The certificate made again of the request, the choice and the answer that are on record."""
-    from tacit.curator.made import ledger_part, read_release
+    from tacit.curator.release import ledger_part, read_release
 
     what = f"{name} and its values are those of the recorded answer"
     noisy, made = answer

@@ -7,15 +7,18 @@ on every machine. Radii are inflated at each step by more than their own roundin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, TypeAlias
 
+import flint
 import numpy as np
 import numpy.typing as npt
 
+from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-
-__all__ = ["Enclosure", "Reals", "constant", "root", "running", "total"]
-
+from tacit.exact.balls import ball
+from tacit.exact.checks import members
+from tacit.exact.rounding import Exact, exact_parameter
 
 UNIT = 2.0**-52
 SLACK = 1.0 + 2.0**-48
@@ -148,3 +151,52 @@ def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
     for i, value in enumerate(values):
         array[i] = value
     return array
+
+
+# Matrices of exact numbers, applied to rows of random reals.
+
+
+class Matrix:
+    """A matrix of exact numbers that multiplies rows of either kind of real."""
+
+    __slots__ = ("_exact", "_floats", "shape")
+
+    def __init__(self, name: str, rows: Sequence[Sequence[Exact]] | npt.NDArray[np.float64]) -> None:
+        exact = [
+            [exact_parameter(name, v, positive=False) for v in members(name, row)]
+            for row in members(name, rows)
+        ]
+        if not exact or not exact[0] or len({len(row) for row in exact}) != 1:
+            raise InvalidParameter(parameter=name, value=rows, must="be a matrix with at least one entry")
+        self._exact = exact
+        self.shape = (len(exact), len(exact[0]))
+        floats = np.array([[float(v) for v in row] for row in exact])
+        same = all(Fraction(float(v)) == v for row in exact for v in row)
+        self._floats: npt.NDArray[np.float64] | None = floats if same else None
+
+    def apply(self, rows: Reals) -> Reals:
+        """Rows times the transpose."""
+        if isinstance(rows, Enclosure):
+            if self._floats is not None:
+                return rows.apply(self._floats)
+            floats = np.array([[float(v) for v in row] for row in self._exact])
+            product = rows.apply(floats)
+            # Entries are rounded once, by at most 2^-53 of themselves.
+            reach = (np.abs(rows.mid) + rows.rad) @ np.abs(floats.T)
+            return Enclosure(product.mid, product.rad + reach * 2.0**-51 + 1e-300)
+        out = np.empty((rows.shape[0], self.shape[0]), dtype=object)
+        for i in range(rows.shape[0]):
+            for j, row in enumerate(self._exact):
+                out[i, j] = sum((ball(v) * rows[i, c] for c, v in enumerate(row)), 0 * rows[i, 0])
+        return out
+
+    def is_singular(self) -> bool:
+        """Whether the determinant of a square matrix is 0, exactly."""
+        entries = [flint.fmpq(v.numerator, v.denominator) for row in self._exact for v in row]
+        return bool(flint.fmpq_mat(*self.shape, entries).det() == 0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Matrix) and self._exact == other._exact
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(tuple, self._exact)))

@@ -1,7 +1,6 @@
 """Functions: kernels, Gaussian-process release, and the sample paths behind it."""
 
 from tacit.functions.boxes import Box
-from tacit.functions.expansion import FiniteBasis, ReleasedFunction
 from tacit.functions.kernels import (
     ExponentialKernel,
     GaussianKernel,
@@ -17,7 +16,7 @@ from tacit.functions.kernels import (
 )
 from tacit.functions.means import KernelCombination, Mean
 from tacit.functions.paths.online import OnlinePath, PathStore
-from tacit.functions.process import GaussianProcessRelease, PathValues
+from tacit.functions.process import FiniteBasis, GaussianProcessRelease, PathValues, ReleasedFunction
 
 __all__ = [
     "Box",

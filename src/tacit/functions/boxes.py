@@ -12,7 +12,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import members
 from tacit.exact.integers import unmasked
-from tacit.exact.rationals import exact_parameter
+from tacit.exact.rounding import exact_parameter
 
 __all__ = ["Box", "Floats", "as_points"]
 

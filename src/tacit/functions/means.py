@@ -12,7 +12,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.enclosures import Enclosure
-from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import Exact, exact_parameter
 from tacit.functions.boxes import as_points
 from tacit.functions.kernels import Kernel
 

@@ -28,9 +28,8 @@ from tacit.guarantees.conditions import (
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.implication import Implication
 from tacit.guarantees.laws.amplify import Sampling
-from tacit.guarantees.laws.budgets import concentrated_budget, renyi_budget
-from tacit.guarantees.laws.convert import convert
-from tacit.guarantees.laws.gaussian_noise import gaussian_budget
+from tacit.guarantees.laws.compose import concentrated_budget, renyi_budget
+from tacit.guarantees.laws.convert import convert, gaussian_budget
 from tacit.guarantees.laws.registry import LAWS, Law
 from tacit.guarantees.theorems import THEOREMS, Theorem, theorem
 from tacit.guarantees.units import Coupled, GroupOf, Neighbours, People, Rows, Unit, group_of, people, rows

@@ -10,22 +10,22 @@ from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.checks import flag
 from tacit.guarantees.arguments import how_many, instance
 from tacit.guarantees.bounds import Bound, Profile
-from tacit.guarantees.conditions import Always, Condition
-from tacit.guarantees.declarations import (
+from tacit.guarantees.conditions import (
     DISJOINT_ROWS,
     FIXED_MECHANISMS,
     FIXED_PARAMETERS,
     FIXED_PARTS,
     MUTUAL_KNOWLEDGE,
     PARTS_ARE_GROUPS,
+    Always,
+    Condition,
 )
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.laws import conditions as condition_laws
 from tacit.guarantees.laws.amplify import Sampling, amplify_bound
-from tacit.guarantees.laws.compose import compose_bounds
+from tacit.guarantees.laws.compose import compose_bounds, parallel_bound, parts_touched
 from tacit.guarantees.laws.group import group_bound
-from tacit.guarantees.laws.parallel import parallel_bound, parts_touched
-from tacit.guarantees.laws.post_process import post_process_bound
+from tacit.guarantees.laws.registry import post_process_bound
 from tacit.guarantees.units import GroupOf, Neighbours, People
 
 __all__ = ["compose", "group", "parallel", "post_process", "repeat", "subsample"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from tacit.guarantees import meaning, readings
+from tacit.guarantees import meaning
 from tacit.guarantees.bounds import Approximate, Bound, Pointwise
-from tacit.guarantees.conditions import Always, BoundedAdversary, Condition, Priors, RandomData
-from tacit.guarantees.declarations import SEEN_BEFORE
+from tacit.guarantees.conditions import SEEN_BEFORE, Always, BoundedAdversary, Condition, Priors, RandomData
 from tacit.guarantees.units import Coupled, Neighbours, Unit
 
 __all__ = ["explain"]
@@ -56,8 +55,8 @@ def _sentences(bound: Bound, unit: Unit, condition: Condition) -> list[str]:
     )
     if isinstance(condition, RandomData):
         return _random_sentences(bound, unit, condition, change)
-    guess = readings.best_guess(bound, unit, condition)
-    power = readings.power(bound, unit, condition, 0.05)
+    guess = meaning.reading_of_best_guess(bound, unit, condition)
+    power = meaning.reading_of_power(bound, unit, condition, 0.05)
     weak = guess >= NO_PROTECTION
     limits = "might change in any way" if weak else "would change only within limits"
     what = f"What is published {limits} if the data of {unit.noun} {change}"
@@ -93,7 +92,7 @@ def _random_sentences(bound: Bound, unit: Unit, condition: RandomData, change: s
 
 def _told_loss(bound: Bound, unit: Unit, condition: Condition) -> str:
     """The loss as far as bounded adversaries can tell: events that they can recognise, and their advantage."""
-    reached = readings.incentive(bound, unit, condition, _level(bound))
+    reached = meaning.reading_of_incentive(bound, unit, condition, _level(bound))
     factor = _factor(bound._epsilon(_level(bound)))
     if reached.addend >= 1:
         return f"no useful limit holds for what they can recognise ({bound})"
@@ -131,7 +130,7 @@ def _loss(bound: Bound) -> str:
 def _belief(bound: Bound, unit: Unit, condition: Condition) -> str:
     pure = math.isfinite(bound._epsilon(0.0))
     if pure and isinstance(condition, Always):
-        shift = readings.posterior_shift(bound, unit, condition)
+        shift = meaning.reading_of_posterior_shift(bound, unit, condition)
         return (
             f"Whatever somebody believed before, what they believe afterwards differs by at most "
             f"{_percent(shift)} (in probability, of any statement) from what they would believe had those data "
@@ -140,7 +139,7 @@ def _belief(bound: Bound, unit: Unit, condition: Condition) -> str:
     level = (
         _level(bound) if not isinstance(condition, Always) else max(_READING_DELTA, bound._delta(math.inf))
     )
-    reached = readings.incentive(bound, unit, condition, level)
+    reached = meaning.reading_of_incentive(bound, unit, condition, level)
     kind = "of whatever kind" if isinstance(condition, Always) else "of whatever kind they can do"
     return (
         f"Taking part multiplies the expected harm from the publication, {kind}, by at most "

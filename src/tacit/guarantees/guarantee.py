@@ -8,17 +8,17 @@ from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.checks import text
-from tacit.guarantees import readings
+from tacit.guarantees import meaning
 from tacit.guarantees.arguments import Numbers, how_many, instance, listed
 from tacit.guarantees.bounds import Bound
 from tacit.guarantees.conditions import (
+    SECRET_SAMPLE,
     Always,
     BoundedAdversary,
     Condition,
     Indistinguishability,
     RandomData,
 )
-from tacit.guarantees.declarations import SECRET_SAMPLE
 from tacit.guarantees.explain import explain
 from tacit.guarantees.implication import Implication, bound_implies
 from tacit.guarantees.laws.amplify import Sampling, amplify_for
@@ -80,26 +80,26 @@ class Guarantee:
 
     def power(self, size: float) -> float:
         """The largest power of any test of this size about one unit (Hall 2012, Prop. 1.2.2)."""
-        return readings.power(self.bound, self.unit, self.condition, size)
+        return meaning.reading_of_power(self.bound, self.unit, self.condition, size)
 
     def best_guess(self, prior: float = 0.5) -> float:
         """The largest probability of guessing rightly between two values, before odds of `prior`."""
-        return readings.best_guess(self.bound, self.unit, self.condition, prior)
+        return meaning.reading_of_best_guess(self.bound, self.unit, self.condition, prior)
 
     def average_guess(self, prior: float = 0.5) -> float:
         """The same, averaged over data drawn at random: what is left of `best_guess` under `RandomData`."""
-        return readings.average_guess(self.bound, self.unit, self.condition, prior)
+        return meaning.average_guess(self.bound, self.unit, self.condition, prior)
 
     def posterior_shift(self) -> float:
         """tanh(epsilon/2) for pure epsilon; NoLaw otherwise."""
-        return readings.posterior_shift(self.bound, self.unit, self.condition)
+        return meaning.reading_of_posterior_shift(self.bound, self.unit, self.condition)
 
     def incentive(self, *, delta: float | None = None) -> Incentive:
         """How much one unit's data can raise the expectation of any harm (Hall 2012, sec. 1.2.1).
 
         `delta` names a level of the bound's curve; without it the bound's own is taken.
         """
-        return readings.incentive(self.bound, self.unit, self.condition, delta)
+        return meaning.reading_of_incentive(self.bound, self.unit, self.condition, delta)
 
     def explain(self) -> str:
         """Plain sentences for a disclosure officer."""
@@ -196,7 +196,7 @@ class Guarantee:
 
         Against a `BoundedAdversary` the computation must itself be efficient.
         """
-        from tacit.guarantees.laws.post_process import post_process_bound
+        from tacit.guarantees.laws.registry import post_process_bound
 
         return replace(self, bound=post_process_bound(self.bound))
 

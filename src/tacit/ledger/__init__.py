@@ -1,22 +1,19 @@
 """What was spent: reserve, run, commit, in one SQLite file or a PostgreSQL database.
 
-Read in this order: `entries.py` (what is kept), `budget.py` (running totals and checks), `people.py` and `register.py`
-(who may do what), `state.py` (what the entries amount to), `chain.py` (how they hang together), `store.py` and
-`queue.py` (where they lie, who writes next), `book.py` (the end of the chain), `desk.py` (roles, approvals, what is
-withdrawn), `ledger.py` (all of it as one), `marks.py` (what the custodian is told), `looks.py` (who has
+Read in this order: `entries.py` (what is kept), `budget.py` (running totals and checks), `entries.py` and `register.py`
+(who may do what), `log.py` (what the entries amount to), `log.py` (how they hang together), `store.py` and
+`store.py` (where they lie, who writes next), `log.py` (the end of the chain), `approvals.py` (roles, approvals, what is
+withdrawn), `ledger.py` (all of it as one), `ledger.py` (what the custodian is told), `looks.py` (who has
 seen the data), `verify.py`.
 """
 
-from tacit.ledger.alone import alone, standing_alone
 from tacit.ledger.budget import ChargeCheck, Limit, filtered, parts_of, parts_words, recount, running_total
-from tacit.ledger.chain import Problem, Verification
-from tacit.ledger.entries import Charge, Correction, Earlier, Entry, Recorded, Request, Ticket
+from tacit.ledger.entries import ROLES, Charge, Correction, Earlier, Entry, Person, Recorded, Request, Ticket
 from tacit.ledger.export import export, overview
-from tacit.ledger.header import FORMAT
-from tacit.ledger.ledger import Ledger
+from tacit.ledger.ledger import Ledger, alone, standing_alone
+from tacit.ledger.log import FORMAT, Problem, Verification
 from tacit.ledger.looks import looked, record_plan, seen
 from tacit.ledger.on_random_data import on_random_data, standing_on_random_data
-from tacit.ledger.people import ROLES, Person
 from tacit.ledger.register import Open
 from tacit.ledger.verify import verify_ledger
 

@@ -10,34 +10,192 @@ of all charges up to it (`total`), with the digest of what else is to be known f
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tacit.errors import InvalidParameter, TacitError
+from tacit.errors import InvalidParameter, TacitError, UnknownName, shows_nothing, visible
+from tacit.exact.canonical import canonical, plain, sha256
 from tacit.guarantees import Bound, Guarantee, RandomData
 from tacit.guarantees.record import from_record, to_record
-from tacit.ledger.canonical import canonical, plain, sha256
-from tacit.ledger.given import named, text
-from tacit.ledger.people import read_person
 
-__all__ = [
-    "KINDS",
-    "Charge",
-    "Correction",
-    "Earlier",
-    "Entry",
-    "Recorded",
-    "Request",
-    "Ticket",
-    "exact_amounts",
-    "plan_digests",
-    "protected_files",
-    "text",
-]
+# Ed25519 signatures under a digest: what is signed, and whether a signature is that of a key.
+
+ALGORITHM = "Ed25519"
+KEY_DIGITS = 64
+"""Hexadecimal digits of the 32 bytes of a public key."""
+
+
+def message(format: str, digest: str) -> bytes:
+    """What is signed: a line that names the format, and the digest of the content."""
+    return f"signed by the custodian: {format}\n{digest}\n".encode()
+
+
+def fingerprint(key: bytes) -> str:
+    """SHA-256 of a public key's 32 bytes, in hexadecimal."""
+    return hashlib.sha256(key).hexdigest()
+
+
+_P = 2**255 - 19
+_D = -121665 * pow(121666, -1, _P) % _P
+
+
+def is_key(key: bytes) -> bool:
+    """Is it a point of the curve, written in the one way, whose order does not divide 8?
+
+    For a point of small order signatures can be made up by anybody, without a private key.
+    """
+    y = int.from_bytes(key, "little") & (2**255 - 1)
+    if len(key) != 32 or y >= _P:
+        return False
+    # -x^2 + y^2 = 1 + d x^2 y^2
+    square = (y * y - 1) * pow(_D * y * y + 1, -1, _P) % _P
+    x = pow(square, (_P + 3) // 8, _P)
+    if x * x % _P != square:
+        x = x * pow(2, (_P - 1) // 4, _P) % _P
+    if x * x % _P != square:
+        return False
+    for _ in range(3):
+        x, y = _doubled(x, y)
+    return (x, y) != (0, 1)
+
+
+def _doubled(x: int, y: int) -> tuple[int, int]:
+    """A point added to itself; the curve's law has no exceptions."""
+    product = _D * x * x * y * y % _P
+    return (
+        2 * x * y * pow(1 + product, -1, _P) % _P,
+        (y * y + x * x) * pow(1 - product, -1, _P) % _P,
+    )
+
+
+def holds(key: bytes, signature: Any, format: str, digest: str) -> bool:
+    """Is this the signature of the public key with these 32 bytes under that digest?"""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    if not isinstance(signature, dict) or signature.get("algorithm") != ALGORITHM:
+        return False
+    if signature.get("key") != fingerprint(key):
+        return False
+    try:
+        value = bytes.fromhex(str(signature.get("value")))
+        Ed25519PublicKey.from_public_bytes(key).verify(value, message(format, digest))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+# What a ledger is given by name: printable texts, somebody's name, numbers by their names.
+
+
+def text(parameter: str, value: object, *, longest: int = 500, empty: bool = False) -> str:
+    """A short, printable text; not empty, unless that is said. What is on record may have been written by old rules."""
+    if not isinstance(value, str) or not (value or empty) or len(value) > longest or not value.isprintable():
+        raise InvalidParameter(
+            parameter=parameter,
+            value=value if isinstance(value, str) and len(value) <= 80 else type(value).__name__,
+            must=f"be a printable text of 1 to {longest} characters",
+        )
+    return value
+
+
+def shown(parameter: str, value: object, *, empty: bool = False) -> str:
+    """A text that is written now: something of it shows, unless it may be empty, and is."""
+    found = text(parameter, value, empty=empty)
+    if found and all(shows_nothing(c) or c.isspace() for c in found):
+        raise InvalidParameter(
+            parameter=parameter, value=visible(found[:80]), must="have a character that shows something"
+        )
+    return found
+
+
+def named(parameter: str, value: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """A mapping by names, or none."""
+    if value is not None and not isinstance(value, Mapping):
+        raise InvalidParameter(
+            parameter=parameter, value=type(value).__name__, must="be a dictionary, or be left out"
+        )
+    return value or {}
+
+
+def somebody(analyst: str | None) -> str | None:
+    """One analyst's name, or None for everybody."""
+    return None if analyst is None else text("analyst", analyst)
+
+
+# Whom a ledger knows: names, their roles, and the public keys that they sign with.
+#
+# In a file these are records of who said so: whoever can write to the ledger can write a name into it. What cannot be
+# written by somebody else is a signature.
+
+ROLES = ("analyst", "approver", "custodian")
+ASKERS = ("analyst", "custodian")
+"""The roles of those who may be charged for a question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A name with its roles (none: not any more), and the 32 bytes of its public key in hexadecimal, if it has one."""
+
+    name: str
+    roles: tuple[str, ...]
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        if text("name", self.name) == "*":
+            raise InvalidParameter(parameter="name", value="*", must="be somebody's name")
+        object.__setattr__(self, "roles", roles_of(self.roles))
+        if self.key and not (
+            isinstance(self.key, str)
+            and len(self.key) == KEY_DIGITS
+            and all(c in "0123456789abcdef" for c in self.key)
+            and is_key(bytes.fromhex(self.key))
+        ):
+            raise InvalidParameter(
+                parameter="key", value="something else",
+                must=f"be the 32 bytes of an Ed25519 public key, as {KEY_DIGITS} hexadecimal digits",
+                hint="tacit key make writes a pair; in Python PublicKey.read(file).text",
+            )  # fmt: skip
+        if "approver" in self.roles and not self.key:
+            raise InvalidParameter(
+                parameter="key", value=None, must="be given for an approver",
+                hint="an approval counts only when it is signed: tacit key make writes a pair",
+            )  # fmt: skip
+
+
+def roles_of(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Known roles, sorted, each once."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, Iterable):
+        raise InvalidParameter(parameter="roles", value=type(given).__name__, must="be a list of roles")
+    found = set()
+    for name in names:
+        if not isinstance(name, str) or name not in ROLES:
+            raise UnknownName(what="role", name=str(name), known=ROLES)
+        found.add(name)
+    return tuple(sorted(found))
+
+
+def folded(name: str) -> str:
+    """What two spellings of one name have in common: letters that look alike in one script, case, blanks."""
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def person_body(person: Person) -> dict[str, Any]:
+    """A person as plain data."""
+    return {"name": person.name, "roles": list(person.roles), "key": person.key}
+
+
+def read_person(body: Any) -> Person:
+    """The person of plain data."""
+    return Person(name=body["name"], roles=tuple(body["roles"]), key=body["key"])
+
 
 KINDS = (
     "reserve", "commit", "failed", "share", "look", "plan",

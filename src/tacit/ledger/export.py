@@ -9,19 +9,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacit.errors import NoLaw
+from tacit.exact.canonical import canonical
 from tacit.exact.checks import flag
 from tacit.guarantees import Bound, Guarantee, RandomData
 from tacit.guarantees.record import to_record
 from tacit.ledger import budget as totals
-from tacit.ledger.canonical import canonical
-from tacit.ledger.chain import History
-from tacit.ledger.desk import replaced_with
-from tacit.ledger.entries import Charge, Entry
-from tacit.ledger.header import FORMAT
+from tacit.ledger.approvals import replaced_with
+from tacit.ledger.entries import Charge, Entry, fingerprint
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.log import FORMAT, History
 from tacit.ledger.on_random_data import standing_of
 from tacit.ledger.register import Open
-from tacit.ledger.signatures import fingerprint
 
 __all__ = ["export", "overview"]
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import fnmatch
+import hmac
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.errors import InvalidParameter, LedgerError, TacitError, charge_made
+from tacit.errors import InvalidParameter, LedgerError, NoLaw, TacitError, charge_made
+from tacit.exact.canonical import canonical, derived_key, mac, plain, sha256
 from tacit.exact.checks import flag, whole
-from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees import Approximate, Bound, Guarantee
 from tacit.guarantees.arguments import instance
 from tacit.ledger import budget as totals
-from tacit.ledger.book import answer_name, closed_name, file_names, now, pages
-from tacit.ledger.budget import ChargeCheck
-from tacit.ledger.canonical import canonical, derived_key, plain, sha256
-from tacit.ledger.chain import STATES, Verification, committed
-from tacit.ledger.desk import Desk
+from tacit.ledger.approvals import Desk
+from tacit.ledger.budget import ChargeCheck, Limit, running_total
 from tacit.ledger.entries import (
     Charge,
     Entry,
@@ -30,20 +31,71 @@ from tacit.ledger.entries import (
     Request,
     Ticket,
     exact_amounts,
+    named,
     plan_digests,
     protected_files,
     reserve_body,
-)  # fmt: skip
-from tacit.ledger.given import named, shown, somebody, text
-from tacit.ledger.header import FORMAT, Header, head_mac
-from tacit.ledger.marks import note_data, write_line
+    shown,
+    somebody,
+    text,
+)
+from tacit.ledger.log import (
+    FORMAT,
+    STATES,
+    Header,
+    Share,
+    State,
+    Verification,
+    answer_name,
+    closed_name,
+    committed,
+    file_names,
+    head_mac,
+    looks_before,
+    now,
+    pages,
+    version_place,
+)
 from tacit.ledger.names import admitted
-from tacit.ledger.state import Share, State, looks_before, version_place
-from tacit.ledger.statements import change
-from tacit.ledger.store import NEW_ANSWER, Store, is_there
+from tacit.ledger.store import DATA, NEW_ANSWER, Store, change, first, is_there
 from tacit.ledger.verify import Progress, verify
 
-__all__ = ["Ledger"]
+# What an answer was made from: a keyed mark of the data, for the custodian alone.
+#
+# A mark is made inside a release that was charged, kept beside the chain, and never exported. Whether it is that of
+# the last answer about the same version goes into a line for the custodian, and changes nothing else: one line is
+# written each time, and all lines that differ in this word alone are of one length.
+
+_LAST = (
+    sa.select(DATA.c.mark)
+    .where(DATA.c.version == sa.bindparam("wanted"))
+    .order_by(DATA.c.sequence.desc())
+    .limit(1)
+)
+_NEW = sa.insert(DATA)
+FIRST, SAME, OTHER = "seen first", "as before ", "CHANGED   "
+
+
+def note_data(connection: Connection, secret: bytes, entry: Entry, charge: Charge, digest: str) -> str:
+    """Keep the mark of what an answer was made from; returns the custodian's line."""
+    version = mac(secret, "version", canonical([charge.table, charge.version]))
+    mark = mac(secret, "data", digest)
+    last = first(connection, _LAST, {"wanted": version})
+    said = FIRST if last is None else SAME if hmac.compare_digest(str(last[0]), mark) else OTHER
+    row = {"sequence": entry.sequence, "version": version, "mark": mark, "said": said.strip()}
+    change(connection, _NEW, row)
+    return f"{entry.body['time']}  entry {entry.sequence}  data {said}  version {charge.version!r}\n"
+
+
+def write_line(ledger: Path, line: str) -> None:
+    """Append a line to the custodian's file beside the ledger."""
+    with suppress(OSError):  # an answer that was paid for is not lost for a note
+        handle = os.open(f"{ledger}-data", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, line.encode("utf-8", "backslashreplace"))
+        finally:
+            os.close(handle)
+
 
 T = TypeVar("T")
 
@@ -567,3 +619,32 @@ def _new_shares(given: Mapping[str, Bound]) -> dict[str, Bound]:
             admitted("analyst", name, found)
         found[name] = bound
     return found
+
+
+# The ledger's check under priors: one charge, and no other beside it.
+#
+# Under `Priors` two releases about the same rows compose only where a theorem's conditions are shown (Groce 2014, Thm
+# 5.6, 6.8); a ledger cannot see that they are. So it takes one charge: the first. Who publishes two exact answers
+# from disjoint parts of a table keeps them as two tables, each with its ledger, and declares the independence there
+# (`compose(..., assume="disjoint-independent-rows")`).
+
+
+def alone(charges: Sequence[Charge], limit: Limit) -> None:
+    """The check for a budget under `Priors`: the asked charge is the first, and within the limit."""
+    if len(charges) > 1:
+        raise NoLaw(
+            operation="a second release about rows of which an exact answer was published",
+            reason="every other release about the same rows, a differentially private one included, is auxiliary "
+            "knowledge for this one",
+            counterexample="the exact count of all rows, and the exact count of all rows but one",
+            hint="the same question is answered from the record, free",
+        )
+    running_total(charges, limit)
+
+
+def standing_alone(ledger: Ledger) -> tuple[Guarantee, Guarantee]:
+    """What the one charge was, and what is left: the whole budget before it, and nothing after it."""
+    charges = ledger.charges()
+    spent = totals.spent(charges, ledger.limit)
+    left = Approximate(epsilon=0.0, delta=0.0) if charges else ledger.budget.bound
+    return replace(ledger.budget, bound=spent, declared=()), replace(ledger.budget, bound=left, declared=())

@@ -19,8 +19,8 @@ from sqlalchemy.engine import Connection
 from tacit.errors import InvalidParameter, NotAllowed
 from tacit.ledger.entries import Entry, text
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.log import State, looks_before, version_place
 from tacit.ledger.names import alike
-from tacit.ledger.state import State, looks_before, version_place
 
 __all__ = ["looked", "record_plan", "seen", "seen_in"]
 

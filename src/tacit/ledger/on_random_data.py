@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Guarantee, RandomData
-from tacit.guarantees.declarations import FIXED_BEFORE
+from tacit.guarantees.conditions import FIXED_BEFORE
 from tacit.ledger import budget as totals
 from tacit.ledger.budget import ChargeCheck, Limit, running_total
 from tacit.ledger.entries import Charge
 
 if TYPE_CHECKING:
-    from tacit.ledger.chain import History
     from tacit.ledger.ledger import Ledger
+    from tacit.ledger.log import History
 
 __all__ = ["on_random_data", "refuse_seen", "standing_on_random_data"]
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.errors import InvalidParameter, NotAllowed
-from tacit.ledger.canonical import canonical, sha256
-from tacit.ledger.people import ASKERS, Person, folded, person_body, read_person
-from tacit.ledger.signatures import holds
+from tacit.exact.canonical import canonical, sha256
+from tacit.ledger.entries import ASKERS, Person, folded, holds, person_body, read_person
 
 __all__ = ["APPROVAL", "ASKED", "Open", "Register", "approval_digest", "asked_digest", "earlier_digest"]
 

@@ -7,37 +7,393 @@
     tacit_data      a keyed mark of the data that each answer was made from; never exported
 
 Writers take turns from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the order
-of arrival (`queue.py`); a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
+of arrival (`store.py`); a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
 rollback journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL
 (docs/decisions/0008-ledger-storage.md).
 """
 
 from __future__ import annotations
 
+import atexit
+import io
 import os
+import re
 import sqlite3
+import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import exc
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.sql.expression import Executable
 
-from tacit.errors import InvalidParameter, LedgerError
+from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerError, LedgerLocked
 from tacit.exact.checks import positive
-from tacit.ledger.kept import kept, stamp_of
-from tacit.ledger.opening import driver, files_engine, milliseconds, open_file, opened
-from tacit.ledger.places import without_credentials
-from tacit.ledger.queue import Late, queued
-from tacit.ledger.told import as_ledger_error, busy, passing
 
-__all__ = ["ANSWERS", "DATA", "ENTRIES", "HEADER", "INDEX", "Store", "is_there"]
+# One database engine for all ledgers that are files: its statements are compiled once, and it holds no connection.
+
+_thread = threading.local()
+
+SETTINGS = (
+    "synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON", "journal_mode = PERSIST",
+)  # fmt: skip
+"""All that ended is on the disk. The journal stays beside the file, its head blanked: as safe as one that is deleted
+after every transaction, and half the waiting for the disk, since no folder is written."""
+
+
+def milliseconds(wait: float) -> int:
+    """A wait as databases take it: in 32 bits, beyond which one would not wait at all."""
+    return int(min(max(1.0, 1000 * wait), 2**31 - 1))
+
+
+def open_file(path: str, wait: float) -> sqlite3.Connection:
+    """SQLite's own connection to a file that is there; what it ends is on the disk."""
+    connection = sqlite3.connect(
+        f"file:{quote(path)}?mode=rw",
+        uri=True,
+        timeout=milliseconds(wait) / 1000,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    for setting in SETTINGS:
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+def opened(engine: Engine, open_file: Callable[[], sqlite3.Connection]) -> Connection:
+    """A connection to the file that this opens."""
+    _thread.open_file = open_file
+    try:
+        return engine.connect()
+    finally:
+        _thread.open_file = None
+
+
+def driver(connection: Connection) -> sqlite3.Connection:
+    """SQLite's own connection: transactions on files begin and end there, since SQLAlchemy's way takes longer."""
+    return connection.connection.driver_connection  # type: ignore[return-value]
+
+
+@cache
+def files_engine() -> Engine:
+    """The engine; what it opens is told by the thread that asks."""
+    return sa.create_engine("sqlite+pysqlite://", creator=lambda: _thread.open_file(), poolclass=NullPool)
+
+
+# Connections to ledgers' files that wait for the next transaction: opening one takes longer than most charges.
+#
+# A connection is handed out again only while the file at its place is the very one, as the last transaction on it
+# left it: the same file by its number, of the same length and with the same times. A file that was put in its place,
+# copied over it or written by somebody else is opened anew. Whoever uses a connection has taken it from here, so that
+# no two have one, and a child of this process finds none: it must not speak on, nor close, what its parent opened.
+
+MOST = 16
+"""Connections that are kept in a process; of those that were used longest ago the last ones are closed."""
+
+Stamp = tuple[int, ...]
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """What tells this file, as it is now, from another one or from what it becomes; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class _Kept:
+    """The connections of this process, each under the store whose it is."""
+
+    def __init__(self) -> None:
+        # One that its thread may take again: a store may be collected, and dropped, while another is put away.
+        self._lock = threading.RLock()
+        self._of: OrderedDict[int, tuple[Path, Connection, Stamp]] = OrderedDict()
+        self._parents: list[object] = []
+
+    def take(self, store: int, path: Path) -> Connection | None:
+        """The connection of this store, which is the taker's from now on; None if the file is not as it was left."""
+        with self._lock:
+            found = self._of.pop(store, None)
+        if found is None:
+            return None
+        _, connection, stamp = found
+        if stamp == stamp_of(path):
+            return connection
+        _close(connection)
+        return None
+
+    def put(self, store: int, path: Path, connection: Connection, before: Stamp | None) -> None:
+        """Keep a connection on which nothing is going on, to the file that was there `before` it was opened or taken.
+
+        The number of a file that is open is given to no other: the same number now is the same file.
+        """
+        stamp = stamp_of(path)
+        if stamp is None or before is None or stamp[:2] != before[:2]:
+            _close(connection)
+            return
+        with self._lock:
+            over = [self._of.pop(store)] if store in self._of else []
+            self._of[store] = path, connection, stamp
+            while len(self._of) > MOST:
+                over.append(self._of.popitem(last=False)[1])
+        for place, one, left in over:
+            _close(one, whole=left == stamp_of(place))
+
+    def drop(self, store: int) -> None:
+        """Close what this store has here."""
+        with self._lock:
+            found = self._of.pop(store, None)
+        if found is not None:
+            _close(found[1], whole=found[2] == stamp_of(found[0]))
+
+    def drop_all(self) -> None:
+        """Close all: the process ends."""
+        for store in list(self._of):
+            self.drop(store)
+
+    def in_child(self) -> None:
+        """What a parent opened is held on to, unused, so that nothing closes it."""
+        self._parents.append(self._of)
+        self._of, self._lock = OrderedDict(), threading.RLock()
+
+
+def _close(connection: Connection, *, whole: bool = False) -> None:
+    """Give it back; where the file is `whole` as it was left, its journal goes too, and one file lies there at rest."""
+    with suppress(SQLAlchemyError, sqlite3.Error):
+        if whole:
+            driver(connection).execute("PRAGMA journal_mode = DELETE")
+    with suppress(SQLAlchemyError):
+        connection.close()
+
+
+kept = _Kept()
+atexit.register(kept.drop_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=kept.in_child)
+
+
+# Who writes next: a queue in the order of arrival, in a small file beside a ledger's file.
+#
+# SQLite lets waiters try again after random naps, so that one of them may wait for ever. Here each takes a number:
+#
+#     byte 0          held while a number is taken
+#     bytes 1 to 8    the last number
+#     byte 64 + n     held by whoever has number n, from before the waiting to the end of the writing
+#
+# It is somebody's turn when no smaller number is held. Locks belong to an open file and end with it, so that whoever
+# dies is not waited for. The queue only decides who comes first: that one writes at a time is SQLite's own doing,
+# and where there are no such locks (they are Linux's) SQLite's naps are all there is.
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not a Unix
+    fcntl = None  # type: ignore[assignment]
+
+
+_SET = getattr(fcntl, "F_OFD_SETLK", None)
+_FIRST = 64
+_LONGEST_NAP = 0.004
+_OPEN: weakref.WeakSet[io.FileIO] = weakref.WeakSet()
+
+
+class Late(Exception):
+    """The turn did not come in time."""
+
+
+@contextmanager
+def queued(path: Path, *, until: float) -> Iterator[None]:
+    """Wait for one's turn to write to the ledger at `path`, until this moment of the monotonic clock at most."""
+    file = _opened(path)
+    if file is None:
+        yield
+        return
+    _OPEN.add(file)
+    # Ctrl-C comes anywhere, here too: a second attempt at closing does no harm, and a file that nobody has is closed.
+    try:
+        handle = file.fileno()
+        number = _number(handle, until)
+        _wait(lambda: _lock(handle, _FIRST, number, shared=True), until)
+        yield
+    finally:
+        try:
+            file.close()
+        finally:
+            file.close()
+
+
+def _opened(path: Path) -> io.FileIO | None:
+    if _SET is None:
+        return None
+    # A ledger that cannot be written has no queue: the database says what is wrong with it.
+    with suppress(OSError):
+        if path.exists():
+            return io.FileIO(f"{path}-queue", "r+", opener=_create)
+    return None
+
+
+def _create(name: str, _: int) -> int:
+    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _number(handle: int, until: float) -> int:
+    _wait(lambda: _lock(handle, 0, 1), until)
+    try:
+        number = int.from_bytes(os.pread(handle, 8, 1), "big") + 1
+        _lock(handle, _FIRST + number, 1)
+        with suppress(OSError):  # a full disk: then two may hold one number, and neither waits for the other
+            os.pwrite(handle, number.to_bytes(8, "big"), 1)
+        return number
+    finally:
+        _lock(handle, 0, 1, free=True)
+
+
+def _wait(attempt: Callable[[], bool], until: float) -> None:
+    nap = 0.0002
+    while not attempt():
+        if time.monotonic() >= until:
+            raise Late
+        time.sleep(nap)
+        nap = min(2 * nap, _LONGEST_NAP)
+
+
+def _lock(handle: int, start: int, length: int, *, shared: bool = False, free: bool = False) -> bool:
+    """Lock bytes of the file for this opening of it, without waiting."""
+    kind = fcntl.F_UNLCK if free else fcntl.F_RDLCK if shared else fcntl.F_WRLCK
+    try:
+        # struct flock: type, whence, start, length, process (none: the lock is the open file's)
+        fcntl.fcntl(handle, int(_SET or 0), struct.pack("@hhqqi4x", kind, os.SEEK_SET, start, length, 0))
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a file system without locks has no queue either
+        return True
+    return True
+
+
+def _not_ours() -> None:
+    """A child shares its parent's open files, and would keep its parent's number held."""
+    for file in list(_OPEN):
+        with suppress(OSError):
+            file.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_not_ours)
+
+
+# What a database says when it fails, in one sentence of ours each: no values, no passwords, no tracebacks.
+
+IN_DOUBT = "the charge may have been recorded, and then it stands: see `tacit ledger show`"
+
+_LOCKED = (LedgerLocked, "is in use by another process", "try again, or wait longer with wait_seconds")
+_READ_ONLY = (LedgerError, "is read-only", "nothing can be charged here; make it writable first")
+_FULL = (LedgerError, "cannot grow: the disk is full", "make room; nothing was charged")
+_ABSENT = (LedgerError, "cannot be opened", "check that it exists and that you may read it")
+_NO_LEDGER = (LedgerError, "is not a ledger", "give the file or the URL that a ledger was created with")
+_DAMAGED = (
+    LedgerCorrupt,
+    "is damaged",
+    "restore it from a backup; what was charged since then stays charged",
+)
+_IO = (LedgerError, "could not be read or written", "check the disk")
+_LOST = (LedgerError, "cannot be reached", "check that the server runs and lets you in")
+
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_CANTOPEN: _ABSENT,
+    sqlite3.SQLITE_PERM: _ABSENT,
+    sqlite3.SQLITE_NOTADB: _NO_LEDGER,
+    sqlite3.SQLITE_ERROR: _NO_LEDGER,  # no such table, no such column
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_CONSTRAINT: _DAMAGED,  # the next sequence number is taken already
+    sqlite3.SQLITE_IOERR: _IO,
+}
+_AGAIN = ("40001", "40P01")  # could not serialise; deadlock
+_POSTGRES = {
+    "55P03": _LOCKED,
+    "57014": _LOCKED,
+    "40001": _LOCKED,
+    "40P01": _LOCKED,
+    "25006": _READ_ONLY,
+    "42501": (
+        LedgerError,
+        "cannot be used: the server does not allow it",
+        "ask for the right to write to it",
+    ),
+    "53100": _FULL,
+    "42P01": _NO_LEDGER,
+    "42703": _NO_LEDGER,
+    "23505": _DAMAGED,
+    "XX001": _DAMAGED,
+    "XX002": _DAMAGED,
+}
+
+
+def as_ledger_error(problem: BaseException, name: str, *, committing: bool = False) -> LedgerError:
+    """The error of ours for one of the driver's; the driver's own text is not repeated."""
+    if isinstance(problem, Late):
+        return LedgerLocked(ledger=name, reason=_LOCKED[1], hint=_LOCKED[2])
+    if isinstance(problem, exc.SQLAlchemyError) and not isinstance(problem, exc.DBAPIError):
+        return LedgerError(ledger=name, reason=_LOST[1], hint=_LOST[2])
+    original = getattr(problem, "orig", None) or problem
+    kind: type[LedgerError]
+    if isinstance(original, sqlite3.Error):
+        code = _code(original)
+        kind, reason, hint = _SQLITE.get(code, _IO)
+        settled = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
+    else:
+        state = getattr(original, "sqlstate", None)
+        kind, reason, hint = _POSTGRES.get(state or "", _LOST)
+        settled = state is not None
+    in_doubt = committing and not settled
+    told = kind(ledger=name, reason=reason, hint=IN_DOUBT if in_doubt else hint)
+    if in_doubt:
+        told.mark_charged()
+    return told
+
+
+def busy(problem: BaseException) -> bool:
+    """Does SQLite say that somebody else is reading or writing?"""
+    original = getattr(problem, "orig", None) or problem
+    return isinstance(original, sqlite3.Error) and _code(original) == sqlite3.SQLITE_BUSY
+
+
+def passing(problem: BaseException) -> bool:
+    """Does the database say that a transaction came to nothing, and may be tried again?"""
+    original = getattr(problem, "orig", None) or problem
+    return busy(problem) or getattr(original, "sqlstate", None) in _AGAIN
+
+
+def _code(problem: sqlite3.Error) -> int:
+    return getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+
+
+# Where a ledger lies, in words that may be shown: a URL without the name and the password in it.
+
+# Everything between the scheme and the last @ is somebody's; what follows a question mark may be.
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?:.*@)?(?P<rest>[^?\n]*)(?:\?.*)?", re.DOTALL)
+
+
+def without_credentials(place: str) -> str:
+    """A path as it is; of a URL the scheme, the host and the database, without user, password and options."""
+    return _URL.sub(lambda url: url["scheme"] + url["rest"], place)
+
 
 T = TypeVar("T")
 
@@ -398,3 +754,38 @@ def _exists(name: str) -> LedgerError:
 def _cannot_create(name: str, problem: OSError) -> LedgerError:
     reason = (problem.strerror or "it cannot be written there").lower()
     return LedgerError(ledger=name, reason=f"cannot be created: {reason}", hint="choose another place")
+
+
+# The few statements of every charge: compiled once, and put to SQLite's own connection where the ledger is a file.
+#
+# SQLAlchemy takes longer to put a statement to SQLite than SQLite takes to answer it; a charge puts some twenty.
+# Texts are SQLAlchemy's own, so that both databases run the same statements; on a server they go through SQLAlchemy.
+
+
+@lru_cache(maxsize=256)
+def _compiled(statement: Any, names: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
+    """The statement as SQLite reads it, with named parameters, and those that are its own (a limit)."""
+    columns = None if statement.is_select else list(names)
+    made = statement.compile(dialect=sqlite.dialect(paramstyle="named"), column_keys=columns)
+    return str(made), {name: value for name, value in made.params.items() if value is not None}
+
+
+def first(connection: Connection, statement: Executable, values: dict[str, Any]) -> Sequence[Any] | None:
+    """The first row of what a statement of a module finds, or None."""
+    if connection.dialect.name != "sqlite":
+        return connection.execute(statement, values).first()
+    return _put(connection, statement, (), values).fetchone()  # type: ignore[no-any-return]
+
+
+def change(connection: Connection, statement: Executable, values: dict[str, Any]) -> None:
+    """Insert or update with these values."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(statement, values)
+        return
+    _put(connection, statement, tuple(values), values)
+
+
+def _put(connection: Connection, statement: Any, names: tuple[str, ...], values: dict[str, Any]) -> Any:
+    """Put it to SQLite's connection, inside the transaction that the store began."""
+    text, own = _compiled(statement, names)
+    return driver(connection).execute(text, {**own, **values})

@@ -18,13 +18,28 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tacit.errors import LedgerCorrupt
+from tacit.exact.canonical import sha256
 from tacit.guarantees import Guarantee, Pure, rows
-from tacit.ledger.book import PAGE, answer_name, closed_name, correction_name, file_names, pages
-from tacit.ledger.canonical import sha256
-from tacit.ledger.chain import History, Problem, Verification, parse_anchor, walk
 from tacit.ledger.entries import Charge, Entry, read_entry
-from tacit.ledger.header import READABLE, Header, head_mac, index_mac, version_error
-from tacit.ledger.state import State
+from tacit.ledger.log import (
+    PAGE,
+    READABLE,
+    Header,
+    History,
+    Problem,
+    State,
+    Verification,
+    answer_name,
+    closed_name,
+    correction_name,
+    file_names,
+    head_mac,
+    index_mac,
+    pages,
+    parse_anchor,
+    version_error,
+    walk,
+)
 from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
 
 __all__ = ["Progress", "verify", "verify_ledger"]

@@ -2,50 +2,71 @@
 
 from __future__ import annotations
 
-from tacit.mechanisms.base import AdditiveMechanism, Mechanism
-from tacit.mechanisms.bodies import Box, Simplex, gauge
-from tacit.mechanisms.clamping_bounds import FoundBounds
-from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeTree
-from tacit.mechanisms.cumulative_gaussian import CumulativeGaussian
-from tacit.mechanisms.exponential import Chosen, Exponential
-from tacit.mechanisms.fourier import FourierNoise, fourier_noise, fourier_spacing
-from tacit.mechanisms.fourier_sensitivity import fourier_contribution, fourier_l1, fourier_l2
-from tacit.mechanisms.gamma import Gamma
-from tacit.mechanisms.gaussian import Gaussian
-from tacit.mechanisms.geometric import Geometric, TruncatedGeometric
-from tacit.mechanisms.grid import Grid, Released, on_grid
-from tacit.mechanisms.hadamard_response import HadamardResponse
-from tacit.mechanisms.interval import IntervalExponential
-from tacit.mechanisms.knorm import KNorm, KNormDifference
-from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.linear import Answers, Candidate, choose
-from tacit.mechanisms.local import EstimatedCount, EstimatedTable, LocalMechanism, Reports
-from tacit.mechanisms.local_choice import LocalCandidate, LocalChoice, local_mechanism
-from tacit.mechanisms.margins import MarginPlan, gaussian_wins_from, margin_errors, one_way_margins
-from tacit.mechanisms.partition import Kept, OptimalSelection, PartitionSelection
-from tacit.mechanisms.partition_gaussian import GaussianSelection, partition_selection
-from tacit.mechanisms.permute_and_flip import PermuteAndFlip
+from tacit.mechanisms.base import AdditiveMechanism, Grid, Mechanism, Released, on_grid
+from tacit.mechanisms.bodies import Box, Contribution, Gauge, HullGauge, Mahalanobis, Simplex, gauge
+from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeGaussian, CumulativeTree
+from tacit.mechanisms.fourier import (
+    FourierNoise,
+    fourier_contribution,
+    fourier_l1,
+    fourier_l2,
+    fourier_noise,
+    fourier_spacing,
+)
+from tacit.mechanisms.gaussian import Gaussian, RoundedGaussian
+from tacit.mechanisms.knorm import Gamma, KNorm, KNormDifference
+from tacit.mechanisms.laplace import Geometric, Laplace, Staircase, TruncatedGeometric
+from tacit.mechanisms.linear import (
+    Answers,
+    Candidate,
+    MarginPlan,
+    choose,
+    gaussian_wins_from,
+    margin_errors,
+    one_way_margins,
+)
+from tacit.mechanisms.local import (
+    EstimatedCount,
+    EstimatedTable,
+    LocalMechanism,
+    RandomizedResponse,
+    Reports,
+    ResponseComparison,
+)
+from tacit.mechanisms.partition import (
+    GaussianSelection,
+    Kept,
+    OptimalSelection,
+    PartitionSelection,
+    partition_selection,
+)
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
 from tacit.mechanisms.propose_test_release import InterquartileRangeByTest, MedianByTest, Tested
-from tacit.mechanisms.quantile_selection import QuantileSelection
-from tacit.mechanisms.quantiles import NoisyQuantiles
-from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseComparison
+from tacit.mechanisms.quantiles import FoundBounds, NoisyQuantiles, QuantileSelection
 from tacit.mechanisms.ranges import RangeTree, TreeCounts
-from tacit.mechanisms.rounded_gaussian import RoundedGaussian
-from tacit.mechanisms.selection import Selected, Selection
+from tacit.mechanisms.selection import (
+    Chosen,
+    Exponential,
+    IntervalExponential,
+    PermuteAndFlip,
+    Selected,
+    Selection,
+)
 from tacit.mechanisms.sensitivity import L1, L2, CountSensitivity, Linf, Score, Sensitivity
-from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge, Mahalanobis
-from tacit.mechanisms.smooth import SmoothBound, median_rank, smooth_bound
-from tacit.mechanisms.smooth_noise import SmoothLaplace, SmoothStudent
-from tacit.mechanisms.sparse import SparseHistogram, SparseReleased, hall_threshold, noise_floor
-from tacit.mechanisms.sparse_choices import SparseTable
+from tacit.mechanisms.smooth import SmoothBound, SmoothLaplace, SmoothStudent, median_rank, smooth_bound
+from tacit.mechanisms.sparse import SparseHistogram, SparseReleased, SparseTable, hall_threshold, noise_floor
 from tacit.mechanisms.sparse_keys import Impossible
 from tacit.mechanisms.stability import KeysOfAUnit, StableHistogram, StableReleased
-from tacit.mechanisms.staircase import Staircase
-from tacit.mechanisms.subset_selection import SubsetSelection
+from tacit.mechanisms.strategies import Workload, margin_matrices, prefix_matrix, range_matrix
+from tacit.mechanisms.subset_selection import (
+    HadamardResponse,
+    LocalCandidate,
+    LocalChoice,
+    SubsetSelection,
+    local_mechanism,
+)
 from tacit.mechanisms.tables import ReleasedTables, ShapedTables
 from tacit.mechanisms.two_questions import Correlation, IndependenceTest, JointTable, TwoQuestions
-from tacit.mechanisms.workloads import Workload, margin_matrices, prefix_matrix, range_matrix
 
 __all__ = [
     "L1",

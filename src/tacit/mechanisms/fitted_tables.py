@@ -17,21 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter
-from tacit.exact.arrays import AnyArray, Floats
+from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import AnyArray, Floats, Integers
 from tacit.exact.checks import flag, settle
 from tacit.exact.integers import integer_array
-from tacit.exact.rationals import Exact
+from tacit.exact.rounding import Exact
 from tacit.mechanisms.base import confidence_level
-from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.laplace_sums import Weighted, mean_sizes, weighted_quantiles
-from tacit.mechanisms.rounded_gaussian import RoundedGaussian
+from tacit.mechanisms.gaussian import RoundedGaussian
+from tacit.mechanisms.laplace import Laplace, Weighted, mean_sizes, read_quantiles, weighted_quantiles
+from tacit.mechanisms.polytope import Point, PolytopeNorm
 from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.spreads import normal_factor
 from tacit.mechanisms.tables import ReleasedTables, TableMechanism
 from tacit.noise.source import Source, default_source
-
-__all__ = ["Agreement", "FittedTables", "agreement_of"]
 
 MOST_FITTED = 640
 FINE = 64
@@ -270,3 +268,239 @@ class FittedTables(TableMechanism):
 def _fine(l1: int) -> int:
     """Steps of the grid in one count: at most 64, and so few that a move is no more than some ten thousand steps."""
     return max(1, min(FINE, 1 << max(0, (MOST_STEPS // l1).bit_length() - 1)))
+
+
+# K-norm noise for a few counts that overlap: shaped by the hull of what one row can really do to them.
+#
+# A row is in some of the counts and not in others, and not every pattern of zeros and ones can occur: ranges nest,
+# levels add up, one cell of each table has it. Where the patterns span few dimensions, noise of exactly their shape
+# is drawn (`PolytopeNorm`), on as many counts as there are dimensions; the others follow. See docs/theory/polytope-
+# noise.md.
+
+HULL_FINE = 64
+MOST_COUNTS = 64
+MOST_MOVES = {1: 100, 2: 60, 3: 30, 4: 16}
+"""Different moves, by their dimension, whose hull is found in some hundredths of a second."""
+POINTS = 1 << 13
+SLACK = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Image:
+    """What one row can do to counts: the patterns of zeros and ones that it can add, or exchange for another.
+
+    `replaced` says that a row takes another's place (with `absent`, also that of none). Moves span d dimensions;
+    `base` are d counts that tell them apart, and a move of all counts is `lift` times the move of those.
+    """
+
+    patterns: tuple[Point, ...]
+    sizes: tuple[int, ...]
+    replaced: bool = False
+    absent: bool = True
+    base: tuple[int, ...] = field(init=False)
+    lift: Integers = field(init=False, repr=False)
+    points: tuple[Point, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        settle(self, replaced=flag("replaced", self.replaced), absent=flag("absent", self.absent))
+        moves = moves_of(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
+        if moves.shape[1] != sum(self.sizes):
+            raise InvalidParameter(
+                parameter="patterns", value=moves.shape[1], must="have an entry for every count"
+            )
+        base: list[int] = []
+        for column in range(moves.shape[1]):
+            if np.linalg.matrix_rank(moves[:, [*base, column]]) > len(base):
+                base.append(column)
+        if not base:
+            raise NotCertified(what="the hull of moves", reason="no row moves any count")
+        found = np.linalg.lstsq(moves[:, base].astype(np.float64), moves.astype(np.float64), rcond=None)[0]
+        lift = np.rint(found.T).astype(np.int64)
+        if not np.array_equal(moves[:, base] @ lift.T, moves):
+            raise NotCertified(
+                what="the hull of moves", reason="some counts are no whole combinations of the others"
+            )
+        object.__setattr__(self, "base", tuple(base))
+        object.__setattr__(self, "lift", lift)
+        object.__setattr__(self, "points", tuple(sorted({tuple(map(int, m)) for m in moves[:, base]})))
+
+    def split(self, each: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Numbers of all counts, table by table."""
+        return list(np.split(each, np.cumsum(self.sizes)[:-1]))
+
+    def holds(self, moves: Integers) -> bool:
+        """Is each of these moves, up to its sign, one that this image was made of?"""
+        own = moves_of(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
+        known = {tuple(m) for m in np.vstack([own, -own]).tolist()}
+        return all(tuple(m) in known for m in moves.tolist())
+
+
+def moves_of(patterns: Integers, replaced: bool, absent: bool) -> Integers:
+    """By what one unit moves the counts, each once and up to its sign where rows are added."""
+    if replaced:
+        rows = np.vstack([patterns, np.zeros((1, patterns.shape[1]), np.int64)]) if absent else patterns
+        patterns = (rows[:, None, :] - rows[None, :, :]).reshape(-1, patterns.shape[1])
+    found = np.unique(patterns, axis=0)
+    return np.asarray(found[found.any(axis=1)])
+
+
+def small_image(patterns: Integers, sizes: Sequence[int], *, replaced: bool, absent: bool) -> Image | None:
+    """The image, where it is small enough for its hull to be found at once; None elsewhere. Made once."""
+    different = np.unique(np.asarray(patterns, dtype=np.int64), axis=0)
+    if different.shape[1] > MOST_COUNTS or len(different) > max(MOST_MOVES.values()):
+        return None
+    return _found(tuple(tuple(map(int, p)) for p in different), tuple(sizes), replaced, absent)
+
+
+@lru_cache(maxsize=64)
+def _found(patterns: tuple[Point, ...], sizes: tuple[int, ...], replaced: bool, absent: bool) -> Image | None:
+    moves = moves_of(np.array(patterns, dtype=np.int64), replaced, absent)
+    limit = MOST_MOVES.get(int(np.linalg.matrix_rank(moves)) if len(moves) else 0, 0)
+    if len(moves) > (2 * limit if replaced else limit):
+        return None
+    try:
+        made = Image(patterns=patterns, sizes=sizes, replaced=replaced, absent=absent)
+        _noise(made, Fraction(1), 1)
+    except NotCertified:
+        return None
+    return made
+
+
+@lru_cache(maxsize=256)
+def _noise(image: Image, noise_scale: Fraction, times: int) -> PolytopeNorm:
+    """The mechanism that draws, made once."""
+    return PolytopeNorm(
+        points=image.points, noise_scale=noise_scale, times=times, spacing=Fraction(1, HULL_FINE)
+    )
+
+
+@lru_cache(maxsize=64)
+def _hull_unit_sizes(image: Image) -> Floats:
+    """E |error| of every count for a noise scale of 1."""
+    return _noise(image, Fraction(1), 1).mean_sizes(image.lift.astype(np.float64))
+
+
+@lru_cache(maxsize=64)
+def _unit_quantiles(image: Image, miss: float) -> Floats:
+    """What every count stays within but with this probability, for a noise scale of 1, before rounding.
+
+    In the cone of a facet the error is sum a_k E_k, a_k what its k-th corner is worth to the count, so that its
+    characteristic function is the mean over the cones of prod 1 / (1 - i a_k s). It is symmetric and log-concave (the
+    marginal of a log-concave density), so that its tail is convex and is read as in `weighted_quantiles`. What wraps
+    around is at most Pr[largest |a| Gamma(d) > P/2]; what is cut off follows from |1 - i a s| >= |a| s.
+    """
+    from scipy.special import gammaincc, gammaincinv
+
+    noise = _noise(image, Fraction(1), 1)
+    corners = np.array(noise.cones, dtype=np.float64)
+    volumes = np.array(noise.volumes, dtype=np.float64)
+    d, out, known = corners.shape[2], np.zeros(len(image.lift)), dict[bytes, float]()
+    far = float(gammaincinv(d, 1 - 1e-9))
+    for i, combination in enumerate(image.lift.astype(np.float64)):
+        # Cones that are alike to this count are one; counts to which all cones are alike, up to the sign, have one law.
+        loads, place = np.unique(np.sort(corners @ combination, axis=1), axis=0, return_inverse=True)
+        share = np.bincount(place.reshape(-1), weights=volumes) / volumes.sum()
+        key = np.concatenate([loads, share[:, None]], axis=1).tobytes()
+        if key not in known:
+            known[key] = _quantile(loads, share, far, float(gammaincc(d, far)), miss)
+        out[i] = known[key]
+    return out
+
+
+def _quantile(loads: Floats, share: Floats, far: float, wrapped: float, miss: float) -> float:
+    """The quantile of one count, to which each cone has these loads; 0 where nothing moves it."""
+    from scipy.special import gammaincinv
+
+    size = np.abs(loads)
+    largest = float(size.max())
+    if largest == 0:
+        return 0.0
+    period = 2 * largest * far
+    waves = (np.arange(POINTS) + 0.5) * (2 * math.pi / period)
+    phi = np.zeros(POINTS)
+    for weight, load in zip(share, loads, strict=True):
+        phi += weight * np.real(1 / np.prod(1 - 1j * load[:, None] * waves[None, :], axis=0))
+    top = size.max(axis=1)
+    others = np.sqrt(np.prod(1 + (size * waves[-1]) ** 2, axis=1) / (1 + (top * waves[-1]) ** 2))
+    cut = float((share / (others * top)).sum()) * period / (2 * math.pi**2 * POINTS)
+    spare = np.array([wrapped + cut + SLACK])
+    found, sure = read_quantiles(phi[None, :], np.array([period]), spare, miss / 2)
+    return float(found[0]) if sure[0] else largest * float(gammaincinv(loads.shape[1], 1 - miss))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HullTables(TableMechanism):
+    """Noise of density e^(-gauge / noise_scale) on the counts that span a small image, the gauge that of its hull.
+
+    Guarantee: Pure(times / noise_scale), where one unit brings or replaces `times` rows. What the other counts are
+    above their combination of these is moved by no neighbour, and is added as it is. Theorem `polytope-noise`.
+    """
+
+    image: Image
+    noise_scale: Fraction
+    times: int = 1
+
+    @classmethod
+    def for_epsilon(cls, *, epsilon: Fraction, image: Image, times: int = 1) -> HullTables:
+        """The smallest noise with this epsilon."""
+        return cls(image=image, noise_scale=times / Fraction(epsilon), times=times)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.image, Image):
+            raise InvalidParameter(parameter="image", value=type(self.image).__name__, must="be an Image")
+        _noise(self.image, self.noise_scale, self.times)
+
+    @property
+    def noise(self) -> PolytopeNorm:
+        """The mechanism that draws."""
+        return _noise(self.image, self.noise_scale, self.times)
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        return self.times / self.noise_scale
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("polytope-noise", "k-norm")
+
+    @property
+    def noise_distribution(self) -> dict[str, Any]:
+        on = f"{len(self.image.base)} of {sum(self.image.sizes)} counts, of which the others are combinations"
+        return {**self.noise.noise_distribution, "on": on, "tables": list(self.image.sizes)}
+
+    def release_parts(
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
+        """Noise on the tables themselves."""
+        return list(self.release(parts, source=source).values)
+
+    def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
+        source = source if source is not None else default_source()
+        tables = [integer_array(c).ravel() for c in counts]
+        if tuple(t.size for t in tables) != self.image.sizes:
+            raise InvalidParameter(
+                parameter="counts", value=f"{len(tables)} tables", must="have the cells that were declared"
+            )
+        flat = np.concatenate([t.astype(object) for t in tables])
+        base, lift = flat[list(self.image.base)], self.image.lift.astype(object)
+        noisy = np.asarray(self.noise.release(base * HULL_FINE, source=source).values).astype(object)
+        still = flat - lift @ base
+        values = (still * HULL_FINE + lift @ noisy).astype(np.float64) / HULL_FINE
+        return ReleasedTables(values=tuple(self.image.split(values)), publishable=source.publishable)
+
+    # --- errors -----------------------------------------------------------------------------------------
+    def mean_sizes(self) -> list[float]:
+        each = _hull_unit_sizes(self.image) * float(self.noise_scale)
+        return [float(t.mean()) for t in self.image.split(each)]
+
+    def variances(self) -> list[float]:
+        lift = self.image.lift.astype(np.float64)
+        drawn = self.noise.covariance + np.eye(len(self.image.base)) / (12 * HULL_FINE**2)
+        each = np.einsum("ij,jk,ik->i", lift, drawn, lift)
+        return [float(t.mean()) for t in self.image.split(each)]
+
+    def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
+        """Those of the continuous law, and half a step of the fine grid for each rounding."""
+        miss = float(1 - confidence_level(confidence))
+        rounded = np.abs(self.image.lift).sum(axis=1) / (2 * HULL_FINE)
+        return self.image.split(_unit_quantiles(self.image, miss) * float(self.noise_scale) + rounded)

@@ -3,33 +3,205 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.errors import InvalidParameter
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InvalidParameter, NoLaw
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle
-from tacit.exact.rationals import Exact, exact_parameter
-from tacit.exact.rounding import up
+from tacit.exact.integers import add_exact, integer_array
+from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Bound, Pure
-from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
-from tacit.mechanisms.sensitivity import need
-from tacit.mechanisms.shaped import Radial, ShapedMechanism
-from tacit.mechanisms.shapes import Contribution, Gauge, HullGauge
+from tacit.mechanisms.base import (
+    Mechanism,
+    Released,
+    confidence_level,
+    dimension_parameter,
+    epsilon_parameter,
+    shown,
+)
+from tacit.mechanisms.bodies import Contribution, Gauge, HullGauge, Mahalanobis, Moments, moments
+from tacit.mechanisms.sensitivity import L2, need
 from tacit.noise import (
     Body,
     ContinuousDistribution,
     Difference,
+    EuclideanBall,
     GridVector,
     KNormVector,
+    RoundedMarginal,
     SampledBody,
     SeededSource,
     grid_spacing,
 )
-from tacit.noise.source import Source
+from tacit.noise.source import Source, default_source
 
-__all__ = ["KNorm", "KNormDifference"]
+# Continuous noise in many dimensions, drawn exactly and rounded to the grid: what its mechanisms share.
+#
+# The values are on the grid and rounding commutes with adding a grid point, so that the output is the rounding of
+# (value + continuous noise): post-processing of a mechanism whose densities are known.
+
+NODES = 400
+
+
+class ShapedMechanism(Mechanism):
+    """Noise of one law on R^d for one vector of d integers on a grid."""
+
+    __slots__ = ()
+
+    spacing: Exact
+
+    @property
+    def step(self) -> Fraction:
+        """The grid's spacing."""
+        return Fraction(self.spacing)
+
+    @property
+    @abstractmethod
+    def coordinates(self) -> int:
+        """The length of the vectors that are released."""
+
+    @abstractmethod
+    def _draw(self, source: Source) -> GridVector: ...
+
+    @property
+    @abstractmethod
+    def law(self) -> ContinuousDistribution:
+        """The law of the noise, in the statistic's unit, before it is rounded to the grid."""
+
+    @property
+    def covariance(self) -> Floats:
+        """That of the noise before rounding, which adds about spacing^2 / 12 to every variance."""
+        return self.law.covariance
+
+    def marginal(self, coordinate: int = 0) -> RoundedMarginal:
+        """The law of what is drawn for one coordinate, in grid steps; NoLaw where none is known."""
+        return self.law.marginal(coordinate).rounded(self.step)
+
+    def _largest_std(self) -> float:
+        """Of the coordinates of what is drawn, grid included; rounding counts as uniform where no law is known."""
+        variances = self.covariance.diagonal()
+        widest = int(np.argmax(variances))
+        try:
+            return self.marginal(widest).std * float(self.step)
+        except NoLaw:
+            return float(np.sqrt(variances[widest] + float(self.step) ** 2 / 12))
+
+    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
+        """values + noise; exactly `coordinates` integers, of any size."""
+        source = source if source is not None else default_source()
+        array = integer_array(values)
+        if array.size != self.coordinates:
+            raise InvalidParameter(
+                parameter="values",
+                value=f"{array.size} numbers",
+                must=f"be {self.coordinates} numbers",
+                hint="the shape of the noise is fixed by the sensitivity's dimension",
+            )
+        noise = self._draw(source)
+        return Released(
+            values=add_exact(array, noise.values.reshape(array.shape)),
+            spacing=self.step,
+            publishable=noise.publishable,
+            numerical_delta=noise.numerical_delta,
+        )
+
+
+class Radial(ShapedMechanism):
+    """r u with r ~ Gamma(d + 1, noise_scale) and u uniform in a body: errors from the body's moments."""
+
+    __slots__ = ()
+
+    noise_scale: Exact
+
+    @property
+    @abstractmethod
+    def body(self) -> Body | SampledBody:
+        """The body K."""
+
+    @property
+    def _scale(self) -> Fraction:
+        return exact_parameter("noise_scale", self.noise_scale)
+
+    @property
+    def coordinates(self) -> int:
+        return self.body.dimension if isinstance(self.body, Body) else self.body.coordinates
+
+    def _moments(self) -> tuple[Moments, int, float]:
+        return moments(self.body), self.coordinates, float(self._scale)
+
+    @property
+    def law(self) -> ContinuousDistribution:
+        if isinstance(self.body, SampledBody):
+            raise NoLaw(
+                operation="the law of K-norm noise of a SampledBody",
+                reason="its sampler is a black box, of which only bounds are declared",
+                hint="give the sampler as a formula with its moments: FormulaBody(..., declared_covariance=...)",
+            )
+        return KNormVector(body=self.body, noise_scale=self._scale)
+
+    def _draw(self, source: Source) -> GridVector:
+        if isinstance(self.body, SampledBody):
+            return self.body.sample_knorm(noise_scale=self._scale, spacing=self.step, source=source)
+        return self.law.sample(spacing=self.step, source=source)
+
+    def expected_error(self) -> float:
+        """max_i E |X_i| = (d + 1) noise_scale max_i E |u_i|, plus half a grid step at most."""
+        m, d, scale = self._moments()
+        return float((d + 1) * scale * m.size.max() + self.step / 2)
+
+    @property
+    def noise_std(self) -> float:
+        """The largest standard deviation of a coordinate of what is drawn, grid included: about
+        sqrt((d+1)(d+2) E u_i^2) noise_scale."""
+        return self._largest_std()
+
+    def error_quantile(self, confidence: Exact = 0.95) -> float:
+        """What every single coordinate stays within with this probability; integrated numerically."""
+        m, d, scale = self._moments()
+        return self._quantile(m, d, scale, float(1 - confidence_level(confidence)))
+
+    def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
+        """What all coordinates stay within at once: the better of two bounds.
+
+        gauge(X) is Gamma(d, noise_scale) distributed and |X_i| <= reach * gauge(X), exact for a cube; or the
+        union of the coordinates' tails.
+        """
+        from scipy.special import gammaincinv
+
+        m, d, scale = self._moments()
+        if dimension is not None and dimension_parameter(dimension) != d:
+            raise InvalidParameter(
+                parameter="dimension", value=dimension, must=f"be {d}, the body's dimension"
+            )
+        level = confidence_level(confidence)
+        by_gauge = float(m.reach.max() * scale * gammaincinv(d, float(level)) + self.step / 2)
+        return min(by_gauge, self._quantile(m, d, scale, float(1 - level) / d))
+
+    def _quantile(self, m: Moments, d: int, scale: float, miss: float) -> float:
+        from scipy.special import gammaincinv
+
+        if m.tails is None:
+            return float(m.reach.max() * scale * gammaincinv(d, 1 - miss) + self.step / 2)
+        widest = m.tails[int(np.argmax(m.reach))]
+        # r at the middle of equally likely slices of Gamma(d + 1), finer in the upper tail.
+        edges = 1 - np.concatenate(
+            [np.linspace(1, 0.01, NODES), np.geomspace(0.01, 1e-3 * miss, NODES)[1:], [0.0]]
+        )
+        weights = np.diff(edges)
+        radius = gammaincinv(d + 1, np.minimum(edges[1:], 1 - 1e-16))
+        low, high = 0.0, float(m.reach.max() * gammaincinv(d, 1 - miss / 2))
+        while high - low > 1e-9 * high:
+            t = (low + high) / 2
+            low, high = (t, high) if float((weights * widest(t / radius)).sum()) > miss else (low, t)
+        return float(high * scale + self.step / 2)
+
 
 _DIFFERENCE_HINT = "it is sized by the gauge of one contribution (or of the move, in the hull of K and -K)"
 
@@ -238,3 +410,98 @@ class _Side(Radial):
     @property
     def noise_distribution(self) -> dict[str, Any]:
         return {}
+
+
+# Euclidean Laplace noise, with a covariance.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gamma(Radial):
+    """Euclidean Laplace noise: density proportional to e^(-|x|_Sigma / noise_scale), rounded to the grid.
+
+    r Sigma^(1/2) u with r ~ Gamma(d, noise_scale) and u uniform on the sphere. Guarantee:
+    Pure(epsilon = sensitivity / noise_scale), exactly. Assumption: an L2 sensitivity (then `dimension` says d) or a
+    Mahalanobis one. Theorem `gamma-mechanism`. Source: Hall 2012, Prop. 1.3.2.
+    """
+
+    sensitivity: L2 | Mahalanobis
+    noise_scale: Exact
+    dimension: int | None = None
+    spacing: Exact = 1
+
+    def __post_init__(self) -> None:
+        need("Gamma", self.sensitivity, (L2, Mahalanobis), "it is sized by a Euclidean norm")
+        exact_parameter("noise_scale", self.noise_scale)
+        settle(self, noise_scale=self.noise_scale)
+        object.__setattr__(self, "spacing", grid_spacing(self.spacing))
+        object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
+
+    @classmethod
+    def for_epsilon(
+        cls,
+        *,
+        epsilon: Exact,
+        sensitivity: L2 | Mahalanobis,
+        dimension: int | None = None,
+        spacing: Exact = 1,
+    ) -> Gamma:
+        """The smallest noise with this epsilon."""
+        target = epsilon_parameter(epsilon)
+        need("Gamma", sensitivity, (L2, Mahalanobis), "it is sized by a Euclidean norm")
+        size = euclidean_size(sensitivity, grid_spacing(spacing))
+        return cls(sensitivity=sensitivity, noise_scale=size / target, dimension=dimension, spacing=spacing)
+
+    @property
+    def body(self) -> Body:
+        if isinstance(self.sensitivity, Mahalanobis):
+            return self.sensitivity.body
+        assert self.dimension is not None
+        return EuclideanBall(coordinates=self.dimension)
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        return euclidean_size(self.sensitivity, self.step) / self._scale
+
+    @property
+    def bound(self) -> Pure:
+        return Pure(epsilon=up(self.exact_epsilon))
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("gamma-mechanism",)
+
+    @property
+    def noise_distribution(self) -> dict[str, Any]:
+        return {
+            "distribution": "Euclidean Laplace, rounded",
+            "noise_scale": shown(self._scale),
+            "dimension": self.coordinates,
+            "spacing": shown(self.step),
+            "exact": True,
+        }
+
+
+def euclidean_dimension(sensitivity: L2 | Mahalanobis, dimension: int | None) -> int:
+    """The dimension, from the covariance or as given."""
+    if isinstance(sensitivity, Mahalanobis):
+        if dimension not in (None, sensitivity.dimension):
+            raise InvalidParameter(
+                parameter="dimension",
+                value=dimension,
+                must=f"be {sensitivity.dimension}, that of the covariance",
+            )
+        return sensitivity.dimension
+    if dimension is None:
+        raise InvalidParameter(
+            parameter="dimension", value=None, must="be given with an L2 sensitivity",
+            hint="the noise of this mechanism grows with the length of the vector",
+        )  # fmt: skip
+    return dimension_parameter(dimension)
+
+
+def euclidean_size(sensitivity: L2 | Mahalanobis, step: Fraction) -> Fraction:
+    """The sensitivity in the norm of the noise, rounded up; an L2 one counts in whole squared steps."""
+    if isinstance(sensitivity, Mahalanobis):
+        return sensitivity.factor_value
+    square = sensitivity.squared_steps(step) * step**2
+    return Fraction(upper(lambda: ball(square).sqrt()))

@@ -9,30 +9,198 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.accounting import events
 from tacit.accounting.events import SimpleEvent
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import upper
+from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import integer_array
-from tacit.exact.rationals import Exact
-from tacit.exact.rounding import up
+from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Profile, Pure
 from tacit.guarantees.units import Neighbours
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter
-from tacit.mechanisms.grid import Released
-from tacit.mechanisms.response_law import ResponseLaw
-from tacit.noise.source import Source
+from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, shown
+from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
+from tacit.noise.source import Source, default_source
 
-__all__ = ["EstimatedCount", "EstimatedTable", "LocalMechanism", "Reports"]
+# The exact law of the number of answers that name a category: Bin(c, p) + Bin(n - c, q) for a true count of c.
+#
+# It rises with c, so that the counts that a test of the observed number does not reject are an interval: Clopper and
+# Pearson's construction for one binomial, here for the sum of two. Theorem `local-intervals`. Numbers are floats;
+# they speak of accuracy, not of privacy.
+
+_REACH = 9.5
+"""Standard deviations beyond which a binomial's probabilities are left out: below 1e-18 by Bernstein's inequality where
+the deviation is above a few, and the window has a floor for where it is not."""
+_FLOOR = 60
+_GRID = 256
+"""Different observed numbers whose intervals are each computed; of more, a grid of so many is, outwards."""
+_MOST_POINTS = 1 << 23
+_DEAR = 16
+"""A tail in closed form costs as much as so many listed values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseLaw:
+    """How often a category is named by n people, of whom c belong to it: with probability p if so, else with q < p."""
+
+    people: int
+    p: float
+    q: float
+    gap: float
+    """p - q, which is not computed by subtraction."""
+
+    def at_most(self, observed: float, count: int) -> float:
+        """Pr[X <= observed] for a true count."""
+        return self._tail(math.floor(observed), count, below=True)
+
+    def at_least(self, observed: float, count: int) -> float:
+        """Pr[X >= observed] for a true count."""
+        return self._tail(math.ceil(observed), count, below=False)
+
+    def _tail(self, observed: int, count: int, *, below: bool) -> float:
+        rest = self.people - count
+        # The narrower of the two is listed, the other one is summed in closed form.
+        narrow = count * self.p * (1 - self.p) <= rest * self.q * (1 - self.q)
+        one, other = ((count, self.p), (rest, self.q)) if narrow else ((rest, self.q), (count, self.p))
+        start, masses = _masses(*one)
+        left = observed - (start + np.arange(len(masses)))
+        share = _tails(*other, left, below=below)
+        return min(1.0, float(masses @ share))
+
+    def interval(self, observed: int, miss: float) -> tuple[int, int]:
+        """The true counts that are not rejected: both tails above miss/2; the nearest where there is none."""
+        n, half = self.people, miss / 2
+        from scipy.special import ndtri
+
+        guess = (observed - n * self.q) / self.gap
+        spread = self._std(guess)
+        away, step = -float(ndtri(max(half, 1e-300))) * spread, int(spread / 64) + 1
+        low = _first(lambda c: self.at_least(observed, c) > half, n, int(guess - away), step)
+        high = _first(lambda c: self.at_most(observed, c) <= half, n, int(guess + away), step)
+        return min(low, n), max(high - 1, 0)
+
+    def _std(self, count: float) -> float:
+        inside = min(max(count, 0.0), float(self.people))
+        p, q = self.p, self.q
+        return math.sqrt(inside * p * (1 - p) + (self.people - inside) * q * (1 - q)) / self.gap
+
+    def intervals(self, observed: npt.NDArray[np.int64], miss: float) -> tuple[Floats, Floats]:
+        """Low and high ends for many observed numbers; both rise with what was observed."""
+        points = np.unique(observed)
+        if len(points) > _GRID:
+            points = np.unique(np.linspace(int(points[0]), int(points[-1]), _GRID).astype(np.int64))
+        ends = np.array([self.interval(int(x), miss) for x in points], dtype=np.float64).reshape(-1, 2)
+        before = np.searchsorted(points, observed, side="right") - 1
+        after = np.searchsorted(points, observed, side="left")
+        return ends[before, 0], ends[np.minimum(after, len(points) - 1), 1]
+
+    def quantile(self, count: int, miss: float) -> float:
+        """The least w with Pr[|(X - n q)/(p - q) - c| > w] <= miss, for a true count; infinite where it is too dear."""
+        rest = self.people - count
+        widths = [_window(m, r) for m, r in ((count, self.p), (rest, self.q))]
+        if sum(w[1] - w[0] for w in widths) > _MOST_POINTS or miss < 1e-9:
+            return math.inf
+        (a, first), (b, second) = _masses(count, self.p), _masses(rest, self.q)
+        size = len(first) + len(second) - 1
+        length = 1 << (size - 1).bit_length() if size > 1 else 1
+        both = np.fft.irfft(np.fft.rfft(first, length) * np.fft.rfft(second, length), length)[:size] if size > 1 else (
+            first * second
+        )  # fmt: skip
+        away = np.abs(a + b + np.arange(size) - (count * self.p + rest * self.q))
+        order = np.argsort(away)
+        inside = np.cumsum(np.maximum(both[order], 0.0))
+        place = int(np.searchsorted(inside, 1 - miss + 1e-13))
+        return float(away[order][min(place, size - 1)]) / self.gap * (1 + 1e-12)
+
+    def worst_quantile(self, miss: float) -> float:
+        """The largest quantile over true counts: all of them up to 64 people; else at 33, and a step of the lattice."""
+        n = self.people
+        if n <= 64:
+            return max(self.quantile(c, miss) for c in range(n + 1))
+        # Between two of them the law moves by less than a step of the lattice 1/(p - q) against a smooth one.
+        return max(self.quantile(round(n * i / 32), miss) for i in range(33)) + 1 / self.gap
+
+
+def _first(true: Callable[[int], bool], n: int, start: int, step: int) -> int:
+    """The least c in 0..n at which a rising condition holds, n + 1 where none does; looked for around `start`."""
+    start = min(max(start, 0), n)
+    low, high = -1, n + 1
+    if true(start):
+        high = start
+        while high - step > low:
+            if not true(high - step):
+                low = high - step
+                break
+            high, step = high - step, 2 * step
+    else:
+        low = start
+        while low + step < high:
+            if true(low + step):
+                high = low + step
+                break
+            low, step = low + step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if true(middle) else (middle, high)
+    return high
+
+
+def _window(trials: int, chance: float) -> tuple[int, int]:
+    reach = _REACH * math.sqrt(trials * chance * (1 - chance)) + _FLOOR
+    mean = trials * chance
+    return max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach))
+
+
+@lru_cache(maxsize=256)
+def _masses(trials: int, chance: float) -> tuple[int, Floats]:
+    """(First value, probabilities from there on) of a binomial, without its far tails, adding up to 1."""
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    low, high = _window(trials, chance)
+    x = np.arange(low, high + 1, dtype=np.float64)
+    logs = (
+        gammaln(trials + 1)
+        - gammaln(x + 1)
+        - gammaln(trials - x + 1)
+        + xlogy(x, chance)
+        + xlog1py(trials - x, -chance)
+    )
+    masses = np.exp(logs - logs.max())
+    return low, masses / masses.sum()
+
+
+def _tails(trials: int, chance: float, values: npt.NDArray[np.int64], *, below: bool) -> Floats:
+    """Pr[Bin <= value], or >= value, of each of many values; what lies beyond the listed ones is 0 or 1."""
+    low, high = _window(trials, chance)
+    if high - low > _DEAR * len(values):
+        return _closed_tails(trials, chance, values, below=below)
+    start, masses = _masses(trials, chance)
+    place = np.clip(values - start, -1, len(masses))
+    if below:
+        return np.concatenate([np.cumsum(masses), [1.0, 0.0]])[place]
+    return np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0, 1.0]])[place]
+
+
+def _closed_tails(trials: int, chance: float, values: npt.NDArray[np.int64], *, below: bool) -> Floats:
+    """The same by the incomplete beta function."""
+    from scipy.special import betainc
+
+    least = 0 if below else 1
+    inside = (values >= least) & (values < trials + least)
+    x = np.where(inside, values, least).astype(np.float64)
+    found = betainc(trials - x, x + 1, 1 - chance) if below else betainc(x, trials - x + 1, chance)
+    outside = np.where(values < least, 0.0 if below else 1.0, 1.0 if below else 0.0)
+    return np.where(inside, found, outside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,3 +484,140 @@ class LocalMechanism(Mechanism):
         """For all categories (or `dimension` of them) at once, by the union of their misses."""
         d = self.categories if dimension is None else whole("dimension", dimension, least=1)
         return self.count_error(people=people, confidence=1 - (1 - confidence_level(confidence)) / d)
+
+
+# Randomised response: each person's bit or category is told with a known chance of a lie.
+
+
+@lru_cache(maxsize=64)
+def _lie(epsilon: Fraction, categories: int) -> Bernoulli:
+    """The coin of a lie: (k - 1) / (e^epsilon + k - 1)."""
+    k = categories - 1
+    chance = CertifiedReal(evaluate=lambda: k / (ball(epsilon).exp() + k), name="the chance of a lie")
+    return Bernoulli(probability_of_one=chance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseComparison:
+    """Errors of an estimated share of ones among n people, by randomised response and by central Laplace noise."""
+
+    response_std: float
+    laplace_std: float
+    response_error: float
+    laplace_error: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times larger the local error is; it grows as sqrt(n)."""
+        return self.response_std / self.laplace_std
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse(LocalMechanism):
+    """The truth with probability p = e^epsilon / (e^epsilon + k - 1), else one of the k - 1 others, uniformly.
+
+    Categories are 0..k-1, or `labels`: then values and answers are labels.
+    Guarantee: Pure(epsilon) for each answer of each person, without a trusted curator; reached. Sampling is exact.
+    Estimates are unbiased: (c - n q) / (p - q), q = 1 / (e^epsilon + k - 1); for a bit the variance of the estimated
+    count is exactly n e^epsilon / (e^epsilon - 1)^2, whatever the data. Theorems `randomised-response`,
+    `local-intervals`. Source: Warner 1965; lecture 2, Thm 2.3 to 2.5 (whose variance is a bound, four times larger).
+    """
+
+    epsilon: Exact
+    categories: int = 2
+    labels: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        epsilon_parameter(self.epsilon)
+        settle(self, epsilon=self.epsilon)
+        settle_categories(self)
+
+    @property
+    def event(self) -> SimpleEvent:
+        """Randomised response of one person's answer."""
+        return events.RandomizedResponseEvent(epsilon=float(self.bound.epsilon), categories=self.categories)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ("randomised-response",)
+
+    @property
+    def noise_distribution(self) -> dict[str, Any]:
+        return {
+            "distribution": "randomised response",
+            "epsilon": shown(epsilon_parameter(self.epsilon)),
+            "categories": int(self.categories),
+            "exact": True,
+        }
+
+    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
+        """One answer for each person; values are categories, one a person: labels, or 0..k-1."""
+        source = source if source is not None else default_source()
+        truth = self._column("values", values)
+        k = int(self.categories)
+        lie = _lie(epsilon_parameter(self.epsilon), k).sample(size=truth.shape, source=source)
+        # A uniform other category: 1..k-1 further round, drawn for everyone so that time tells nothing.
+        turn = 1 + uniform_integer(k - 1, size=truth.shape, source=source)
+        # From 2^62 categories on the turns are Python integers; the type of the answers is that of the categories.
+        answers = np.asarray((truth + lie * turn) % k, dtype=np.int64 if k <= 1 << 63 else object)
+        return self._named(answers, source.publishable)
+
+    def supports(self, answers: object) -> npt.NDArray[np.bool_]:
+        """The category that was answered."""
+        given = self._column("answers", answers)  # type: ignore[arg-type]
+        return np.asarray(given[:, None] == np.arange(self.categories)[None, :])
+
+    def supported(self, answers: object) -> tuple[npt.NDArray[np.int64], int]:
+        given = self._column("answers", answers)  # type: ignore[arg-type]
+        return np.bincount(given.ravel().astype(np.int64), minlength=self.categories), given.size
+
+    def _ball_chances(self) -> tuple[Any, Any, Any]:
+        grown, k = ball(epsilon_parameter(self.epsilon)).exp(), self.categories
+        total = grown + (k - 1)
+        return grown / total, 1 / total, ball(epsilon_parameter(self.epsilon)).expm1() / total
+
+    def _chances(self) -> tuple[float, float, float]:
+        """p, q and p - q as floats."""
+        e, k = float(epsilon_parameter(self.epsilon)), self.categories
+        shrink = math.exp(-e)
+        total = 1 + (k - 1) * shrink
+        return 1 / total, shrink / total, -math.expm1(-e) / total
+
+    def variance(self, *, people: int, count: int | None = None) -> float:
+        """Var of the estimated count of one category: [n_j p(1-p) + (n - n_j) q(1-q)] / (p-q)^2, rounded up.
+
+        For a bit this is n e^epsilon / (e^epsilon - 1)^2 whatever the count; else without a count, the worst one.
+        """
+        n, inside = self._counts(people, count)
+        exact, k = epsilon_parameter(self.epsilon), self.categories
+
+        def formula(members: int) -> float:
+            def value() -> Any:
+                # With w = e^-epsilon: p(1-p) = (k-1) w / t^2, q(1-q) = w (1 + (k-2) w) / t^2, p-q = (1-w)/t.
+                w = (-ball(exact)).exp()
+                return (members * (k - 1) * w + (n - members) * w * (1 + (k - 2) * w)) / (
+                    -ball(exact)
+                ).expm1() ** 2
+
+            return upper(value)
+
+        return max(formula(0), formula(n)) if inside is None else formula(inside)
+
+    def expected_error(self) -> float:
+        """The chance that one answer is a lie: (k - 1) / (e^epsilon + k - 1)."""
+        exact, k = epsilon_parameter(self.epsilon), self.categories
+        return upper(lambda: (k - 1) / (ball(exact).exp() + (k - 1)))
+
+    def compared_with_laplace(self, *, people: int, confidence: Exact = 0.95) -> ResponseComparison:
+        """Lecture 2's comparison for the share of ones: sqrt(n) / epsilon locally, 1 / epsilon with a curator.
+
+        Laplace noise of scale 1 / (n epsilon) for the share, replace-one neighbours, error b ln(1/miss).
+        """
+        n = whole("people", people, least=1)
+        e, miss = float(epsilon_parameter(self.epsilon)), float(1 - confidence_level(confidence))
+        return ResponseComparison(
+            response_std=math.sqrt(self.variance(people=n)) / n,
+            laplace_std=math.sqrt(2) / (n * e),
+            response_error=self.count_error(people=n, confidence=confidence) / n,
+            laplace_error=math.log(1 / miss) / (n * e),
+        )

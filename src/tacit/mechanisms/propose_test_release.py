@@ -14,14 +14,13 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import add_exact, integer_array
-from tacit.exact.rationals import Exact
+from tacit.exact.rounding import Exact
 from tacit.guarantees import Approximate
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, in_units, shown
-from tacit.mechanisms.budgets import sum_of_epsilons
+from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, in_units, shown
 from tacit.mechanisms.gaussian import delta_parameter
-from tacit.mechanisms.grid import Released
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.mechanisms.smooth import local_sensitivity_at, median_rank
+from tacit.mechanisms.strategies import sum_of_epsilons
 from tacit.noise import DiscreteLaplace, grid_spacing
 from tacit.noise.source import Source, default_source
 

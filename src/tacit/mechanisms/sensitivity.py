@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import flag, plain, settle, whole
-from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise import grid_spacing
 
 __all__ = [

@@ -7,34 +7,112 @@ it passes: the same law as noise on every cell (theorem `sparse-histogram`), at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, TooManyCells
-from tacit.exact.arrays import AnyArray
-from tacit.exact.balls import ball, precision, upper
+from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
-from tacit.exact.rationals import Exact
-from tacit.exact.rounding import up
+from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Bound
 from tacit.mechanisms.base import Mechanism, confidence_level
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
-from tacit.mechanisms.sparse_keys import Impossible, domain_size, draw_empty, key_integers, pack_keys
-from tacit.mechanisms.sparse_noise import count_passing, passing_noise, tail_ball
+from tacit.mechanisms.sparse_keys import (
+    Impossible,
+    Tails,
+    domain_size,
+    draw_empty,
+    key_integers,
+    pack_keys,
+    tails,
+)
+from tacit.noise import Binomial, DiscreteGaussian, DiscreteLaplace, OneSidedGeometric
+from tacit.noise.lazy_inversion import CHUNK, Uniform, joined
 from tacit.noise.source import Source, default_source
 
-if TYPE_CHECKING:
-    from tacit.mechanisms.sparse_choices import SparseTable
+# Noise of cells that are never visited: how many pass a threshold, and the values of those that do, exactly.
 
-__all__ = ["MOST_FALSE", "SparseHistogram", "SparseReleased", "hall_threshold", "noise_floor"]
+Law = DiscreteLaplace | DiscreteGaussian
+MARGIN = 2.0**-40
+
+
+def tail_ball(law: Law, least: int) -> Ball:
+    """A ball around Pr[noise >= least]."""
+    return law.survival_ball(least)
+
+
+def count_passing(law: Law, cells: int, least: int, source: Source) -> int:
+    """How many of `cells` independent draws are at least `least`: binomial, exactly."""
+    if cells == 0:
+        return 0
+    return int(_passing(law, cells, least).sample(source=source))
+
+
+@lru_cache(maxsize=64)
+def _passing(law: Law, cells: int, least: int) -> Binomial:
+    """Kept, since its tables serve every later release of the same kind."""
+    return Binomial(trials=cells, probability_of_one=law.survival_real(least))
+
+
+def passing_noise(law: Law, count: int, least: int, source: Source) -> AnyArray:
+    """`count` draws of the law given that it is at least `least`.
+
+    Laplace, least >= 1: least + geometric, since the tail has no memory. Gaussian far out: least + geometric of rate
+    least / noise_std^2, kept with chance exp(-(x - least)^2 / (2 noise_std^2)), which is the ratio of the two laws.
+    Otherwise draws of the law itself, until they pass (at least one in seven does).
+    """
+    if count == 0:
+        return np.empty(0, dtype=np.int64)
+    if isinstance(law, DiscreteLaplace) and least >= 1:
+        return least + OneSidedGeometric(noise_scale=law.noise_scale).sample(size=count, source=source)
+    far = isinstance(law, DiscreteGaussian) and Fraction(least) ** 2 >= law.parameter and least >= 1
+    parts: list[AnyArray] = []
+    missing = count
+    while missing > 0:
+        tries = min(CHUNK, 2 * missing + 16)
+        if far:
+            assert isinstance(law, DiscreteGaussian)
+            beyond = OneSidedGeometric(noise_scale=law.parameter / least).sample(size=tries, source=source)
+            kept = least + beyond[_keep(beyond, law.parameter, source)]
+        else:
+            drawn = law.sample(size=tries, source=source)
+            kept = drawn[np.asarray(drawn >= least, dtype=np.bool_)]
+        parts.append(kept[:missing])
+        missing -= parts[-1].size
+    return joined(parts)
+
+
+def _keep(beyond: AnyArray, variance: Fraction, source: Source) -> npt.NDArray[np.bool_]:
+    """Coins with chance exp(-x^2 / (2 variance)): floats settle all but one in 2^39, balls the rest."""
+    words = source.words(beyond.size)
+    x = beyond.astype(np.float64)
+    chance = np.exp(-x * x / (2.0 * float(variance)))
+    uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    keep: npt.NDArray[np.bool_] = uniform < chance
+    for i in np.flatnonzero(np.abs(uniform - chance) < MARGIN):
+        keep[i] = _exactly(int(beyond[i]), int(words[i]), variance, source)
+    return keep
+
+
+def _exactly(x: int, word: int, variance: Fraction, source: Source) -> bool:
+    exponent = Fraction(x * x) / (2 * variance)
+
+    def chance() -> Any:
+        return (-ball(exponent)).exp()
+
+    return Uniform(value=word, bits=64, source=source).below(chance)
+
 
 MOST_FALSE = 1 << 20
 """How many empty cells are expected above the floor, at most, where nothing else is asked."""
@@ -323,7 +401,7 @@ class SparseHistogram(Mechanism):
 
     def cell_error(self, count: int) -> float:
         """E |released - true| of a cell with this true count, where a cell that is not released counts as 0."""
-        from tacit.mechanisms.sparse_risk import threshold_risk
+        from tacit.mechanisms.sparse_keys import threshold_risk
 
         true = whole("count", count, least=0)
         return float(threshold_risk(self.noise, self.threshold, np.array([true]))[0])
@@ -334,7 +412,7 @@ class SparseHistogram(Mechanism):
         q sup_c r(c) + (p - q) r(0), r the error of one cell. For continuous noise and his threshold Hall's Prop. 2.4.3
         bounds it by (2q+1)/epsilon (ln p + 1).
         """
-        from tacit.mechanisms.sparse_risk import worst_cell
+        from tacit.mechanisms.sparse_keys import worst_cell
 
         q = whole("occupied", occupied, least=0)
         if q > self.cells:
@@ -378,24 +456,268 @@ class SparseReleased:
 
     def above(self, threshold: int) -> SparseTable:
         """Only the cells whose noisy count is above a higher threshold."""
-        from tacit.mechanisms.sparse_choices import above
-
         return above(self, threshold)
 
     def by_false_discovery(self, rate: Exact = 0.1) -> SparseTable:
         """At most this share of the cells that are kept is expected to be empty."""
-        from tacit.mechanisms.sparse_choices import by_false_discovery
-
         return by_false_discovery(self, rate)
 
     def by_estimated_risk(self, estimate: Literal["fitted", "unbiased"] = "fitted") -> SparseTable:
         """The threshold with the least estimated absolute error: under a fitted prior, or by an unbiased estimate."""
-        from tacit.mechanisms.sparse_choices import by_estimated_risk
-
         return by_estimated_risk(self, estimate)
 
     def shrunk(self, loss: Literal["absolute", "squared"] = "absolute") -> SparseTable:
         """Each cell's posterior median (or mean) under a prior fitted to the noisy counts."""
-        from tacit.mechanisms.shrinkage import shrunk
-
         return shrunk(self, loss)
+
+
+# What to keep of a sparse release, chosen after the noise: post-processing, at no further price.
+#
+# Every choice looks at the released values only, which are those above the release's own threshold, its floor. Cells
+# below the floor were never made: of them the number is known, and the law that their noise has where they are empty.
+
+Estimate = Literal["fitted", "unbiased"]
+REACH = 45.0
+STEPS_A_SCALE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SparseTable:
+    """Cells and their estimated counts; every other cell is 0. `choice` says how they were chosen."""
+
+    keys: AnyArray
+    values: npt.NDArray[Any]
+    choice: str
+    threshold: int
+    publishable: bool
+    details: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def key_integers(self) -> npt.NDArray[Any]:
+        """The keys as numbers: uint64, or Python integers beyond 2^64 cells."""
+        return key_integers(self.keys)
+
+
+def above(
+    released: SparseReleased, threshold: int, *, choice: str = "threshold", **details: float
+) -> SparseTable:
+    """The cells with a noisy count above the threshold, which is at or above the release's own."""
+    floor = released.mechanism.threshold
+    if isinstance(threshold, bool) or not isinstance(threshold, int | np.integer) or threshold < floor:
+        raise InvalidParameter(
+            parameter="threshold", value=threshold, must=f"be an integer of at least {floor}",
+            hint="cells below the release's own threshold were never made",
+        )  # fmt: skip
+    keep = np.asarray(released.values > threshold, dtype=np.bool_)
+    return SparseTable(
+        keys=released.keys[keep],
+        values=released.values[keep],
+        choice=choice,
+        threshold=int(threshold),
+        publishable=released.publishable,
+        details=details,
+    )
+
+
+def by_false_discovery(released: SparseReleased, rate: Exact = 0.1) -> SparseTable:
+    """Benjamini and Hochberg's threshold: the least t with p Pr[noise > t] <= rate * #{noisy count > t}.
+
+    Of the kept cells a share of at most `rate` is expected to be empty, whatever the true counts are, since the
+    noise of different cells is independent (theorem `false-discovery`). Not below the release's own threshold.
+    """
+    level = exact_parameter("rate", rate)
+    if level >= 1:
+        raise InvalidParameter(parameter="rate", value=rate, must="lie strictly between 0 and 1")
+    mechanism, law = released.mechanism, tails(released.mechanism.noise)
+    ordered = np.sort(released.values.astype(np.float64))
+    # Between two released values the count is constant and the tail falls: t = value - 1 is the least of its kind.
+    candidates = np.unique(np.append(ordered - 1, mechanism.threshold))
+    passing = ordered.size - np.searchsorted(ordered, candidates, side="right")
+    met = mechanism.cells * law.upper(candidates + 1) <= float(level) * passing
+    threshold = int(candidates[int(np.argmax(met))]) if met.any() else int(candidates[-1]) + 1
+    return above(released, threshold, choice="false discovery rate", rate=float(level))
+
+
+def estimated_risks(
+    released: SparseReleased, estimate: Estimate = "fitted"
+) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Thresholds, and an estimate of each one's sum of absolute errors, all less one common unknown constant.
+
+    "fitted": the risk under a prior fitted to the released values (see shrinkage), for either noise. "unbiased", for
+    Laplace noise with q = e^(-1/noise_scale): with D the second difference, x -> r(x) - q/(1-q)^2 Dr(x) has the
+    expectation r(c) at c + noise, r the error of the threshold rule. Cells below the floor contribute
+    x + 2 q^(t+1-x)/(1-q) each: the first term is the same for all t, and for the second its expectation over empty
+    cells is taken (theorem `estimated-risk`). It is right on average and noisier: the fitted one chooses better.
+    """
+    if estimate not in ("fitted", "unbiased"):
+        raise InvalidParameter(parameter="estimate", value=estimate, must="be fitted or unbiased")
+    mechanism = released.mechanism
+    law, floor = tails(mechanism.noise), mechanism.threshold
+    step = max(1, int(law.scale / STEPS_A_SCALE))
+    top = _quiet_level(law, mechanism.cells)
+    thresholds = np.arange(floor, max(floor + 1, top + 1), step, dtype=np.int64)
+    if estimate == "fitted":
+        return thresholds, fit(released).threshold_risks(thresholds)
+    if not isinstance(mechanism.noise, Laplace):
+        raise InvalidParameter(
+            parameter="estimate", value=estimate, must="be fitted for Gaussian noise",
+            hint="only the discrete Laplace law has a short inverse",
+        )  # fmt: skip
+    cap = int(thresholds[-1] + REACH * law.scale) + 2
+    values, times = np.unique(np.minimum(released.values, cap).astype(np.int64), return_counts=True)
+    missing = mechanism.cells - int(released.values.size)
+    risks = np.array([_estimate(law, int(t), floor, values, times, missing) for t in thresholds])
+    return thresholds, risks
+
+
+def _estimate(law: Tails, t: int, floor: int, values: Any, times: Any, missing: int) -> float:
+    q = float(np.exp(-law.rate))
+    seen = float(((_unbiased(law, t, values) - values) * times).sum())
+    last = min(floor, t - 1)
+    # sum over z <= last of Pr[z] q^-z
+    pieces = (max(last, 0) + q ** (2 * max(-last, 0)) / (1 - q * q)) * (1 - q) / (1 + q)
+    unseen = pieces * 2 * q ** (t + 1) / (1 - q)
+    if floor == t:
+        unseen += float(law.probability(t) * (_unbiased(law, t, np.array([t]))[0] - t))
+    below = float(1 - law.upper(floor + 1))
+    return seen + missing * unseen / below
+
+
+def _unbiased(law: Tails, t: int, x: Any) -> Floats:
+    """r(x) - q/(1-q)^2 (r(x+1) - 2 r(x) + r(x-1))."""
+    q = float(np.exp(-law.rate))
+    here, right, left = (law.risk(t, np.asarray(x) + d) for d in (0, 1, -1))
+    return np.asarray(here - q / (1 - q) ** 2 * (right - 2 * here + left))
+
+
+def _quiet_level(law: Tails, cells: int) -> int:
+    """A level that no empty cell's noise exceeds but with probability 1/1000: thresholds above it cannot help."""
+    wanted = 1e-3 / cells
+    low, high = 0, 1
+    while float(law.upper(high + 1)) > wanted:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if float(law.upper(middle + 1)) > wanted else (low, middle)
+    return high
+
+
+def by_estimated_risk(released: SparseReleased, estimate: Estimate = "fitted") -> SparseTable:
+    """The threshold whose estimated sum of absolute errors is least."""
+    thresholds, risks = estimated_risks(released, estimate)
+    return above(
+        released, int(thresholds[int(np.argmin(risks))]), choice=f"least estimated risk ({estimate})"
+    )
+
+
+# Empirical Bayes: a prior of the cells' counts fitted to the noisy ones, and each cell's posterior (free of charge).
+#
+# The prior is a mixture of point masses at 0 and on a grid of counts, fitted by maximum likelihood (EM). Cells below
+# the release's floor enter by their number, with the chance of being below it; cells so far above 0 that no noise
+# explains them keep their noisy value.
+
+ROUNDS = 400
+POINTS_A_SCALE = 6
+TOLERANCE = 1e-3
+UNSEEN_SCALES = 4
+PSEUDO_CELLS = 64.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FittedPrior:
+    """Point masses `weights` at `counts`, and `far` beyond them all; `cells` cells in total."""
+
+    distribution: Tails
+    cells: int
+    counts: Floats
+    weights: Floats
+    far: float
+    quiet: int
+
+    def posterior(self, noisy: Any) -> Floats:
+        """The weights of the counts given each noisy value: one row each."""
+        likely = self.distribution.probability(
+            np.asarray(noisy, dtype=np.float64)[:, None] - self.counts[None, :]
+        )
+        joint = likely * self.weights
+        total = joint.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(joint, total, where=total > 0, out=np.zeros_like(joint)))
+
+    def threshold_risks(self, thresholds: npt.NDArray[np.int64]) -> Floats:
+        """The expected sum of absolute errors of each threshold under the prior (far cells err by E|Z| under all)."""
+        risk = self.distribution.risk(thresholds[:, None], self.counts[None, :])
+        return np.asarray(self.cells * (risk @ self.weights))
+
+
+def fit(released: SparseReleased) -> FittedPrior:
+    """The prior that makes the released values, and the number of cells that were not, most likely."""
+    mechanism = released.mechanism
+    law, floor = tails(mechanism.noise), mechanism.threshold
+    quiet = max(_quiet_level(law, mechanism.cells), floor + 1)
+    step = max(1, int(law.scale / POINTS_A_SCALE))
+    # Counts so small that they are hardly ever above the floor look like 0 and are left to it.
+    lowest = max(step, int(floor - UNSEEN_SCALES * law.scale))
+    counts = np.append(0.0, np.arange(lowest, quiet + int(20 * law.scale) + step, step).astype(np.float64))
+    # Values are gathered in bins of one grid step; the bin's middle stands for them.
+    near = released.values[np.asarray(released.values <= quiet, dtype=np.bool_)].astype(np.float64)
+    places, times = np.unique(np.floor((near - floor - 1) / step), return_counts=True)
+    middles = floor + 1 + places * step + (step - 1) / 2
+    likely = law.probability(middles[:, None] - counts[None, :])
+    low = 1 - law.upper(floor + 1 - counts)
+    high = law.upper(quiet + 1 - counts)
+    rows = np.vstack([likely, low[None, :], high[None, :]])
+    # Binned likelihoods are per value, the two tails per cell: the scale of a row does not matter to EM.
+    rows = np.hstack([rows, np.append(np.zeros(rows.shape[0] - 1), 1.0)[:, None]])
+    distant = released.values.size - near.size
+    seen = np.append(times.astype(np.float64), [mechanism.cells - released.values.size, distant])
+    # As if this many more empty cells had been seen: in a small table a few large draws are then not a prior.
+    seen = seen + PSEUDO_CELLS * np.append(rows[:-2, 0] * step, [low[0], high[0]])
+    present = seen > 0
+    rows, seen = rows[present], seen[present]
+    share = seen / seen.sum()
+    others = min(0.1, (released.values.size + 1) / mechanism.cells)
+    weights = np.full(rows.shape[1], others / (rows.shape[1] - 1))
+    weights[0] = 1 - others
+    for _ in range(ROUNDS):
+        mixed = np.maximum(rows @ weights, 1e-300)
+        new = weights * (rows.T @ (share / mixed))
+        moved = float(np.abs(new - weights).sum()) * mechanism.cells
+        weights = new
+        if moved < TOLERANCE:
+            break
+    weights = weights / weights.sum()
+    return FittedPrior(
+        distribution=law,
+        cells=mechanism.cells,
+        counts=counts,
+        weights=weights[:-1],
+        far=float(weights[-1]),
+        quiet=quiet,
+    )
+
+
+def shrunk(released: SparseReleased, loss: Literal["absolute", "squared"] = "absolute") -> SparseTable:
+    """The posterior median of each released cell, which has the least expected absolute error; or the mean."""
+    if loss not in ("absolute", "squared"):
+        raise InvalidParameter(parameter="loss", value=loss, must="be absolute or squared")
+    prior = fit(released)
+    near = np.asarray(released.values <= prior.quiet, dtype=np.bool_)
+    noisy, where = np.unique(released.values[near].astype(np.float64), return_inverse=True)
+    posterior = prior.posterior(noisy)
+    values: npt.NDArray[Any] = released.values.copy()
+    if loss == "squared":
+        estimates: npt.NDArray[Any] = posterior @ prior.counts
+        values = values.astype(np.float64)
+    else:
+        middle = np.argmax(np.cumsum(posterior, axis=1) >= 0.5, axis=1)
+        estimates = prior.counts[middle].astype(np.int64)
+    values[near] = estimates[where.ravel()]
+    keep = np.asarray(values > 0, dtype=np.bool_)
+    return SparseTable(
+        keys=released.keys[keep],
+        values=values[keep],
+        choice="posterior median" if loss == "absolute" else "posterior mean",
+        threshold=released.mechanism.threshold,
+        publishable=released.publishable,
+        details={"share_of_empty_cells": float(prior.weights[0])},
+    )

@@ -23,8 +23,7 @@ from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
-from tacit.exact.rationals import Exact, exact_parameter
-from tacit.exact.rounding import up
+from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import Mechanism, epsilon_parameter
 from tacit.mechanisms.gaussian import Gaussian, delta_parameter
@@ -246,14 +245,14 @@ class StableHistogram(Mechanism):
 
     def expected_error(self, *, occupied: int) -> float:
         """The largest E sum |released - true| over histograms with this many occupied cells: q sup_c r(c)."""
-        from tacit.mechanisms.sparse_risk import worst_cell
+        from tacit.mechanisms.sparse_keys import worst_cell
 
         q = whole("occupied", occupied, least=0)
         return up(Fraction(q) * Fraction(worst_cell(self.noise, self.threshold)))
 
     def cell_error(self, count: int) -> float:
         """E |released - true| of a cell with this true count."""
-        from tacit.mechanisms.sparse_risk import threshold_risk
+        from tacit.mechanisms.sparse_keys import threshold_risk
 
         true = whole("count", count, least=1)
         return float(threshold_risk(self.noise, self.threshold, np.array([true]))[0])

@@ -22,16 +22,15 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import flag, members, settle, whole
 from tacit.exact.integers import integer_array
-from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import Exact, exact_parameter
 from tacit.guarantees import Bound
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, rho_of_epsilon
+from tacit.mechanisms.bodies import Gauge
+from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.part_noise import PartNoise
 from tacit.mechanisms.polytope import RangeNorm
-from tacit.mechanisms.rounded_gaussian import RoundedGaussian
-from tacit.mechanisms.shapes import Gauge
-from tacit.mechanisms.spreads import box_sum, laplace_factor, normal_factor, radial_quantile
+from tacit.mechanisms.spreads import PartNoise, box_sum, laplace_factor, normal_factor, radial_quantile
 from tacit.noise import LinfBall
 from tacit.noise.source import Source, default_source
 

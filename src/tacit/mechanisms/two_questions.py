@@ -14,13 +14,10 @@ from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, whole
-from tacit.exact.rationals import Exact
-from tacit.exact.rounding import up
+from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter
-from tacit.mechanisms.grid import Released
-from tacit.mechanisms.local import LocalMechanism
-from tacit.mechanisms.randomized_response import RandomizedResponse
+from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter
+from tacit.mechanisms.local import LocalMechanism, RandomizedResponse
 from tacit.noise.source import Source, default_source
 
 __all__ = ["Correlation", "IndependenceTest", "JointTable", "TwoQuestions"]

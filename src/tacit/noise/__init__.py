@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from tacit.exact.balls import CertifiedReal
 from tacit.exact.enclosures import root, total
-from tacit.noise.approximate import SampledBody
-from tacit.noise.balls import Ellipsoid, EuclideanBall, L1Ball, LinfBall, Sphere
-from tacit.noise.bodies import Body, Difference, FormulaBody, GaussianVector, KNormVector
+from tacit.noise.bodies import (
+    Body,
+    Difference,
+    Ellipsoid,
+    EuclideanBall,
+    FormulaBody,
+    GaussianVector,
+    KNormVector,
+    L1Ball,
+    LinfBall,
+    Sphere,
+)
 from tacit.noise.caratheodory import (
     CaratheodoryBody,
     caratheodory_gauge,
@@ -33,7 +42,7 @@ from tacit.noise.distributions import (
 )
 from tacit.noise.grid import ContinuousDistribution, Draws, GridVector, Needs, grid_spacing, rounding_delta
 from tacit.noise.marginals import Marginal, RoundedMarginal
-from tacit.noise.scalars import ContinuousBeta, ContinuousGamma
+from tacit.noise.scalars import ContinuousBeta, ContinuousGamma, SampledBody
 from tacit.noise.source import CryptographicSource, SeededSource, Source, default_source
 
 __all__ = [

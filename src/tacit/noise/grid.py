@@ -23,7 +23,7 @@ from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball, precision
 from tacit.exact.checks import whole
 from tacit.exact.enclosures import Enclosure, Reals, constant
-from tacit.exact.rationals import Exact, exact_parameter
+from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.marginals import Marginal
 from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
 from tacit.noise.source import Source, default_source

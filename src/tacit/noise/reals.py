@@ -19,9 +19,8 @@ import numpy.typing as npt
 from tacit.exact.arrays import Words
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.enclosures import Enclosure
-from tacit.noise.distributions.blocks import MARGIN, exp_minus, quick_table
+from tacit.noise.distributions.base import MARGIN, Series, exp_minus, gaussian_terms, quick_table
 from tacit.noise.distributions.geometric import geometric_digits, truncated_digit
-from tacit.noise.distributions.series import Series, gaussian_terms
 from tacit.noise.lazy_inversion import CHUNK, GUARD, Inverter, Uniform
 from tacit.noise.source import Source
 

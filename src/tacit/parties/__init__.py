@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from tacit.parties.aggregator import Aggregator, SecureSum
-from tacit.parties.commitments import Opening, commit_to
+from tacit.parties.aggregator import Aggregator, SecureSum, Wire, run_in_process
 from tacit.parties.holder import Holder
-from tacit.parties.joint import Joint
-from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
-from tacit.parties.process import Wire, run_in_process
-from tacit.parties.releases import joint_release, releases_of
-from tacit.parties.session import Session
-from tacit.parties.sizes import Sizes
-from tacit.parties.smoothing import black_box_delta, smoothed, smoothed_delta, smoothed_delta_printed
+from tacit.parties.joint import Joint, joint_release, releases_of
+from tacit.parties.masks import Opening, commit_to
+from tacit.parties.noise import (
+    JointNoise,
+    JointPolya,
+    JointSkellam,
+    black_box_delta,
+    smoothed,
+    smoothed_delta,
+    smoothed_delta_printed,
+)
+from tacit.parties.session import Session, Sizes
 
 __all__ = [
     "Aggregator",

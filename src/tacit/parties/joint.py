@@ -3,11 +3,12 @@
 All holders declare one schema, one unit and the same asks; the digest of that is part of every message. It is the
 digest of what is asked (`tacit.curator.request`): nothing in it was chosen, computed or is a sentence. Each reads its
 own table through its own curator, which bounds, clamps, rounds and charges its own ledger first; adds its share of the
-noise; and sends it masked. What is made of the sum: `releases.py`.
+noise; and sends it masked. What is made of the sum: `joint.py`.
 """
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,30 +19,30 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.curator.asks import Ask, ask
-from tacit.curator.charges import charge
+from tacit.curator.cells import RULE
+from tacit.curator.certificate import CIPHER, SEEDED, versions
+from tacit.curator.charging import charge
 from tacit.curator.contributing import SharePlan
 from tacit.curator.curator import Curator
 from tacit.curator.expected_error import expected
-from tacit.curator.functions.density import PureDensity
-from tacit.curator.plan import Plan, Planned, make_plan
+from tacit.curator.functions.fits import PureDensity
+from tacit.curator.planning import Plan, Planned, make_plan
 from tacit.curator.prices import Number, Price, stated
-from tacit.curator.request import request_text
+from tacit.curator.release import Releases, read_release
+from tacit.curator.request import Ask, ask, request_text
 from tacit.curator.treatments import Applied, Noisy, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Words
+from tacit.exact.canonical import canonical, sha256
 from tacit.exact.checks import non_negative, whole
-from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Unit
-from tacit.ledger.canonical import canonical, sha256
+from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Pure, Unit
 from tacit.noise.source import Source, default_source
-from tacit.parties.graph import TRIES, Ring, ring_for
-from tacit.parties.holder import Holder
+from tacit.parties.aggregator import SecureSum, Wire, run_in_process
+from tacit.parties.holder import Holder, KeptHolder
 from tacit.parties.joint_0_1_0 import joint_text
-from tacit.parties.kept import KeptHolder
 from tacit.parties.masks import random_bytes
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
-from tacit.parties.session import PROTOCOL, Session
-from tacit.parties.sizes import Sizes
+from tacit.parties.session import PROTOCOL, TRIES, Ring, Session, Sizes, ring_for
 from tacit.parties.treating import (
     MOST_CELLS,
     JointSparse,
@@ -49,14 +50,13 @@ from tacit.parties.treating import (
     density_treatment,
     layout,
     less_ring,
+    received,
     with_ring,
 )
 from tacit.sources.schema import Schema
 from tacit.statistics import Statistic
 from tacit.statistics.base import Question
 from tacit.statistics.sparse import SparseQuestion
-
-__all__ = ["ASSUMPTION", "Joint"]
 
 ASSUMPTION = "nobody breaks X25519, HKDF-SHA-256, AES-256 or Ed25519"
 ADVANTAGE = 2.0**-100
@@ -415,3 +415,111 @@ class Joint:
             f"every delta, and of at most {ring.failing:.2g} that holders refuse a list though nobody lies"
         )  # fmt: skip
         return f"{self.sizes}{masks}\n\n{self._plan}"
+
+
+# From a secure sum to releases: values, intervals that know the noise of all that remained, certificates.
+
+
+def releases_of(
+    joint: Joint, found: SecureSum, *, session: Session, time: str = "", made_by: dict[str, Any] | None = None,
+    quality_rule: int = RULE,
+) -> Releases:  # fmt: skip
+    """The releases of a sum: values, intervals of the noise that is in it, certificates.
+
+    `time`, `made_by` (the versions of libraries) and the rule of quality are those of now, unless somebody makes an old
+    one again.
+    """
+    plan = joint.summed(joint.price.bound(), remaining=len(found.remaining), protocol=session.protocol)
+    made = _made(joint, found, session) | ({"time": time} if time else {})
+    made |= {"versions": made_by} if made_by else {}
+    if quality_rule < RULE:
+        made["data"] = {k: v for k, v in made["data"].items() if k != "quality_rule"}
+    at, answers = 0, []
+    for r in plan.releases:
+        parts = {}
+        for name, shape in layout(r.question, r.treatment):
+            size = math.prod(shape)
+            parts[name] = found.values[at : at + size].reshape(shape)
+            at += size
+        answers.append(received(r.question, r.treatment, parts))
+    entry = {
+        "id": "joint", "sequence": 0, "time": made["time"], "digest": found.transcript.hex(),
+        "answer": sha256(found.values.astype("<i8").tobytes()),
+    }  # fmt: skip
+    return Releases(
+        read_release(
+            plan, planned, noisy, made, ledger=entry, spent=plan.charge,
+            remaining=Guarantee(bound=Pure(epsilon=0.0), unit=joint.unit),
+            replayed=False,
+        )
+        for planned, noisy in zip(plan.releases, answers, strict=True)
+    )  # fmt: skip
+
+
+def _made(joint: Joint, found: SecureSum, session: Session) -> dict[str, Any]:
+    told = {
+        "session": session.id.hex(),
+        "transcript": found.transcript.hex(),
+        "sizes": joint.sizes.describe(),
+        **({"ring": joint.ring.record} if joint.ring.side else {}),
+        "remaining": list(found.remaining),
+        "holders": [k.hex() for k in session.keys],
+        "commitments": {str(i): c for i, c in sorted(found.commitments.items())},
+    }
+    return {
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "sequence": 0,
+        "entry": found.transcript.hex(),
+        "noise": SEEDED if found.rehearsal else CIPHER,
+        "data": {
+            "engine": "joint",
+            "bounded": True,
+            "conditions": list(joint.declared),
+            "table": "",
+            "version": "",
+            "made_up": False,
+            "quality_rule": RULE,
+            "joint": told,
+        },
+        "versions": versions(),
+    }
+
+
+def joint_release(
+    curators: Sequence[Curator],
+    asked: Statistic | Ask | Sequence[Statistic | Ask],
+    *,
+    fewest: int,
+    colluding: int,
+    appearances: int = 0,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    mu: Number | None = None,
+    graph_delta: float = 0.0,
+    wire: Wire | None = None,
+) -> Releases:
+    """All holders in one process, each with its own curator and ledger: for rehearsals and tests."""
+    if not curators:
+        raise InvalidParameter(parameter="curators", value=0, must="be at least two")
+    sizes = Sizes(holders=len(curators), fewest=fewest, colluding=colluding, appearances=appearances)
+    first = curators[0]
+    joint = Joint.of(
+        asked,
+        schema=first.schema,
+        protect=first.unit,
+        sizes=sizes,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        mu=mu,
+        graph_delta=graph_delta,
+    )
+    keys = [Ed25519PrivateKey.from_private_bytes(random_bytes(default_source())) for _ in curators]
+    session = joint.session([k.public_key().public_bytes_raw() for k in keys])
+    holders = {
+        i: joint.holder(c, session=session, index=i, key=k)
+        for i, (c, k) in enumerate(zip(curators, keys, strict=True))
+    }
+    found = run_in_process(session, holders, wire)
+    return releases_of(joint, found, session=session)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tacit.curator.plan import Plan, Planned
+from tacit.curator.planning import Plan, Planned
 from tacit.curator.request_0_1_0 import fit_of, plan_text
 from tacit.mechanisms.base import Mechanism
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam

@@ -2,15 +2,339 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import comb
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.errors import BadMessage, InvalidParameter
-from tacit.parties.graph import Ring, ring_for
+from tacit.exact.checks import settle, whole
+from tacit.exact.rounding import up
 from tacit.parties.masks import commitment
-from tacit.parties.messages import Message
-from tacit.parties.sizes import Sizes
 
-__all__ = ["PROTOCOL", "Session", "pack", "unpack"]
+# How many take part, how many must remain, how many may collude: what shares and thresholds are sized for.
+
+COMPLETE = 200
+"""Up to this many holders each pair has a mask of its own; beyond, each has masks with some neighbours."""
+MOST_HOLDERS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """n holders, of whom at least `fewest` must remain and at most `colluding` tell what they know.
+
+    Shares of noise are sized for h = fewest - colluding honest ones (theorem `honest-survivors`). Secrets are shared
+    so that `threshold` of the holders open them, with colluding < threshold and 2 threshold > holders + colluding:
+    then two lists of survivors cannot both be confirmed (theorem `one-list-of-survivors`). A person may be in
+    `appearances` of the holders (by default in all of them), and sensitivities are multiplied by that.
+    """
+
+    holders: int
+    fewest: int
+    colluding: int
+    threshold: int = 0
+    appearances: int = 0
+    honest: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = whole("holders", self.holders, least=None)
+        if not 2 <= n <= MOST_HOLDERS:
+            raise InvalidParameter(
+                parameter="holders", value=n, must=f"be between 2 and {MOST_HOLDERS}",
+                hint="one holder alone is a curator: tacit.Curator",
+            )  # fmt: skip
+        s, c = whole("fewest", self.fewest), whole("colluding", self.colluding, least=0)
+        if not c < s <= n:
+            raise InvalidParameter(
+                parameter="fewest", value=s, must=f"be above colluding ({c}) and at most holders ({n})",
+                hint="noise is sized for the fewest that remain less those who collude: at least one must be left",
+            )  # fmt: skip
+        t = whole("threshold", self.threshold, least=0) or (n + c) // 2 + 1
+        if not (c < t <= n and 2 * t > n + c):
+            raise InvalidParameter(
+                parameter="threshold", value=t, must=f"be above ({n} + {c}) / 2 and at most {n}",
+                hint="else an aggregator that lies about who is left could have two lists confirmed",
+            )  # fmt: skip
+        k = whole("appearances", self.appearances, least=0) or n
+        if k > n:
+            raise InvalidParameter(parameter="appearances", value=k, must=f"be at most holders ({n})")
+        settle(self, holders=n, fewest=s, colluding=c, threshold=t, appearances=k, honest=s - c)
+
+    @property
+    def share(self) -> Fraction:
+        """The part of the whole noise that each holder adds: 1/h."""
+        return Fraction(1, self.honest)
+
+    def excess(self, remaining: int) -> float:
+        """How much wider than one curator's the noise is, as a ratio of standard deviations, if so many remain."""
+        return math.sqrt(remaining / self.honest)
+
+    def describe(self) -> dict[str, int]:
+        """For digests and certificates."""
+        return {
+            "holders": self.holders,
+            "fewest": self.fewest,
+            "colluding": self.colluding,
+            "threshold": self.threshold,
+            "appearances": self.appearances,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{self.holders} holders, of whom at least {self.fewest} must remain and at most {self.colluding} collude: "
+            f"each adds 1/{self.honest} of the noise; if all remain its variance is {self.holders}/{self.honest} "
+            f"({self.holders / self.honest:.3g}) times, and its standard deviation {self.excess(self.holders):.3g} "
+            f"times, that of one curator; a person may be in {self.appearances} of them"
+        )
+
+
+# Messages as bytes: a signature, a line of JSON, and a body. Each names its session, its kind and who sends it.
+
+AGGREGATOR = -1
+FORMAT = "tacit joint 1"
+MOST_HEAD = 1 << 26
+SIGNATURE = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message whose signature was checked; the aggregator's are not signed: what they carry of holders is."""
+
+    kind: str
+    sender: int
+    said: dict[str, Any]
+    body: bytes = field(repr=False)
+    raw: bytes = field(repr=False)
+
+    @property
+    def digest(self) -> bytes:
+        """Of all its bytes."""
+        return commitment("message", self.raw)
+
+    def text(self, name: str) -> str:
+        """A field that is text."""
+        value = self.said.get(name)
+        if not isinstance(value, str):
+            raise self._broken(name)
+        return value
+
+    def flag(self, name: str) -> bool:
+        """A field that is true or false."""
+        value = self.said.get(name)
+        if not isinstance(value, bool):
+            raise self._broken(name)
+        return value
+
+    def numbers(self, name: str) -> list[int]:
+        """A field that is a list of different whole numbers."""
+        value = self.said.get(name)
+        if (
+            not isinstance(value, list)
+            or any(type(v) is not int for v in value)
+            or len(set(value)) != len(value)
+        ):
+            raise self._broken(name)
+        return value
+
+    def bytes_of(self, name: str, count: int = 32) -> bytes:
+        """A field that is so many bytes in hexadecimal."""
+        try:
+            value = bytes.fromhex(self.text(name))
+        except ValueError:
+            value = b""
+        if len(value) != count:
+            raise self._broken(name)
+        return value
+
+    def _broken(self, name: str) -> BadMessage:
+        return BadMessage(
+            what=f"a message of the kind {self.kind}", reason=f"its field {name!r} is missing or broken"
+        )
+
+
+def write(
+    kind: str, *, session: bytes, sender: int, key: Ed25519PrivateKey | None, body: bytes = b"", **said: Any
+) -> bytes:
+    """The message as bytes; holders sign."""
+    head = {"format": FORMAT, "session": session.hex(), "kind": kind, "sender": sender, "said": said}
+    signed = (
+        json.dumps(head, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+        + b"\n"
+        + body
+    )
+    return (bytes(SIGNATURE) if key is None else key.sign(signed)) + signed
+
+
+def read(raw: bytes, *, session: bytes, keys: list[bytes]) -> Message:
+    """The message in these bytes, if it is of this session and signed by its sender."""
+    if not isinstance(raw, bytes | bytearray | memoryview):
+        raise BadMessage(what="a message", reason="it is not bytes")
+    raw = bytes(raw)
+    signature, signed = raw[:SIGNATURE], raw[SIGNATURE:]
+    head, newline, body = signed.partition(b"\n")
+    try:
+        if not newline or len(head) > MOST_HEAD:
+            raise ValueError
+        told = json.loads(head)
+        kind, sender, said = told["kind"], told["sender"], told["said"]
+        known = told["format"] == FORMAT and type(kind) is str and type(sender) is int and type(said) is dict
+        if not known or not (sender == AGGREGATOR or 0 <= sender < len(keys)):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadMessage(what="a message", reason=f"it is not of the form {FORMAT!r}") from None
+    if told.get("session") != session.hex():
+        raise BadMessage(
+            what=f"a message of the kind {kind}", reason="it is of another session",
+            hint="a message of an earlier round is never used again",
+        )  # fmt: skip
+    if sender != AGGREGATOR:
+        try:
+            Ed25519PublicKey.from_public_bytes(keys[sender]).verify(signature, signed)
+        except InvalidSignature:
+            raise BadMessage(
+                what=f"a message of the kind {kind}",
+                reason=f"the signature of holder {sender} is not under it",
+            ) from None
+    return Message(kind=kind, sender=sender, said=said, body=body, raw=raw)
+
+
+# Who shares a mask with whom: everybody up to 200 holders; beyond, neighbours on a ring in an order that is drawn.
+#
+# The ring's order follows from the digest of all first messages, to which every honest holder adds fresh random keys.
+# With m neighbours on either side the honest ones stay connected unless m holders in a row are corrupt or gone. An
+# aggregator that names holders as gone knows the order, so holders sign no list on which more than m/2 of any m in a
+# row are gone: then as many of them must be corrupt, which the order decides, and a secret stays one unless
+# `threshold` of its holder's 2m + 1 share keepers are corrupt. Both chances are hypergeometric (theorem `sparse-
+# masks`); they are granted `TRIES` orders, and are added to delta.
+
+MOST_SIDE = 200
+TRIES = 1 << 60
+"""How many orders an aggregator may draw by trying first messages of its own holders: each takes a hash."""
+MOST_FAILING = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ring:
+    """`side` neighbours each way and a threshold for the shares that they keep; side = 0 is the complete graph.
+
+    `delta` is the chance that an honest holder is exposed, `failing` the one that holders refuse a list of survivors
+    though nobody lies, if as many are lost by chance as may be.
+    """
+
+    side: int
+    threshold: int
+    delta: float
+    failing: float = 0.0
+
+    def order(self, sizes: Sizes, seed: bytes) -> list[int]:
+        """The holders as they stand on the ring."""
+        return sorted(
+            range(sizes.holders), key=lambda i: hashlib.sha256(seed + i.to_bytes(4, "little")).digest()
+        )
+
+    def keepers(self, sizes: Sizes, seed: bytes) -> list[list[int]]:
+        """For each holder those who share a mask with it and keep shares of its secrets, itself among them."""
+        n = sizes.holders
+        if self.side == 0:
+            return [list(range(n)) for _ in range(n)]
+        order = self.order(sizes, seed)
+        found: list[list[int]] = [[] for _ in range(n)]
+        for place, i in enumerate(order):
+            found[i] = sorted(order[(place + step) % n] for step in range(-self.side, self.side + 1))
+        return found
+
+    def gaps(self, sizes: Sizes, seed: bytes, left: Collection[int]) -> bool:
+        """Are more than half of some `side` holders in a row gone? Such a list of survivors is not signed."""
+        if self.side == 0:
+            return False
+        kept = set(left)
+        gone = [i not in kept for i in self.order(sizes, seed)]
+        here = sum(gone[: self.side])
+        for place in range(sizes.holders):
+            if here > most_gone(self.side):
+                return True
+            here += gone[(place + self.side) % sizes.holders] - gone[place]
+        return False
+
+    @property
+    def record(self) -> dict[str, int | float]:
+        """For certificates."""
+        return {
+            "neighbours": 2 * self.side,
+            "threshold": self.threshold,
+            "chance": self.delta,
+            "failing": self.failing,
+        }
+
+
+def most_gone(side: int) -> int:
+    """How many of `side` holders in a row may be gone: so that of 2 side + 1 keepers always side + 1 are left."""
+    return side // 2
+
+
+def surrounded(*, holders: int, corrupt: int, side: int, threshold: int) -> float:
+    """A bound, rounded up, on the chance that honest holders are cut off or that a secret of one is known.
+
+    TRIES n (Pr[Hypergeometric(n, corrupt, side) >= side - side // 2] + Pr[Hypergeometric(n - 1, corrupt, 2 side) >=
+    threshold]).
+    """
+    n = holders
+    row = at_least(total=n, marked=corrupt, drawn=side, count=side - most_gone(side))
+    known = at_least(total=n - 1, marked=corrupt, drawn=2 * side, count=threshold)
+    return up(min(TRIES * n * (row + known), Fraction(1)))
+
+
+def refused(*, holders: int, gone: int, side: int) -> float:
+    """A bound on the chance that lost holders, if they are drawn at random, make the others refuse their list."""
+    return up(
+        min(
+            holders * at_least(total=holders, marked=gone, drawn=side, count=most_gone(side) + 1), Fraction(1)
+        )
+    )
+
+
+def at_least(*, total: int, marked: int, drawn: int, count: int) -> Fraction:
+    """Pr[Hypergeometric >= count]: so many marked ones among those drawn from a total."""
+    ways = sum(
+        comb(marked, j) * comb(total - marked, drawn - j) for j in range(count, min(drawn, marked) + 1)
+    )
+    return Fraction(ways, comb(total, drawn))
+
+
+@lru_cache(maxsize=64)
+def ring_for(sizes: Sizes, delta: float = 0.0) -> Ring:
+    """The complete graph, or the smallest ring whose chance is at most `delta` where there are more than 200."""
+    if sizes.holders <= COMPLETE:
+        return Ring(side=0, threshold=sizes.threshold, delta=0.0)
+    gone, best = sizes.holders - sizes.fewest, None
+    for side in range(4, min(MOST_SIDE, (sizes.holders - 1) // 2) + 1):
+        # More than half of the keepers open a secret: fewer must be corrupt.
+        threshold = side + 1
+        found = surrounded(holders=sizes.holders, corrupt=sizes.colluding, side=side, threshold=threshold)
+        if found > delta:
+            continue
+        failing = refused(holders=sizes.holders, gone=gone, side=side)
+        best = failing if best is None else min(best, failing)
+        if failing <= MOST_FAILING:
+            return Ring(side=side, threshold=threshold, delta=found, failing=failing)
+    if best is not None:
+        raise InvalidParameter(
+            parameter="fewest", value=sizes.fewest, must=f"be nearer to holders ({sizes.holders})",
+            hint=f"if so many are lost, a session on a ring of 400 neighbours fails with a chance of up to {best:.2g}",
+        )  # fmt: skip
+    raise InvalidParameter(
+        parameter="graph_delta", value=delta, must="be a chance that a ring of at most 400 neighbours keeps to",
+        hint=f"more than {COMPLETE} holders share masks with neighbours only; offer a larger one, such as 1e-9",
+    )  # fmt: skip
+
 
 PROTOCOL = 2
 """2: members are agreed and signed before any vector is made. 1 had no such round; its releases are only verified."""

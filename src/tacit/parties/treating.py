@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
-from tacit.curator.functions.fourier import PureDensityFit, pure_density_fit
+from tacit.curator.functions.fits import PureDensityFit, pure_density_fit
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Applied, Noisy, Treatment
@@ -28,11 +28,11 @@ from tacit.functions.densities.noises import SharedLaplaceNoise
 from tacit.functions.fourier import FourierPlan
 from tacit.guarantees import Approximate, Bound
 from tacit.mechanisms import Laplace
-from tacit.mechanisms.part_noise import PartNoise
 from tacit.mechanisms.sparse_keys import key_integers
+from tacit.mechanisms.spreads import PartNoise
 from tacit.noise.source import Source
-from tacit.parties.graph import Ring
 from tacit.parties.noise import JointPolya
+from tacit.parties.session import Ring
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.statistics.sparse import SparseQuestion

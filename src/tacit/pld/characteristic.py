@@ -3,8 +3,8 @@
 The composed loss X is joined by an independent normal one of variance s^2 (Z M with M lognormal of mean 1): the
 curve only rises, and falls back by `docs/theory/grid-from-below.md`, whose factor M need only have mean 1 and
 ln E M^r <= r (r - 1) s^2/2. Under the tilted law E k(X - e), k(x) = e^(-cx)(1 - e^-x)+, is a sum over the
-frequencies of a inversion that holds all but 1e-11 of X (inversion.py); each part's transform comes from a few nodes
-with bounded error (quadrature.py, tilted.py), and most frequencies are proved to be negligible (cutoff.py).
+frequencies of a inversion that holds all but 1e-11 of X (transforms.py); each part's transform comes from a few nodes
+with bounded error (quadrature.py, transforms.py), and most frequencies are proved to be negligible (transforms.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.exact.arrays import Floats
-from tacit.pld.inversion import FourierInversion, SmoothedCurve
-from tacit.pld.moments import LogMoments
 from tacit.pld.pairs.base import Pair
 from tacit.pld.quadrature import Quadrature, QuadratureRange, quadrature_of
-from tacit.pld.saddle import SaddlePoint, saddle_point
-from tacit.pld.tilted import Tilted, TooWide
+from tacit.pld.transforms import (
+    FourierInversion,
+    LogMoments,
+    SaddlePoint,
+    SmoothedCurve,
+    Tilted,
+    TooWide,
+    saddle_point,
+)
 
 __all__ = ["CharacteristicComposition"]
 

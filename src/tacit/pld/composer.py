@@ -8,18 +8,12 @@ from typing import Any, cast
 
 from tacit.guarantees.arguments import instance
 from tacit.guarantees.curve import Composer, Curve, Directions
-from tacit.pld.pairs.approximate import ApproximatePair
 from tacit.pld.pairs.base import Pair
-from tacit.pld.pairs.concentrated import ConcentratedPair
+from tacit.pld.pairs.derived import ApproximatePair, ConcentratedPair, GroupPair, MaximumPair, RenyiPair
 from tacit.pld.pairs.gaussian import GaussianPair
-from tacit.pld.pairs.group import GroupPair
 from tacit.pld.pairs.laplace import LaplacePair
-from tacit.pld.pairs.maximum import MaximumPair
-from tacit.pld.pairs.poisson import PoissonSampledPair
-from tacit.pld.pairs.renyi_orders import RenyiPair
-from tacit.pld.pairs.tabulated import FinitePair
-from tacit.pld.pairs.thinned import ThinnedPair
-from tacit.pld.pairs.without_replacement import WithoutReplacementPair
+from tacit.pld.pairs.responses import FinitePair
+from tacit.pld.pairs.sampled import PoissonSampledPair, ThinnedPair, WithoutReplacementPair
 from tacit.pld.product import Product
 
 __all__ = ["PairComposer"]

@@ -7,22 +7,168 @@ Above: the curve of a larger product (gridded, or smoothed), with every error ad
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import NotCertified
+from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.rounding import Interval
 from tacit.exact.threads import one_thread
-from tacit.pld.certified import CertifiedCurve, inverted, read
-from tacit.pld.choice import MOST_ON_GRID, transform_for
-from tacit.pld.coarsening import coarsened
-from tacit.pld.distributions import AtomicPLD
-from tacit.pld.grid_composition import MOST_NODES, GridComposition
-from tacit.pld.moments import LogMoments
-from tacit.pld.pairs.base import Pair
+from tacit.pld.distributions import AtomicPLD, Gridded, gridded
+from tacit.pld.fourier import CertifiedCurve, Piece, compose, cutoff_frequency, inverted, read
+from tacit.pld.pairs.base import Pair, batch_pld, grouped
+from tacit.pld.product import MOST_ON_GRID, coarsened, transform_for
+from tacit.pld.transforms import LogMoments, log_one_minus, row_moments, tilted
 
-__all__ = ["Engine"]
+# Windows of a grid, and cells whose round-off is too large.
+
+
+def window(
+    shifts: list[float],
+    rises: Floats,
+    step: float,
+    epsilon: float,
+    reach: float,
+    support: tuple[int, int],
+) -> tuple[tuple[int, int], float]:
+    """Nodes outside which the tilted mass is below 1e-14 on each side: Chernoff, at the best shift."""
+    goal = math.log(1e14)
+    high = min((rise + goal) / shift for shift, rise in zip(shifts, rises, strict=True) if shift > 0)
+    low = max((rise + goal) / shift for shift, rise in zip(shifts, rises, strict=True) if shift < 0)
+    first = max(math.floor(min(low, reach) / step) - 2, support[0] - 2)
+    last = min(math.ceil(max(high, epsilon + 8 * step) / step) + 2, support[1] + 2)
+    return (first, max(last, first + 8)), 2.1e-14
+
+
+def roundoff(grid: Gridded, cells: Floats, bottoms: Floats, counts: Floats) -> tuple[float, float]:
+    """(ln K, tilted mass below round-off): per row, relative excess is traded against unresolved mass."""
+    rows = len(counts)
+    best = np.full(rows, np.inf)
+    gain, unresolved = np.zeros(rows), np.zeros(rows)
+    worst = np.max(grid.kappa, axis=1)
+    for threshold in (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 1e-2):
+        safe = grid.kappa <= threshold
+        kappa = np.max(np.where(safe, grid.kappa, 0.0), axis=1)
+        mass = np.sum(np.where(safe, 0.0, cells), axis=1)
+        better = kappa + mass < best
+        best = np.where(better, kappa + mass, best)
+        gain, unresolved = np.where(better, kappa, gain), np.where(better, mass, unresolved)
+        if bool(np.all(worst <= threshold)):
+            break
+    return float(counts @ gain), float(counts @ (unresolved * (1 + 1e-6) + bottoms))
+
+
+# The composition on one grid of losses: every part by connect-the-dots, multiplied by bounded Fourier sums.
+
+MOST_NODES = 1 << 22
+_MOST_BANDED = 1 << 44
+_MOST_CELLS = 1 << 22
+_TOTAL_CELLS = 12_000_000
+_CHUNK = 2_000_000
+_ROWS = 128
+
+
+def _slices(parts: list[tuple[Pair, int]]) -> list[list[tuple[Pair, int]]]:
+    return [g[i : i + _ROWS] for g in grouped(parts) for i in range(0, len(g), _ROWS)]
+
+
+class GridComposition:
+    """Parts with counts, on grids of any step."""
+
+    def __init__(self, parts: list[tuple[Pair, int]], exact: bool) -> None:
+        self.parts, self.exact = parts, exact
+        self.total = float(sum(n for _, n in parts))
+
+    def solve(
+        self, step: float, tilt: float, epsilon: float, delta: float, variance: float
+    ) -> CertifiedCurve:
+        """Grid every part, tilt, bound the window, multiply; `variance` is about that of the tilted loss."""
+        right, left = max(delta * 1e-8 / self.total, 1e-305), 1e-11 / self.total
+        spread = math.sqrt(self.total) * step / 2
+        sigma = max(math.sqrt(variance), step)
+        shifts = [sign * factor / sigma for sign in (1, -1) for factor in (2.0, 4.0, 6.0, 8.0, 12.0)]
+        rises = np.zeros(len(shifts))
+        pieces: list[Piece] = []
+        cells = 0
+        log_scale, scale_error, slack, log_gain, unresolved = 0.0, 0.0, 0.0, 0.0, 0.0
+        log_kept_high, log_kept_low = 0.0, 0.0
+        ends = [0, 0]
+        for members in _slices(self.parts):
+            whole = batch_pld([pair for pair, _ in members])
+            low, high = whole.extent(right, left)
+            nodes = (high - low) / step + 2
+            if nodes > _MOST_CELLS or cells + nodes * len(members) > _TOTAL_CELLS:
+                raise NotCertified(
+                    what="a composed guarantee",
+                    reason=f"losses from {low:g} to {high:g} do not fit a grid of step {step:g}",
+                    hint="ask for a Rényi or concentrated bound, or group equal events into counts",
+                )
+            rows = max(1, min(len(members), int(_CHUNK / nodes)))
+            for i in range(0, len(members), rows):
+                chosen = members[i : i + rows]
+                law = whole if rows >= len(members) else batch_pld([pair for pair, _ in chosen])
+                grid = gridded(law, step, low, high)
+                counts = np.array([n for _, n in chosen], dtype=np.float64)
+                count = grid.masses.shape[1]
+                cells += count * len(chosen)
+                losses = np.arange(grid.start, grid.start + count, dtype=np.float64) * step
+                log_a = row_moments(grid.masses, losses, tilt)
+                for k, shift in enumerate(shifts):
+                    rises[k] += float(counts @ (row_moments(grid.masses, losses, tilt + shift) - log_a))
+                weights = tilted(grid.masses, losses, tilt, log_a)
+                means = weights @ losses
+                variances = np.maximum(weights @ losses**2 - means**2, 0.0) * (1 - 1e-6)
+                furthest = float(np.max(np.abs(losses)))
+                unit = UNIT * (16 + 4 * tilt * furthest + 4 * float(np.max(np.abs(log_a))))
+                pieces.append(
+                    Piece(start=grid.start, weights=weights, counts=counts, variances=variances, unit=unit)
+                )
+                number = float(counts.sum())
+                log_scale += float(counts @ log_a)
+                scale_error += 8 * UNIT * float(counts @ np.abs(log_a))
+                slack += number * grid.slack
+                log_kept_high += float(counts @ log_one_minus(grid.infinite_high))
+                log_kept_low += float(counts @ log_one_minus(grid.infinite_low))
+                ends[0] += grid.start * int(number)
+                ends[1] += (grid.start + count - 1) * int(number)
+                if self.exact:
+                    gain, mass = roundoff(
+                        grid,
+                        tilted(grid.cell_masses, losses[1:], tilt, log_a),
+                        tilted(grid.bottom[:, None], losses[:1], tilt, log_a)[:, 0],
+                        counts,
+                    )
+                    log_gain, unresolved = log_gain + gain, unresolved + mass
+                    if not isinstance(grid.hidden, float):
+                        hidden = np.sum(tilted(grid.hidden, losses[1:], tilt, log_a), axis=1)
+                        unresolved += float(counts @ hidden) * (1 + 1e-6)
+        far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * spread
+        around, outside = window(shifts, rises, step, epsilon, epsilon - far, (ends[0], ends[1]))
+        nodes_needed = around[1] - around[0]
+        band = cutoff_frequency(pieces, step, max(2.0 * nodes_needed, 1e5 * min(len(self.parts), 300)))
+        if nodes_needed > (MOST_NODES if band is None else _MOST_BANDED):
+            raise NotCertified(
+                what="a composed guarantee",
+                reason=f"its losses spread too far for a grid of step {step:g}",
+                hint="the Rényi and zCDP accountants give an upper end of any size",
+            )
+        composed = compose(pieces, step, tilt, (log_scale, scale_error), around, outside, band)
+        variance = math.expm1(2 * self.total * math.log(math.cosh(step / 2))) if spread < 5 else math.inf
+        return CertifiedCurve(
+            composed=composed,
+            slack=slack * (1 + 1e-9),
+            infinite_high=min(1.0, -math.expm1(log_kept_high) * (1 + 1e-12)),
+            infinite_low=-math.expm1(log_kept_low) * (1 - 1e-12),
+            log_gain=log_gain,
+            unresolved=unresolved,
+            spread=spread,
+            deviation=math.sqrt(variance) * (1 + 1e-9),
+            exact=self.exact,
+        )
+
 
 _CLEARLY, _COARSE = 0.8, 0.05
 _SAMPLE = 48
@@ -279,3 +425,97 @@ class Engine:
                 if attempt == 59:
                     raise
         raise AssertionError  # pragma: no cover
+
+
+# One pair: its curve in ball arithmetic, inverted to adjacent floats.
+
+
+class ClosedForm:
+    """The curve of one pair."""
+
+    approximates: ClassVar[bool] = False
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+
+    def delta(self, epsilon: float, tolerance: float) -> Interval:
+        """Enclosure of H_epsilon."""
+        return self.pair.hockey_stick(epsilon)
+
+    def epsilon(self, delta: float, tolerance: float, known: float = 0.0) -> Interval:
+        """The adjacent floats between which the curve crosses delta."""
+        return _invert(self.pair, delta)
+
+
+@lru_cache(maxsize=4096)
+def _invert(pair: Pair, delta: float) -> Interval:
+    """The adjacent floats between which the closed-form curve crosses delta."""
+    if pair.measured:
+        high = _crossed(lambda e: pair.hockey_stick(e).high, delta, pair.starts_near(delta))
+        below = (high * (1 - 10.0**-k) for k in range(8, 0, -1)) if pair.exact and math.isfinite(high) else ()
+        low = next((e for e in below if pair.hockey_stick(e).low > delta), 0.0)
+        return Interval(low=low, high=high)
+
+    def search(over: Callable[[float], bool]) -> tuple[float, float]:
+        """(a, b) next to each other with over(a) and not over(b); (0, 0) if over(0) is false."""
+        if not over(0.0):
+            return 0.0, 0.0
+        low, high = 0.0, 1.0
+        while over(high):
+            low, high = high, high * 2
+            if math.isinf(high):
+                return low, high
+        while True:
+            middle = low + (high - low) / 2 if low else high / 2
+            if not low < middle < high or (low and high - low <= 4e-16 * high):
+                return low, high
+            if over(middle):
+                low = middle
+            else:
+                high = middle
+
+    top = search(lambda e: pair.hockey_stick(e).high > delta)[1]
+    bottom = search(lambda e: pair.hockey_stick(e).low > delta)[0] if pair.exact else 0.0
+    return Interval(low=min(bottom, top), high=top)
+
+
+def _crossed(upper: Callable[[float], float], delta: float, near: float | None = None) -> float:
+    """A point where a curve that is dear to evaluate is at most delta, within 1e-9 of the last where it is not.
+
+    `near` is where to look first, within a thousandth. False position on ln(upper / delta), which is nearly a parabola,
+    with Illinois halving of the end that stays.
+    """
+
+    def height(epsilon: float) -> float:
+        """Above 0 if and only if the curve is above delta: logarithms that agree do not decide."""
+        value = upper(epsilon)
+        if value > delta:
+            return max(math.log(value) - math.log(delta), 1e-300)
+        return min(math.log(value) - math.log(delta), 0.0) if value > 0 else -math.inf
+
+    low, high = (0.0, 1.0) if near is None else (near * 0.999, near * 1.001)
+    above = height(low)
+    if above <= 0 < low:
+        low, high, above = 0.0, low, height(0.0)
+    if above <= 0:
+        return low
+    while (under := height(high)) > 0:
+        low, above, high = high, under, high * 2
+        if math.isinf(high):
+            return high
+    stayed = 0
+    while high - low > 1e-9 * high:
+        share = above / (above - under) if math.isfinite(under) and abs(stayed) < 4 else 0.5
+        width = high - low
+        # Almost half the wanted width away from both ends, so that the other end follows a guess that is right.
+        middle = min(max(low + share * width, low + 4e-10 * high), high - 4e-10 * high)
+        found = height(middle)
+        if found > 0:
+            low, above = middle, found
+            stayed = max(stayed, 0) + 1
+            under = under / 2 if stayed > 1 else under
+        else:
+            high, under = middle, found
+            stayed = min(stayed, 0) - 1
+            above = above / 2 if stayed < -1 else above
+    return high

@@ -2,24 +2,72 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import combinations, combinations_with_replacement, groupby, pairwise
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 from tacit.errors import EmptyComposition
+from tacit.exact.arrays import Floats
+from tacit.exact.balls import ball, precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, sum_up
-from tacit.pld.choice import engine_for
+from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.pairs.base import NOTHING, UNBOUNDED, Pair
 from tacit.pld.pairs.gaussian import GaussianPair
 
-if TYPE_CHECKING:
-    from tacit.pld.enumerated import Enumerated
+# Which engine answers: the one rule.
+#
+#     the product is                         engine                 ends
+#     one pair, once, with a closed form     that form              adjacent floats (ball arithmetic)
+#     pairs with few losses, listed briefly  the list itself        a few units
+#     pairs that all have a quadrature       transforms, inverted   as near as asked
+#     anything else, or where the transform  one grid of losses     as near as asked, or as the grid allows
+#     cannot be certified near enough
+#
+# A product whose delta lies far below the mass of all largest losses together needs no engine: its epsilon is the
+# largest loss but for a part that the mass bounds. More than 256 different upper bounds without a quadrature are
+# first replaced by runs of their largest (product.py).
 
-__all__ = ["Product", "families", "rebuilt"]
+MOST_ON_GRID = 1e7
+"""With more releases the rounding of a grid is larger than that of transforms: it is not tried after them."""
+
+
+class Answers(Protocol):
+    """Two questions, each answered by an enclosure."""
+
+    approximates: ClassVar[bool]
+    """Whether the ends are as near as asked only, and cost time."""
+
+    def delta(self, epsilon: float, tolerance: float) -> Interval:
+        """Enclosure of H_epsilon."""
+        ...
+
+    def epsilon(self, delta: float, tolerance: float, known: float = ...) -> Interval:
+        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta; any below `known`, where that is one."""
+        ...
+
+
+def engine_for(product: Product) -> Answers:
+    """The first engine of the table that serves."""
+    from tacit.pld.engine import ClosedForm, Engine
+
+    if product.single is not None and product.single.has_closed_form:
+        return ClosedForm(product.single)
+    listed = enumerated(product)
+    return listed if listed is not None else Engine(list(product.pairs))
+
+
+def transform_for(parts: list[tuple[Pair, int]], exact: bool) -> CharacteristicComposition | None:
+    """The composition by transforms, where every part has a quadrature."""
+    return CharacteristicComposition.of(parts, exact)
+
 
 TOLERANCE = 2e-4
 _MOST_ROUGHER = 16
@@ -72,7 +120,7 @@ class Product:
 
     def as_pair(self) -> Pair:
         """One pair that dominates the product: itself where it is single, else its composed law."""
-        from tacit.pld.pairs.product_pair import ProductPair
+        from tacit.pld.pairs.derived import ProductPair
 
         single = self.single
         return single if single is not None else ProductPair(product=self)
@@ -223,8 +271,6 @@ class Product:
     def renyi(self, order: float) -> float:
         """The sum of the parts' Rényi bounds, rounded up once; order 1 is the Kullback-Leibler divergence."""
         if order == 1:
-            from tacit.pld.kullback_leibler import kullback_leibler
-
             values = [(kullback_leibler(pair), n) for pair, n in self.pairs]
         else:
             values = [(pair.renyi(order), n) for pair, n in self.pairs]
@@ -282,8 +328,7 @@ def _below(found: Interval, high: float) -> Interval:
 def _rougher(product: Product) -> Enumerated | None:
     """The product of the worst pairs of the (epsilon, delta) that its pairs have, where it is listed: it lies above,
     and what an engine gives away must not make more knowledge cost more."""
-    from tacit.pld.enumerated import enumerated
-    from tacit.pld.pairs.approximate import ApproximatePair
+    from tacit.pld.pairs.derived import ApproximatePair
 
     if product.single is not None or enumerated(product) is not None:
         return None
@@ -297,3 +342,253 @@ def _rougher(product: Product) -> Enumerated | None:
         if len(pairs) > _MOST_ROUGHER:
             return None
     return enumerated(Product(pairs=pairs))
+
+
+# The Kullback-Leibler divergence of a pair, from above: Rényi order 1 (`docs/theory/kullback-leibler.md`).
+#
+# D(P||Q) is the integral over t from 1 on of h(t)/t + h'(t)/t^2, with h the curve of (P, Q) and h' that of (Q, P).
+# Both terms are convex in t, so that the trapezoidal rule, on any nodes, bounds them from above.
+
+_NODES = 20_000
+_ROUNDED = 1e-11
+"""What sums of this many terms may lose, relatively; each term is right to a few units."""
+_BEYOND = 40.0
+_TAIL_ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
+
+
+def kullback_leibler(pair: Pair) -> float:
+    """An upper bound on D(P||Q); math.inf where P reaches what Q cannot."""
+    if pair.infinite_mass.high > 0:
+        return math.inf
+    squared = pair.gaussian_squared
+    if squared is not None:
+        return math.nextafter(float(squared / 2), math.inf)
+    top = pair.largest_loss.high
+    bottom = -pair.smallest_loss.low if pair.reverse_infinite_mass.high == 0 else math.inf
+    forward, reach = _integral(pair, top, power=1)
+    backward, _ = _integral(pair if pair.symmetric else pair.swapped(), bottom, power=2)
+    found = (forward + backward) * (1 + _ROUNDED)
+    if math.isinf(top):
+        found += _tail(pair, reach)
+    # Divergences do not fall with the order: a pair that knows those near 1 may know this one better.
+    return min(found, pair.renyi(2.0))
+
+
+def _integral(pair: Pair, top: float, *, power: int) -> tuple[float, float]:
+    """The trapezoidal rule for h(t)/t^power on [1, e^reach], and the rest of h/t^2 beyond; and the reach."""
+    reach = top if math.isfinite(top) and top < 500 else _reach(pair)
+    if reach == 0:
+        return 0.0, 0.0
+    x = reach * np.linspace(0.0, 1.0, _NODES) ** 2
+    if reach < top:
+        # Little is left beyond: few nodes serve as far as divergences of small orders tell the rest.
+        x = np.concatenate([x, np.geomspace(reach, min(reach + _BEYOND, top, 600.0), _NODES // 4)[1:]])
+        reach = float(x[-1])
+    h = pair.hockey_stick_grid(x)[1]
+    # In t: the node spacing e^x (e^dx - 1), written so that small steps keep their digits.
+    width = np.exp(x[:-1]) * np.expm1(np.diff(x))
+    ends: Floats = h * np.exp(-power * x)
+    total = float(np.sum(width * (ends[:-1] + ends[1:]) / 2))
+    if power == 2 and reach < top:
+        total += float(h[-1]) * math.exp(
+            -reach
+        )  # h falls: the integral of h/t^2 beyond e^reach is at most this
+    return total, reach
+
+
+def _reach(pair: Pair) -> float:
+    """Where the curve has all but vanished."""
+    tried = np.concatenate([[0.0], np.geomspace(2.0**-30, 500.0, 400)])
+    h = pair.hockey_stick_grid(tried)[1]
+    small = np.flatnonzero(h <= 1e-12 * h[0])
+    return float(tried[small[0]] if small.size else tried[-1])
+
+
+def _tail(pair: Pair, reach: float) -> float:
+    """The integral of h(t)/t beyond e^reach: h(t) <= e^((a-1) D_a) t^(1-a) (a-1)^(a-1) / a^a at every order a."""
+    best = math.inf
+    for a in _TAIL_ORDERS:
+        divergence = pair.renyi(a)
+        if math.isfinite(divergence):
+            log = (
+                (a - 1) * (divergence - reach) + (a - 1) * math.log(a - 1) - a * math.log(a) - math.log(a - 1)
+            )
+            best = min(best, math.exp(min(log, 700.0)) * (1 + 1e-9))
+    return best
+
+
+# Products with few distinct losses, written out: no grid, hence no blur.
+#
+# A pair with m losses, repeated n times, has C(n+m-1, m-1) different sums; where the product of these numbers
+# is small the composition is a list of (loss, mass). Masses and losses are computed as balls and kept as
+# floats, with the errors of the sums bounded.
+
+_MOST_ATOMS = 4096
+_MOST_TIMES = 4096
+_UNIT = 2.0**-52
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enumerated:
+    """The losses (ascending) and P-masses of a product, and the mass at infinity."""
+
+    approximates: ClassVar[bool] = False
+
+    losses: Floats
+    masses: Floats
+    infinite: Interval
+
+    def delta(self, epsilon: float, tolerance: float = 0.0) -> Interval:
+        """Enclosure of P(infinity) + sum of masses (1 - e^{epsilon - loss}) over losses above epsilon."""
+        first = int(np.searchsorted(self.losses, epsilon, side="right"))
+        above, masses = self.losses[first:], self.masses[first:]
+        terms = masses * -np.expm1(epsilon - above)
+        value = math.fsum(terms)
+        # Each loss is right to a unit of itself, each mass and each factor to a few units; an atom whose loss
+        # lies within an error of epsilon adds less than that error, and stands in the second sum.
+        error = 8 * _UNIT * value
+        reach = 4 * _UNIT * (1.0 + abs(epsilon) + float(np.abs(self.losses).max()))
+        near = self.masses[int(np.searchsorted(self.losses, epsilon - reach, side="left")) :]
+        error += reach * math.fsum(near)
+        low = max(0.0, (value - error) * (1 - 4 * _UNIT)) + self.infinite.low
+        high = (value + error) * (1 + 4 * _UNIT) + self.infinite.high
+        return Interval(low=min(low * (1 - _UNIT), 1.0), high=min(high * (1 + _UNIT), 1.0))
+
+    def epsilon(self, delta: float, tolerance: float = 0.0, known: float = 0.0) -> Interval:
+        """Enclosure of the smallest epsilon >= 0 with delta(epsilon) <= delta, for delta above infinity's mass."""
+        if self.delta(0.0).high <= delta:
+            return Interval(low=0.0, high=0.0)
+        top = max(float(self.losses[-1]), 0.0) * (1 + 4 * _UNIT)
+        return Interval(low=_cross(lambda e: self.delta(e).low > delta, top)[0], high=self._high(delta, top))
+
+    def _high(self, delta: float, top: float) -> float:
+        return _cross(lambda e: self.delta(e).high > delta, top)[1]
+
+
+def _cross(over: Any, top: float) -> tuple[float, float]:
+    """Adjacent points of [0, top] between which `over` turns from true to false (top counts as false)."""
+    low, high = 0.0, top
+    if not over(low):
+        return 0.0, 0.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if over(middle):
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+@lru_cache(maxsize=256)
+def enumerated(product: Product) -> Enumerated | None:
+    """The product written out, or None where a pair has no list of losses or the list would be long."""
+    size = 1
+    for pair, count in product.pairs:
+        kinds = pair.atom_count
+        if kinds is None or count > _MOST_TIMES:
+            return None
+        size *= math.comb(count + kinds - 1, kinds - 1)
+        if size > _MOST_ATOMS:
+            return None
+    with precision(160):
+        sums: list[tuple[Any, Any]] = [(ball(0), ball(1))]
+        for pair, count in product.pairs:
+            own = list(_repeated(pair, count))
+            sums = [(loss + more, mass * share) for loss, mass in sums for more, share in own]
+        rows = sorted((float(loss.mid()), float(mass.mid())) for loss, mass in sums)
+    return Enumerated(
+        losses=np.array([r[0] for r in rows]),
+        masses=np.array([r[1] for r in rows]),
+        infinite=product.infinite_mass(),
+    )
+
+
+def _repeated(pair: Pair, count: int) -> Iterator[tuple[Any, Any]]:
+    """Loss and mass of each way to draw `count` atoms, order aside."""
+    atoms = pair.atoms()  # type: ignore[attr-defined]
+    for shares in _shares(count, len(atoms)):
+        ways = math.factorial(count)
+        loss, mass = ball(0), ball(1)
+        for index, share in shares:
+            own, weight = atoms[index]
+            ways //= math.factorial(share)
+            loss += share * own
+            mass *= weight**share
+        yield loss, mass * ways
+
+
+def _shares(total: int, kinds: int) -> Iterator[list[tuple[int, int]]]:
+    """Every way to draw `total` of `kinds`, order aside: the kinds that are drawn, each with how often."""
+    if total <= kinds:
+        for drawn in combinations_with_replacement(range(kinds), total):
+            yield [(kind, len(list(same))) for kind, same in groupby(drawn)]
+        return
+    # Bars between stars: the gaps are the shares.
+    for bars in combinations(range(total + kinds - 1), kinds - 1):
+        gaps = pairwise((-1, *bars, total + kinds - 1))
+        yield [(kind, right - left - 1) for kind, (left, right) in enumerate(gaps) if right - left > 1]
+
+
+# Very many different pairs that have no nodes, as at most a hundred or so runs of near ones.
+#
+# Each run is replaced by as many copies of one pair above all of its members: the same pair with the largest
+# parameters. That is safe because all curves here rise with each parameter (`docs/theory/rising-parameters.md`).
+
+_Member = tuple[Pair, int, tuple[float, ...]]
+
+_MOST = 64
+_LEAST = 256
+
+
+def coarsened(parts: list[tuple[Pair, int]]) -> list[tuple[Pair, int]]:
+    """The parts, with those that are upper bounds without nodes gathered into runs if there are very many."""
+    if len(parts) <= _LEAST:
+        return parts
+    kept: list[tuple[Pair, int]] = []
+    families: dict[Any, list[_Member]] = {}
+    for pair, count in parts:
+        found = None if pair.exact or pair.quadrature_key() is not None else pair.family()
+        if found is None:
+            kept.append((pair, count))
+        else:
+            families.setdefault(found[0], []).append((pair, count, found[1]))
+    total = sum(len(members) for members in families.values())
+    if total <= _LEAST:
+        return parts
+    for members in families.values():
+        for run in _runs(members, max(1, round(_MOST * len(members) / total))):
+            largest = above([pair for pair, _, _ in run])
+            kept.append((largest, sum(count for _, count, _ in run)))
+    return list(Product(pairs=kept).pairs)
+
+
+def above(pairs: Sequence[Pair]) -> Pair:
+    """The pair with the largest parameters of pairs of one family: above each of them."""
+    rows = [found[1] for pair in pairs if (found := pair.family()) is not None]
+    return pairs[0].with_parameters(iter([max(column) for column in zip(*rows, strict=True)]))
+
+
+def _runs(members: list[_Member], most: int) -> list[list[_Member]]:
+    """At most so many runs: time and again the one that would lose most is cut where its widest gap is halved."""
+
+    def entry(run: list[_Member], order: int) -> tuple[float, int, int, float, list[_Member]]:
+        worst, axis, middle = 0.0, 0, 0.0
+        for k in range(len(run[0][2])):
+            low, high = min(m[2][k] for m in run), max(m[2][k] for m in run)
+            loss = math.log(high / low) if low > 0 else (math.inf if high > 0 else 0.0)
+            if loss > worst:
+                worst, axis, middle = loss, k, (low + high) / 2
+        size = math.prod(max(m[2][k] for m in run) for k in range(len(run[0][2])))
+        number = sum(m[1] for m in run)
+        return -(number * size * min(worst, 50.0)), order, axis, middle, run
+
+    heap = [entry(members, 0)]
+    while len(heap) < most and heap[0][0] < 0:
+        _, _, axis, middle, run = heapq.heappop(heap)
+        for k, half in enumerate((True, False)):
+            heapq.heappush(
+                heap, entry([m for m in run if (m[2][axis] <= middle) is half], 2 * len(heap) + k + 1)
+            )
+    return [row[4] for row in heap]

@@ -19,7 +19,7 @@ from tacit.pld.pairs.base import Pair, check_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tacit.pld.pairs.mixture import MixturePair
+    from tacit.pld.pairs.sampled import MixturePair
     from tacit.pld.product import Product
 
 __all__ = [

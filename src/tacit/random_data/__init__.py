@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from tacit.random_data.base import RandomMechanism
-from tacit.random_data.bins import ChosenBins, ReleasedBins
 from tacit.random_data.changes import (
     ChangesByQuantile,
     ChangesBySmoothness,
     ReleasedStatistic,
+    SampledSensitivity,
+    dkw_draws,
+    observed_range_delta,
     pair_changes,
+    sample_sensitivities,
 )
-from tacit.random_data.histogram import RandomHistogram, ReleasedHistogram, worst_share
-from tacit.random_data.observed import observed_range_delta
+from tacit.random_data.histogram import (
+    ChosenBins,
+    RandomHistogram,
+    RandomProportion,
+    ReleasedBins,
+    ReleasedCount,
+    ReleasedHistogram,
+    pair_differs,
+    worst_share,
+)
 from tacit.random_data.predictive import (
     PredictiveHistogram,
     conformal_cells,
     conformal_gamma,
     conformal_interval,
 )
-from tacit.random_data.proportion import RandomProportion, ReleasedCount, pair_differs
-from tacit.random_data.referee import Referee, Worst, ordered_failure, sampled_failure
-from tacit.random_data.sampling import SampledSensitivity, dkw_draws, sample_sensitivities
-from tacit.random_data.survey import Overlap, OverlapCount, OverlapHistogram, counts_differ
+from tacit.random_data.survey import (
+    Overlap,
+    OverlapCount,
+    OverlapHistogram,
+    Referee,
+    Worst,
+    counts_differ,
+    ordered_failure,
+    sampled_failure,
+)
 
 __all__ = [
     "ChangesByQuantile",

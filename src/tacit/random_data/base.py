@@ -11,10 +11,9 @@ from fractions import Fraction
 
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.checks import flag, whole
-from tacit.exact.rationals import exact_parameter
-from tacit.exact.rounding import up
+from tacit.exact.rounding import exact_parameter, up
 from tacit.guarantees import Bound, Guarantee, Neighbours, RandomData, rows
-from tacit.guarantees.declarations import INDEPENDENT_DRAWS
+from tacit.guarantees.conditions import INDEPENDENT_DRAWS
 
 __all__ = ["RandomMechanism", "gamma_parameter", "independent", "rows_parameter"]
 

@@ -19,16 +19,14 @@ from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import add_exact, integer_array
-from tacit.exact.rationals import Exact
-from tacit.exact.rounding import up
+from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
 from tacit.mechanisms import L1, Laplace
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.noise import OneSidedGeometric
 from tacit.noise.source import Source, default_source
 from tacit.random_data.base import RandomMechanism, gamma_parameter, independent, rows_parameter
-from tacit.random_data.histogram import ReleasedHistogram
-from tacit.random_data.outputs import laplace_table
+from tacit.random_data.histogram import ReleasedHistogram, laplace_table
 
 __all__ = ["PredictiveHistogram", "conformal_cells", "conformal_gamma", "conformal_interval"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tacit.anonymity import Checked, Property
+from tacit.curator.text import three
 from tacit.errors import visible
-from tacit.report.markup import Markup, tag
-from tacit.report.numbers import three
-from tacit.report.style import style_sheet
+from tacit.report.page import style_sheet
+from tacit.report.view import Markup, tag
 
 __all__ = ["WARNING", "check_html", "write_check"]
 

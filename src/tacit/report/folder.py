@@ -17,15 +17,15 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from tacit.curator import Plan, Release
-from tacit.curator.files import PlanFile
-from tacit.curator.names import file_stem
+from tacit.curator.plan_files import PlanFile
+from tacit.curator.request import file_stem
 from tacit.guarantees import Guarantee
 from tacit.guarantees.record import from_record
 from tacit.ledger import Correction
 from tacit.report.building import report_of
 from tacit.report.exports import WORKBOOK, export_files
-from tacit.report.exports.codes import FORM
-from tacit.report.officer import Desk
+from tacit.report.exports.tables import FORM
+from tacit.report.view import Desk
 
 __all__ = ["PAGE", "Written", "libraries", "parquet_bytes", "release_files"]
 

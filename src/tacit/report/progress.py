@@ -23,8 +23,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from tacit.errors import visible
-from tacit.sources.watching import Step as Told
-from tacit.sources.watching import watch
+from tacit.sources.error_boundary import Step as Told
+from tacit.sources.error_boundary import watch
 
 __all__ = ["progress", "shows_progress", "waited", "watched"]
 

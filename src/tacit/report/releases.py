@@ -5,15 +5,118 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from tacit.curator.quality import ABSENT, CARE, GOOD, NOISY, WORDS
-from tacit.report.findings import finding
-from tacit.report.legend import legend
-from tacit.report.markup import Markup, file_link, ident, join, tag
-from tacit.report.numbers import key_place, key_words, percent
-from tacit.report.pictures.choose import Drawn, draw
-from tacit.report.view import Cell, ReleaseView
+from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, WORDS
+from tacit.report.pictures import Drawn, draw
+from tacit.report.view import (
+    Cell,
+    Markup,
+    ReleaseView,
+    file_link,
+    ident,
+    join,
+    key_place,
+    key_words,
+    percent,
+    tag,
+)
 
-__all__ = ["anchor", "certificate_link", "flag_pill", "heading_words", "release_section"]
+# What the marks of a picture mean, each beside a small drawing of itself.
+
+
+def legend(id: str, marks: Sequence[str], confidence: float) -> Markup | None:
+    """One entry a mark."""
+    words = {
+        "dot": "released value",
+        "bar": "released value",
+        "line": "released value",
+        "heat": "released value, darker or lighter by size",
+        "whisker": f"{percent(confidence)} interval for the noise",
+        "band": f"{percent(confidence)} interval for the noise",
+        "hatch": "too noisy to use",
+        "either": "either class: the interval holds 0",
+        "empty": "no value",
+        "truth": "the truth (synthetic data)",
+        "truth-line": "the truth (synthetic data)",
+        "truth-below": "the truth (synthetic data)",
+    }
+    entries = [tag("li", _sample(id, mark, words[mark]), words[mark]) for mark in marks]
+    return tag("ul", entries, class_="legend") if entries else None
+
+
+def _sample(id: str, mark: str, words: str) -> Markup:
+    shapes = {
+        "dot": tag("circle", cx=10, cy=7, r=5, class_="dot"),
+        "bar": tag("rect", x=0, y=2, width=20, height=10, class_="bar"),
+        "line": tag("path", d="M0 10 7 4 13 8 20 3", class_="line"),
+        "heat": [tag("rect", x=7 * k, y=2, width=6, height=10, class_=f"heat-{2 * k + 1}") for k in range(3)],
+        "whisker": tag("path", d="M1 7H19M1 3V11M19 3V11", class_="whisker"),
+        "band": tag("rect", x=0, y=2, width=20, height=10, class_="band"),
+        "hatch": [
+            tag("rect", x=0, y=2, width=20, height=10, class_="hatch-ground"),
+            tag("path", d="M2 12 12 2M8 12 18 2M14 12 20 6M0 8 6 2", class_="hatch-line"),
+        ],
+        "either": [
+            tag("rect", x=0, y=2, width=20, height=10, class_="heat-3"),
+            tag("path", d="M2 12 12 2M8 12 18 2M14 12 20 6M0 8 6 2", class_="hatch-line"),
+        ],
+        "empty": tag("rect", x=1, y=2, width=18, height=10, class_="empty"),
+        "truth": tag("path", d="M10 1.5 15.5 7 10 12.5 4.5 7Z", class_="truth"),
+        "truth-line": tag("path", d="M0 7H20", class_="truth-line"),
+        "truth-below": tag("path", d="M10 3 15 10.5 5 10.5Z", class_="truth-below"),
+    }
+    return tag("svg", tag("title", f"Mark: {words}"), tag("desc", words), shapes[mark], role="img")
+
+
+# What a release found, in a sentence: released values with their intervals, and whether the noise tells them apart.
+
+FUNCTIONS = ("classifier", "density", "regression function")
+
+
+def finding(view: ReleaseView) -> str:
+    """A sentence or two for everybody; cells that are too noisy to use are in none."""
+    usable = [c for c in view.cells if c.flag not in (NOISY, ABSENT)]
+    if not view.cells:
+        return "No cell was published."
+    if not usable:
+        return "No value here can be used: the noise says more than the data."
+    if view.kind in FUNCTIONS:
+        return "A function, shown at some of its points; the certificate has all of it."
+    if view.kind.startswith("quantile") and len(view.columns) == 1:
+        return "; ".join(map(_quantile, usable)) + "."
+    if len(usable) == 1 and not view.columns:
+        return f"{_words(usable[0])}."
+    if len(usable) == 1:
+        return f"Only {_words(usable[0])} can be used."
+    if view.kind in ("margins", "hierarchy", "clamping bounds"):
+        return f"{view.total:,} values; the table below has all that are shown."
+    most = max(usable, key=lambda c: c.value or 0.0)
+    least = min(usable, key=lambda c: c.value or 0.0)
+    if most.value == least.value:
+        return f"All {len(usable):,} values are {most.figures.value}."
+    told = f"Largest: {_words(most)}. Smallest: {_words(least)}."
+    if len(usable) < view.total and view.rest is None:
+        some = f"Of the {len(usable):,} of {view.total:,} that can be used"
+        told = f"{some}: largest {_words(most)}; smallest {_words(least)}."
+    elif view.rest is not None:
+        return f"Largest: {_words(most)}."
+    if most.low is not None and least.high is not None and most.low <= least.high:
+        told += " Their intervals overlap: the noise does not tell them apart."
+    return told
+
+
+def _words(cell: Cell) -> str:
+    told = cell.figures
+    name = ", ".join(key_words(k) for k in cell.keys)
+    ends = f" ({told.interval})" if cell.low is not None and cell.low != cell.high else ""
+    return f"{name}, {told.value}{ends}" if name else f"{told.value}{ends}"
+
+
+def _quantile(cell: Cell) -> str:
+    share = cell.keys[0]
+    told = cell.figures
+    named = percent(share) if isinstance(share, float) else key_words(share)
+    return f"{named} are below {told.value} ({told.interval})"
+
 
 COUNTS = ("count", "margins", "sparse histogram")
 ALIKE = 1.2

@@ -28,20 +28,17 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Plan, Release
-from tacit.curator.binding import is_bound
-from tacit.curator.certificate import CIPHER, ORDER, json_text
-from tacit.curator.files import PlanFile, read_plan
+from tacit.curator.cells import WORDS
+from tacit.curator.certificate import CIPHER, ORDER, PublicKey, is_bound, json_text
 from tacit.curator.intervals import Estimate
-from tacit.curator.names import file_stem
-from tacit.curator.plan import Planned
-from tacit.curator.quality import WORDS
-from tacit.curator.reading import read_certificate, read_json
-from tacit.curator.signing import PublicKey
+from tacit.curator.plan_files import PlanFile, read_plan
+from tacit.curator.planning import Planned
+from tacit.curator.request import file_stem
 from tacit.curator.treatments import Noisy
-from tacit.curator.verifying import Finding, plan_of_certificates
+from tacit.curator.verifying import Finding, plan_of_certificates, read_certificate, read_json
 from tacit.errors import InvalidParameter, TacitError
+from tacit.exact.canonical import sha256
 from tacit.guarantees import Always
-from tacit.ledger.canonical import sha256
 from tacit.report.exports import WORKBOOK, csvw_text, sdmx_text, workbook
 from tacit.report.folder import PAGE, Written, libraries, parquet_bytes, release_files
 

@@ -8,18 +8,320 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NoReturn, get_args
+from html import escape
+from typing import Any, Literal, NoReturn, get_args
+from urllib.parse import quote
 
-from tacit.curator.figures import Figures, figures
-from tacit.curator.quality import QualityFlag, QualityRule
-from tacit.errors import InvalidParameter, UnknownName
+from tacit.curator import Plan, Release
+from tacit.curator.cells import QualityFlag, QualityRule
+from tacit.curator.text import SLACK, Figures, PublicWords, figures, outwards, three
+from tacit.errors import InvalidParameter, UnknownName, visible
 from tacit.guarantees import theorem
-from tacit.report.officer import Paragraph
+from tacit.guarantees.units import GroupOf, People, Unit
 
-__all__ = ["BudgetPart", "BudgetView", "Cell", "Key", "Picture", "ReleaseView", "ReportView", "Rest"]
+# Numbers for people, as the page writes them: shares, axes, keys; the digits are those of `tacit.curator.text`.
+
+
+def percent(share: float) -> str:
+    """A share as a percentage."""
+    return f"{three(100 * share)}%"
+
+
+def compact(value: float) -> str:
+    """A short word for axes and small cells: 12.3k, 4.5M."""
+    size = abs(value)
+    for least, letter in ((999.5e9, ""), (999.5e6, "bn"), (999.5e3, "M"), (9995, "k")):
+        if size >= least:
+            if not letter:
+                return three(value)
+            return three(value / {"bn": 1e9, "M": 1e6, "k": 1e3}[letter]) + letter
+    return three(value)
+
+
+def compact_ends(low: float, high: float) -> str:
+    """Both ends of an interval in short words, each rounded outwards: 1.87k to 2.01k."""
+    return f"{compact(outwards(low, math.floor))} to {compact(outwards(high, math.ceil))}"
+
+
+def key_words(key: Any) -> str:
+    """A key as people write it: a word, a number, yes or no, a day, or a range."""
+    if key is None:
+        return "(missing)"
+    if isinstance(key, bool):
+        return "yes" if key else "no"
+    if isinstance(key, tuple):
+        return " – ".join(key_words(end) for end in key)
+    if isinstance(key, float):
+        return f"{key:.6g}" if abs(key) < 1000 else three(key)
+    return key.isoformat() if isinstance(key, datetime.date) else str(key)
+
+
+def key_place(key: Any) -> float | None:
+    """Where a key lies on a line: a number, a day, the middle of a range; None for a word."""
+    if isinstance(key, tuple):
+        ends = [key_place(end) for end in key]
+        known = [e for e in ends if e is not None]
+        return sum(known) / len(known) if len(known) == len(ends) and known else None
+    if isinstance(key, datetime.date):
+        return float(key.toordinal())
+    if isinstance(key, int | float) and not isinstance(key, bool):
+        return float(key)
+    return None
+
+
+def ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Round numbers (1, 2 or 5 times a power of ten) inside the range, at most `most`."""
+    if not high > low:
+        return [low]
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    for step in (s * power for s in (1, 2, 5, 10, 20, 50)):
+        first, last = math.ceil(low / step - SLACK), math.floor(high / step + SLACK)
+        if last - first < most:
+            break
+    return [k * step for k in range(first, last + 1)]
+
+
+# HTML and SVG as nested calls: what is not markup already is escaped, so no value can become code.
+
+VOID = frozenset({"br", "hr", "meta", "link", "img", "col"})
+
+
+class Markup(str):
+    """Text that is safe to stand in a page as it is."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
+    """<name attributes>children</name>; None and False leave an attribute or child out.
+
+    Names of attributes: class_ for class, underscores for hyphens.
+    """
+    words = [name]
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        spelled = key.rstrip("_").replace("_", "-")
+        words.append(
+            spelled if value is True else f'{spelled}="{escape(visible(_plain(value)), quote=True)}"'
+        )
+    opening = " ".join(words)
+    if name in VOID:
+        return Markup(f"<{opening}>")
+    return Markup(f"<{opening}>{join(*children)}</{name}>")
+
+
+def join(*children: Any) -> Markup:
+    """Children one after another; lists are opened, text is escaped."""
+    parts = []
+    for child in children:
+        if child is None or child is False:
+            continue
+        if isinstance(child, Markup):
+            parts.append(str(child))
+        elif isinstance(child, list | tuple):
+            parts.append(join(*child))
+        else:
+            parts.append(escape(visible(str(child)), quote=False))
+    return Markup("".join(parts))
+
+
+def ident(name: str) -> str:
+    """A name as part of an id: different names stay different, and nothing in it needs quoting."""
+    return re.sub(r"[^A-Za-z0-9-]", lambda odd: f"_{ord(odd[0]):x}_", name)
+
+
+def file_link(name: str) -> Markup:
+    """A link to a file beside the page, which may have any name."""
+    return tag("a", tag("code", name), href=quote(name, safe="/"))
+
+
+def picture(id: str, title: str, description: str, height: float, *children: Any, class_: str = "") -> Markup:
+    """An SVG as wide as its place, with its name and its description for those who do not see it.
+
+    Widths are percentages, heights and text sizes are pixels: so text stays readable on a phone.
+    """
+    return tag(
+        "svg",
+        tag("title", title, id=f"{id}-title"),
+        tag("desc", description, id=f"{id}-desc"),
+        *children,
+        class_=f"picture {class_}".strip(),
+        role="img",
+        aria_labelledby=f"{id}-title {id}-desc",
+        width="100%",
+        height=height,
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return str(value)
+
+
+# What a disclosure officer needs: who asked, who approved, which data, what the declarations do, who signed.
+#
+# Everything here is declared, charged or recorded; no number of it is read from the data.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What is known about a release beside its numbers: as the plan, the ledger and the key say it."""
+
+    analyst: str = ""
+    approved_by: tuple[str, ...] = ()
+    table: str = ""
+    version: str = ""
+    signed_by: str = ""
+    """The fingerprint of the key that signs the files."""
+    replaces: tuple[str, ...] = ()
+    """What the ledger says that this charge replaces, in words."""
+    written: bool = False
+    """Is the page written beside files that may be signed?"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph:
+    """A heading with its sentences."""
+
+    heading: str
+    sentences: tuple[str, ...]
+
+
+def officer_of(
+    plan: Plan, releases: Sequence[Release], *, desk: Desk, words: PublicWords, notes: Sequence[str] = ()
+) -> tuple[Paragraph, ...]:
+    """The paragraphs, in the order in which an officer asks."""
+    first = releases[0].statement
+    said = [r.statement for r in releases]
+    found = [
+        ("Who asked", [_asked(desk, first)]),
+        ("Who approved", [_approved(desk, first)]),
+        ("Which data", _data(desk, first)),
+        ("Which plan", [*_plan(plan, first), *(f"It replaces {one}." for one in desk.replaces)]),
+        ("Who had looked", _looks(said)),
+        ("What the declarations do", [*_bounded(plan.unit, said), *_clamped(said, words)]),
+        ("What it rests on", _rests_on(said)),
+        ("Signature", [_signature(desk)]),
+        ("Notes", list(notes)),
+    ]
+    return tuple(Paragraph(heading=h, sentences=tuple(s)) for h, s in found if s)
+
+
+def _asked(desk: Desk, first: Mapping[str, Any]) -> str:
+    who = f"Asked by {desk.analyst}" if desk.analyst else "Who asked is not recorded"
+    return f"{who}; answered at {first['made']}, by version {first['versions'].get('tacit', 'unknown')} of tacit."
+
+
+def _approved(desk: Desk, first: Mapping[str, Any]) -> str:
+    names = desk.approved_by or tuple(first["data"].get("approved_by", ()))
+    if names:
+        return f"Approved by {', '.join(names)}."
+    return "This page knows of no approval: what the ledger records of requests and approvals, tacit ledger show tells."
+
+
+def _data(desk: Desk, first: Mapping[str, Any]) -> list[str]:
+    table = desk.table or str(first["data"].get("table", ""))
+    named = f"Table {table}" if table else "A table without a name"
+    found = [f"{named}, {f'version {desk.version}' if desk.version else 'of which no version is declared'}."]
+    if first["data"].get("made_up"):
+        found.append("The table says of itself that it is made up and describes nobody.")
+    return found
+
+
+def _plan(plan: Plan, first: Mapping[str, Any]) -> list[str]:
+    found = [f"The plan has the digest {plan.digest}; labels and titles are no part of it."]
+    ledger = first["ledger"]
+    if ledger.get("sequence") is not None:
+        found.append(
+            f"It was charged as entry {ledger['sequence']} of ledger {ledger['id']}: {plan.charge.bound}."
+        )
+    return found
+
+
+def _looks(said: Sequence[Mapping[str, Any]]) -> list[str]:
+    seen = list(dict.fromkeys(d for one in said for d in one["data"].get("seen", [])))
+    if not seen:
+        return ["The ledger knows of no look at the data before this plan."]
+    return [f"Known to the ledger, and not counted in the bound: {d}." for d in seen]
+
+
+def _bounded(unit: Unit, said: Sequence[Mapping[str, Any]]) -> list[str]:
+    who = unit.of if isinstance(unit, GroupOf) else unit
+    if not isinstance(who, People) or not any(one["data"]["bounded"] for one in said):
+        return []
+    rows = "row is" if who.at_most == 1 else "rows are"
+    return [
+        f"Of one {who.column} at most {who.at_most} {rows} used, by a keyed choice; the others are in no number."
+    ]
+
+
+def _clamped(said: Sequence[Mapping[str, Any]], words: PublicWords) -> list[str]:
+    """Which bounds cut, and what that does to a mean: as declared, never how many rows it concerns."""
+    schema: dict[str, Mapping[str, Any]] = {}
+    summed: set[str] = set()
+    for one in said:
+        schema |= one["schema"]
+        statistic = one["statistic"]
+        summed |= {str(statistic[n]) for n in ("column", "numerator", "denominator") if statistic.get(n)}
+    found = []
+    for name, column in schema.items():
+        low, high = column.get("low"), column.get("high")
+        if low is None or high is None:
+            continue
+        label, ends = words.column(name), f"{_end(low)} and {_end(high)}"
+        if column.get("outside") != "clamp":
+            found.append(
+                f"{label} counts between {ends}; rows outside are counted as missing, and are in no mean of it."
+            )
+            continue
+        told = f"{label} is clamped between {ends}: smaller values count as {_end(low)}, larger ones as {_end(high)}"
+        if name in summed:
+            told += (
+                "; a mean is too high by what lies below and too low by what lies above, and is never outside; how "
+                "much that is is not known without paying for it"
+            )
+        found.append(f"{told}.")
+        filled = column.get("missing")
+        if isinstance(filled, int | float) and not isinstance(filled, bool):
+            found.append(f"A missing {label} counts as {_end(filled)}, in means too.")
+    return found
+
+
+def _rests_on(said: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Conditions and declarations of all releases, each said once, with its releases where it is not that of all."""
+    told: dict[str, list[str]] = {}
+    for one in said:
+        looked = one["data"].get("seen", [])
+        mine = [f"It holds {one['condition']}."]
+        if "random_data" in one:
+            mine.append(one["random_data"]["sentence"])
+        declared = [d for d in one["guarantee"].get("declared", []) if d not in looked]
+        mine += [
+            f"Declared, and not checked: {d}." for d in (*declared, *one["intervals"].get("declared", []))
+        ]
+        mine += [f"Believed, and not checked: {c}." for c in one["data"]["conditions"]]
+        for sentence in dict.fromkeys(mine):
+            told.setdefault(sentence, []).append(one["name"])
+    return [s if len(n) == len(said) else f"{s} This is about {', '.join(n)}." for s, n in told.items()]
+
+
+def _signature(desk: Desk) -> str:
+    if desk.signed_by:
+        return f"Certificates and manifest are signed by the key with the fingerprint {desk.signed_by}."
+    if desk.written:
+        return "Nothing is signed: whoever can write these files can change them. tacit release --sign signs."
+    return "Whether the files are signed is not known to this page."
+
+
+def _end(value: Any) -> str:
+    return f"{value:,.10g}" if isinstance(value, int | float) else str(value)
+
 
 Simple = str | int | float | bool | datetime.date | None
 Key = Simple | tuple[Simple, Simple]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.report.look import style
+from tacit.report.figures import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

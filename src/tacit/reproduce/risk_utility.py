@@ -14,6 +14,7 @@ loses. Both need a definition that fits a treated table and a noisy one alike.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,20 +23,20 @@ import numpy.typing as npt
 from tacit import anonymity as anon
 from tacit.exact.arrays import Booleans, Integers
 from tacit.mechanisms import L1, Laplace
-from tacit.noise import SeededSource
+from tacit.noise import DiscreteLaplace, SeededSource
+from tacit.report.figures import ACCENT, INK, MUTED, SHADE, label
 from tacit.reproduce.base import Made, Reproduction
+from tacit.risk.minimax import curator_squared_error, response_squared_error, two_party_floor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["HERE", "make"]
-
-ROWS, AGES, REGIONS, SEXES, ILLNESSES = 2000, (18, 88), 5, 2, 4
+PEOPLE, AGES, REGIONS, SEXES, ILLNESSES = 2000, (18, 88), 5, 2, 4
 EPSILONS = (0.1, 1.0, 10.0)
 REPEATS = 5
 
 
-def make() -> Made:
+def make_risk_utility() -> Made:
     """Every treatment and every epsilon, a row each."""
     inside, outside = _people(1), _people(2)
     table = _table(inside)
@@ -51,8 +52,8 @@ def make() -> Made:
         name = f"noisy counts, epsilon = {epsilon:g}"
         rows.append(("released", name, round(float(risk), 4), round(float(lost), 4), math.tanh(epsilon / 2)))
     notes = (
-        f"{ROWS:,} made-up people, and as many others from the same population. Quasi-identifiers: age in years, sex, "
-        "region. Risk: how much more often an illness is guessed right of people in the table than of others.",
+        f"{PEOPLE:,} made-up people, and as many others from the same population. Quasi-identifiers: age in years, "
+        "sex, region. Risk: how much more often an illness is guessed right of people in the table than of others.",
         "Counts were released with discrete Laplace noise, replace-one; risk and loss are means of "
         f"{REPEATS} releases. Their bound holds against every attacker, the other risks against this one alone.",
         "A risk is a difference of two shares of 2,000 people: its standard error is about 0.015. A treated table "
@@ -62,7 +63,7 @@ def make() -> Made:
         columns=("kind", "treatment", "risk", "loss", "bound_on_risk"),
         rows=tuple(rows),
         notes=notes,
-        draw=lambda: _draw(rows),
+        draw=lambda: _draw_risk_utility(rows),
     )
 
 
@@ -70,10 +71,10 @@ def _people(seed: int) -> Integers:
     """Age, sex, region, illness: ages fall off, and illness goes with age."""
     draws = anon.Draws(SeededSource(seed=seed))
     low, high = AGES
-    age = low + np.floor((high - low) * draws.uniform(ROWS) ** 1.3).astype(np.int64)
-    sex = (draws.uniform(ROWS) < 0.5).astype(np.int64)
-    region = np.floor(REGIONS * draws.uniform(ROWS) ** 2).astype(np.int64)
-    score = (age - low) / (high - low) + 0.25 * draws.normal(ROWS)
+    age = low + np.floor((high - low) * draws.uniform(PEOPLE) ** 1.3).astype(np.int64)
+    sex = (draws.uniform(PEOPLE) < 0.5).astype(np.int64)
+    region = np.floor(REGIONS * draws.uniform(PEOPLE) ** 2).astype(np.int64)
+    score = (age - low) / (high - low) + 0.25 * draws.normal(PEOPLE)
     illness = np.clip(np.floor(score * ILLNESSES), 0, ILLNESSES - 1).astype(np.int64)
     return np.stack([age, sex, region, illness], axis=1)
 
@@ -208,7 +209,7 @@ def _released(
     return right(inside) - right(outside), _lost(truth, np.maximum(told, 0.0))
 
 
-def _draw(rows: list[tuple[float | str, ...]]) -> Figure:
+def _draw_risk_utility(rows: list[tuple[float | str, ...]]) -> Figure:
     """Points with numbers; their names beside the picture, where they cannot lie on one another."""
     import matplotlib.pyplot as plt
 
@@ -243,9 +244,104 @@ def _draw(rows: list[tuple[float | str, ...]]) -> Figure:
     return figure
 
 
-HERE = Reproduction(
+RISK_UTILITY = Reproduction(
     name="risk-utility",
     title="A risk-utility map of treatments, with releases under differential privacy beside them",
     source="the map is that of Duncan, Keller-McNulty, Stokes 2001; the table and the numbers are ours",
-    make=make,
+    make=make_risk_utility,
+)
+
+
+# The two-party gap: what a joint curator errs, what two parties must err, and noise on every message.
+
+EPSILON = 1.0
+TWO_PARTY_GAP_ROWS = (16, 64, 256, 1024, 4096, 16384, 65536)
+HOLDERS = (2, 5, 10, 20, 50, 100, 200)
+DRAWS = 1 << 21
+Row = tuple[float | str, ...]
+
+
+def simulated_response(rows: int, epsilon: float, runs: int, seed: int) -> float:
+    """Root mean squared error of the inner product when both publish their bits by randomised response."""
+    source = SeededSource(seed=seed)
+    keep, tilt = math.exp(epsilon) / (1 + math.exp(epsilon)), math.tanh(epsilon / 2)
+    total = 0.0
+    for _ in range(runs):
+        words = source.words(2 * rows).reshape(2, rows)
+        # One bit of a word is the party's own, 53 others say whether it is published as it is.
+        x, y = (words & np.uint64(1)).astype(np.int64) * 2 - 1
+        kept = np.where((words >> np.uint64(11)) * 2.0**-53 < keep, 1, -1)
+        told = [x * kept[0], y * kept[1]]
+        total += (tilt**2 * float(told[0] @ told[1]) - float(x @ y)) ** 2
+    return math.sqrt(total / runs)
+
+
+def make_two_party_gap() -> Made:
+    """Errors of the inner product and of the distance by n, and of a joint count by the number of holders."""
+    pairs: list[Row] = []
+    simulated = {
+        n: simulated_response(n, EPSILON, max(30, min(400, DRAWS // n)), n) for n in TWO_PARTY_GAP_ROWS
+    }
+    for hamming in (False, True):
+        curator = math.sqrt(curator_squared_error(epsilon=EPSILON, hamming=hamming))
+        for n in TWO_PARTY_GAP_ROWS:
+            floor = math.sqrt(two_party_floor(rows=n, epsilon=EPSILON, hamming=hamming))
+            reached = math.sqrt(response_squared_error(rows=n, epsilon=EPSILON)) / (2 if hamming else 1)
+            seen = simulated[n] / (2 if hamming else 1)
+            what = "Hamming distance" if hamming else "inner product"
+            pairs.append((what, n, curator, floor, reached, seen))
+    one = math.sqrt(DiscreteLaplace(noise_scale=1 / EPSILON).variance)
+    for k in HOLDERS:
+        honest = max(1, math.ceil(0.9 * k) - k // 10)
+        pairs.append(("count, k holders", k, one, one, math.sqrt(k / honest) * one, math.sqrt(k) * one))
+    crossing = next(n for w, n, c, f, *_ in pairs if w == "inner product" and float(f) > float(c))
+    return Made(
+        columns=("question", "size", "curator", "floor", "protocol", "noisy_messages_or_simulated"),
+        rows=tuple(pairs),
+        notes=(
+            "Root mean squared errors at epsilon = 1. For the inner product and the distance: the curator's noise; the "
+            "computed lower bound for every two-party protocol that is private against everybody; what randomised "
+            "response reaches; the same, simulated.",
+            f"From n = {crossing} on no statistical two-party protocol reaches the curator, and the gap grows as the "
+            "root of n.",
+            "For a count over k holders: the curator; the same; a secure sum whose shares are sized for nine tenths "
+            "that remain, less one tenth that colludes; and whole noise on every message, the root of k times as much.",
+        ),
+        draw=lambda: _draw_two_party_gap(pairs),
+    )
+
+
+def _draw_two_party_gap(rows: Sequence[Row]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12.8, 4.0), layout="constrained")
+    axes = figure.subplots(1, 3)
+    for ax, what in zip(axes[:2], ("inner product", "Hamming distance"), strict=True):
+        n, curator, floor, reached, seen = (
+            np.array([float(r[i]) for r in rows if r[0] == what]) for i in range(1, 6)
+        )
+        ax.fill_between(n, floor, floor.min() / 10, color=SHADE)
+        ax.loglog(n, floor, color=MUTED, linewidth=2, label="no statistical protocol below")
+        ax.loglog(n, reached, color=INK, linewidth=1, label="randomised response")
+        ax.loglog(n, seen, "o", color=INK, markersize=4, label="the same, simulated")
+        ax.loglog(n, curator, color=ACCENT, linewidth=2, label="one curator, or a secure protocol")
+        ax.set_ylim(min(floor.min(), curator.min()) / 2, reached.max() * 2)
+        label(ax, x="bits of each party", y="root mean squared error", title=what)
+    k, curator, _, shares, noisy = (
+        np.array([float(r[i]) for r in rows if r[0] == "count, k holders"]) for i in range(1, 6)
+    )
+    axes[2].loglog(k, noisy, color=INK, linewidth=1, label="noise on every message")
+    axes[2].loglog(k, shares, color=ACCENT, linewidth=2, label="shares behind masks")
+    axes[2].loglog(k, curator, color=MUTED, linewidth=2, label="one curator")
+    label(axes[2], x="holders", y="standard deviation", title="a joint count")
+    for ax in axes:
+        ax.legend(fontsize=8, frameon=False)
+    return figure
+
+
+TWO_PARTY_GAP = Reproduction(
+    name="two-party-gap",
+    title="What two parties must err without a cipher, and noise on every message",
+    source="McGregor et al. 2010; Groce 2014, ch. 4; Hall 2012, sec. 1.4",
+    make=make_two_party_gap,
 )

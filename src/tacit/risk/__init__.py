@@ -9,12 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.risk.body import Equalizer, equalizer, risk_body
-    from tacit.risk.certificate import Certificate
-    from tacit.risk.count import OptimalCount, optimal_count
+    from tacit.risk.certificate import Certificate, Loss
+    from tacit.risk.count import Equalizer, OptimalCount, equalizer, optimal_count, risk_body
     from tacit.risk.finite import OptimalFinite, optimal_finite
-    from tacit.risk.loss_functions import Loss
-    from tacit.risk.minimax import LowerBound, lower_bound, lower_bounds, uniform_count
+    from tacit.risk.minimax import LowerBound, lower_bound, lower_bounds, two_party_floor, uniform_count
     from tacit.risk.prices import (
         Decomposition,
         Price,
@@ -25,13 +23,12 @@ if TYPE_CHECKING:
         sampling_error,
     )
     from tacit.risk.releases import ReleasePrice, quick_count, release_price
-    from tacit.risk.two_party import two_party_floor
 
 _HOME: dict[str, str] = {
     "Certificate": "certificate",
     "Decomposition": "prices",
-    "Equalizer": "body",
-    "Loss": "loss_functions",
+    "Equalizer": "count",
+    "Loss": "certificate",
     "LowerBound": "minimax",
     "OptimalCount": "count",
     "OptimalFinite": "finite",
@@ -39,7 +36,7 @@ _HOME: dict[str, str] = {
     "ReleasePrice": "releases",
     "curve": "prices",
     "decompose": "prices",
-    "equalizer": "body",
+    "equalizer": "count",
     "expected_errors": "prices",
     "lower_bound": "minimax",
     "lower_bounds": "minimax",
@@ -48,9 +45,9 @@ _HOME: dict[str, str] = {
     "price": "prices",
     "quick_count": "releases",
     "release_price": "releases",
-    "risk_body": "body",
+    "risk_body": "count",
     "sampling_error": "prices",
-    "two_party_floor": "two_party",
+    "two_party_floor": "minimax",
     "uniform_count": "minimax",
 }
 

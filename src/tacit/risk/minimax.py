@@ -9,20 +9,83 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import Required, TypedDict, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.exact.checks import whole
-from tacit.exact.rationals import Exact
+from tacit.exact.balls import ball, lower
+from tacit.exact.checks import non_negative, whole
+from tacit.exact.rounding import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
-from tacit.risk.triples import triples
+from tacit.noise import DiscreteLaplace
 
-__all__ = ["PROBLEMS", "LowerBound", "Size", "lower_bound", "lower_bounds", "uniform_count"]
+# Dense histograms under replace-one neighbours: cells in groups of three.
+#
+# Three cells with N rows form a hexagonal lattice on which one replaced row is one step. An output whose sum is s
+# off has levels of N_0 = 1 or 3s and N_k = 6k + 3s points at loss s + 2k, and along the levels no private law can
+# fall faster than e^-epsilon: theorem `histogram-triples`. Closed formulas; nothing is solved.
+
+SAFE = 1 - 1e-9
+# Outputs whose sum is 3 or more off have a loss of at least 3; the levels are needed for smaller ones only.
+CAP = 3
+DEEPEST = 12
+LIMIT_DEPTH = 60
+
+
+@lru_cache(maxsize=4096)
+def _centre(epsilon: float, depth: int) -> float:
+    """c_m: the smallest mean loss over the levels 0..depth, for outputs whose sum is 0, 1 or 2 off; at most 3."""
+    best = float(CAP)
+    for s in range(CAP):
+        mass = total = 0.0
+        for k in range(depth + 1):
+            points = 1 if k == s == 0 else 6 * k + 3 * s
+            weight = points * math.exp(-epsilon * k)
+            mass += weight
+            total += weight * (s + 2 * k)
+        best = min(best, total / mass)
+    return best * (1 - 1e-12)
+
+
+def _steps(epsilon: float) -> set[int]:
+    """Steps t for which t epsilon lies where the cap does not bite, and a little beyond."""
+    return {max(1, round(u / epsilon)) for u in (1.1, 1.2, 1.3, 1.5, 1.8)} | {1}
+
+
+def triple_risk(n: int | None, epsilon: float) -> float:
+    """A lower bound of the worst expected L1 error of three cells with n rows; without an n its limit.
+
+    max over t, m of t c_m(t epsilon) C(N-3w+2, 2)/C(N+2, 2), N = n/t, w = ceil(c_m) + m.
+    """
+    best = 0.0
+    for t in _steps(epsilon):
+        if n is None:
+            best = max(best, t * _centre(t * epsilon, LIMIT_DEPTH))
+            continue
+        rows = n // t
+        for depth in range(DEEPEST + 1):
+            c = _centre(t * epsilon, depth)
+            inner = rows - 3 * (math.ceil(c) + depth)
+            if inner >= 0:
+                share = (inner + 2) * (inner + 1) / ((rows + 2) * (rows + 1))
+                best = max(best, t * c * share)
+    return SAFE * best
+
+
+def triples(cells: int, n: int, epsilon: float) -> float:
+    """The L1 bound for a histogram of n rows: groups of three, each with its share of the rows."""
+    most = cells // 3
+    best = 0.0
+    for groups in {min(most, k) for k in (most, max(1, math.floor(n * epsilon / 60)), max(1, n // 60))}:
+        if groups >= 1:
+            best = max(best, groups * triple_risk(n // groups, epsilon))
+    return SAFE * best
+
 
 PROBLEMS = ("count", "histogram", "margins", "sparse-histogram")
-SAFE = 1 - 1e-9
+SAFE_BOUND = 1 - 1e-9
 LONGEST_COUNT = 2_000
 LARGEST = 500.0
 
@@ -45,7 +108,7 @@ def exact_count(n: int, epsilon: float) -> float:
 
     It grows with n, because a mechanism for a long range is one for a short range; so a long range may be cut.
     """
-    from tacit.risk.loss_functions import Loss
+    from tacit.risk.certificate import Loss
     from tacit.risk.remap import minimax_remap
 
     if n < 1:
@@ -61,12 +124,12 @@ def count_packing(n: int, epsilon: float) -> float:
     """
     three = _best_step(lambda t: t / (math.exp(epsilon * t) + 2), n // 2, epsilon)
     two = _best_step(lambda t: t / 2 / (math.exp(epsilon * t) + 1), n, epsilon)
-    return SAFE * max(three, two)
+    return SAFE_BOUND * max(three, two)
 
 
 def hall_count(n: int, epsilon: float) -> float:
     """e^-2 / epsilon, for epsilon < 2 and n >= 6/epsilon (theorem `count-rate`: Hall's Prop. 2.3.1, repaired)."""
-    return SAFE * math.exp(-2) / epsilon if epsilon < 2 and n * epsilon >= 6 else 0.0
+    return SAFE_BOUND * math.exp(-2) / epsilon if epsilon < 2 and n * epsilon >= 6 else 0.0
 
 
 def uniform_count(*, n: int, epsilon: Exact, worst_error: float, delta: float = 0.0) -> float:
@@ -89,7 +152,9 @@ def uniform_count(*, n: int, epsilon: Exact, worst_error: float, delta: float = 
         return t / 2 * (keep * (1 - 2 * worst_error / t) - delta * -math.expm1(-e * t) / math.expm1(e))
 
     top = (n + 1) // 2
-    return max(0.0, SAFE * max(value(t) for t in _steps(top, e, least=math.ceil(2 * worst_error))))
+    return max(
+        0.0, SAFE_BOUND * max(value(t) for t in _steps_of_count(top, e, least=math.ceil(2 * worst_error)))
+    )
 
 
 # --- histograms -----------------------------------------------------------------------------------------
@@ -106,7 +171,7 @@ def histogram_pairs(cells: int, n: int, epsilon: float, neighbours: Neighbours) 
     parts = min(most, n)
     short, longer = divmod(n, parts)
     total = (parts - longer) * exact_count(short, epsilon)
-    return SAFE * each * (total + (longer * exact_count(short + 1, epsilon) if longer else 0.0))
+    return SAFE_BOUND * each * (total + (longer * exact_count(short + 1, epsilon) if longer else 0.0))
 
 
 def histogram_assouad(cells: int, n: int, epsilon: float) -> float:
@@ -114,7 +179,9 @@ def histogram_assouad(cells: int, n: int, epsilon: float) -> float:
 
     Source: Hall, Rinaldo, Wasserman, Prop. 3.1, with the affinity of pure privacy, 2/(1 + e^(epsilon t)).
     """
-    return SAFE * _best_step(lambda t: min(cells - 1, n // t) * t / (1 + math.exp(epsilon * t)), n, epsilon)
+    return SAFE_BOUND * _best_step(
+        lambda t: min(cells - 1, n // t) * t / (1 + math.exp(epsilon * t)), n, epsilon
+    )
 
 
 def sparse_product(cells: int, occupied: int, n: int, epsilon: float) -> float:
@@ -133,7 +200,7 @@ def sparse_product(cells: int, occupied: int, n: int, epsilon: float) -> float:
             return groups * t * (1 - math.exp(epsilon * t) / g) / (1 - 1 / g)
 
         best = max([best, *(value(t) for t in _near_all(top))])
-    return SAFE * best
+    return SAFE_BOUND * best
 
 
 def sparse_packing(cells: int, occupied: int, n: int, epsilon: float) -> float:
@@ -148,7 +215,7 @@ def sparse_packing(cells: int, occupied: int, n: int, epsilon: float) -> float:
             top = min(n // s, math.floor(log_n / (epsilon * s)))
             for t in _near_all(top):
                 best = max(best, t * k * -math.expm1(min(0.0, epsilon * s * t - log_n)))
-    return SAFE * best
+    return SAFE_BOUND * best
 
 
 # --- margins --------------------------------------------------------------------------------------------
@@ -156,7 +223,7 @@ def sparse_packing(cells: int, occupied: int, n: int, epsilon: float) -> float:
 
 def margins_counts(attributes: int, n: int, epsilon: float) -> float:
     """Every margin is a count of its own: k R*(n, epsilon) (theorem `margins-counts`)."""
-    return SAFE * attributes * exact_count(n, epsilon)
+    return SAFE_BOUND * attributes * exact_count(n, epsilon)
 
 
 def margins_cube(attributes: int, n: int, epsilon: float) -> float:
@@ -178,7 +245,7 @@ def margins_cube(attributes: int, n: int, epsilon: float) -> float:
         return t * mean
 
     top = min(n, math.ceil(k * math.log(2) / epsilon))
-    return SAFE * max(value(t) for t in _near_all(top))
+    return SAFE_BOUND * max(value(t) for t in _near_all(top))
 
 
 # --- all together ---------------------------------------------------------------------------------------
@@ -263,10 +330,10 @@ def _level(epsilon: Exact) -> float:
 
 
 def _best_step(value: Callable[[int], float], top: int, epsilon: float) -> float:
-    return max((value(t) for t in _steps(top, epsilon)), default=0.0)
+    return max((value(t) for t in _steps_of_count(top, epsilon)), default=0.0)
 
 
-def _steps(top: int, epsilon: float, least: int = 1) -> Iterator[int]:
+def _steps_of_count(top: int, epsilon: float, least: int = 1) -> Iterator[int]:
     """Integers up to `top` among which the best step is, or nearly: all small ones, then ever coarser ones."""
     last = max(1, min(top, math.ceil(least + 40 / epsilon)))
     yield from _near_all(last)
@@ -299,3 +366,36 @@ def _log_subsets(cells: int, s: int, k: int) -> float:
     most = max(logs)
     ball = most + math.log(sum(math.exp(v - most) for v in logs))
     return max(0.0, (_log_choose(cells, s) - ball) - 1e-9 * (1 + abs(_log_choose(cells, s))))
+
+
+# What two parties must err who have no cipher between them, and what one curator of both tables errs.
+#
+# x and y are in {-1, 1}^n, one with each party. A protocol whose transcript is epsilon-private for each coordinate of
+# x and of y, against everybody, has E (answer - <x, y>)^2 >= n / cosh(epsilon/2)^4 on uniform x and y, whoever
+# computes the answer (theorem `two-party-gap`). A curator of both adds noise for a move of 2, whatever n is.
+
+
+def two_party_floor(*, rows: int, epsilon: float, hamming: bool = False) -> float:
+    """The least mean squared error of a statistical protocol, rounded down; for the Hamming distance a quarter."""
+    n, e = whole("rows", rows), non_negative("epsilon", epsilon)
+    share = Fraction(1, 4) if hamming else Fraction(1)
+
+    def formula() -> Any:
+        half = (ball(e) / 2).exp()
+        return ball(n * share) / ((half + 1 / half) / 2) ** 4
+
+    return max(0.0, lower(formula))
+
+
+def curator_squared_error(*, epsilon: float, hamming: bool = False) -> float:
+    """The variance of discrete Laplace noise for the move of one bit: 2 for the inner product, 1 for the distance."""
+    move = 1 if hamming else 2
+    return float(DiscreteLaplace(noise_scale=Fraction(move) / Fraction(epsilon)).variance)
+
+
+def response_squared_error(*, rows: int, epsilon: float) -> float:
+    """What a statistical protocol reaches: both publish all bits by randomised response, n (1 - tanh(epsilon/2)^4).
+
+    The answer is the mean of <x, y> given both published vectors.
+    """
+    return rows * (1 - math.tanh(epsilon / 2) ** 4)

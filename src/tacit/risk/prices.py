@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import whole
-from tacit.exact.rationals import Exact
+from tacit.exact.rounding import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.minimax import PROBLEMS, LowerBound, Size, lower_bound
@@ -44,7 +44,7 @@ def expected_errors(
         return upper(lambda: coordinates / ball(share).sinh())
 
     if problem == "count":
-        from tacit.mechanisms.geometric import TruncatedGeometric
+        from tacit.mechanisms.laplace import TruncatedGeometric
 
         return {
             "geometric": noise(1, e),

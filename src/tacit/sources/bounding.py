@@ -21,14 +21,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.errors import InvalidParameter
-from tacit.sources import door
+from tacit.sources import error_boundary as door
 from tacit.sources.axes import Axis
-from tacit.sources.compiling import Reader, in_steps
-from tacit.sources.digests import keyed, words
-from tacit.sources.schema import Category, Measured
-from tacit.sources.selection import bytewise
-from tacit.sources.sql import text_of_query
-from tacit.sources.tables import Table, _check_key, people_of
+from tacit.sources.columns import Category, Measured
+from tacit.sources.compiling import Reader, bytewise, in_steps
+from tacit.sources.engines import text_of_query
+from tacit.sources.tables import Table, _check_key, keyed, people_of, words
 
 __all__ = ["bounded_relation", "reader_of"]
 

@@ -12,9 +12,16 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tacit.sources.sql import text_of_query
+# The text of a query for DuckDB.
 
-__all__ = ["ORDER", "DuckDB", "Engine", "Spark", "engine_of"]
+
+def text_of_query(backend: Any, query: Any) -> str:
+    """What Ibis writes, and DuckDB's parser takes: to that a NUL ends the text, wherever it stands.
+
+    A NUL stands inside of a declared word alone, between quotes.
+    """
+    return str(backend.compile(query)).replace("\0", "' || chr(0) || '")
+
 
 BATCH = 1 << 17
 GROUP = "__tacit_group"

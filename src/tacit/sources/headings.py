@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.sources import door
+from tacit.sources import error_boundary as door
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.heads import names_of
+from tacit.sources.opening.joining import names_of
 from tacit.sources.opening.statfiles import Stored, columns_of
 from tacit.sources.opening.textfiles import names_in
 

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tacit.errors import BadData, ReadFailed, UnknownName, WrongType
-from tacit.sources import door, spark
-from tacit.sources.engines import DuckDB, engine_of
+from tacit.sources import error_boundary as door
+from tacit.sources import spark
+from tacit.sources.compiling import bytewise, check_columns
+from tacit.sources.engines import DuckDB, engine_of, text_of_query
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.heads import names_of
+from tacit.sources.opening.joining import names_of
 from tacit.sources.schema import Schema
-from tacit.sources.selection import bytewise, check_columns
-from tacit.sources.sql import text_of_query
 from tacit.sources.tables import ENGINES, MEMORY, opened_data
 
 __all__ = ["Microdata", "open_microdata"]

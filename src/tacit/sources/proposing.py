@@ -8,31 +8,314 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import heapq
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
-from tacit.sources import door
-from tacit.sources.looking import texts_seen
-from tacit.sources.opening.files import TEXT, Files
+from tacit.guarantees import People
+from tacit.sources import error_boundary as door
+from tacit.sources.axes import Axis, Listed, Open
+from tacit.sources.columns import Category, Column, Date, Flag, Measured
+from tacit.sources.compiling import Reader
+from tacit.sources.opening.files import SEPARATORS, TEXT, Files
 from tacit.sources.opening.textfiles import names_in
-from tacit.sources.opening.words import SEPARATORS
-from tacit.sources.schema import Column, Date, Flag, Measured, category
-from tacit.sources.tables import Table, open_table
+from tacit.sources.query import Aggregation
+from tacit.sources.schema import category
+from tacit.sources.tables import Table, open_table, people_of
 
-__all__ = [
-    "Proposal",
-    "TextSeen",
-    "as_text",
-    "encoding_proposed",
-    "is_text",
-    "proposed",
-    "stored_names",
-    "texts_of",
-]
+# What the custodian sees of their own rows, against what was declared. PRIVATE: exact numbers, for nobody else.
+#
+# Nothing on the road of a release calls this. The mark that somebody looked is written before (`tacit.ledger.looks`);
+# what is found here goes to the caller and nowhere else. Each column is one pass of the engine.
+
+STRANGERS = 8
+LARGEST = 1e300
+MANY = 2_000
+"""Longer lists of keys are not written into a query."""
+EXACTLY = 2_000_000
+"""Up to so many rows people are counted exactly in all cells."""
+ORDINARY = 5
+"""How many of the smallest cells are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSeen:
+    """One declared column: how many rows are missing, outside, or out of reach of the declaration.
+
+    `missing` are rows without a value as it is read. `strangers` are the commonest words outside of the declared keys.
+    """
+
+    name: str
+    rows: int
+    missing: int = 0
+    below: int = 0
+    above: int = 0
+    outside: int = 0
+    mean: float | None = None
+    clamped_mean: float | None = None
+    unused: int = 0
+    strangers: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeopleSeen:
+    """Rows a person, against the declared limit."""
+
+    rows: int
+    people: int
+    nobody: int
+    most: int
+    beyond: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellsSeen:
+    """The cells of one question: how many hold somebody, and the smallest of those, by rows and by people.
+
+    `sizes` are the sizes of all occupied cells, in the unit's own terms, rising.
+    """
+
+    occupied: int
+    sizes: tuple[int, ...]
+    smallest: tuple[tuple[str, int], ...]
+    of: str
+
+
+def column_seen(table: Table, name: str) -> ColumnSeen:
+    """One column against its declaration."""
+    column = table.schema[name]
+    return _keys(table, name, column) if isinstance(column, Category) else _numbers(table, name, column)
+
+
+def _numbers(table: Table, name: str, column: Column) -> ColumnSeen:
+    import ibis
+
+    relation, reader = _read(table)
+    x = reader.stored(name)
+    if x.type().is_floating():
+        x = ibis.ifelse(x.isnan(), ibis.null(x.type()), x)
+    wanted: dict[str, Any] = {"rows": relation.count(), "read": x.count()}
+    if isinstance(column, Measured) and column.bounded and not isinstance(column, Flag):
+        low, high = column.low, column.high  # type: ignore[attr-defined]
+        ends = (ibis.literal(low), ibis.literal(high)) if isinstance(column, Date) else (low, high)
+        wanted |= {"below": (x < ends[0]).sum(), "above": (x > ends[1]).sum()}
+        y = reader.clean(name)
+        if isinstance(column, Date):
+            x, y = table.dialect.days(x), table.dialect.days(y)
+        x, y = x.cast("float64"), y.cast("float64")
+        wanted |= {"mean": x.mean(where=x.abs() < LARGEST), "clamped": y.mean()}
+    found = _one(table, relation.aggregate(**wanted))
+    return ColumnSeen(
+        name=name,
+        rows=found["rows"],
+        missing=found["rows"] - found["read"],
+        below=found.get("below") or 0,
+        above=found.get("above") or 0,
+        mean=found.get("mean"),
+        clamped_mean=found.get("clamped"),
+    )
+
+
+def _keys(table: Table, name: str, column: Category) -> ColumnSeen:
+    import ibis
+
+    relation, reader = _read(table)
+    x = reader.stored(name)
+    if column.values is None:
+        found = _one(table, relation.aggregate(rows=relation.count(), read=x.count()))
+        return ColumnSeen(name=name, rows=found["rows"], missing=found["rows"] - found["read"])
+    # Values are counted first and compared with the list afterwards: each once, and not in every row.
+    counts = relation.group_by(k=x).aggregate(n=relation.count())
+    if len(column.values) > MANY:
+        return _many_keys(table, name, column.values, counts)
+    listed = counts.k.isin(column.values)
+    wanted = {
+        "rows": counts.n.sum(),
+        "missing": counts.n.sum(where=counts.k.isnull()),
+        "inside": counts.n.sum(where=listed),
+        "used": counts.count(where=listed),
+    }
+    found = {key: int(value or 0) for key, value in _one(table, counts.aggregate(**wanted)).items()}
+    outside = found["rows"] - found["missing"] - found["inside"]
+    strangers: tuple[tuple[str, int], ...] = ()
+    if outside:
+        top = counts.filter(counts.k.notnull() & ~listed).order_by(ibis.desc("n"), "k").limit(STRANGERS)
+        strangers = tuple((str(c["k"]), c["n"]) for c in _all(table, top))
+    return ColumnSeen(
+        name=name, rows=found["rows"], missing=found["missing"], outside=outside,
+        unused=len(column.values) - found["used"], strangers=strangers,
+    )  # fmt: skip
+
+
+def _many_keys(table: Table, name: str, values: Sequence[Any], counts: Any) -> ColumnSeen:
+    """The same for a list that is too long to be written into a query: values are compared as they come."""
+    known, used, inside, missing, rows = set(values), 0, 0, 0, 0
+    others: list[tuple[int, str]] = []
+    for cell in _all(table, counts):
+        n, key = int(cell["n"]), cell["k"]
+        rows += n
+        if key is None:
+            missing += n
+        elif key in known:
+            used, inside = used + 1, inside + n
+        else:
+            others.append((-n, str(key)))
+    strangers = tuple((word, -n) for n, word in heapq.nsmallest(STRANGERS, others))
+    return ColumnSeen(
+        name=name, rows=rows, missing=missing, outside=rows - missing - inside, unused=len(known) - used,
+        strangers=strangers,
+    )  # fmt: skip
+
+
+def people_seen(table: Table) -> PeopleSeen | None:
+    """Rows a person; None where rows are protected."""
+    unit = people_of(table.unit)
+    if unit is None:
+        return None
+    import ibis
+
+    relation = table.relation
+    person = relation[unit.column]
+    each = relation.group_by(person=person).aggregate(n=relation.count())
+    known = each.person.notnull()
+    found = _one(
+        table,
+        each.aggregate(
+            rows=each.n.sum(),
+            people=each.count(where=known),
+            nobody=each.n.sum(where=~known),
+            most=each.n.max(where=known),
+            beyond=each.count(where=known & (each.n > unit.at_most)),
+            dropped=ibis.greatest(each.n - unit.at_most, 0).sum(where=known),
+        ),
+    )
+    return PeopleSeen(**{name: int(value or 0) for name, value in found.items()})
+
+
+def cells_seen(
+    table: Table, request: Aggregation, *, rows: int, shown: Sequence[Axis] | None = None
+) -> CellsSeen | None:
+    """The cells of a question by rows or people; None where it has none. `rows` says how long the table is.
+
+    `shown` are the axes of the answer, if the request has more: the ranges behind a quantile are no cells of it. A row
+    is in a cell if any aggregate counts it: in that of a proportion whether its test is passed or not.
+    """
+    axes = request.axes
+    if shown is not None and tuple(shown) == axes[: len(shown)]:
+        axes = tuple(shown)
+    if not axes or request.sparse:
+        return None
+    relation, reader = _read(table)
+    masks = [reader.mask(one) for one in request.aggregates]
+    behind = [reader.key(axis, declared=False).notnull() for axis in request.axes[len(axes) :]]
+    counted = [] if any(m is None for m in masks) else [reduce(or_, masks)]
+    if counted or behind:
+        relation = relation.filter([*counted, *behind])
+        reader = Reader(relation, table.schema, person=table.person, engine=table.dialect)
+    keys = _keys_of(reader, axes)
+    sizes = _sizes(table, relation, keys, axes, exactly=rows <= EXACTLY)
+    if rows > EXACTLY and table.person is not None and sizes:
+        # Of a long table people are counted approximately, and those of the smallest cells once more.
+        few = sizes[:ORDINARY]
+        kept = relation.filter(_any_of(keys, [key for _, key in few]))
+        again = Reader(kept, table.schema, person=table.person, engine=table.dialect)
+        counted = _sizes(table, kept, _keys_of(again, axes), axes, exactly=True)
+        sizes = sorted([*counted, *sizes[ORDINARY:]], key=_rising)
+    words = tuple((_label(axes, key), n) for n, key in sizes[:ORDINARY])
+    of = "people" if isinstance(people_of(table.unit), People) else "rows"
+    return CellsSeen(occupied=len(sizes), sizes=tuple(n for n, _ in sizes), smallest=words, of=of)
+
+
+Sizes = list[tuple[int, tuple[Any, ...]]]
+
+
+def _keys_of(reader: Reader, axes: Sequence[Axis]) -> dict[str, Any]:
+    """The keys of a row; those outside of lists are left out of the groups, and not of every row."""
+    return {f"k{i}": reader.key(axis, declared=False) for i, axis in enumerate(axes)}
+
+
+def _sizes(
+    table: Table, relation: Any, keys: Mapping[str, Any], axes: Sequence[Axis], *, exactly: bool
+) -> Sizes:
+    size = relation.count()
+    if table.person is not None:
+        who = relation[table.person]
+        size = who.nunique() if exactly else who.approx_nunique()
+    grouped = relation.group_by(**keys).aggregate(n=size)
+    for name, axis in zip(keys, axes, strict=True):
+        key = grouped[name]
+        short = isinstance(axis, Listed) and len(axis.values) <= MANY
+        grouped = grouped.filter(key.isin(axis.values) if short else key.notnull())  # type: ignore[attr-defined]
+    found = [(int(cell["n"]), tuple(cell[name] for name in keys)) for cell in _all(table, grouped)]
+    for at, axis in enumerate(axes):
+        if isinstance(axis, Listed) and len(axis.values) > MANY:
+            known = set(axis.values)
+            found = [cell for cell in found if cell[1][at] in known]
+    return sorted(found, key=_rising)
+
+
+def _rising(cell: tuple[int, tuple[Any, ...]]) -> tuple[int, str]:
+    return cell[0], str(cell[1])
+
+
+def _any_of(keys: Mapping[str, Any], wanted: Sequence[tuple[Any, ...]]) -> Any:
+    """Is a row's key one of these?"""
+    out = None
+    for key in wanted:
+        same = None
+        for expression, value in zip(keys.values(), key, strict=True):
+            same = expression == value if same is None else same & (expression == value)
+        out = same if out is None else out | same
+    return out
+
+
+def _label(axes: Sequence[Axis], key: Sequence[Any]) -> str:
+    """A cell's name for people: keys of lists as they are, others by their label."""
+    told = []
+    for axis, value in zip(axes, key, strict=True):
+        plain = isinstance(axis, Listed | Open) or axis.size is None
+        told.append(str(value if plain else axis.labels[int(value)]))
+    return " x ".join(told)
+
+
+def texts_seen(table: Table, names: Sequence[str], tests: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """Of a table of bare text: for each column how many texts there are, and how many match each pattern."""
+    relation, engine = table.relation, table.dialect
+    out: dict[str, dict[str, int]] = {}
+    for name in names:
+        text = engine.trimmed(relation[name])
+        there = text.notnull() & (text != "")
+        counts = {"rows": relation.count(), "texts": there.sum()}
+        counts |= {
+            key: (there & (engine.matched(text, pattern) == text)).sum() for key, pattern in tests.items()
+        }
+        out[name] = {key: int(value or 0) for key, value in _one(table, relation.aggregate(**counts)).items()}
+    return out
+
+
+def _read(table: Table) -> tuple[Any, Reader]:
+    return table.relation, Reader(table.relation, table.schema, person=table.person, engine=table.dialect)
+
+
+def _one(table: Table, query: Any) -> dict[str, Any]:
+    return next(_all(table, query))
+
+
+def _all(table: Table, query: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a small result; read behind the door, as all rows are."""
+    start: Callable[[], Iterator[Any]] = table.dialect.batches(query)
+    for row in table.read(lambda: [r for batch in start() for r in batch.to_pylist()]):
+        # DuckDB's sums of integers are 128 bits wide, and Arrow gives them as decimals.
+        yield {name: int(value) if isinstance(value, Decimal) else value for name, value in row.items()}
+
 
 BLOCK = 8 << 20
 LITTLE = 0.5

@@ -8,33 +8,106 @@ declared columns, and the person's, are read; one thread reads at a time.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.errors import BadData, InvalidParameter, ReadFailed, UnknownName
 from tacit.guarantees import GroupOf, Neighbours, People, Rows, Unit
-from tacit.sources import digests, door, spark
-from tacit.sources.engines import engine_of
+from tacit.sources import error_boundary as door
+from tacit.sources import spark
+from tacit.sources.compiling import selected
+from tacit.sources.engines import Engine, engine_of
 from tacit.sources.facts import Facts
+from tacit.sources.made_up import MARK
+from tacit.sources.occupied import Lists
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.databases import VIEW, open_database
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.frames import open_frame
 from tacit.sources.opening.joining import Joined, open_joined
 from tacit.sources.opening.parquet import open_parquet
-from tacit.sources.opening.statfiles import open_statistics
+from tacit.sources.opening.statfiles import open_statistics, open_workbook
 from tacit.sources.opening.textfiles import open_text
-from tacit.sources.opening.workbooks import open_workbook
-from tacit.sources.places import Lists
 from tacit.sources.schema import Schema
-from tacit.sources.selection import selected
-from tacit.sources.twins import MARK
 
-__all__ = ["Table", "open_table"]
+# A digest that changes when the data change, so that a repeated question can be answered from the record.
+#
+# The digest is keyed with the curator's secret: an unkeyed one would let anybody test a guess of a whole small
+# table. It belongs to the ledger and is never published. Privacy does not rest on it: an unchanged digest gives
+# an answer that was already paid for, a changed one asks for a new payment.
+#
+# - Files up to 64 MiB: all bytes.
+# - Larger files: the size, the time of the last change, the first MiB, the last MiB (in a Parquet file the footer,
+#   with the place, size and statistics of every column chunk) and 64 blocks of 64 KiB in between. While a table is
+#   open,
+#   they are read again only if the size or the time has changed.
+# - Frames and engine tables: the number of rows and two order-free sums over a hash of each row, in the engine.
+
+WHOLE = 64 << 20
+EDGE = 1 << 20
+BLOCK = 64 << 10
+BLOCKS = 64
+
+
+def keyed(key: bytes, purpose: str) -> Any:
+    """A keyed hash for one purpose, so that no two uses of the key meet."""
+    return hashlib.blake2b(key=hashlib.sha256(key).digest(), person=purpose.encode()[:16], digest_size=32)
+
+
+def words(key: bytes, purpose: str, count: int) -> list[int]:
+    """Whole numbers below 2^62 derived from the key, to be mixed into hashes in the engine."""
+    out = []
+    for i in range(count):
+        state = keyed(key, purpose)
+        state.update(i.to_bytes(4, "big"))
+        out.append(int.from_bytes(state.digest()[:8], "big") >> 2)
+    return out
+
+
+def of_files(paths: Iterable[Path], key: bytes, declared: str) -> str:
+    """The digest of files, in their given order."""
+    state = keyed(key, "tacit files")
+    state.update(declared.encode())
+    for path in paths:
+        stat = path.stat()
+        state.update(stat.st_size.to_bytes(8, "big"))
+        with path.open("rb") as file:
+            if stat.st_size <= WHOLE:
+                while chunk := file.read(1 << 20):
+                    state.update(chunk)
+                continue
+            state.update(stat.st_mtime_ns.to_bytes(12, "big", signed=True))
+            state.update(file.read(EDGE))
+            stride = (stat.st_size - 2 * EDGE) // BLOCKS
+            for i in range(BLOCKS):
+                file.seek(EDGE + i * stride)
+                state.update(file.read(BLOCK))
+            file.seek(-EDGE, 2)
+            state.update(file.read(EDGE))
+    return str(state.hexdigest())
+
+
+def of_table(table: Any, columns: Sequence[str], key: bytes, declared: str, *, engine: Engine) -> str:
+    """The digest of an engine table, in one pass in the engine; the order of rows does not matter."""
+    first, second = words(key, "tacit rows", 2)
+    columns = sorted(columns)
+    hashed = table.select(
+        a=engine.row_hash(table, columns, first) % (1 << 31),
+        b=engine.row_hash(table, list(reversed(columns)), second) % (1 << 31),
+    )
+    totals = hashed.aggregate(n=hashed.count(), a=hashed.a.sum(), b=hashed.b.sum())
+    row = next(r for batch in engine.batches(totals)() for r in batch.to_pylist())
+    state = keyed(key, "tacit table")
+    state.update(declared.encode())
+    state.update(repr((row["n"], int(row["a"] or 0), int(row["b"] or 0))).encode())
+    return str(state.hexdigest())
+
 
 MEMORY = "1GB"
 ENGINES = ("duckdb", "spark")
@@ -265,23 +338,23 @@ class Table:
             door.rows(self._passing.close, source=self.source)
 
     def digest(self, key: bytes) -> str:
-        """A keyed digest of the data under this schema; see `tacit.sources.digests` for what it covers."""
+        """A keyed digest of the data under this schema; see `tacit.sources.tables` for what it covers."""
         check_key(key)
         return self.read(lambda: self._digest(key))
 
     def _digest(self, key: bytes) -> str:
         stamp, files = self.stamp(), self.facts.files if self._opened.in_place else ()
         # A large file is not read again while its state stays: that is most of what its digest knows.
-        kept = all(file.size > digests.WHOLE for file in files) if files else self._opened.owned
+        kept = all(file.size > WHOLE for file in files) if files else self._opened.owned
         if key in self._digests and kept and stamp == self._stamped.get(key):
             return self._digests[key]
         self._stamped[key] = stamp
         if not self._declared:
             self._declared = json.dumps(self.schema.describe(), sort_keys=True, default=str)
         if files:
-            self._digests[key] = digests.of_files([file.path for file in files], key, self._declared)
+            self._digests[key] = of_files([file.path for file in files], key, self._declared)
         else:
-            self._digests[key] = digests.of_table(
+            self._digests[key] = of_table(
                 self.relation, self.columns, key, self._declared, engine=self.dialect
             )
         return self._digests[key]

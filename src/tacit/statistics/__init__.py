@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.statistics.base import Part, Question, Statistic
+from tacit.statistics.base import GlobalSensitivity, Part, Question, Statistic
 from tacit.statistics.consistency import is_valid_histogram, nearest_histogram
 from tacit.statistics.counts import (
     ClampingBounds,
@@ -14,28 +14,29 @@ from tacit.statistics.counts import (
     histogram,
     margins,
 )
-from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins
-from tacit.statistics.fitting import fit_table, whole_table
-from tacit.statistics.hierarchy import Hierarchy, hierarchy
+from tacit.statistics.families import NoisyTable, consistent_margins, fit_table, integer_margins, whole_table
+from tacit.statistics.hierarchy import Hierarchy, Tree, consistent_tree, hierarchy, whole_cells
 from tacit.statistics.invariants import PublicTotals, public_totals, valid_counts
 from tacit.statistics.moments import (
     Mean,
     Proportion,
+    Ratio,
+    RegressionMoments,
+    Sum,
     Variance,
     mean,
     proportion,
+    ratio,
+    read,
+    read_cells,
+    regression_moments,
     standard_deviation,
+    sum,
     variance,
 )
-from tacit.statistics.planner import read, read_cells
-from tacit.statistics.products import RegressionMoments, regression_moments
-from tacit.statistics.quantiles import Quantiles, median, quantile, quantiles
-from tacit.statistics.ranges import Ranges, ranges
-from tacit.statistics.sensitivity import GlobalSensitivity
+from tacit.statistics.quantiles import Quantiles, Ranges, median, quantile, quantiles, ranges
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
-from tacit.statistics.sums import Ratio, Sum, ratio, sum
 from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
-from tacit.statistics.trees import Tree, consistent_tree, whole_cells
 
 __all__ = [
     "ClampingBounds",

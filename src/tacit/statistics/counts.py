@@ -15,25 +15,34 @@ from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, settle, whole
 from tacit.guarantees import Unit
 from tacit.mechanisms.fitted_tables import MOST_FITTED
-from tacit.sources.aggregates import CountPeople, CountRows
-from tacit.sources.axes import Axis, Binned, Magnitudes, axis_of, bins
+from tacit.sources.axes import Axis, Binned, CountPeople, CountRows, Magnitudes, axis_of, bins
+from tacit.sources.columns import Integer, Number
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Aggregation, Cells
-from tacit.sources.schema import Integer, Number, Schema
+from tacit.sources.schema import Schema
 from tacit.statistics.base import (
+    MOST_CELLS,
     By,
+    CountTables,
     Frame,
     Part,
     Question,
     Statistic,
+    axis_sums,
+    base_unit,
+    boxes,
     by_columns,
     column_of,
     filter_of,
+    never_absent,
     people_only,
+    replaced,
+    row_limit,
+    spanning_sums,
+    stacked,
+    subsets,
 )
 from tacit.statistics.forms import Linear, Parts
-from tacit.statistics.sensitivity import base_unit, boxes, replaced, row_limit, stacked, subsets
-from tacit.statistics.tables import MOST_CELLS, CountTables, axis_sums, never_absent, spanning_sums
 
 __all__ = [
     "ClampingBounds",

@@ -18,15 +18,13 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
+from tacit.exact.canonical import canonical, sha256
 from tacit.exact.checks import settle, whole
 from tacit.guarantees import Guarantee, Neighbours, Unit
-from tacit.ledger.canonical import canonical, sha256
-from tacit.statistics.base import Question
+from tacit.statistics.base import Question, stacked
 from tacit.statistics.counts import Count, Margins
 from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins, margin
-from tacit.statistics.hierarchy import Hierarchy, tree_sensitivity
-from tacit.statistics.sensitivity import stacked
-from tacit.statistics.trees import Tree, consistent_tree, known_counts
+from tacit.statistics.hierarchy import Hierarchy, Tree, consistent_tree, known_counts, tree_sensitivity
 
 __all__ = ["PublicTotals", "public_totals", "valid_counts"]
 

@@ -15,36 +15,39 @@ divided by a noisy count, with the price split evenly, Laplace noise of the same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import InvalidParameter
+from tacit.errors import EmptyComposition, InvalidParameter, WrongType
 from tacit.exact.arrays import AnyArray
 from tacit.guarantees import Unit
-from tacit.sources.aggregates import CountRows, Squares, Steps
-from tacit.sources.expressions import And, Expression, Not
-from tacit.sources.parsing import parse
-from tacit.sources.query import Cells
+from tacit.sources.axes import CountRows, Listed, Squares, Steps
+from tacit.sources.columns import Date, Measured
+from tacit.sources.expressions import And, Expression, Not, parse
+from tacit.sources.query import Cells, RowsWanted, TrainingRows, read_rows, run
 from tacit.sources.schema import Schema
+from tacit.sources.tables import Table
 from tacit.statistics.base import (
     By,
     Frame,
+    GlobalSensitivity,
     Part,
     Question,
     Statistic,
+    boxes,
     by_columns,
     filter_of,
     integer_map,
     is_people,
+    replaced,
+    simplex,
 )
-from tacit.statistics.forms import Average, Form, Root, Share, Spread
-from tacit.statistics.sensitivity import GlobalSensitivity, boxes, replaced, simplex
-
-__all__ = ["Mean", "Proportion", "Variance", "mean", "proportion", "standard_deviation", "variance"]
+from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
 
 SQUARES = 1 << 31
 
@@ -246,3 +249,269 @@ def _top_product(width: int) -> int:
 def _alone(top: int, unit: Unit, frame: Frame) -> GlobalSensitivity:
     """One part by itself: a row adds between 0 and `top` to one cell."""
     return boxes([(0, top)], unit, cells=frame.cells, absent=frame.absent)
+
+
+# Sums and ratios of sums of clamped, rounded values.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum(Statistic):
+    """The sum of a column's declared values, in each cell.
+
+    A row adds its value, a whole number of steps v in [a, b], to at most one cell. With M = max(|a|, |b|) and m rows
+    for each unit. Add-or-remove: m M in L1, L2 and Linf. Replace-one with two cells or more: L1 = 2 m M,
+    L2^2 = m^2 max(2 M^2, (b - a)^2), Linf = m max(M, b - a); with one cell m max(M, b - a) in every norm, or
+    m (b - a) where every row counts.
+    """
+
+    kind: ClassVar[str] = "sum"
+    noise_alone: ClassVar[bool] = True
+    problem: ClassVar[str | None] = "sum"
+
+    column: str
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        column = summed(schema, self.column)
+        frame = self._frame(schema, unit, (self.column,))
+        sensitivity = boxes([(column.lowest, column.highest)], unit, cells=frame.cells, absent=frame.absent)
+        return Question(
+            statistic=self, schema=schema, unit=unit, axes=frame.axes,
+            requests=frame.request(*_needed(self, column)),
+            parts=(Part(name="sum", spacing=column.spacing, axes=frame.axes),),
+            sensitivity=sensitivity, sensitivities={"sum": sensitivity},
+            form=Linear(part="sum", spacing=column.spacing),
+            support=frame.support, support_sensitivity=frame.sensitivity,
+        )  # fmt: skip
+
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
+        return {"sum": _sum_of(cells[0], self.column, (), self.where, question.schema)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio(Statistic):
+    """The sum of one column over the sum of another, over rows that have both.
+
+    A row adds (v, w) in [a, b] x [c, d] to one cell: corners of a box, see `sensitivity.boxes`. The two sums may be
+    released as one vector (`sensitivity`) or each by itself (`sensitivities`).
+    """
+
+    kind: ClassVar[str] = "ratio"
+
+    numerator: str
+    denominator: str
+
+    def __post_init__(self) -> None:
+        self._check_words()
+        if self.numerator == self.denominator:
+            raise InvalidParameter(parameter="denominator", value=self.denominator, must="be another column")
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        top, bottom = summed(schema, self.numerator), summed(schema, self.denominator)
+        names = (self.numerator, self.denominator)
+        frame = self._frame(schema, unit, names)
+        ranges = [(c.lowest, c.highest) for c in (top, bottom)]
+        single = [boxes([r], unit, cells=frame.cells, absent=frame.absent) for r in ranges]
+        wanted = [Steps(column=c, where=self.where, present=_others(names, c)) for c in names]
+        return Question(
+            statistic=self, schema=schema, unit=unit, axes=frame.axes,
+            requests=frame.request(CountRows(where=self.where, present=names), *wanted),
+            parts=(
+                Part(name="numerator", spacing=top.spacing, axes=frame.axes),
+                Part(name="denominator", spacing=bottom.spacing, axes=frame.axes),
+            ),
+            sensitivity=boxes(ranges, unit, cells=frame.cells, absent=frame.absent),
+            sensitivities={"numerator": single[0], "denominator": single[1]},
+            form=Quotient(
+                numerator="numerator", denominator="denominator", scale=float(top.spacing / bottom.spacing)
+            ),
+            support=frame.support, support_sensitivity=frame.sensitivity,
+        )  # fmt: skip
+
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
+        names = (self.numerator, self.denominator)
+        out = {}
+        for part, column in zip(("numerator", "denominator"), names, strict=True):
+            steps = cells[0].values[Steps(column=column, where=self.where, present=_others(names, column))]
+            n = cells[0].values[CountRows(where=self.where, present=names)]
+            out[part] = integer_map(n, question.schema.measured(column).lowest, steps)
+        return out
+
+
+def sum(column: str, *, by: By = None, where: str | Expression | None = None) -> Sum:
+    """The sum of a number, in each group."""
+    return Sum(column=column, by=by_columns(by), where=filter_of(where))
+
+
+def ratio(numerator: str, denominator: str, *, by: By = None, where: str | Expression | None = None) -> Ratio:
+    """The sum of one number over the sum of another, in each group: cost for each visit, say."""
+    return Ratio(numerator=numerator, denominator=denominator, by=by_columns(by), where=filter_of(where))
+
+
+def summed(schema: Schema, name: str) -> Measured:
+    """A column that can be added up."""
+    column = schema.measured(name)
+    if isinstance(column, Date):
+        from tacit.errors import WrongType
+
+        raise WrongType(
+            column=name, found=column.kind, wanted="a number", hint="dates have means and quantiles, no sums"
+        )
+    return column
+
+
+def _others(names: tuple[str, ...], column: str) -> tuple[str, ...]:
+    return tuple(n for n in names if n != column)
+
+
+def _needed(statistic: Sum, column: Measured) -> tuple[CountRows | Steps, ...]:
+    steps = Steps(column=statistic.column, where=statistic.where)
+    if column.lowest == 0:
+        return (steps,)
+    return CountRows(where=statistic.where, present=(statistic.column,)), steps
+
+
+def _sum_of(
+    cells: Cells, column: str, others: tuple[str, ...], where: Expression | None, schema: Schema
+) -> AnyArray:
+    steps = cells.values[Steps(column=column, where=where, present=others)]
+    lowest = schema.measured(column).lowest
+    if lowest == 0:
+        return steps
+    return integer_map(cells.values[CountRows(where=where, present=(column, *others))], lowest, steps)
+
+
+# Moments for least squares: sums over rows of products of scaled columns, from which coefficients follow.
+#
+# A measured column is scaled by its declared bounds to [-1, 1] and rounded to 2^-10. With z_0 = 1, the columns z_1,
+# ..., z_d and the outcome z_{d+1}, a row adds z_i z_j for i <= j: d + 2 numbers and the products of two of them. In
+# steps of 2^-20 these are integers between -2^20 and 2^20, and squares are not negative.
+
+LEVELS = 1 << 10
+CONSTANT = "1"
+BLOCK = 1 << 20
+MOST_COLUMNS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionMoments(Statistic):
+    """Sums of products of two of: one, the scaled columns, the scaled outcome, over the rows that have them all.
+
+    A row adds integers in [-L^2, L^2], squares in [0, L^2], L^2 = 2^20, to p (p + 1) / 2 numbers, p = columns + 2:
+    corners of a box, see `sensitivity.boxes`. `tacit.least_squares` makes coefficients of them.
+    """
+
+    kind: ClassVar[str] = "regression_moments"
+
+    columns: tuple[str, ...]
+    outcome: str
+
+    def __post_init__(self) -> None:
+        self._check_words()
+        if self.by:
+            raise InvalidParameter(
+                parameter="by", value=list(map(str, self.by)), must="be left out: moments are of all rows",
+                hint="ask with where= for each group",
+            )  # fmt: skip
+        if not self.columns:
+            raise EmptyComposition(what="the list of columns", hint='regression_moments(["age"], "income")')
+        names = (*self.columns, self.outcome)
+        if any(not isinstance(n, str) for n in names) or len(set(names)) < len(names):
+            raise InvalidParameter(
+                parameter="columns", value=list(map(str, names)), must="be names of different columns"
+            )
+        if len(self.columns) > MOST_COLUMNS:
+            raise InvalidParameter(
+                parameter="columns", value=len(self.columns), must=f"be at most {MOST_COLUMNS}"
+            )
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Places in (one, columns, outcome) of the factors of each product, in order."""
+        return list(itertools.combinations_with_replacement(range(len(self.columns) + 2), 2))
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        names = (*self.columns, self.outcome)
+        for name in names:
+            column = schema.measured(name)
+            if isinstance(column, Date) or column.width == 0:
+                raise WrongType(column=name, found=column.kind, wanted="a number with two different bounds")
+        frame = self._frame(schema, unit, names)
+        top = LEVELS**2
+        ranges = [(top if j == 0 else 0, top) if i == j else (-top, top) for i, j in self.pairs]
+        sensitivity = boxes(ranges, unit, cells=1, absent=frame.absent)
+        words = (CONSTANT, *names)
+        axis = Listed(
+            column="moment", values=tuple(f"{words[i]} * {words[j]}" for i, j in self.pairs), complete=True
+        )
+        wanted = RowsWanted(axes=(), columns=names, where=self.where)
+        spacing = Fraction(1, top)
+        return Question(
+            statistic=self, schema=schema, unit=unit, axes=(axis,), requests=(wanted,),
+            parts=(Part(name="moments", spacing=spacing, axes=(axis,)),),
+            sensitivity=sensitivity, sensitivities={"moments": sensitivity},
+            form=Linear(part="moments", spacing=spacing),
+        )  # fmt: skip
+
+    def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
+        (rows,) = cells
+        assert isinstance(rows, TrainingRows)
+        names = (*self.columns, self.outcome)
+        widths = [question.schema.measured(n).width for n in names]
+        total = np.zeros((len(names) + 1, len(names) + 1), dtype=np.int64)
+        try:
+            count = rows.rows[names[0]].size
+            for start in range(0, count, BLOCK):
+                part = slice(start, start + BLOCK)
+                scaled = np.stack(
+                    [
+                        np.rint((rows.rows[n][part] * (2.0 / w) - 1.0) * LEVELS)
+                        for n, w in zip(names, widths, strict=True)
+                    ],
+                    axis=1,
+                )
+                here = np.clip(scaled[~np.isnan(scaled).any(axis=1)], -LEVELS, LEVELS)
+                block = np.concatenate([np.full((here.shape[0], 1), float(LEVELS)), here], axis=1)
+                # 2^20 rows of products up to 2^20: exact in doubles, in whatever order they are added.
+                total += (block.T @ block).astype(np.int64)
+        finally:
+            rows.clear()
+        i, j = map(list, zip(*self.pairs, strict=True))
+        return {"moments": total[i, j]}
+
+
+def regression_moments(
+    columns: Any, outcome: str, *, where: str | Expression | None = None
+) -> RegressionMoments:
+    """The moments of a least-squares regression of an outcome on columns: `regression_moments(["age"], "income")`.
+
+    `tacit.least_squares(release)` makes coefficients with intervals of them.
+    """
+    return RegressionMoments(columns=by_columns(columns), outcome=outcome, where=filter_of(where))  # type: ignore[arg-type]
+
+
+# Many questions, one pass: the true integers of each, from as few queries as their groupings allow.
+
+
+def read_cells(
+    table: Table, questions: Sequence[Question], *, key: bytes | None = None
+) -> list[tuple[Cells, ...]]:
+    """The engine's aggregates for each question, or the rows of one that is a function of them.
+
+    PRIVATE: to be given to a mechanism only.
+    """
+    requests = [r for q in questions for r in q.requests if not isinstance(r, RowsWanted)]
+    wanted = [r for q in questions for r in q.requests if isinstance(r, RowsWanted)]
+
+    def both() -> tuple[Iterator[Cells], Iterator[Cells]]:
+        return iter(run(table, requests, key=key)), iter(read_rows(table, wanted, key=key))
+
+    cells, rows = table.together(both)
+    return [tuple(next(rows if isinstance(r, RowsWanted) else cells) for r in q.requests) for q in questions]
+
+
+def read(
+    table: Table, questions: Sequence[Question], *, key: bytes | None = None
+) -> list[dict[str, AnyArray]]:
+    """The true parts of each question. PRIVATE: to be given to a mechanism only."""
+    answered = read_cells(table, questions, key=key)
+    return [q.integers(cells) for q, cells in zip(questions, answered, strict=True)]

@@ -14,18 +14,27 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import members, settle
-from tacit.exact.rationals import Exact
+from tacit.exact.rounding import Exact
 from tacit.guarantees import GroupOf, Unit
 from tacit.mechanisms import L1, L2, Gaussian, Impossible, KeysOfAUnit, SparseHistogram
-from tacit.sources.aggregates import CountPeople, CountRows
-from tacit.sources.axes import Axis, Binned, Cut, axis_of
+from tacit.sources.axes import Axis, Binned, CountPeople, CountRows, Cut, axis_of
 from tacit.sources.expressions import Expression
 from tacit.sources.occupied import codes_of, domain_of, labels_of
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
-from tacit.statistics.base import Part, Question, Statistic, by_columns, filter_of, people_only
+from tacit.statistics.base import (
+    Part,
+    Question,
+    Statistic,
+    boxes,
+    by_columns,
+    filter_of,
+    group_limit,
+    people_only,
+    row_limit,
+    subsets,
+)
 from tacit.statistics.forms import Linear
-from tacit.statistics.sensitivity import boxes, group_limit, row_limit, subsets
 
 __all__ = ["SparseCount", "SparseQuestion", "sparse_histogram"]
 

@@ -20,11 +20,11 @@ from tacit.exact.arrays import Integers
 from tacit.noise import uniform_integer
 from tacit.noise.source import Source, default_source
 from tacit.sources.axes import Axis, Bins, Cut, Listed, Open
+from tacit.sources.columns import Category, Date, Flag, Integer, Number
 from tacit.sources.occupied import codes_of
-from tacit.sources.schema import Category, Date, Flag, Integer, Number, Schema
+from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
-from tacit.statistics.families import NoisyTable, consistent_margins
-from tacit.statistics.fitting import components, fit_table, junction_order
+from tacit.statistics.families import NoisyTable, components, consistent_margins, fit_table, junction_order
 from tacit.statistics.hierarchy import Hierarchy
 
 __all__ = ["CountTable", "synthetic_rows", "tables_of"]

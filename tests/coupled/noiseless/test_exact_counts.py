@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from tacit.coupled.best import best_delta
-from tacit.coupled.cells import Cell
-from tacit.coupled.divergence import excess, smallest_factor
+from tacit.coupled.mechanisms import Cell
 from tacit.coupled.noiseless import exact_count
-from tacit.coupled.numbers import Level
+from tacit.coupled.numbers import Level, excess, smallest_factor
 from tacit.errors import NoLaw
 
 
@@ -114,8 +113,7 @@ def test_a_hundred_rows_are_too_few() -> None:
 @pytest.mark.parametrize(("m", "chance", "delta"), [(5, "1/2", 0.01), (7, "1/5", 0.02), (6, "1/10", 0.05)])
 def test_no_simulator_goes_below_the_floor(m: int, chance: str, delta: float) -> None:
     """The linear program over all simulators, in exact rationals."""
-    from tacit.coupled.noiseless.floors import least_epsilon
-    from tacit.coupled.noiseless.lattice import sum_law
+    from tacit.coupled.noiseless.lattice import least_epsilon, sum_law
 
     p = Fraction(chance)
     floor = least_epsilon(sum_law((1 - p, p), m, delta=delta), 1, delta)

@@ -11,16 +11,20 @@ import numpy as np
 import pytest
 
 from tacit import coupled
-from tacit.coupled.noiseless.designs import Design, density
-from tacit.coupled.noiseless.irwin_hall import irwin_hall_cdf, irwin_hall_pdf, prism_forms
-from tacit.coupled.noiseless.known_pairs import pair_law
-from tacit.coupled.noiseless.plane import PairLaw, plane_epsilon
-from tacit.coupled.noiseless.prisms import Prism, pair_epsilon, prism_epsilon, prism_losses
-from tacit.coupled.noiseless.regression import exact_regression
+from tacit.coupled.noiseless.prisms import (
+    PairLaw,
+    Prism,
+    pair_epsilon,
+    plane_epsilon,
+    prism_epsilon,
+    prism_losses,
+)
+from tacit.coupled.noiseless.regression import Design, density, exact_regression, pair_law
+from tacit.coupled.noiseless.thesis import irwin_hall_cdf, irwin_hall_pdf, prism_forms
 from tacit.errors import InvalidInput, NoLaw
-from tacit.reproduce.groce_6_3 import ROWS as TABLE_6_3
-from tacit.reproduce.groce_6_4 import PRISM
-from tacit.reproduce.groce_6_4 import ROWS as TABLE_6_4
+from tacit.reproduce.groce import GROCE_6_3_ROWS as TABLE_6_3
+from tacit.reproduce.groce import GROCE_6_4_ROWS as TABLE_6_4
+from tacit.reproduce.groce import PRISM
 
 Plane = dict[tuple[int, ...], Fraction]
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tacit import coupled
-from tacit.coupled.divergence import excess, smallest_factor
 from tacit.coupled.noiseless import exact_mean, exact_sum, normal, row_law, table, uniform
 from tacit.coupled.noiseless.lattice import sum_law, sum_laws
+from tacit.coupled.numbers import excess, smallest_factor
 
 GAUSSIAN = "normal(0, 1, clamp=(-2.5, 2.5))"
 

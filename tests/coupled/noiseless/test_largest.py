@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tacit.coupled.noiseless.largest import exact_argmax
-from tacit.coupled.noiseless.stable import exact_mode
+from tacit.coupled.noiseless.decisions import exact_argmax, exact_mode
 from tacit.errors import InvalidInput, NoLaw
 
 Row = tuple[int, ...]

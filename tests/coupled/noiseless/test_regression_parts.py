@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from tacit.coupled.noiseless.designs import Density, Design, density
-from tacit.coupled.noiseless.regression import exact_regression
+from tacit.coupled.noiseless.regression import Density, Design, density, exact_regression
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(14)
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from tacit.coupled.divergence import smallest_factor
 from tacit.coupled.noiseless import exact_sum, laplace, normal, table
-from tacit.coupled.noiseless.counts import _Runs
+from tacit.coupled.noiseless.sums import _Runs
+from tacit.coupled.numbers import smallest_factor
 
 
 def test_a_value_in_the_middle_can_be_the_worst() -> None:

@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 from tacit.coupled import FiniteMechanism, compose_disjoint_rows, compose_known, iid_rows, row_pairs
-from tacit.coupled.best import best_delta
-from tacit.coupled.cells import cells
-from tacit.coupled.divergence import distance
-from tacit.coupled.factor import best_factor
+from tacit.coupled.best import best_delta, best_factor
+from tacit.coupled.definitions import left_out
+from tacit.coupled.mechanisms import cells
+from tacit.coupled.noiseless.decisions import exact_map, exact_test
 from tacit.coupled.noiseless.regression import exact_regression
 from tacit.coupled.noiseless.row_laws import normal
-from tacit.coupled.noiseless.stable import exact_map, exact_test
-from tacit.coupled.numbers import Level
-from tacit.coupled.original import left_out
+from tacit.coupled.numbers import Level, distance
 from tacit.coupled.pairs import one_row
 from tacit.coupled.priors import Prior, with_auxiliary
 from tacit.coupled.verdict import Found
@@ -127,7 +125,7 @@ def test_every_score_under_every_law_counts_in_a_decision(
     place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of the factors is large, the others are 1: it is told, wherever among laws and scores it stands."""
-    module = importlib.import_module("tacit.coupled.noiseless.stable")
+    module = importlib.import_module("tacit.coupled.noiseless.decisions")
     seen = itertools.count()
 
     def factors(tails: Any, places: Any, score: int, instead: int, delta: float) -> tuple[float, float]:

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from tacit.coupled.divergence import excess
 from tacit.coupled.noiseless import ExactAnswer, exact_count, exact_mean, exact_sum, row_law, table, uniform
 from tacit.coupled.noiseless.minorants import KINDS, minorants_of, rectangle
+from tacit.coupled.numbers import excess
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, UnknownName
 from tacit.guarantees import Priors
 

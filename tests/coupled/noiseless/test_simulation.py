@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from tacit.coupled.noiseless import row_law
-from tacit.coupled.noiseless.quantised import exact_quantised
-from tacit.coupled.noiseless.simulation import changes, drawn_counts, limit_of
-from tacit.coupled.noiseless.stable import exact_map, exact_test
+from tacit.coupled.noiseless.decisions import changes, drawn_counts, exact_map, exact_test, limit_of
+from tacit.coupled.noiseless.sums import exact_quantised
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.noise.source import SeededSource
 
@@ -118,7 +117,7 @@ def worst_change(n: int) -> Fraction:
 
 
 def test_a_simulation_certifies_what_the_union_does_not_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.coupled.noiseless.simulation.default_source", lambda: SeededSource(seed=71))
+    monkeypatch.setattr("tacit.noise.source.default_source", lambda: SeededSource(seed=71))
     exact = float(worst_change(7))
     between = 1.1 * exact
     with pytest.raises(NoLaw, match="smallest delta"):

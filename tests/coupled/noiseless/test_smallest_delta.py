@@ -10,9 +10,8 @@ from fractions import Fraction
 import pytest
 
 from tacit.coupled.noiseless import ExactAnswer, exact_sum, exact_vector_sum
-from tacit.coupled.noiseless.largest import exact_argmax
+from tacit.coupled.noiseless.decisions import exact_argmax, exact_mode
 from tacit.coupled.noiseless.regression import exact_regression
-from tacit.coupled.noiseless.stable import exact_mode
 from tacit.errors import NoLaw
 
 VALUES, OTHERS = 101, 9

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from tacit import coupled
-from tacit.coupled.noiseless.decisions import RESOLUTION, log_scores
-from tacit.coupled.noiseless.noisy_map import noisy_map
-from tacit.coupled.noiseless.reading import row_law
-from tacit.coupled.noiseless.stable import (
+from tacit.coupled.noiseless.answer import row_law
+from tacit.coupled.noiseless.decisions import (
+    RESOLUTION,
     exact_map,
     exact_mode,
     exact_test,
+    log_scores,
+    noisy_map,
     stable_epsilon,
     thesis_map,
     thesis_map_epsilon,
@@ -83,9 +84,7 @@ def test_two_hypotheses_are_exact(weights: tuple[float, ...]) -> None:
 
 
 def test_three_hypotheses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "tacit.coupled.noiseless.simulation.default_source", lambda: SeededSource(seed=20240607)
-    )
+    monkeypatch.setattr("tacit.noise.source.default_source", lambda: SeededSource(seed=20240607))
     worst, _ = changes(THREE, 6, (1.0, 1.0, 1.0))
     with pytest.raises(NoLaw, match="smallest delta"):
         exact_map(THREE, n=6, delta=worst / 2)
@@ -219,7 +218,7 @@ def test_modes_by_enumeration() -> None:
 
 def test_quantised_sums_tell_no_more_than_sums() -> None:
     from tacit.coupled.noiseless import exact_sum
-    from tacit.coupled.noiseless.quantised import exact_quantised
+    from tacit.coupled.noiseless.sums import exact_quantised
 
     whole = exact_sum("uniform(0, 1)", n=400, delta=1e-5, grid="0.1").epsilon
     rough = exact_quantised("uniform(0, 1)", n=400, delta=1e-5, steps=400, grid="0.1").epsilon

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from tacit.coupled import FiniteMechanism, compose_disjoint_rows, compose_known, iid_rows, row_pairs
-from tacit.coupled.cells import cells
-from tacit.coupled.divergence import distance, smallest_factor
-from tacit.coupled.factor import best_factor
+from tacit.coupled.best import best_factor
+from tacit.coupled.definitions import left_out
+from tacit.coupled.mechanisms import cells
 from tacit.coupled.noiseless import (
     exact_count,
     exact_sum,
@@ -27,22 +27,30 @@ from tacit.coupled.noiseless import (
     table,
 )
 from tacit.coupled.noiseless.answer import ExactAnswer
-from tacit.coupled.noiseless.decisions import Tails, score_tails
-from tacit.coupled.noiseless.discarding import FixedSize
-from tacit.coupled.noiseless.histograms import truncated_histogram
-from tacit.coupled.noiseless.largest import exact_argmax
-from tacit.coupled.noiseless.lattice import SumLaw, sum_law
+from tacit.coupled.noiseless.decisions import (
+    Tails,
+    _laws,
+    changes,
+    exact_argmax,
+    exact_map,
+    log_scores,
+    score_tails,
+)
+from tacit.coupled.noiseless.histograms import (
+    Binomial,
+    FixedSize,
+    Poisson,
+    cell_delta,
+    sampled_delta,
+    smallest_threshold,
+    truncated_histogram,
+)
+from tacit.coupled.noiseless.lattice import Shifted, SumLaw, sum_law, worst
 from tacit.coupled.noiseless.minorants import rectangle, undisclosed
 from tacit.coupled.noiseless.prisms import LossTable, Prism, _losses, _numbers, prism_losses
 from tacit.coupled.noiseless.regression import exact_regression
 from tacit.coupled.noiseless.row_laws import RowLaw, as_typed, normal
-from tacit.coupled.noiseless.search import cell_delta, sampled_delta, smallest_threshold
-from tacit.coupled.noiseless.shifts import Shifted, worst
-from tacit.coupled.noiseless.simulation import changes
-from tacit.coupled.noiseless.stable import _laws, exact_map, log_scores
-from tacit.coupled.noiseless.thresholds import Binomial, Poisson
-from tacit.coupled.numbers import Level
-from tacit.coupled.original import left_out
+from tacit.coupled.numbers import Level, distance, smallest_factor
 from tacit.coupled.pairs import one_row
 from tacit.coupled.priors import row_count
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, TacitError
@@ -455,7 +463,7 @@ def test_a_simulation_takes_the_worst_law_and_the_largest_rounding(
     turned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counts are given here: in the first law one row decides never, in the second always."""
-    module = importlib.import_module("tacit.coupled.noiseless.simulation")
+    module = importlib.import_module("tacit.coupled.noiseless.decisions")
     laws = _laws(THREE[:2], None)
     wide = RowLaw(
         name="off", low=laws[1].low, step=laws[1].step, weights=laws[1].weights, rounding=Fraction(1, 100)
@@ -488,7 +496,7 @@ CAPS: dict[str, tuple[str, str, Any, Callable[[], Any], Any, type[TacitError]]] 
         lambda: exact_sum("bernoulli(0.5)", n=40, delta=0.01), 0.011, InvalidParameter,
     ),
     "rows that are drawn": (
-        "simulation", "MOST_ROWS_DRAWN", 3 * 19 * 1000, lambda: exact_map(THREE, n=20, delta=0.9, draws=1000),
+        "decisions", "MOST_ROWS_DRAWN", 3 * 19 * 1000, lambda: exact_map(THREE, n=20, delta=0.9, draws=1000),
         3 * 19 * 1000 - 1, InvalidParameter,
     ),
     "points of a sum": (
@@ -504,18 +512,18 @@ CAPS: dict[str, tuple[str, str, Any, Callable[[], Any], Any, type[TacitError]]] 
         "row_laws", "MOST_VALUES", 11, lambda: normal(0, 1, clamp=(0, 1), grid="0.1"), 10, InvalidParameter,
     ),
     "values of a table": ("row_laws", "MOST_VALUES", 4, lambda: table({0: HALF, 3: HALF}, grid=1), 3, InvalidParameter),
-    "characters of a law": ("reading", "MOST_TEXT", 13, lambda: row_law("uniform(0, 1)"), 12, InvalidParameter),
+    "characters of a law": ("answer", "MOST_TEXT", 13, lambda: row_law("uniform(0, 1)"), 12, InvalidParameter),
     "columns of a vector": (
-        "vectors", "MOST_COLUMNS", 2,
+        "sums", "MOST_COLUMNS", 2,
         lambda: exact_vector_sum(["uniform(0, 1)"] * 2, n=5000, delta=1e-2), 1, InvalidParameter,
     ),
     "columns of which one is largest": (
-        "largest", "MOST_COLUMNS", 3,
+        "decisions", "MOST_COLUMNS", 3,
         lambda: exact_argmax(["bernoulli(0.5)"] * 2 + ["bernoulli(0.1)"], n=60, delta=0.99), 2,
         InvalidParameter,
     ),
     "a threshold": (
-        "search", "MOST_THRESHOLD", 10**7,
+        "histograms", "MOST_THRESHOLD", 10**7,
         lambda: smallest_threshold(cell_delta(Poisson()), epsilon=1.0, delta=1e-3), 4, InvalidParameter,
     ),
 }  # fmt: skip
@@ -545,7 +553,7 @@ def test_caps_of_the_checker(monkeypatch: pytest.MonkeyPatch) -> None:
     prior = iid_rows(dict.fromkeys(range(3), "1/3"), rows=1)
     told = FiniteMechanism.of(lambda x: x[0], [prior])
     parts = cells(told, [prior], [one_row(0)])
-    module = importlib.import_module("tacit.coupled.original")
+    module = importlib.import_module("tacit.coupled.definitions")
     monkeypatch.setattr(module, "MOST_VALUES", 3)
     assert left_out(parts, Fraction(2)) == Fraction(2, 3)
     monkeypatch.setattr(module, "MOST_VALUES", 2)
@@ -626,7 +634,7 @@ def test_every_corner_is_looked_at_however_they_are_cut_into_runs(
     peak: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run needs what its worst corner needs, and a little more. The corner that needs most is found."""
-    module = importlib.import_module("tacit.coupled.noiseless.counts")
+    module = importlib.import_module("tacit.coupled.noiseless.sums")
     runs = module._Runs(Fraction(1, 10), Fraction(3, 10), 17, 0.1)
 
     def laws(_: Any, wanted: Any) -> Any:
@@ -649,7 +657,7 @@ def test_every_corner_is_looked_at_however_they_are_cut_into_runs(
 
 
 def test_a_run_of_corners_has_the_rows_that_all_of_them_share() -> None:
-    module = importlib.import_module("tacit.coupled.noiseless.counts")
+    module = importlib.import_module("tacit.coupled.noiseless.sums")
     a, b = Fraction(1, 10), Fraction(3, 10)
     (law,) = module._Runs(a, b, 20, 1e-3)._laws([(3, 8)])
     mean = float(np.sum((law.start + np.arange(len(law.low))) * law.low))

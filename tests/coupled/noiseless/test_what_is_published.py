@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tacit.coupled.noiseless import exact_sum, row_law
-from tacit.coupled.noiseless.quantised import exact_quantised
+from tacit.coupled.noiseless.decisions import exact_test
 from tacit.coupled.noiseless.regression import exact_regression
-from tacit.coupled.noiseless.stable import exact_test
+from tacit.coupled.noiseless.sums import exact_quantised
 from tacit.errors import NoLaw
 
 Law = dict[Fraction, Fraction]
@@ -118,7 +118,7 @@ def test_a_known_line_is_published_on_the_grid_that_the_claim_is_about(
     slope: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Means are whole multiples of the claim's steps, and their law is the one whose epsilon is claimed."""
-    from tacit.coupled.noiseless.known_pairs import known_part, pair_law
+    from tacit.coupled.noiseless.regression import known_part, pair_law
 
     # Fewer points of the plane, for speed.
     few = functools.partial(known_part, most_points=1 << 14)

@@ -7,7 +7,6 @@ l1_sensitivity / noise_scale.
 """
 
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, flatten
-from tacit.accounting.events.local import BalancedResponseEvent, ShuffledEvent
 from tacit.accounting.events.mechanisms import (
     ApproximateEvent,
     ConcentratedEvent,
@@ -24,8 +23,13 @@ from tacit.accounting.events.mechanisms import (
     StaircaseEvent,
     TabulatedEvent,
 )
-from tacit.accounting.events.mixed import MixedEvent
-from tacit.accounting.events.sampled import PoissonSampledEvent, SampledWithoutReplacementEvent
+from tacit.accounting.events.sampled import (
+    BalancedResponseEvent,
+    MixedEvent,
+    PoissonSampledEvent,
+    SampledWithoutReplacementEvent,
+    ShuffledEvent,
+)
 
 __all__ = [
     "ApproximateEvent",

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from tacit.anonymity.treatments.base import Treatment
-from tacit.anonymity.treatments.chance import Disturb, ModelDraws, Sample, Swap
-from tacit.anonymity.treatments.coding import BottomCode, Collapse, Remove, Round, TopCode
-from tacit.anonymity.treatments.correction import (
+from tacit.anonymity.treatments.lost import (
     CorrectedRegression,
+    Lost,
+    compare_tables,
     corrected_covariance,
     corrected_regression,
 )
-from tacit.anonymity.treatments.groups import MatrixMask, Microaggregate, masked, mdav
-from tacit.anonymity.treatments.lost import Lost, compare_tables
+from tacit.anonymity.treatments.methods import (
+    BottomCode,
+    Collapse,
+    Disturb,
+    MatrixMask,
+    Microaggregate,
+    ModelDraws,
+    Remove,
+    Round,
+    Sample,
+    Swap,
+    TopCode,
+    Treatment,
+    masked,
+    mdav,
+)
 
 __all__ = [
     "BottomCode",

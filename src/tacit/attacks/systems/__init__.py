@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from tacit.attacks.systems.base import AnsweringService
-from tacit.attacks.systems.breaks import extremes, grid_of_sets, outliers, repeat, reword, split, track
-from tacit.attacks.systems.perturbed import FixedNoise, PerturbedValues, RandomSamples
-from tacit.attacks.systems.regressions import RemoteAnalysis, by_difference, by_leverage
-from tacit.attacks.systems.restricted import (
+from tacit.attacks.systems.breaks import (
+    SYSTEMS,
+    Shown,
+    extremes,
+    grid_of_sets,
+    outliers,
+    repeat,
+    reword,
+    show,
+    split,
+    track,
+)
+from tacit.attacks.systems.kinds import (
+    AnsweringService,
     AtomicPopulations,
     AuditedSums,
+    FixedNoise,
     OverlapRestriction,
+    PerturbedValues,
+    RandomSamples,
+    RemoteAnalysis,
     SetSizeRestriction,
+    by_difference,
+    by_leverage,
+    weigh,
 )
-from tacit.attacks.systems.shown import SYSTEMS, Shown, show
-from tacit.attacks.systems.weighing import weigh
 
 __all__ = [
     "SYSTEMS",

@@ -4,12 +4,9 @@
 other rows; another definition of that name, which is not about probabilities, is not meant.
 """
 
-from tacit.coupled.noiseless.answer import ExactAnswer
-from tacit.coupled.noiseless.counts import exact_count
-from tacit.coupled.noiseless.reading import row_law
+from tacit.coupled.noiseless.answer import ExactAnswer, row_law
 from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
-from tacit.coupled.noiseless.sums import exact_mean, exact_sum
-from tacit.coupled.noiseless.vectors import exact_vector_sum
+from tacit.coupled.noiseless.sums import exact_count, exact_mean, exact_sum, exact_vector_sum
 
 __all__ = [
     "ExactAnswer",

@@ -11,30 +11,28 @@ three like it (theorem `two-answers`). Rows that an adversary knows move c by wh
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, row_law, shown
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law
-from tacit.coupled.noiseless.row_laws import RowLaw
+from tacit.coupled.noiseless.row_laws import RowLaw, table
+from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, precision
+from tacit.exact.balls import ball, precision, upper
+from tacit.exact.checks import positive, probability, whole
 from tacit.exact.rounding import up
-
-__all__ = [
-    "RESOLUTION",
-    "Tails",
-    "factor_of_answers",
-    "flip_bound",
-    "floor_of_answers",
-    "log_scores",
-    "pushed",
-    "same_places",
-]
+from tacit.guarantees.arguments import listed
+from tacit.mechanisms import PermuteAndFlip, Score
+from tacit.noise.source import Source, default_source
 
 RESOLUTION = 64
 """Scores are rounded to so many parts of a natural logarithm."""
@@ -164,3 +162,612 @@ def flip_bound(tails: Tails, thresholds: np.ndarray, scores: Iterable[int]) -> f
 def log_up_factor(factor: float) -> float:
     """ln of a factor of at least 1, rounded up."""
     return 0.0 if factor <= 1 else math.log(factor) * (1 + 1e-12) + 1e-15
+
+
+# How often one row would change the largest of several sums, by simulation: an upper confidence limit.
+#
+# Tables are drawn from the laws that are assumed, never from data. The limit is wrong with probability at most
+# `wrong`; theorem `simulated-stability` says what follows for an answer that is published only where limit + wrong is
+# small.
+#
+# Rows are drawn one by one from the cryptographic source. A word of 64 bits is compared with the cumulative weights,
+# rounded: that moves the law of a row by less than (values) 2^-64, which is added to the limit once a row.
+
+MOST_ROWS_DRAWN = 10**9
+_BLOCK = 1 << 20
+_WIDER = 1 + 2.0**-30
+
+
+def drawn_counts(weights: Sequence[Fraction], rows: int, tables: int, source: Source) -> np.ndarray:
+    """How often each value occurs among so many rows, in each of so many tables."""
+    ends, total = [], Fraction(0)
+    for w in weights[:-1]:
+        total += w
+        ends.append(min(int(total * (1 << 64)), (1 << 64) - 1))
+    edges = np.array(ends, dtype=np.uint64)
+    out = np.zeros((tables, len(weights)), dtype=np.int64)
+    at_once = max(1, _BLOCK // rows)
+    for first in range(0, tables, at_once):
+        some = min(at_once, tables - first)
+        # In pieces, so that a table of many rows is never held at once.
+        for begin in range(0, rows, _BLOCK):
+            size = min(_BLOCK, rows - begin)
+            values = np.searchsorted(edges, source.words(some * size), side="right")
+            place = np.repeat(np.arange(some), size) * len(weights) + values
+            found = np.bincount(place, minlength=some * len(weights))
+            out[first : first + some] += found.reshape(some, len(weights))
+    return out
+
+
+def changes(
+    laws: Sequence[RowLaw],
+    scores: Sequence[Mapping[int, int]],
+    offsets: Sequence[int],
+    hidden: int,
+    draws: int,
+    *,
+    wrong: float,
+    source: Source | None = None,
+) -> dict[str, float]:
+    """How often one row would have changed the estimate: an upper limit over all rows, too low with chance `wrong`.
+
+    The limit of the largest count is the largest limit, and so no lower than that of the worst row: nothing is divided
+    among the rows and the laws. `delta` is what the theorem claims, the limit and `wrong` together.
+    """
+    if draws * hidden * len(laws) > MOST_ROWS_DRAWN:
+        raise InvalidParameter(
+            parameter="draws",
+            value=draws,
+            must=f"make at most {MOST_ROWS_DRAWN} rows: draws times rows times laws",
+            hint="the bound beside it needs no simulation",
+        )
+    places = list(laws[0].support)
+    matrix = np.array([[s[p] for p in places] for s in scores], dtype=np.int64)
+    worst = 0
+    for law in laws:
+        counts = drawn_counts([law.weights[p] for p in places], hidden, draws, source or default_source())
+        sums = counts @ matrix.T + np.array(offsets)
+        before = np.argmax(sums, axis=1)
+        changed = [int(np.sum(np.argmax(sums + matrix[:, q], axis=1) != before)) for q in range(len(places))]
+        worst = max(worst, *changed)
+    rounding = max(law.rounding for law in laws) + Fraction(len(places), 1 << 64)
+    limit = Fraction(limit_of(worst, draws, wrong)) + hidden * rounding
+    return {
+        "upper": min(1.0, up(limit)),
+        "delta": min(1.0, up(limit + Fraction(wrong))),
+        "wrong": wrong,
+        "draws": draws,
+        "changed": worst,
+    }
+
+
+def limit_of(seen: int, draws: int, wrong: float) -> float:
+    """Clopper and Pearson's upper limit: a p with Pr[Bin(draws, p) <= seen] <= wrong, which is proved, not believed."""
+    from scipy.special import betaincinv
+
+    if seen >= draws:
+        return 1.0
+    found = float(betaincinv(seen + 1, draws - seen, 1 - wrong))
+    with precision(128):
+        while found < 1:
+            # Pr[Bin(m, p) <= c] = I_{1-p}(m - c, c + 1)
+            tail = (1 - ball(found)).beta_lower(ball(draws - seen), ball(seen + 1), regularized=True)
+            if bool(tail <= ball(wrong)):
+                return found
+            found *= _WIDER
+    return 1.0
+
+
+# Stable functions (Groce 2014, 6.1): maximum a posteriori, tests at a level and modes, exactly.
+#
+# Removing one row seldom changes such an answer, and delta = Pr[F(X) != F(X without the row) | the row] is enough for
+# (0, delta) (Thm 6.1). Here that probability is computed, not bounded by Chernoff; for two answers the whole curve
+# is.
+
+WRONG = 0.01
+"""Part of delta with which a simulation may be wrong."""
+
+ONCE = (
+    "a simulation of {draws} tables, a number that was fixed before, was run once: it is wrong with probability at "
+    "most {wrong}, which is part of delta, and every further run adds as much"
+)
+AT_ZERO = "for more than two answers the theorem is about epsilon = 0, and there it is not reached"
+
+
+def _laws(hypotheses: Sequence[str | RowLaw], grid: object) -> list[RowLaw]:
+    laws = [row_law(h, grid=grid) for h in listed("hypotheses", hypotheses)]
+    if len(laws) < 2:
+        raise InvalidParameter(parameter="hypotheses", value=len(laws), must="be two laws at least")
+    same_places(laws)
+    if any(a.weights == b.weights for i, a in enumerate(laws) for b in laws[:i]):
+        raise InvalidParameter(
+            parameter="hypotheses",
+            value="two equal ones",
+            must="differ",
+            hint="equal laws cannot be told apart",
+        )
+    return laws
+
+
+def thesis_map(laws: Sequence[RowLaw], weights: Sequence[float], others: int) -> float:
+    """Thm 6.3: delta = (k - 1) tau (M + 1) e^{-n u}, u the least -ln E[(f_i/f_j)^s], the best s of a few (floats)."""
+    k = len(laws)
+    arrays = [np.array([float(law.weights[p]) for p in law.support]) for law in laws]
+    ratio = max(float(np.max(a / b)) for a in arrays for b in arrays)
+    tau = max(a / b for a in weights for b in weights)
+    best = math.inf
+    for s in np.linspace(0.05, 0.95, 19):
+        u = min(
+            -math.log(float(np.sum(b ** (1 - s) * a**s)))
+            for i, a in enumerate(arrays)
+            for j, b in enumerate(arrays)
+            if i != j
+        )
+        best = min(best, (k - 1) * tau * (ratio + 1) * math.exp(-others * u))
+    return best
+
+
+def thesis_map_epsilon(laws: Sequence[RowLaw], weights: Sequence[float], others: int, least: float) -> float:
+    """Thm 6.4: epsilon = ln((1 + (M/l - 1) tau M e^{-nu}) / (1 - (k-1) tau M e^{-nu})), every law with chance >= l."""
+    k = len(laws)
+    arrays = [np.array([float(law.weights[p]) for p in law.support]) for law in laws]
+    ratio = max(float(np.max(a / b)) for a in arrays for b in arrays)
+    rest = thesis_map(laws, weights, others) / ((k - 1) * (ratio + 1)) * ratio
+    if (k - 1) * rest >= 1:
+        return math.inf
+    return math.log((1 + (ratio / least - 1) * rest) / (1 - (k - 1) * rest))
+
+
+def stable_epsilon(*, least: float, change: float) -> float:
+    """Thm 6.2: answers have chances >= c, a row changes them with chance <= mu < c: epsilon = ln((c+mu)/(c-mu))."""
+    c, mu = probability("least", least), probability("change", change)
+    if mu >= c:
+        raise InvalidParameter(
+            parameter="change", value=mu, must="be below the least probability of an answer"
+        )
+    return upper(lambda: ((ball(c) + ball(mu)) / (ball(c) - ball(mu))).log())
+
+
+def exact_map(
+    hypotheses: Sequence[str | RowLaw],
+    *,
+    n: int,
+    delta: float,
+    weights: Sequence[float] | None = None,
+    unknown_rows: int | None = None,
+    grid: object = None,
+    draws: int = 0,
+) -> ExactAnswer:
+    """Which of these laws did the rows come from, published exactly: the epsilon at this delta.
+
+    The rows are independent draws of one of the laws, whichever; `weights` are the prior weights of the estimator, and
+    nothing follows from them about the truth. Scores ln f_j are rounded to 1/64: the estimator uses the rounded ones.
+    For more than two laws epsilon is 0 and delta a union over pairs. Where that is too large, `draws` tables that are
+    simulated may certify the delta (theorem `simulated-stability`): one simulation, wrong with a hundredth of delta.
+    """
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    laws = _laws(hypotheses, grid)
+    prior = [1.0] * len(laws) if weights is None else [float(w) for w in listed("weights", weights)]
+    if len(prior) != len(laws) or not all(math.isfinite(w) and w > 0 for w in prior):
+        raise InvalidParameter(parameter="weights", value=len(prior), must="be positive, one a hypothesis")
+    scores = [log_scores(law, laws[0]) for law in laws]
+    offsets = [round(RESOLUTION * math.log(w / prior[0])) for w in prior]
+    hidden = unknown - 1
+    factor, stability, pair, floor = 1.0, 0.0, 1.0, 0.0
+    for j, law in enumerate(laws):
+        if len(laws) == 2:
+            gap = {p: scores[0][p] - scores[1][p] for p in law.support}
+            tails = score_tails(law, gap, hidden, target)
+            places = _thresholds(tails, gap, offsets[1] - offsets[0], unknown < size)
+            for score in set(gap.values()):
+                needed, apart = factor_of_answers(tails, places, score, 0, target)
+                factor, stability = max(factor, needed), max(stability, apart)
+                floor = max(floor, floor_of_answers(tails, places, score, 0))
+            # Both probabilities are monotone in the score: two values are furthest apart at the ends.
+            pair = max(
+                pair, factor_of_answers(tails, places, max(gap.values()), min(gap.values()), target)[0]
+            )
+        else:
+            stability = max(stability, _union(laws, j, scores, offsets, hidden, target, unknown < size))
+    details: dict[str, Any] = {
+        "stability": stability,
+        "thesis_delta": min(1.0, thesis_map(laws, prior, size - 1)) if unknown == size else None,
+        "resolution": RESOLUTION,
+    }
+    if draws:
+        if unknown < size:
+            raise InvalidParameter(parameter="draws", value=draws, must="be left out if some rows are known")
+        details["simulated"] = changes(
+            laws, scores, offsets, hidden, whole("draws", draws, least=1000), wrong=WRONG * target
+        )
+    by_draws = len(laws) > 2 and stability > target and draws > 0 and details["simulated"]["delta"] <= target
+    hint = "more rows, or laws that lie further apart"
+    if math.isinf(factor):
+        raise delta_out_of_reach("most likely law", target, min(floor, stability), hint=hint, ours=True)
+    if len(laws) > 2 and stability > target and not by_draws:
+        raise delta_out_of_reach("most likely law", target, stability, reason=AT_ZERO, hint=hint, ours=True)
+    if len(laws) > 2 and 2 * stability > target:
+        pair = math.inf
+    names = ", ".join(law.describe() for law in laws)
+    return ExactAnswer(
+        statistic="maximum a posteriori estimate",
+        epsilon=log_up_factor(factor),
+        epsilon_pair=None if math.isinf(pair) else log_up_factor(pair),
+        delta=target,
+        assumptions=(
+            f"the rows are independent draws from one of these laws: {names}",
+            known_rows_clause(size, unknown),
+            ALONE,
+            *((ONCE.format(draws=draws, wrong=shown(WRONG * target)),) if by_draws else ()),
+        ),
+        theorem="simulated-stability"
+        if by_draws
+        else "two-answers"
+        if len(laws) == 2
+        else "stable-functions",
+        simulator="the estimate without the row",
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows, all from one of: {names}",
+        details=details,
+    )
+
+
+def _thresholds(tails: Any, gap: Mapping[int, int], fixed: int, known: bool) -> np.ndarray:
+    """The threshold, or with known rows, whose scores may be anything, all that can matter."""
+    reach = max(abs(v) for v in gap.values())
+    return tails.anywhere(reach) if known else np.array([fixed])
+
+
+def _union(
+    laws: Sequence[RowLaw],
+    j: int,
+    scores: Any,
+    offsets: Sequence[int],
+    hidden: int,
+    delta: float,
+    known: bool,
+) -> float:
+    """An upper end of the probability under law j that removing a row changes the largest of several sums.
+
+    The smaller of two unions, for every value of the row. (i) If the answer changes from a to b, the order of a and b
+    does: the sum over pairs of the chance that it turns. (ii) If it changes, it is not j before or after: the sum over
+    the others b of the chance that b is not behind j with or without the row. Ties go to the first.
+    """
+    law = laws[j]
+    turned, beaten = (dict.fromkeys(law.support, 0.0) for _ in range(2))
+    for a in range(len(laws)):
+        for b in range(a):
+            gap = {p: scores[b][p] - scores[a][p] for p in law.support}
+            tails = score_tails(law, gap, hidden, delta)
+            fixed = offsets[a] - offsets[b]
+            places = _thresholds(tails, gap, fixed, known)
+            chance = {s: flip_bound(tails, places, [s]) for s in set(gap.values())}
+            for p, s in gap.items():
+                turned[p] += chance[s]
+                if j == b:
+                    beaten[p] += 1.0 if known else float(tails.at(np.array(fixed - min(0, s)))[2])
+                elif j == a:
+                    beaten[p] += 1.0 if known else float(tails.at(np.array(fixed - max(0, s)))[0])
+    return min(1.0, max(min(turned[p], beaten[p]) for p in law.support))
+
+
+def exact_test(
+    null: str | RowLaw,
+    alternative: str | RowLaw,
+    *,
+    n: int,
+    level: float,
+    delta: float,
+    unknown_rows: int | None = None,
+    grid: object = None,
+) -> ExactAnswer:
+    """The decision of the likelihood-ratio test at a level, published exactly: the epsilon at this delta.
+
+    Rejects if the sum of rounded scores reaches the smallest threshold whose probability under the null is at most the
+    level. The rows come from either law. The simulator puts a middling score in place of the row.
+    """
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    limit = probability("level", level, below_one=True)
+    if limit < 1e-12:
+        raise InvalidParameter(parameter="level", value=level, must="be above 0")
+    laws = _laws([null, alternative], grid)
+    scores = log_scores(laws[1], laws[0])
+    whole_law = score_tails(laws[0], scores, size, min(target, limit / 100))
+    places = whole_law.anywhere(0)
+    reached = whole_law.at(places)[0]
+    inside = np.flatnonzero(reached <= limit)
+    if limit <= 0 or not len(inside):
+        raise InvalidParameter(
+            parameter="level", value=level, must="be above 0, and reachable by so few rows"
+        )
+    threshold = int(places[inside[0]])
+    power = float(score_tails(laws[1], scores, size, target).at(np.array([threshold]))[1][0])
+    middle = (min(scores.values()) + max(scores.values())) // 2
+    factor, stability, pair, floor = 1.0, 0.0, 1.0, 0.0
+    for law in laws:
+        tails = score_tails(law, scores, unknown - 1, target)
+        reach = max(abs(s) for s in scores.values())
+        where = np.array([threshold]) if unknown == size else tails.anywhere(reach)
+        for score in set(scores.values()):
+            needed, apart = factor_of_answers(tails, where, score, middle, target)
+            factor, stability = max(factor, needed), max(stability, apart)
+            floor = max(floor, floor_of_answers(tails, where, score, middle))
+        pair = max(
+            pair, factor_of_answers(tails, where, max(scores.values()), min(scores.values()), target)[0]
+        )
+    if math.isinf(factor):
+        raise delta_out_of_reach("decision of a test", target, min(floor, stability), ours=True)
+    names = f"{laws[0].describe()} (null) or {laws[1].describe()} (alternative)"
+    return ExactAnswer(
+        statistic=f"decision of a test at level {limit:g}",
+        epsilon=log_up_factor(factor),
+        epsilon_pair=None if math.isinf(pair) else log_up_factor(pair),
+        delta=target,
+        assumptions=(f"the rows are independent draws from {names}", known_rows_clause(size, unknown), ALONE),
+        theorem="two-answers",
+        simulator="the decision with a middling score in place of the row",
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows, all from {names}",
+        details={
+            "stability": stability,
+            "level": float(reached[inside[0]]),
+            "power": power,
+            "score_threshold": threshold / RESOLUTION,
+        },
+    )
+
+
+def exact_mode(
+    categories: Mapping[Any, Any], *, n: int, delta: float, unknown_rows: int | None = None
+) -> ExactAnswer:
+    """The most frequent category, published exactly, for independent rows with these probabilities: (0, delta).
+
+    A row of category x turns the mode only if it lifts x past a category that led by just so much: the sum over the
+    other categories of one probability of a difference of counts (ties go to the first of the mapping), and at most
+    the probability that it lifts x past the likeliest category. Known rows may have led to any lead: then the most
+    likely differences count.
+    """
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    law = table(dict(enumerate(categories.values())))
+    worst = 0.0
+    leader = max(law.support, key=lambda k: law.weights[k])
+    for x in law.support:
+        total, past = 0.0, 1.0
+        for other in law.support:
+            if other == x:
+                continue
+            lead = {p: int(p == other) - int(p == x) for p in law.support}
+            tails = score_tails(law, lead, unknown - 1, target)
+            at = np.array([1 if x < other else 0]) if unknown == size else tails.anywhere(1)
+            total += float(np.max(tails.window(at, at + 1)))
+            if other == leader and unknown == size:
+                past = float(tails.at(at + 1)[2][0])
+        worst = max(worst, min(total, past))
+    if worst > target:
+        raise delta_out_of_reach(
+            "mode", target, min(worst, 1.0), reason=AT_ZERO, hint="more rows, or a clearer leader", ours=True
+        )
+    names = list(categories)
+    told = ", ".join(f"{names[int(law.low + k * law.step)]}: {law.weights[k]}" for k in law.support)
+    return ExactAnswer(
+        statistic="most frequent category",
+        epsilon=0.0,
+        epsilon_pair=0.0 if 2 * worst <= target else None,
+        delta=target,
+        assumptions=(
+            f"the rows are independent draws of {len(law.support)} categories, with the probabilities {told}",
+            known_rows_clause(size, unknown),
+            ALONE,
+        ),
+        theorem="stable-functions",
+        simulator="the mode without the row",
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows of {len(law.support)} categories, with the probabilities {told}",
+        details={"stability": worst},
+    )
+
+
+# Maximum a posteriori with a little noise: ordinary differential privacy, whatever the data are (6.1, last remark).
+#
+# The scores of a hypothesis are sums over rows of rounded log-likelihoods; replacing a row moves each of them by at
+# most the range of ln f_j/f_1 over the values. Permute-and-flip on the scores is epsilon-DP. No law of the rows is
+# assumed.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyMap:
+    """The mechanism and the scores of every value of the grid, a row a hypothesis, in parts of a natural logarithm."""
+
+    laws: tuple[RowLaw, ...]
+    scores: tuple[tuple[int, ...], ...]
+    mechanism: PermuteAndFlip
+
+    def totals(self, values: ArrayLike) -> list[Fraction]:
+        """The score of each hypothesis; values off the grid count as the nearest one, missing ones as the lowest."""
+        low, step, top = float(self.laws[0].low), float(self.laws[0].step), len(self.scores[0]) - 1
+        places = np.rint((np.nan_to_num(np.asarray(values, dtype=np.float64), nan=low) - low) / step)
+        counts = np.bincount(np.clip(places, 0, top).astype(np.int64).ravel(), minlength=top + 1)
+        return [Fraction(int(counts @ np.array(row)), RESOLUTION) for row in self.scores]
+
+    def choose(self, values: ArrayLike, *, source: Source | None = None) -> int:
+        """Which hypothesis, privately."""
+        return self.mechanism.choose(self.totals(values), source=source).index
+
+
+def noisy_map(hypotheses: Sequence[str | RowLaw], *, epsilon: float, grid: object = None) -> NoisyMap:
+    """epsilon-DP for replaced rows. Values without a chance under the laws count as their neighbours."""
+    laws = [row_law(h, grid=grid) for h in listed("hypotheses", hypotheses)]
+    same_places(laws)
+    rows = []
+    for law in laws:
+        found = log_scores(law, laws[0])
+        near = sorted(found)
+        rows.append(tuple(found[min(near, key=lambda p: abs(p - k))] for k in range(len(law.weights))))
+    widest = max(max(row) - min(row) for row in rows)
+    mechanism = PermuteAndFlip(
+        epsilon=positive("epsilon", epsilon), sensitivity=Score(Fraction(max(widest, 1), RESOLUTION))
+    )
+    return NoisyMap(laws=tuple(laws), scores=tuple(rows), mechanism=mechanism)
+
+
+# Arg-max: which of several columns has the largest total (or mean), published exactly; ties go to the first.
+#
+# Columns are independent, each with a law of its own on one grid; rows are independent draws. Only differences of two
+# columns matter: D_ab, the total of a less that of b over the other unknown rows. Two columns are one decision with
+# the score x_a - x_b (theorem `two-answers`: the whole curve). For more, theorem `stable-functions`, 3.: with l the
+# column of the largest mean, a row of values x changes the answer with probability at most the smaller of
+#
+#     sum over pairs of  Pr[ D_ab turns ],      sum over b of  Pr[ b is not behind l, with or without the row ].
+#
+# Both are largest where the row is at an end of its range in each column.
+
+MOST_COLUMNS = 64
+
+
+def exact_argmax(
+    columns: Sequence[str | RowLaw] | Mapping[str, str | RowLaw],
+    *,
+    n: int,
+    delta: float,
+    unknown_rows: int | None = None,
+    grid: object = None,
+) -> ExactAnswer:
+    """Which column has the largest total over n rows, published exactly: the epsilon at this delta.
+
+    `columns` has the law of each column, in the order in which ties are settled. For two columns epsilon is the
+    smallest at this delta; for more it is 0, and a delta that is too small is refused. With `unknown_rows` the known
+    ones may lean any way: the worst lead counts.
+    """
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    given = list(columns.values()) if isinstance(columns, Mapping) else list(listed("columns", columns))
+    laws = [row_law(c, grid=grid) for c in given]
+    if not 2 <= len(laws) <= MOST_COLUMNS:
+        raise InvalidParameter(
+            parameter="columns", value=len(laws), must=f"be the laws of 2 to {MOST_COLUMNS} columns"
+        )
+    _one_grid(laws)
+    known = unknown < size
+    if len(laws) == 2:
+        factor, stability, pair, floor = _two(_Lead(laws[0], laws[1], unknown - 1, target), known, target)
+        if math.isinf(factor):
+            raise delta_out_of_reach("largest column", target, min(floor, stability), ours=True)
+    else:
+        factor, stability = 1.0, _many(laws, unknown - 1, target, known)
+        pair = 1.0 if 2 * stability <= target else math.inf
+        if stability > target:
+            raise delta_out_of_reach(
+                "largest column",
+                target,
+                stability,
+                reason=AT_ZERO,
+                hint="more rows, or a clearer leader",
+                ours=True,
+            )
+    names = "; ".join(law.describe() for law in laws)
+    return ExactAnswer(
+        statistic="column with the largest total",
+        epsilon=log_up_factor(factor),
+        epsilon_pair=None if math.isinf(pair) else log_up_factor(pair),
+        delta=target,
+        assumptions=(
+            f"the rows are independent draws, and in a row the columns are independent of each other: {names}",
+            known_rows_clause(size, unknown),
+            ALONE,
+        ),
+        theorem="two-answers" if len(laws) == 2 else "stable-functions",
+        simulator="the largest column without the row",
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows of independent columns: {names}",
+        details={"stability": stability, "columns": len(laws)},
+    )
+
+
+def _one_grid(laws: Sequence[RowLaw]) -> None:
+    first = laws[0]
+    if any(x.step != first.step or ((x.low - first.low) / first.step).denominator != 1 for x in laws):
+        raise InvalidParameter(
+            parameter="columns",
+            value="laws on several grids",
+            must="lie on one grid, of one step",
+            hint="declare the same grid for each",
+        )
+
+
+class _Lead:
+    """The lead of a column over another: its law in a row, in steps, and its tails over the other unknown rows."""
+
+    def __init__(self, ahead: RowLaw, behind: RowLaw, hidden: int, delta: float) -> None:
+        weights = _difference(ahead.weights, behind.weights)
+        self.least = int((ahead.low - behind.high) / ahead.step)
+        self.most = self.least + len(weights) - 1
+        law = RowLaw(
+            name="lead",
+            low=Fraction(self.least),
+            step=Fraction(1),
+            weights=weights,
+            rounding=ahead.rounding + behind.rounding,
+        )
+        scores = {k: self.least + k for k in range(len(weights)) if weights[k]}
+        self.tails: Tails = score_tails(law, scores, hidden, delta)
+
+    def turned(self, wins: int, known: bool) -> float:
+        """The most likely turn by one row: the first of both is ahead from a lead of `wins` steps on."""
+        return flip_bound(self.tails, self.places(wins, known), (self.least, self.most))
+
+    def places(self, wins: int, known: bool) -> np.ndarray:
+        """The lead that is needed, or with known rows, which may lean any way, all that can matter."""
+        return self.tails.anywhere(max(abs(self.least), abs(self.most))) if known else np.array([wins])
+
+    def lost(self, wins: int) -> float:
+        """The probability that the first is not ahead, without the row or with the worst one."""
+        return float(self.tails.at(np.array([wins - min(0, self.least)]))[2][0])
+
+
+def _difference(ahead: tuple[Fraction, ...], behind: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    """The law of the difference of two independent steps, from the least one on, in exact arithmetic."""
+    import flint
+
+    def polynomial(weights: Sequence[Fraction]) -> Any:
+        bottom = math.lcm(*(w.denominator for w in weights))
+        return flint.fmpz_poly([int(w * bottom) for w in weights]), bottom
+
+    (one, first), (other, second) = polynomial(ahead), polynomial(behind[::-1])
+    product = one * other
+    return tuple(Fraction(int(product[k]), first * second) for k in range(len(ahead) + len(behind) - 1))
+
+
+def _two(lead: _Lead, known: bool, delta: float) -> tuple[float, float, float, float]:
+    """(Factor, stability, factor between two values, floor); a tie is for the first."""
+    places = lead.places(0, known)
+    factor, stability, floor = 1.0, 0.0, 0.0
+    # The chance that the first wins rises in the score: the ends of its range are furthest from no row at all.
+    for score in (lead.least, lead.most):
+        needed, apart = factor_of_answers(lead.tails, places, score, 0, delta)
+        factor, stability = max(factor, needed), max(stability, apart)
+        floor = max(floor, floor_of_answers(lead.tails, places, score, 0))
+    pair, _ = factor_of_answers(lead.tails, places, lead.most, lead.least, delta)
+    return factor, stability, pair, floor
+
+
+def _many(laws: Sequence[RowLaw], hidden: int, delta: float, known: bool) -> float:
+    """An upper end of the probability that one row changes the answer, whatever its values are."""
+    turned = beaten = 0.0
+    leader = max(range(len(laws)), key=lambda j: laws[j].mean)
+    for a, b in itertools.combinations(range(len(laws)), 2):
+        # A tie is for the earlier one, a: it is ahead from a lead of 0 on.
+        turned += _Lead(laws[a], laws[b], hidden, delta).turned(0, known)
+    if known:
+        return min(1.0, turned)
+    for b in range(len(laws)):
+        if b != leader:
+            # The leader is ahead of a later column from 0 on, of an earlier one from 1 on.
+            beaten += _Lead(laws[leader], laws[b], hidden, delta).lost(0 if leader < b else 1)
+    return min(1.0, turned, beaten)

@@ -8,26 +8,478 @@ who draws the sample himself in secret (Gehrke, Hay, Lui, Pass 2012), and crowd-
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
-from tacit.coupled.noiseless.discarding import FixedSize
 from tacit.coupled.noiseless.row_laws import as_typed
-from tacit.coupled.noiseless.search import cell_delta, sampled_delta, smallest_epsilon, smallest_threshold
 from tacit.coupled.noiseless.sums import ALONE
-from tacit.coupled.noiseless.thresholds import Binomial, Poisson
-from tacit.errors import InvalidParameter, UnknownName
-from tacit.exact.balls import ball, upper
+from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
+from tacit.exact.balls import Ball, ball, positive_ball, precision, upper, working_precision
 from tacit.exact.checks import non_negative, positive, probability, whole
-from tacit.exact.rounding import Interval, down, product
+from tacit.exact.rounding import Interval, down, product, up
 from tacit.guarantees.bounds import Approximate
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Neighbours
 from tacit.guarantees.units import rows as each_row
+from tacit.noise.distributions.finite import uniform_draws
+from tacit.noise.lazy_inversion import Uniform
+from tacit.noise.source import Source
 
-__all__ = ["SampledHistogram", "sample_then_truncate", "sampling_of", "truncated_histogram"]
+# The exact delta of a truncated cell: its count plus one against its count, both hidden below a threshold k.
+#
+#     T(m) = m for m >= k, and 0 below;   P = law of T(M + 1),  Q = law of T(M)
+#
+# M is the number of the other sampled members of the cell: Poisson with any mean, or binomial with any number of
+# members and one rate q. Theorem `truncated-histogram`: with a = k - 1 and E = e^epsilon the worst mean is a/E in the
+# direction P || Q and a E in the direction Q || P, and there truncation changes nothing. So
+#
+#     delta_k(epsilon) = max( H_E(M + 1 || M) at mean a/E,  H_E(M || M + 1) at mean a E )
+#
+# for the Poisson law; for the binomial law the same with the smallest numbers of members at which the ratio of
+# neighbouring probabilities, (n - m + 1) q / (m (1 - q)), reaches 1/E at m = a and E at m = a. Each is one sum of
+# positive terms. delta_k falls in k, because a histogram truncated at k + 1 is a function of one truncated at k.
+
+_SPARE_BITS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellLaw:
+    """A law of a cell's other members by the ratio of neighbouring probabilities, and one probability."""
+
+    ratio: Callable[[int], Ball]
+    chance: Callable[[int], Ball]
+
+
+def poisson_cell(mean: Ball) -> CellLaw:
+    """A Poisson number with this mean: Pr[m]/Pr[m - 1] = mean/m."""
+
+    def chance(m: int) -> Ball:
+        return (ball(m) * mean.log() - mean - (ball(m) + 1).lgamma()).exp()
+
+    return CellLaw(ratio=lambda m: mean / m, chance=chance)
+
+
+def binomial_cell(members: int, rate: Fraction) -> CellLaw:
+    """A binomial number: Pr[m]/Pr[m - 1] = (n - m + 1) q / (m (1 - q))."""
+    odds = ball(rate / (1 - rate))
+
+    def chance(m: int) -> Ball:
+        if not 0 <= m <= members:
+            return ball(0)
+        ways = (
+            (ball(members) + 1).lgamma() - (ball(m) + 1).lgamma() - (ball(members - m) + 1).lgamma()
+        ).exp()
+        return ways * ball(rate) ** m * ball(1 - rate) ** (members - m)
+
+    return CellLaw(ratio=lambda m: (members - m + 1) * odds / m, chance=chance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poisson:
+    """Cells are independent Poisson counts; `worst` has the worst means of theorem `truncated-histogram`."""
+
+    def worst(self, a: int, factor: Ball) -> tuple[list[CellLaw], list[CellLaw]]:
+        """The worst laws of the two directions at threshold a + 1."""
+        return [poisson_cell(a / factor)], [poisson_cell(a * factor)]
+
+    def floor(self, threshold: int) -> Fraction:
+        """No epsilon brings delta to this or below."""
+        return Fraction(1) if threshold <= 1 else Fraction(0)
+
+    def words(self) -> str:
+        """The assumption."""
+        return (
+            "the numbers of rows in the cells are independent Poisson numbers, with any means (Poisson sampling of a "
+            "population that is large against the sample)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binomial:
+    """Every member of a population is sampled independently with probability `rate`, or with any smaller one."""
+
+    rate: Fraction
+
+    def worst(self, a: int, factor: Ball) -> tuple[list[CellLaw], list[CellLaw]]:
+        """The worst numbers of members; where a ball does not settle which one it is, all that it may be."""
+        inverse = ball((1 - self.rate) / self.rate) * a
+        above = [max(n + a - 1, a - 1, 0) for n in _ceilings(inverse / factor)]
+        below = [n + a - 1 for n in _ceilings(inverse * factor)]
+        return [binomial_cell(n, self.rate) for n in above], [binomial_cell(n, self.rate) for n in below]
+
+    def floor(self, threshold: int) -> Fraction:
+        """All threshold - 1 other members of a cell may be sampled, and then the count tells for certain."""
+        return self.rate ** (threshold - 1)
+
+    def words(self) -> str:
+        """The assumption."""
+        return (
+            "the rows are a random sample of a population: every member is in it independently, with probability at "
+            f"most {float(self.rate):g}"
+        )
+
+
+def _ceilings(value: Ball) -> list[int]:
+    """The values that the ceiling of a ball may have."""
+    low, high = value.lower().ceil().unique_fmpz(), value.upper().ceil().unique_fmpz()
+    if low is None or high is None or int(high) - int(low) > 1:
+        raise NotCertified(
+            what="the worst number of members", reason="its ball is wider than one at this precision"
+        )
+    return list(range(int(low), int(high) + 1))
+
+
+def excess_above(law: CellLaw, a: int, factor: Ball) -> Ball:
+    """H(M + 1 || M) on counts above a: the sum over m > a of (Pr[m - 1] - E Pr[m])+; Pr[a] times a series."""
+    total, term, m = ball(0), ball(1), a + 1
+    while True:
+        ratio = law.ratio(m)
+        total += term * positive_ball(1 - factor * ratio)
+        term *= ratio
+        m += 1
+        # From here on terms fall at least by `ratio`, which falls in m, and the factors in brackets are below 1.
+        if _settled(term, ratio, total):
+            return law.chance(a) * (total + _tail(term, ratio))
+
+
+def excess_below(law: CellLaw, a: int, factor: Ball) -> Ball:
+    """H(M || M + 1) on counts up to a: the sum over m <= a of (Pr[m] - E Pr[m - 1])+; Pr[a] times a series."""
+    total, term = ball(0), ball(1)
+    for m in range(a, -1, -1):
+        if m == 0:
+            return law.chance(a) * (total + term)
+        inverse = 1 / law.ratio(m)
+        total += term * positive_ball(1 - factor * inverse)
+        term *= inverse
+        if _settled(term, inverse, total):
+            return law.chance(a) * (total + _tail(term, inverse))
+    raise AssertionError("a is not negative")
+
+
+def at_most(law: CellLaw, a: int) -> Ball:
+    """Pr[M <= a], as Pr[a] times a series."""
+    total, term = ball(1), ball(1)
+    for m in range(a, 0, -1):
+        inverse = 1 / law.ratio(m)
+        term *= inverse
+        if _settled(term, inverse, total):
+            return law.chance(a) * (total + _tail(term, inverse))
+        total += term
+    return law.chance(a) * total
+
+
+def _settled(term: Ball, ratio: Ball, total: Ball) -> bool:
+    """Is what is left, a geometric series, small against what was added?"""
+    if term == 0:
+        return True
+    small = ball(Fraction(1, 1 << (working_precision() - _SPARE_BITS)))
+    return bool(ratio < 1) and bool(term < total * (1 - ratio) * small)
+
+
+def _tail(term: Ball, ratio: Ball) -> Ball:
+    """The ball [0, term / (1 - ratio)]."""
+    if term == 0:
+        return ball(0)
+    return ball(0).union((term / (1 - ratio)).abs_upper())
+
+
+def delta_of_cell(sampling: Poisson | Binomial, threshold: int, factor: Ball) -> Ball:
+    """delta_k at e^epsilon = factor, worst over the cell."""
+    above, below = directions(sampling, threshold, factor, factor)
+    return above.max(below)
+
+
+def directions(
+    sampling: Poisson | Binomial, threshold: int, forward: Ball, backward: Ball
+) -> tuple[Ball, Ball]:
+    """Both directions, each at its own factor: (M + 1 against M, M against M + 1)."""
+    a = threshold - 1
+    if a <= 0:
+        return ball(1), ball(1)
+    above, _ = sampling.worst(a, forward)
+    _, below = sampling.worst(a, backward)
+    return (
+        _largest([excess_above(law, a, forward) for law in above]),
+        _largest([excess_below(law, a, backward) for law in below]),
+    )
+
+
+def _largest(values: list[Ball]) -> Ball:
+    out = values[0]
+    for value in values[1:]:
+        out = out.max(value)
+    return out
+
+
+def population_delta(sampling: Binomial, threshold: int, factor: Ball) -> Ball:
+    """delta of "sample at this rate, count, truncate" as differential privacy of the population, add-or-remove.
+
+    With the member the count is M + B, B = 1 with probability q:  P' = (1 - q) Q + q P. Hence, with E = e^epsilon,
+    H_E(P' || Q) = q H(P || Q) at the factor (E - 1 + q)/q, and H_E(Q || P') = (1 - E (1 - q)) H(Q || P) at the factor
+    E q / (1 - E (1 - q)), or 0 if E (1 - q) >= 1. Theorem `sample-then-truncate`.
+    """
+    q = ball(sampling.rate)
+    if threshold <= 1:
+        return q.max(positive_ball(1 - factor * (1 - q)))
+    left = 1 - factor * (1 - q)
+    forward, _ = directions(sampling, threshold, (factor - 1 + q) / q, ball(1))
+    if not bool(left > ball(Fraction(1, 1 << _SPARE_BITS))):
+        # Almost nothing, times H at an almost unbounded factor: at most the first.
+        return (q * forward).max(positive_ball(left))
+    _, backward = directions(sampling, threshold, ball(1), factor * q / left)
+    return (q * forward).max(left * backward)
+
+
+# The smallest safe threshold, and the smallest epsilon of a threshold: near it with floats, then certified with
+# balls.
+#
+# Floats only say where to look. A threshold is returned if the certified delta at it is at most the one asked for and
+# the certified delta one below is above it, so that it is the smallest; an epsilon if the certified delta at it is.
+
+MOST_THRESHOLD = 10**7
+_BITS = 128
+_MOST_EPSILON = 100.0
+_STEPS = 1e-11
+
+Delta = Callable[[int, float], Interval]
+
+
+def cell_delta(sampling: Poisson | Binomial) -> Delta:
+    """(threshold, epsilon) -> the exact delta against the histogram without the row, between two floats."""
+    return _enclosed(lambda k, factor: delta_of_cell(sampling, k, factor))
+
+
+def sampled_delta(sampling: Binomial) -> Delta:
+    """(threshold, epsilon) -> the exact delta of "sample, then truncate" as differential privacy."""
+    return _enclosed(lambda k, factor: population_delta(sampling, k, factor))
+
+
+def _enclosed(formula: Callable[[int, Ball], Ball]) -> Delta:
+    @lru_cache(maxsize=256)
+    def delta(threshold: int, epsilon: float) -> Interval:
+        # e^epsilon times the threshold is to be known to less than one.
+        with precision(_BITS + 2 * threshold.bit_length() + math.ceil(3 * epsilon)):
+            value = formula(threshold, ball(Fraction(epsilon)).exp())
+            if not value.is_finite():
+                raise NotCertified(what="delta of a threshold", reason="its ball is not finite")
+            return Interval(low=max(down(value), 0.0), high=min(up(value), 1.0))
+
+    return delta
+
+
+def smallest_threshold(delta_at: Delta, *, epsilon: float, delta: float) -> int:
+    """The smallest k with delta_k(epsilon) <= delta: delta_k falls in k."""
+    low, high = 1, max(2, _near(epsilon, delta))
+    while high > MOST_THRESHOLD or delta_at(high, epsilon).high > delta:
+        if high >= MOST_THRESHOLD:
+            raise InvalidParameter(
+                parameter="epsilon",
+                value=epsilon,
+                must=f"be larger, or delta be: the threshold would be above {MOST_THRESHOLD}",
+            )
+        low, high = high, min(high * 2, MOST_THRESHOLD)
+    # Regula falsi on ln delta, which is nearly linear in k: a few evaluations where halving takes thirty.
+    while high - low > 1:
+        middle = _between(delta_at, low, high, epsilon, delta)
+        if delta_at(middle, epsilon).high <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _near(epsilon: float, delta: float) -> int:
+    """Where to start: normal noise of variance k around two counts that differ by one. Nothing rests on it."""
+
+    def failing(k: float) -> float:
+        near, far = (0.5 / math.sqrt(k) - epsilon * math.sqrt(k), 0.5 / math.sqrt(k) + epsilon * math.sqrt(k))
+        return 0.5 * (math.erfc(-near / math.sqrt(2)) - math.exp(epsilon) * math.erfc(far / math.sqrt(2)))
+
+    k = 2.0
+    while k <= MOST_THRESHOLD and epsilon < 30 and failing(k) > delta:
+        k *= 1.25
+    return round(k)
+
+
+def _between(delta_at: Delta, low: int, high: int, epsilon: float, delta: float) -> int:
+    """Where a straight line through both ends of ln delta meets it, kept off the ends."""
+    y0, y1 = (math.log(max(delta_at(k, epsilon).high, 5e-324)) for k in (low, high))
+    share = (y0 - math.log(delta)) / (y0 - y1) if y0 > y1 else 0.5
+    share = min(max(share, 0.02), 0.98)
+    return min(max(low + round(share * (high - low)), low + 1), high - 1)
+
+
+def smallest_epsilon(
+    delta_at: Callable[[float], Interval], *, delta: float, steps: float = _STEPS
+) -> float | None:
+    """The smallest epsilon, but for a part `steps`, with delta(epsilon) <= delta; None if 100 is not enough."""
+    if delta_at(0.0).high <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while delta_at(high).high > delta:
+        if high >= _MOST_EPSILON:
+            return None
+        low, high = high, min(2 * high, _MOST_EPSILON)
+    while high - low > steps * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta_at(middle).high <= delta else (middle, high)
+    return high
+
+
+# Samples of a fixed size: a few rows are discarded at random first, so that the number of rows tells nothing.
+#
+# Of n independent rows of one law N are kept, N = n - d, 0 <= d <= D (D even), uniformly chosen:
+#
+#     Pr[N = n - d]  proportional to  e^{-epsilon_N |d - D/2|} / (n - d)
+#
+# Theorem `truncated-histogram-fixed-size`: the truncated histogram of the kept rows is (epsilon_N + epsilon_C,
+# delta)- private against the same done without the row, if k D <= n, with
+#
+#     delta = delta_N + max( delta_k(epsilon_C),  sup over means l of Pr[Bin(n - D - 1, l/(n - 1)) <= k - 1]
+#                                                 (1 - e^{epsilon_C} R(l))+ ),    R(l) = Pr[Po(l) <= k-2]/Pr[Po(l) <=
+#                                                 k-1]
+#
+#     delta_N = x^{D/2} (1 - x)/(1 + x - 2 x^{D/2 + 1}),   x = e^{-epsilon_N},
+#
+# delta_k that of Poisson sampling. The supremum is over a continuum: the first factor falls in l and the second
+# rises, so that on a cell [l0, l1] the product is at most the first at l0 times the second at l1.
+
+_DISCARDING_BITS = 128
+_FIRST_CELLS, _MOST_CELLS = 32, 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedSize:
+    """n rows, of which at most `discards` (even) are left out; `size_epsilon` hides how many were kept."""
+
+    rows: int
+    discards: int
+    size_epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", whole("rows", self.rows, least=2))
+        object.__setattr__(self, "discards", whole("discards", self.discards, least=2))
+        object.__setattr__(self, "size_epsilon", positive("size_epsilon", self.size_epsilon))
+        if self.discards % 2 or self.discards + 2 > self.rows:
+            raise InvalidParameter(
+                parameter="discards", value=self.discards, must="be even, and leave at least two rows"
+            )
+
+    @classmethod
+    def hiding(cls, *, rows: int, size_epsilon: float, delta: float) -> FixedSize:
+        """With the fewest discards for which delta_N is at most this delta."""
+        n = whole("rows", rows, least=4)
+        discards = 2
+        while discards + 2 <= n:
+            made = cls(rows=n, discards=discards, size_epsilon=size_epsilon)
+            if made.size_delta.high <= delta:
+                return made
+            discards += 2 if discards < 64 else 2 * (discards // 64)
+        raise NoLaw(
+            operation="a truncated histogram of a sample of fixed size",
+            reason=f"{n} rows are too few to hide how many were kept",
+            hint="allow a larger size_epsilon or delta",
+        )
+
+    @property
+    def size_delta(self) -> Interval:
+        """delta_N: the chance of either end of the number of kept rows, seen by somebody who was kept."""
+        half = self.discards // 2
+        with precision(_DISCARDING_BITS):
+            x = (-ball(Fraction(self.size_epsilon))).exp()
+            value = x**half * (1 - x) / (1 + x - 2 * x ** (half + 1))
+            return Interval(low=down(value), high=up(value))
+
+    def weights(self) -> tuple[Ball, ...]:
+        """What the probabilities of keeping n, n - 1, ..., n - D rows are proportional to, at the working precision."""
+        x, half = (-ball(Fraction(self.size_epsilon))).exp(), self.discards // 2
+        return tuple(x ** abs(d - half) / (self.rows - d) for d in range(self.discards + 1))
+
+    def number(self, source: Source) -> int:
+        """How many rows to discard: exactly the law of the theorem, by lazy inversion of one uniform number."""
+        uniform = Uniform(value=int(source.words(1)[0]), bits=64, source=source)
+
+        def at_least(d: int) -> Ball:
+            weights = self.weights()
+            return sum(weights[d:], ball(0)) / sum(weights, ball(0))
+
+        low, high = 0, self.discards
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if uniform.below(partial(at_least, middle)) else (low, middle - 1)
+        return low
+
+    def chosen(self, source: Source) -> NDArray[np.int64]:
+        """Which rows to discard, as places 0..n-1: a uniform set of `number` of them. It looks at no row."""
+        wanted = self.number(source)
+        found: set[int] = set()
+        while len(found) < wanted:
+            found.update(int(k) for k in uniform_draws(self.rows, wanted - len(found), source))
+        return np.array(sorted(found), dtype=np.int64)
+
+    def kept(self, counts: NDArray[np.int64], source: Source) -> NDArray[np.int64]:
+        """The counts of cells after discarding; rows that are in none of them may be discarded too.
+
+        Rows of one cell are alike, so that it does not matter which places they have: they stand cell after cell.
+        """
+        ends = np.cumsum(np.ravel(counts))
+        if len(ends) and int(ends[-1]) > self.rows:
+            raise InvalidParameter(parameter="counts", value="more rows", must=f"be of {self.rows} rows")
+        cells = np.searchsorted(ends, self.chosen(source), side="right")
+        gone = np.bincount(cells, minlength=len(ends) + 1)[: len(ends)]
+        return np.asarray(counts - gone.reshape(np.shape(counts)))
+
+    def delta(self, threshold: int, cell_epsilon: float, *, enough: float = 0.0) -> Interval:
+        """The theorem's delta at size_epsilon + cell_epsilon; cells of the supremum are refined until it is certainly
+        at most `enough`, or no larger than the other term."""
+        k = whole("threshold", threshold, least=2)
+        c = non_negative("cell_epsilon", cell_epsilon)
+        if k * self.discards > self.rows:
+            raise NoLaw(
+                operation="a truncated histogram of a sample of fixed size",
+                reason="the theorem needs threshold * discards <= rows, and "
+                f"{k} * {self.discards} is above {self.rows}",
+                hint=f"{k * self.discards} rows would do; or a larger size_epsilon, which discards fewer",
+            )
+        ends = self.size_delta
+        with precision(_DISCARDING_BITS):
+            factor = ball(Fraction(c)).exp()
+            cell = delta_of_cell(Poisson(), k, factor)
+            cells = _FIRST_CELLS
+            while True:
+                hidden = self._hidden(k, factor, cells)
+                high = up(ball(ends.high) + cell.max(hidden))
+                if bool(hidden <= cell) or high <= enough or cells >= _MOST_CELLS:
+                    return Interval(low=min(down(ball(ends.low) + cell), high), high=min(high, 1.0))
+                cells *= 4
+
+    def _hidden(self, threshold: int, factor: Ball, cells: int) -> Ball:
+        """The supremum over the mean l of a cell that is hidden, for 0 < l <= k e^{epsilon_C}; zero for small l."""
+        a, n = threshold - 1, self.rows
+        top = threshold * factor
+        out = ball(0)
+        means = [top * j / cells for j in range(cells + 1)]
+        for left, right in itertools.pairwise(means):
+            law = poisson_cell(right)
+            less = positive_ball(1 - factor * (1 - law.chance(a) / at_most(law, a)))
+            if bool(less == 0):
+                continue
+            rate = Fraction(down(left)) / (n - 1) if bool(left > 0) else Fraction(0)
+            if rate >= 1:
+                continue
+            chance = at_most(binomial_cell(n - self.discards - 1, rate), a) if rate > 0 else ball(1)
+            out = out.max(chance * less)
+        return out
+
 
 SAMPLINGS = ("binomial", "fixed", "poisson")
 SIMULATOR = "the truncated histogram without the row"

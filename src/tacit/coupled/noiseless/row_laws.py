@@ -20,7 +20,7 @@ from tacit.coupled.numbers import as_distribution, as_probability
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import Ball, ball, precision, scaled_floor
 from tacit.exact.checks import is_number, plain, text
-from tacit.exact.rationals import exact_parameter
+from tacit.exact.rounding import exact_parameter
 
 __all__ = ["RowLaw", "as_typed", "bernoulli", "laplace", "normal", "table", "uniform"]
 

@@ -7,26 +7,140 @@ simulator says S + U with U on the grid. Known law: theorem `shifted-sums`. A la
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, within_reach
-from tacit.coupled.noiseless.lattice import sum_law
-from tacit.coupled.noiseless.minorants import Minorant, rectangle, undisclosed
-from tacit.coupled.noiseless.reading import row_law
-from tacit.coupled.noiseless.row_laws import RowLaw
-from tacit.coupled.noiseless.shapes import kind_of, shapes_below
-from tacit.coupled.noiseless.shifts import Found, Shifted, worst
-from tacit.coupled.noiseless.simulators import chosen, middle
-from tacit.errors import InvalidParameter
+import numpy as np
+
+from tacit.coupled.noiseless.answer import (
+    ExactAnswer,
+    call_parts,
+    delta_out_of_reach,
+    row_law,
+    shown,
+    within_reach,
+)
+from tacit.coupled.noiseless.lattice import (
+    Found,
+    Shifted,
+    SumLaw,
+    chosen,
+    factor_for,
+    least_epsilon,
+    middle,
+    sum_law,
+    sum_laws,
+    worst,
+)
+from tacit.coupled.noiseless.minorants import (
+    KINDS,
+    Minorant,
+    minorants_of,
+    peaked,
+    rectangle,
+    stairs,
+    undisclosed,
+)
+from tacit.coupled.noiseless.prisms import Prism, pair_epsilon, prism_epsilon
+from tacit.coupled.noiseless.row_laws import RowLaw, as_typed, bernoulli
+from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.arrays import Floats
 from tacit.exact.checks import probability, whole
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 
-__all__ = ["exact_mean", "exact_sum", "rows_and_unknown"]
+# Shapes as text, such as `rectangle(-1.5, 1.5)`, `triangle(-2, 0, 2)` or `normal(0, 1, cut=(-2, 2))`.
+#
+# A shape that is named is taken as tall as it fits below the law; a name without brackets stands for the best one
+# that is found (`minorants`). Ends, feet and peak are values of a row, in its own unit.
+
+HINT = 'such as "rectangle(-1.5, 1.5)", "rectangles(-2, 2, -1, 1)", "triangle(-2, 0, 2)", "normal(0, 1, cut=(-2, 2))"'
+
+
+def kind_of(assume: object) -> str:
+    """The first word of what is assumed: `known`, or the kind of a shape."""
+    kind = assume.partition("(")[0].strip() if isinstance(assume, str) else ""
+    if kind not in ("known", *KINDS):
+        raise UnknownName(what="assumption", name=str(assume)[:60], known=("known", *KINDS), hint=HINT)
+    return kind
+
+
+def shapes_below(law: RowLaw, assume: str) -> list[Minorant]:
+    """The shape that is named, or the most promising ones of a kind."""
+    kind = kind_of(assume)
+    if "(" not in assume:
+        return minorants_of(law, kind)
+    _, numbers, named = call_parts("assume", assume, HINT)
+    values = [as_typed("assume", v) for v in numbers]
+    if kind == "rectangle" and len(values) == 2 and not named:
+        return [rectangle(law, *values)]
+    if kind == "rectangles" and len(values) >= 2 and len(values) % 2 == 0 and not named:
+        return [_stairs(law, list(zip(values[::2], values[1::2], strict=True)))]
+    made: Minorant | None
+    if kind == "triangle" and len(values) == 3 and not named and values[0] < values[1] < values[2]:
+        low, peak, high = (_place(law, v) for v in values)
+        first, last = max(math.ceil(low), 0), min(math.floor(high), len(law.weights) - 1)
+        made = peaked(law, kind, first, last, peak, (peak - low, high - peak))
+    elif kind == "normal" and len(values) == 2 and set(named) == {"cut"} and len(named["cut"]) == 2:
+        ends = _inside(law, *(as_typed("assume", v) for v in named["cut"]))
+        width = values[1] / law.step
+        if width <= 0:
+            raise InvalidParameter(
+                parameter="assume", value=assume[:60], must="have a positive width", hint=HINT
+            )
+        made = peaked(law, kind, *ends, _place(law, values[0]), (width, width))
+    else:
+        raise InvalidParameter(
+            parameter="assume", value=assume[:60], must="name a shape by its ends, low end first", hint=HINT
+        )
+    if made is None:
+        raise InvalidParameter(
+            parameter="assume",
+            value=assume[:60],
+            must="hold two values of the grid at least, and only values that can occur",
+            hint="a value of probability 0 under the shape leaves no shape at all",
+        )
+    return [made]
+
+
+def _place(law: RowLaw, value: Fraction) -> Fraction:
+    """In steps above the lowest value of the law; it need not be a value of the grid, but within the range."""
+    if not law.low <= value <= law.high:
+        raise InvalidParameter(
+            parameter="assume",
+            value=float(value),
+            must=f"lie inside the support, from {float(law.low):g} to {float(law.high):g}",
+        )
+    return (value - law.low) / law.step
+
+
+def _inside(law: RowLaw, low: Fraction, high: Fraction) -> tuple[int, int]:
+    """The first and the last place of the grid between two values."""
+    return math.ceil(_place(law, low)), math.floor(_place(law, high))
+
+
+def _stairs(law: RowLaw, ends: Sequence[tuple[Any, Any]]) -> Minorant:
+    """The first rectangle as tall as fits, the next one on what it leaves, and so on."""
+    left, taken = list(law.weights), []
+    for low, high in ends:
+        first = rectangle(law, low, high).first
+        last = _inside(law, low, high)[1]
+        height = min(left[first : last + 1])
+        if height <= 0:
+            raise InvalidParameter(
+                parameter="assume",
+                value=f"{float(low):g},{float(high):g}",
+                must="be rectangles that leave room for each other: name the lowest and widest first",
+            )
+        taken.append((first, last - first + 1, height))
+        for k in range(first, last + 1):
+            left[k] -= height
+    return stairs(law, taken)
+
 
 MOST_ROWS = 10**7
 SMALLEST_DELTA = 1e-100
@@ -313,3 +427,325 @@ def _named(simulator: dict[int, float], family: _Class) -> str:
         "a fair coin" if weights[0] == 0.5 else f"a coin that takes the first with probability {weights[0]:g}"
     )
     return f"the other rows, with {values[0]:g} or {values[1]:g} in place of the protected one, by {how}"
+
+
+# Exact counts: each row is 1 with a probability of its own, of which only an interval is known.
+#
+# Rows are independent, row i is 1 with probability p_i in [a, b]. The laws of the count given the protected row are
+# affine in each p_j, and divergences are jointly convex, so the worst case has every p_j at a or b: k of the m other
+# rows at a and m - k at b, for some k (theorem `count-corners`). A run of corners k1 <= k <= k2 is covered by
+# disclosing the rows in which they differ: Bin(k1, a) + Bin(m - k2, b). Runs are halved while they need more than
+# some corner does.
+
+_RUNS = 24
+_NEAR, _NEAR_OF_MANY = 1.0002, 1.002
+_MANY = 20_000
+MOST_LAWS = 4000
+FAIR = {0: 0.5, 1: 0.5}
+
+
+def exact_count(probability: object, *, n: int, delta: float, unknown_rows: int | None = None) -> ExactAnswer:
+    """The epsilon, at this delta, of publishing how many of n rows are 1.
+
+    `probability` is one number, the known chance of a 1 in every row, or (a, b): each row has a chance of its own in
+    between. `unknown_rows` of the rows are unknown to the adversary, the protected one among them.
+    """
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    a, b = _interval(probability)
+    hidden = unknown - 1
+    runs = _Runs(a, b, hidden, target)
+    floor = max(least_epsilon(sum_law(bernoulli(p).weights, hidden, delta=target), 1, target) for p in {a, b})
+    simulator = runs.simulator()
+    found = runs.worst(simulator)
+    pair = runs.worst({0: 1.0})
+    if math.isinf(found.factor):
+        both = (
+            f"between two values of a row it is {shown(pair.floor)}, and " if math.isinf(pair.factor) else ""
+        )
+        raise delta_out_of_reach(
+            "count",
+            target,
+            found.floor,
+            hint=f"{both}with this delta no simulator at all has an epsilon below "
+            f"{math.floor(floor * 1000) / 1000:g}; allow a larger delta, or assume more unknown rows",
+            ours=a < b,
+        )
+    same = {p: runs.alone(p) for p in (a, b)}
+    chance = f"{float(a):g}" if a == b else f"its own, between {float(a):g} and {float(b):g}"
+    return ExactAnswer(
+        statistic="count",
+        epsilon=found.epsilon,
+        epsilon_pair=pair.epsilon if math.isfinite(pair.factor) else None,
+        delta=target,
+        assumptions=(
+            f"every row is counted independently of the others, with a probability of {chance}",
+            known_rows_clause(size, unknown),
+            ALONE,
+        ),
+        theorem="shifted-sums" if a == b else "count-corners",
+        simulator=_named_count(simulator),
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows, each counted with a probability of {chance}",
+        details={
+            "probability": [float(a), float(b)],
+            "epsilon_floor": floor,
+            "epsilon_pair_homogeneous": max(f.epsilon for f in same.values()),
+        },
+    )
+
+
+def _interval(probability: Any) -> tuple[Fraction, Fraction]:
+    """(a, b) inside (0, 1), the smaller first."""
+    if isinstance(probability, tuple | list):
+        if len(probability) != 2:
+            raise InvalidParameter(
+                parameter="probability", value=f"{len(probability)} numbers", must="be one number or two"
+            )
+        a, b = (as_typed("probability", p) for p in probability)
+    else:
+        a = b = as_typed("probability", probability)
+    if not 0 < a <= b < 1:
+        raise InvalidParameter(
+            parameter="probability",
+            value=f"{float(a):g}" if a == b else f"{float(a):g},{float(b):g}",
+            must="lie strictly between 0 and 1, the smaller first",
+            hint="a row that is settled hides nothing",
+        )
+    return a, b
+
+
+def _named_count(simulator: dict[int, float]) -> str:
+    share = simulator.get(1, 0.0)
+    how = "a fair bit" if share == 0.5 else f"a bit that is 1 with probability {share:g}"
+    return f"the count of the other rows, plus {how}"
+
+
+class _Runs:
+    """Bounds over all corners, by runs of them; laws are kept, since several simulators are tried."""
+
+    def __init__(self, a: Fraction, b: Fraction, hidden: int, delta: float) -> None:
+        self.a, self.b, self.hidden, self.delta = a, b, hidden, delta
+        self.weights = [bernoulli(a).weights, bernoulli(b).weights]
+        self.kept: dict[tuple[int, int], SumLaw] = {}
+
+    def _laws(self, runs: Sequence[tuple[int, int]]) -> list[SumLaw]:
+        """S with k1 rows at a and m - k2 at b, for each run (k1, k2)."""
+        new = [run for run in dict.fromkeys(runs) if run not in self.kept]
+        if new:
+            counts = [(k1, self.hidden - k2) for k1, k2 in new]
+            laws = sum_laws(self.weights, counts, delta=self.delta)
+            self.kept.update(zip(new, laws, strict=True))
+        return [self.kept[run] for run in runs]
+
+    def _found(self, law: SumLaw, simulator: dict[int, float]) -> Found:
+        # A sum of independent bits is log-concave: both ends of {0, 1} are all there is.
+        return worst(Shifted([(1.0, law)], 0, 1, simulator), [0, 1], self.delta, log_concave=True)
+
+    def alone(self, p: Fraction) -> Found:
+        """All rows with this probability, between the two values of a row."""
+        return self._found(sum_law(bernoulli(p).weights, self.hidden, delta=self.delta), {0: 1.0})
+
+    def simulator(self) -> dict[int, float]:
+        """The coin that is best at the two homogeneous corners and in the middle; fair where they are mirror images."""
+        corners = sorted({(k, k) for k in (0, self.hidden // 2, self.hidden)})
+        laws = self._laws(corners) if self.a < self.b else self._laws([(self.hidden, self.hidden)])
+        return chosen(
+            1,
+            lambda s: max(self._found(law, s).factor for law in laws),
+            even=self.a + self.b == 1,
+        )
+
+    def worst(self, simulator: dict[int, float]) -> Found:
+        """The factor that is enough at every corner."""
+        if self.a == self.b:
+            return self._found(self._laws([(self.hidden, self.hidden)])[0], simulator)
+        # If a + b = 1 and the coin is fair, or there is none, the corner m - k is the mirror image of k.
+        even = self.a + self.b == 1 and simulator in (FAIR, {0: 1.0})
+        last = -(-self.hidden // 2) if even else self.hidden
+        edges = sorted({round(last * j / _RUNS) for j in range(_RUNS + 1)})
+        corners = [self._found(law, simulator) for law in self._laws([(k, k) for k in edges])]
+        # What some corner needs; runs that need no more are settled.
+        needed = corners[0]
+        for corner in corners[1:]:
+            needed = needed.or_worse(corner)
+        settled, open_runs = needed, _between(edges)
+        while open_runs and math.isfinite(needed.factor):
+            following: list[tuple[int, int]] = []
+            enough = 1 + (needed.factor - 1) * (_NEAR if self.hidden <= _MANY else _NEAR_OF_MANY)
+            for run, law in zip(open_runs, self._laws(open_runs), strict=True):
+                found = self._found(law, simulator)
+                if found.factor <= enough or run[0] == run[1] or len(self.kept) > MOST_LAWS:
+                    settled = settled.or_worse(found)
+                    continue
+                middle = (run[0] + run[1]) // 2
+                following += [(run[0], middle), (middle + 1, run[1])]
+            open_runs = following
+        return settled
+
+
+def _between(edges: list[int]) -> list[tuple[int, int]]:
+    """Runs that hold every corner that is not an edge."""
+    return [(x + 1, y - 1) for x, y in itertools.pairwise(edges) if y - x > 1]
+
+
+# Exact sums that are published in coarse steps: rounded down to a multiple of a width, which only lumps answers.
+#
+#     F(X) = floor(sum / width) width,      width = steps of the grid of records
+#
+# The multiples are counted from 0, whatever the least sum is: where the edges of the bins lie decides how much they
+# tell. If an adversary knows some rows, their sum may move the edges anywhere; then the exact sum's own epsilon is
+# taken, of which the rounded one is post-processing (theorems `shifted-sums`, `post-processing-priors`).
+
+_MORE = 1 + 1e-12
+
+
+def exact_quantised(
+    rows: str | RowLaw,
+    *,
+    n: int,
+    delta: float,
+    steps: int,
+    unknown_rows: int | None = None,
+    grid: object = None,
+) -> ExactAnswer:
+    """The exact sum rounded down to a multiple of `steps` steps of its grid: the epsilon at this delta."""
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    law = row_law(rows, grid=grid).reduced()
+    width = whole("steps", steps)
+    pair = None
+    if unknown < size:
+        plain = exact_sum(law, n=size, delta=target, unknown_rows=unknown)
+        epsilon, pair, simulator = plain.epsilon, plain.epsilon_pair, f"{plain.simulator}, rounded alike"
+    else:
+        bins = _Bins(law, size, width)
+        found = bins.worst(target, sum_law(law.weights, size - 1, delta=target))
+        if math.isinf(found.factor):
+            # Deep tails were cut off: once more with them, so that a refusal names what is possible, and no more.
+            found = bins.worst(target, sum_law(law.weights, size - 1, delta=target * 1e-12))
+        if math.isinf(found.factor):
+            raise delta_out_of_reach("quantised sum", target, found.floor, ours=law.rounding > 0)
+        epsilon = found.epsilon
+        simulator = "the other rows, with a middling value in place of the protected one, rounded alike"
+    return ExactAnswer(
+        statistic=f"sum, rounded down to multiples of {float(width * law.step):g}",
+        epsilon=epsilon,
+        epsilon_pair=pair,
+        delta=target,
+        assumptions=(
+            f"the rows are independent draws from {law.describe()}",
+            known_rows_clause(size, unknown),
+            ALONE,
+        ),
+        theorem="shifted-sums",
+        simulator=simulator,
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows, {law.describe()}",
+        details={"width": float(width * law.step)},
+    )
+
+
+class _Bins:
+    """The two worlds in bins of so many steps, whose edges are multiples of the width counted from 0."""
+
+    def __init__(self, law: RowLaw, size: int, width: int) -> None:
+        self.law, self.width = law, width
+        # The sum is n low + k steps; floor((n low/step + k)/width) needs the whole part of n low/step only.
+        self.origin = math.floor(size * law.low / law.step)
+        self.off = up(law.rounding * (size - 1))
+
+    def binned(self, total: SumLaw, x: int, *, upper: bool) -> Floats:
+        """One end of the law of the rounded sum, with x steps for the protected row."""
+        top, width = len(self.law.weights) - 1, self.width
+        first = ((total.start + self.origin) // width) * width - self.origin
+        points = -(-(total.start + len(total.low) + top - first) // width) * width
+        values = total.at(first - x, points, upper=upper).reshape(-1, width).sum(axis=1)
+        return np.asarray(values * _MORE if upper else values / _MORE)
+
+    def worst(self, delta: float, total: SumLaw) -> Found:
+        """Every value of the row against the middle one, both directions."""
+        middle = (len(self.law.weights) - 1) // 2
+        ideal = [self.binned(total, middle, upper=side) for side in (False, True)]
+        # Each world is off by what was left out and by the rounding of the law: (1 + e^epsilon) times.
+        rest = total.outside + self.off
+        spare = 4 * rest
+        while True:
+            found = Found(factor=1.0, floor=0.0)
+            for x in self.law.support:
+                real = [self.binned(total, x, upper=side) for side in (False, True)]
+                for above, below in ((real[1], ideal[0]), (ideal[1], real[0])):
+                    start = found.factor if math.isfinite(found.factor) else 1.0
+                    found = found.or_worse(factor_for(above, below, delta - spare, start))
+            found = Found(factor=found.factor, floor=found.floor + spare)
+            if math.isinf(found.factor) or rest * (1 + found.factor) <= spare:
+                return found
+            spare = rest * (2 + 2 * found.factor)
+
+
+# Exact sums of several columns at once: a row is a vector with independent coordinates, each with a law of its own.
+#
+# The product of the best rectangles of the coordinates is a prism below the law of the row; the rest is theorem
+# `prism-sums`. Uniform coordinates are their own rectangles, so that nothing is given away of them.
+
+MOST_COLUMNS = 8
+
+
+def exact_vector_sum(
+    rows: Sequence[str | RowLaw], *, n: int, delta: float, unknown_rows: int | None = None
+) -> ExactAnswer:
+    """The epsilon, at this delta, of publishing the exact sums (or means) of several columns of n rows together.
+
+    `rows` has the law of each column; within a row the columns are independent. Every law of rows that contains the
+    product of the named rectangles, over the same ranges, is covered.
+    """
+    size, unknown = rows_and_unknown(n, unknown_rows)
+    target = wanted_delta(delta)
+    laws = [row_law(r).reduced() for r in listed("rows", rows)]
+    if not 1 <= len(laws) <= MOST_COLUMNS:
+        raise InvalidParameter(
+            parameter="rows", value=len(laws), must=f"name the laws of 1 to {MOST_COLUMNS} columns"
+        )
+    shapes = [minorants_of(law, "rectangle")[0] for law in laws]
+    mass = math.prod((s.mass for s in shapes), start=Fraction(1))
+    tops = [len(law.weights) - 1 for law in laws]
+    # The middle, or the value below it where it is off the grid: no value is further away than this.
+    prism = Prism(
+        mass=mass,
+        points=tuple(len(s.weights) for s in shapes),
+        half_ranges=tuple(top - top // 2 for top in tops),
+    )
+    epsilon, _ = prism_epsilon(prism, hidden=unknown - 1, delta=target)
+    if math.isinf(epsilon):
+        smallest = within_reach(
+            lambda d: math.isfinite(prism_epsilon(prism, hidden=unknown - 1, delta=d)[0]), target
+        )
+        raise delta_out_of_reach("vector of sums", target, smallest, ours=True)
+    pair = pair_epsilon(prism, hidden=unknown - 1, delta=target)
+    values = [law.low + (top // 2) * law.step for law, top in zip(laws, tops, strict=True)]
+    grids = "; ".join(law.describe() for law in laws)
+    ends = [
+        (float(law.low + s.first * law.step), float(law.low + (s.first + len(s.weights) - 1) * law.step))
+        for law, s in zip(laws, shapes, strict=True)
+    ]
+    box = " x ".join(f"[{a:g}, {b:g}]" for a, b in ends)
+    first = (
+        f"the rows are independent draws from one distribution over the ranges of {grids}, which contains a prism of "
+        f"mass {shown(float(mass), 4)} over {box} (it does if the columns are independent with these laws)"
+    )
+    return ExactAnswer(
+        statistic="vector of sums",
+        epsilon=epsilon,
+        epsilon_pair=pair if math.isfinite(pair) else None,
+        delta=target,
+        assumptions=(first, known_rows_clause(size, unknown), ALONE),
+        theorem="prism-sums",
+        simulator="the other rows, with "
+        f"({', '.join(f'{float(v):g}' for v in values)}) in place of the protected one",
+        rows=size,
+        unknown_rows=unknown,
+        family=f"independent rows of one law with a prism of mass {shown(float(mass), 4)} over {box}; {grids}",
+        details={"columns": len(laws), "mass": float(mass)},
+    )

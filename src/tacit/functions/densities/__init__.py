@@ -1,21 +1,17 @@
 """Densities: released once as a whole curve, read by anybody anywhere."""
 
-from tacit.functions.bases.families import DensityFamily
-from tacit.functions.densities.bands import Band
-from tacit.functions.densities.choice import ChosenDensity, DensityChoice
-from tacit.functions.densities.gridded import GriddedDensity, nearest_probabilities
-from tacit.functions.densities.kde import GaussianKDE
+from tacit.functions.densities.kde import GaussianKDE, ReflectedKDE, SobolevKDE
 from tacit.functions.densities.noises import (
     CoefficientNoise,
     EuclideanLaplaceNoise,
     GaussianNoise,
     LaplaceNoise,
 )
-from tacit.functions.densities.plan import DensityPlan
-from tacit.functions.densities.reflected import ReflectedKDE
-from tacit.functions.densities.released import ReleasedDensity
-from tacit.functions.densities.rules import (
+from tacit.functions.densities.plan import (
+    ChosenDensity,
+    DensityChoice,
     DensityComparison,
+    DensityPlan,
     ExpectedErrors,
     compare_densities,
     expansion_errors,
@@ -23,7 +19,8 @@ from tacit.functions.densities.rules import (
     normal_reference,
     public_bandwidth,
 )
-from tacit.functions.densities.sobolev import SobolevKDE
+from tacit.functions.densities.released import Band, GriddedDensity, ReleasedDensity, nearest_probabilities
+from tacit.functions.density_families import DensityFamily
 
 __all__ = [
     "Band",

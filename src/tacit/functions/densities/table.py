@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.functions.bases.families import DensityFamily
-from tacit.functions.bases.fourier import FourierBasis
-from tacit.functions.bases.hermite import HermiteBasis
-from tacit.functions.bases.histogram import HistogramBasis
-from tacit.functions.bases.wavelets import WaveletBasis
+from tacit.functions.bases import FourierBasis, HermiteBasis, HistogramBasis, WaveletBasis
 from tacit.functions.boxes import Box
-from tacit.functions.densities.kde import GaussianKDE
-from tacit.functions.densities.reflected import ReflectedKDE
-from tacit.functions.densities.sobolev import SobolevKDE
+from tacit.functions.densities.kde import GaussianKDE, ReflectedKDE, SobolevKDE
+from tacit.functions.density_families import DensityFamily
 from tacit.functions.fourier.family import FourierKDE
 
 __all__ = ["FAMILIES", "family_from_record"]

@@ -1,15 +1,17 @@
 """Fourier series densities with pure noise: periodic kernels on a box, plans, bounds on what truncation costs."""
 
-from tacit.functions.fourier.family import FourierKDE
-from tacit.functions.fourier.means import CumulativeCurve, FourierRegression, ReleasedRegression
-from tacit.functions.fourier.plan import FourierPlan
-from tacit.functions.fourier.rates import (
+from tacit.functions.fourier.family import (
+    FourierKDE,
     component_laplace_energy,
     noise_energies,
     noise_rate,
     squared_norm_noise,
 )
-from tacit.functions.fourier.rules import (
+from tacit.functions.fourier.plan import (
+    CumulativeCurve,
+    FourierPlan,
+    FourierRegression,
+    ReleasedRegression,
     fourier_bandwidth,
     fourier_order,
     truncation_bound,

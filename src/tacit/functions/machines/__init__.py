@@ -8,13 +8,24 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tacit.functions.machines.choice import ChosenPenalty, PenaltyChoice
-from tacit.functions.machines.domains import Domain, PublicBall, PublicBox
-from tacit.functions.machines.features import FeatureMap, FourierFeatures, LinearFeatures
-from tacit.functions.machines.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
-from tacit.functions.machines.released import ReleasedMachine
-from tacit.functions.machines.sensitivity import machine_sensitivity, solver_distance
-from tacit.functions.machines.training import MachinePlan, balanced_penalty
+from tacit.functions.machines.features import (
+    Domain,
+    FeatureMap,
+    FourierFeatures,
+    LinearFeatures,
+    PublicBall,
+    PublicBox,
+)
+from tacit.functions.machines.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
+from tacit.functions.machines.training import (
+    ChosenPenalty,
+    MachinePlan,
+    PenaltyChoice,
+    ReleasedMachine,
+    balanced_penalty,
+    machine_sensitivity,
+    solver_distance,
+)
 
 if TYPE_CHECKING:
     from tacit.functions.machines.estimators import (

@@ -5,13 +5,317 @@ Neither is trusted: what they return is certified (`certify`), and only the cert
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
 from tacit.exact.arrays import Floats
-from tacit.functions.machines.certify import Problem, gap_of_hinges, gap_of_smooth
-from tacit.functions.machines.losses import PiecewiseLoss, SmoothLoss
+from tacit.exact.checks import non_negative, positive, settle
 
-__all__ = ["solve"]
+# Convex losses with a slope of at most M: what a machine minimises the mean of, and all that privacy needs of it.
+#
+# A loss is a function of one number, the machine's value t at a row, for a given target y. Its slope bounds how far
+# one row can pull the machine; its turn, how much zero-mean noise can cost.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss(ABC):
+    """A convex function of the machine's value with slopes in [-lipschitz, lipschitz], for targets in [-1, 1]."""
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def lipschitz(self) -> float:
+        """M, the largest size of a slope."""
+
+    @property
+    @abstractmethod
+    def at_zero(self) -> float:
+        """The largest loss of the machine that is 0 everywhere; no minimiser is longer than sqrt(at_zero / penalty)."""
+
+    @abstractmethod
+    def values(self, machine: Floats, target: Floats) -> Floats:
+        """The loss at each row."""
+
+    @abstractmethod
+    def excess(self, noise_std: float) -> float:
+        """A bound on E loss(t + g) - loss(t) for g ~ N(0, noise_std^2) and every t: what the noise costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmoothLoss(Loss):
+    """A loss with a derivative, whose own slope is at most `curvature`."""
+
+    @property
+    @abstractmethod
+    def curvature(self) -> float:
+        """The largest second derivative."""
+
+    @abstractmethod
+    def slopes(self, machine: Floats, target: Floats) -> Floats:
+        """The derivative in t at each row."""
+
+    @abstractmethod
+    def bends(self, machine: Floats, target: Floats) -> Floats:
+        """The second derivative in t at each row (any of them at a corner of the slope)."""
+
+    def excess(self, noise_std: float) -> float:
+        """min(curvature noise_std^2 / 2, turn noise_std / sqrt(2 pi)): the mean of the noise is 0."""
+        return min(self.curvature * noise_std**2 / 2, 2 * self.lipschitz * noise_std / math.sqrt(2 * math.pi))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PiecewiseLoss(Loss):
+    """A loss that is a sum of hinges (g - b t)+ with b = -1 or 1."""
+
+    @abstractmethod
+    def hinges(self, target: Floats) -> tuple[Floats, Floats]:
+        """The b and the g of each hinge, as arrays of shape (hinges, rows)."""
+
+    @property
+    @abstractmethod
+    def turn(self) -> float:
+        """The total change of slope."""
+
+    def values(self, machine: Floats, target: Floats) -> Floats:
+        b, g = self.hinges(target)
+        return np.asarray(np.maximum(g - b * machine, 0.0).sum(axis=0))
+
+    def excess(self, noise_std: float) -> float:
+        """turn noise_std / sqrt(2 pi): a hinge loses most at its corner, where E (g)+ = noise_std / sqrt(2 pi)."""
+        return self.turn * noise_std / math.sqrt(2 * math.pi)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hinge(PiecewiseLoss):
+    """(1 - y t)+ for labels y = -1 and 1: the support vector machine. M = 1 (Hall 2012, 3.3.3)."""
+
+    name: ClassVar[str] = "hinge"
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
+
+    @property
+    def at_zero(self) -> float:
+        return 1.0
+
+    @property
+    def turn(self) -> float:
+        return 1.0
+
+    def hinges(self, target: Floats) -> tuple[Floats, Floats]:
+        return target[None, :], np.ones((1, target.size))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpsilonInsensitive(PiecewiseLoss):
+    """(|t - y| - tube)+: support vector regression. M = 1."""
+
+    name: ClassVar[str] = "epsilon-insensitive"
+    tube: float = 0.0
+
+    def __post_init__(self) -> None:
+        settle(self, tube=non_negative("tube", self.tube))
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
+
+    @property
+    def at_zero(self) -> float:
+        return 1.0
+
+    @property
+    def turn(self) -> float:
+        return 2.0
+
+    def hinges(self, target: Floats) -> tuple[Floats, Floats]:
+        ones = np.ones(target.size)
+        return np.stack([ones, -ones]), np.stack([target - self.tube, -target - self.tube])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logistic(SmoothLoss):
+    """ln(1 + e^(-y t)) for labels y = -1 and 1. M = 1, curvature 1/4."""
+
+    name: ClassVar[str] = "logistic"
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        return 0.25
+
+    @property
+    def at_zero(self) -> float:
+        return math.nextafter(math.log(2.0), 1.0)
+
+    def values(self, machine: Floats, target: Floats) -> Floats:
+        return np.asarray(np.logaddexp(0.0, -target * machine))
+
+    def slopes(self, machine: Floats, target: Floats) -> Floats:
+        from scipy.special import expit
+
+        return np.asarray(-target * expit(-target * machine))
+
+    def bends(self, machine: Floats, target: Floats) -> Floats:
+        from scipy.special import expit
+
+        chance = expit(machine)
+        return np.asarray(chance * (1 - chance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Huber(SmoothLoss):
+    """r^2/2 for |r| <= threshold, else threshold |r| - threshold^2/2, where r = t - y. M = threshold, curvature 1."""
+
+    name: ClassVar[str] = "huber"
+    threshold: float = 0.1
+
+    def __post_init__(self) -> None:
+        settle(self, threshold=positive("threshold", self.threshold))
+
+    @property
+    def lipschitz(self) -> float:
+        return self.threshold
+
+    @property
+    def curvature(self) -> float:
+        return 1.0
+
+    @property
+    def at_zero(self) -> float:
+        return float(min(0.5, self.threshold))
+
+    def values(self, machine: Floats, target: Floats) -> Floats:
+        r = np.abs(machine - target)
+        h = self.threshold
+        return np.asarray(np.where(r <= h, r**2 / 2, h * r - h**2 / 2))
+
+    def slopes(self, machine: Floats, target: Floats) -> Floats:
+        return np.asarray(np.clip(machine - target, -self.threshold, self.threshold))
+
+    def bends(self, machine: Floats, target: Floats) -> Floats:
+        return np.asarray(np.abs(machine - target) <= self.threshold, dtype=np.float64)
+
+
+# Certified upper ends of a solver's gap: J(w) - min J for the exact problem, floats and feature maps counted.
+#
+# Fenchel's inequality makes every dual vector a lower bound on min J, so that with residuals r_j = g_j - b_j t_j
+#
+#     gap <= (1/size) sum_j [(r_j)+ - a_j r_j] + penalty |w - w(a)|^2,      w(a) = sum_j a_j b_j phi_j / (2 penalty
+#     size)
+#
+# for hinges and any a in [0, 1]; and gap <= |J'(w)|^2 / (4 penalty) for smooth losses. No term cancels another.
+# A dot product of m floats is off by at most m units of |x| |y|, in whatever order it was added up (theorem
+# `machine-gap`).
+
+UNIT: float = 2.0**-53
+BLOCK = 1024
+# What is left over for the few operations outside of the sums that are counted.
+SAFE: float = 1 + 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is minimised: features of the rows that count, their targets, and the public numbers."""
+
+    loss: Loss
+    phi: Floats
+    target: Floats
+    penalty: float
+    size: int
+    radius: float
+    rounding: float
+
+    def machine(self, weights: Floats) -> Floats:
+        """w . phi at each row."""
+        return np.asarray(self.phi @ weights)
+
+    def value(self, weights: Floats) -> float:
+        """J(w), in plain floats: for the solver's steps, never for a certificate."""
+        losses = self.loss.values(self.machine(weights), self.target)
+        return float(losses.sum() / self.size + self.penalty * (weights @ weights))
+
+    def pull(self, coefficients: Floats) -> Floats:
+        """sum_i c_i phi_i, in blocks: each entry is off by at most (BLOCK + blocks) units of sum |c_i| |phi_i|."""
+        blocks = range(0, self.phi.shape[0], BLOCK)
+        parts = [self.phi[i : i + BLOCK].T @ coefficients[i : i + BLOCK] for i in blocks]
+        return np.asarray(np.sum(parts, axis=0)) if parts else np.zeros(self.phi.shape[1])
+
+    def pull_error(self, total: float) -> float:
+        """The length of the error of `pull` where sum |c_i| <= total, the feature map's own rounding included."""
+        units = BLOCK + float(self.phi.shape[0]) / BLOCK + 4
+        return SAFE * total * (2 * units * UNIT * self.radius + self.rounding)
+
+    def machine_error(self, weights: Floats) -> float:
+        """How far `machine` may be from the exact value at any row."""
+        length = _length(weights)
+        return SAFE * length * (2 * (float(self.phi.shape[1]) + 4) * UNIT * self.radius + self.rounding)
+
+
+def gap_of_smooth(problem: Problem, weights: Floats) -> float:
+    """|J'(w)|^2 / (4 penalty), with every rounding counted against us."""
+    loss = problem.loss
+    assert isinstance(loss, SmoothLoss)
+    slopes = loss.slopes(problem.machine(weights), problem.target)
+    gradient = problem.pull(slopes) / problem.size + 2 * problem.penalty * weights
+    rows, n = float(problem.phi.shape[0]), problem.size
+    # Slopes are off by the curvature times the machine's error, and some units of their own size.
+    off = loss.curvature * problem.machine_error(weights) + 16 * UNIT * loss.lipschitz
+    length = _length(gradient)
+    error = problem.pull_error(loss.lipschitz * rows) / n + off * problem.radius * rows / n
+    error += 8 * UNIT * (loss.lipschitz * problem.radius * rows / n + 2 * problem.penalty * _length(weights))
+    return SAFE * (length + SAFE * error) ** 2 / (4 * problem.penalty)
+
+
+def gap_of_hinges(problem: Problem, weights: Floats, dual: Floats) -> float:
+    """The Fenchel gap of w and the dual vector, with every rounding counted against us."""
+    loss = problem.loss
+    assert isinstance(loss, PiecewiseLoss)
+    b, g = loss.hinges(problem.target)
+    a = np.clip(dual, 0.0, 1.0)
+    residual = g - b * problem.machine(weights)
+    lost = float((np.maximum(residual, 0.0) - a * residual).sum())
+    lost = max(lost, 0.0)
+    rows, n, hinges = float(problem.phi.shape[0]), problem.size, float(b.shape[0])
+    off = problem.machine_error(weights) + 8 * UNIT * (
+        float(np.abs(g).max(initial=0.0)) + _length(weights) * problem.radius
+    )
+    # Each summand has slope at most 1 in its residual; the sum of non-negative floats is off by some units of itself.
+    lost = lost * (1 + 64 * UNIT + 2 * UNIT * rows) + hinges * rows * off
+    pulled = problem.pull((a * b).sum(axis=0)) / (2 * problem.penalty * n)
+    distance = _length(weights - pulled)
+    distance += problem.pull_error(float(hinges * rows)) / (2 * problem.penalty * n)
+    distance += 16 * UNIT * (_length(weights) + _length(pulled))
+    return SAFE * (lost / n + problem.penalty * distance**2)
+
+
+def numerical_floor(
+    *, loss: Loss, penalty: float, dimension: int, radius: float, rounding: float, size: int
+) -> float:
+    """A gap that floats can surely certify, from public numbers alone: the least tolerance that makes sense."""
+    longest = math.sqrt(loss.at_zero / penalty) + loss.lipschitz * radius / penalty * 1e-3
+    unit = 2 * (dimension + 4) * UNIT * radius + rounding
+    pull = 2 * (BLOCK + size / BLOCK + 4) * UNIT * radius + rounding
+    machine = longest * unit
+    if isinstance(loss, SmoothLoss):
+        slope = loss.lipschitz * pull + radius * (loss.curvature * machine + 16 * UNIT * loss.lipschitz)
+        return 4 * (slope + 32 * UNIT * (loss.lipschitz * radius + penalty * longest)) ** 2 / penalty
+    hinges = 2
+    return 4 * hinges * (machine + 64 * UNIT * (2 + longest * radius)) + (hinges * pull) ** 2 / penalty
+
+
+def _length(vector: Floats) -> float:
+    size: float = float(np.linalg.norm(vector))
+    return size * SAFE
 
 
 NEWTON_STEPS = 1000

@@ -16,17 +16,85 @@ import math
 import struct
 from bisect import bisect_left
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TypeAlias
 
 import flint
+import numpy as np
 
-from tacit.errors import NotCertified
+from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, precision
 from tacit.functions.kernels import ExponentialKernel, Kernel, MaternKernel
-from tacit.functions.paths.normals import balls_of, draw_normals
+from tacit.functions.means import Mean
+from tacit.noise.reals import BLOCK_BITS, Normals
 from tacit.noise.source import Source
 
-__all__ = ["MarkovNoise", "State", "markov_order"]
+# Standard normal numbers whose bits are kept: an exact real each, of which more bits can be drawn at any time.
+
+MORE_WORDS = 3
+
+
+class KeptNormal:
+    """sign, block and the first `bits` bits of the place in the block; the bits to come are uniform."""
+
+    __slots__ = ("bits", "block", "sign", "value")
+
+    def __init__(self, sign: int, block: int, value: int, bits: int) -> None:
+        self.sign, self.block, self.value, self.bits = sign, block, value, bits
+
+    def ball(self) -> Ball:
+        """The interval in which the number is known to lie."""
+        middle = flint.arb(((self.block << self.bits) | self.value) * 2 + 1) * flint.arb(2) ** (
+            -self.bits - 1 - BLOCK_BITS
+        )
+        size = flint.arb(middle, flint.arb(2) ** (-self.bits - 1 - BLOCK_BITS))
+        return -size if self.sign else size
+
+    def extend(self, source: Source) -> None:
+        """Draw one more word of it."""
+        self.value = (self.value << 64) | int(source.words(1)[0])
+        self.bits += 64
+
+    def packed(self) -> list[int | str]:
+        """What a record needs, as plain JSON values."""
+        return [self.sign, self.block, self.bits, f"{self.value:x}"]
+
+    @classmethod
+    def from_packed(cls, record: Sequence[int | str]) -> KeptNormal:
+        """The number of a record."""
+        sign, block, bits, value = record
+        return cls(int(sign), int(block), int(str(value), 16), int(bits))
+
+
+def balls_of(normals: Sequence[KeptNormal]) -> list[Ball]:
+    """The intervals of many at the working precision; those of one length share their constants."""
+    units: dict[int, tuple[Ball, Ball]] = {}
+    out = []
+    for n in normals:
+        if n.bits not in units:
+            units[n.bits] = (
+                flint.arb(2) ** (-n.bits - 1 - BLOCK_BITS),
+                -(flint.arb(2) ** (-n.bits - 1 - BLOCK_BITS)),
+            )
+        radius, minus = units[n.bits]
+        size = ((n.block << n.bits) | n.value) * 2 + 1
+        out.append(flint.arb((minus if n.sign else radius) * size, radius))
+    return out
+
+
+def draw_normals(count: int, source: Source, *, words: int = MORE_WORDS) -> list[KeptNormal]:
+    """Independent standard normals, each known to 64 bits and those of `words` words more."""
+    drawn = Normals.draw((count,), source)
+    extra = source.words(count * words).reshape(count, words)
+    out = []
+    place, block, sign = drawn.place.tolist(), drawn.block.tolist(), drawn.sign.tolist()
+    for i, low in enumerate(np.ascontiguousarray(extra)):
+        value, bits = drawn.more.get(i, (place[i], 64))
+        value = (value << (64 * words)) | int.from_bytes(low.tobytes(), "little")
+        out.append(KeptNormal(sign[i], block[i], value, bits + 64 * words))
+    return out
+
 
 State: TypeAlias = tuple[Ball, ...]
 Table: TypeAlias = list[list[Ball]]
@@ -285,3 +353,136 @@ def _backward(root: Table, vector: Sequence[Ball]) -> list[Ball]:
     for i in reversed(range(n)):
         out[i] = (vector[i] - sum((root[k][i] * out[k] for k in range(i + 1, n)), ball(0))) / root[i][i]
     return out
+
+
+# A path of any kernel, extended point by point by conditioning on all the points before.
+#
+# Cholesky in the order of the questions, in ball arithmetic: Y_i = sum_{j <= i} L_ij W_j with the white coordinates
+# W_j = (L^-1 f_D)_j + noise_std z_j. Where the conditional variance of a new point is below 2^-64 sup K(x, x), the
+# Gram matrix is singular for all purposes: the point gets no noise of its own, and its answer is the interpolation
+# sum_j l_j W_j of the noisy values that were there before. That is post-processing, so privacy is untouched; it is
+# off the ideal path by at most 2^-32 sqrt(sup K) times (|f_D| + a normal number's size times noise_std). Where balls
+# grow too wide, all is computed again with twice the bits. Theorem `gaussian-process-online`.
+
+BITS = 320
+SINGULAR = 2.0**-64
+MOST_BITS = 1 << 15
+MOST_BASIS = 600
+
+
+class _Wide(Exception):
+    """The balls are too wide to decide."""
+
+
+class ConditionedPath:
+    """Noisy values at points asked one after the other; the same point always has the same value."""
+
+    def __init__(self, *, kernel: Kernel, mean: Mean, noise_std: Fraction) -> None:
+        self.kernel, self.mean, self.noise_std = kernel, mean, noise_std
+        self._points: list[Floats] = []
+        self._rows: list[list[Ball]] = []
+        self._normals: list[KeptNormal] = []
+        self._mean: list[Ball] = []
+        self._white: list[Ball] = []
+        self.dropped_std, self.bits = 0.0, BITS
+
+    @property
+    def rank(self) -> int:
+        """How many points have noise of their own."""
+        return len(self._rows)
+
+    def value(self, point: Floats, source: Source) -> Ball:
+        """f_D + noise at a point that was not asked before."""
+        while True:
+            try:
+                with precision(self.bits):
+                    return self._extended(point, source)
+            except _Wide:
+                self._deepen()
+
+    def normals(self, start: int) -> list[KeptNormal]:
+        """Those of the points with noise of their own, from the `start`-th on."""
+        return self._normals[start:]
+
+    def forget(self, rank: int) -> None:
+        """Go back to the first `rank` points with noise of their own: what came after was never told."""
+        for column in (self._points, self._rows, self._normals, self._mean, self._white):
+            del column[rank:]
+
+    def restore(self, points: Floats, normals: Sequence[KeptNormal]) -> None:
+        """Add points that have noise of their own, with the normals that were kept."""
+        for x, normal in zip(points, normals, strict=True):
+            while True:
+                try:
+                    with precision(self.bits):
+                        row, pivot = self._row([ball(float(v)) for v in x])
+                        self._join(x, row, pivot, normal)
+                    break
+                except _Wide:
+                    self._deepen()
+            self._normals.append(normal)
+
+    def _deepen(self) -> None:
+        """Compute all again with twice the bits; the points and their normal numbers stay."""
+        self.bits *= 2
+        if self.bits > MOST_BITS:
+            raise NotCertified(
+                what="a path's conditional variance", reason=f"{MOST_BITS} bits do not determine it",
+                hint="ask fewer points that lie close together",
+            )  # fmt: skip
+        points, self._points = self._points, []
+        self._rows, self._mean, self._white = [], [], []
+        try:
+            with precision(self.bits):
+                for x, normal in zip(points, self._normals, strict=True):
+                    row, pivot = self._row([ball(float(v)) for v in x])
+                    self._join(x, row, pivot, normal)
+        except _Wide:
+            self._points = points
+            self._deepen()
+
+    def _row(self, x: list[Ball]) -> tuple[list[Ball], Ball]:
+        """L^-1 k(x), and what is left of K(x, x)."""
+        row: list[Ball] = []
+        for known, before in zip(self._points, self._rows, strict=True):
+            total = self.kernel.ball(x, [ball(float(v)) for v in known])
+            for a, b in zip(before, row, strict=False):
+                total -= a * b
+            row.append(total / before[-1])
+        pivot = self.kernel.ball(x, x) - sum((a * a for a in row), ball(0))
+        if not pivot.is_finite() or float(pivot.rad()) > SINGULAR * self.kernel.sup_diagonal / 1024:
+            raise _Wide
+        return row, pivot
+
+    def _extended(self, point: Floats, source: Source) -> Ball:
+        row, pivot = self._row([ball(float(v)) for v in point])
+        middle, limit = float(pivot.mid()), SINGULAR * self.kernel.sup_diagonal
+        if middle < -limit:
+            raise InvalidParameter(
+                parameter="kernel", value=type(self.kernel).__name__, must="be positive definite",
+                hint="the Gram matrix of the points asked has a negative eigenvalue",
+            )  # fmt: skip
+        if middle <= limit:
+            # The weights are fixed public numbers, whatever their error: this is post-processing.
+            self.dropped_std = max(self.dropped_std, float(np.sqrt(max(middle, 0.0))))
+            return sum((a.mid() * w for a, w in zip(row, self._white, strict=True)), ball(0))
+        if len(self._rows) >= MOST_BASIS:
+            raise NotCertified(
+                what="a path", reason=f"its kernel needs more than {MOST_BASIS} independent points",
+                hint="ask at fewer points, or release the expansion",
+            )  # fmt: skip
+        normal = draw_normals(1, source)[0]
+        value = self._join(point, row, pivot, normal)
+        self._normals.append(normal)
+        return value
+
+    def _join(self, point: Floats, row: list[Ball], pivot: Ball, normal: KeptNormal) -> Ball:
+        """Give the point noise of its own; the noisy value there."""
+        own = pivot.sqrt()
+        white = self.mean.ball(point) - sum((a * m for a, m in zip(row, self._mean, strict=True)), ball(0))
+        white /= own
+        self._points.append(point)
+        self._rows.append([*row, own])
+        self._mean.append(white)
+        self._white.append(white + ball(self.noise_std) * normal.ball())
+        return sum((a * w for a, w in zip(self._rows[-1], self._white, strict=True)), ball(0))

@@ -19,8 +19,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnknownName
-from tacit.exact.balls import ball, upper
-from tacit.exact.checks import probability, text
+from tacit.exact.balls import ball, lower, upper
+from tacit.exact.checks import flag, positive, probability, text
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import how_many
 from tacit.guarantees.bounds import (
@@ -33,8 +33,9 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.laws.convert import convert
-from tacit.guarantees.laws.registry import LAWS, law
+from tacit.guarantees.implication import bound_implies
+from tacit.guarantees.laws.convert import convert, open_probability
+from tacit.guarantees.laws.registry import LAWS, largest, law
 from tacit.guarantees.running_sum import (
     APPROXIMATE,
     CONCENTRATED,
@@ -45,11 +46,10 @@ from tacit.guarantees.running_sum import (
     Divergences,
     summed,
 )
+from tacit.guarantees.units import Coupled, GroupOf, Neighbours, People, Unit
 
 if TYPE_CHECKING:
     from flint import arb
-
-__all__ = ["compose_bounds", "join", "repeat_bound"]
 
 Weighted = Sequence[tuple[Any, int]]
 
@@ -245,3 +245,99 @@ def _reported(kind: type[A], epsilon: float, delta: float) -> A:
             hint="compose fewer or stronger parts, or use law='optimal'",
         )
     return kind(epsilon=epsilon, delta=up(Fraction(delta)))
+
+
+# Parallel composition: releases from disjoint parts of the table.
+
+
+def parts_touched(unit: Unit, *, fixed: bool) -> int:
+    """In how many disjoint parts one step of the unit can change something.
+
+    A row lies in one part. A person's rows may lie in as many parts as they have rows, or declared groups where
+    the parts are those groups (which is then declared, and carried with the guarantee).
+    Replacing a row may move it between parts, unless the parts are fixed independently of the data.
+    """
+    if isinstance(unit, Coupled):
+        raise NoLaw(
+            operation="parallel composition for coupled worlds", reason="alt and priv may span the parts"
+        )
+    if isinstance(unit, GroupOf):
+        return unit.size * parts_touched(unit.of, fixed=fixed)
+    if unit.neighbours is Neighbours.REPLACE_ONE and not fixed:
+        raise NoLaw(
+            operation="parallel composition under replace-one",
+            reason="replacing a row can move it from one part to another, which changes two parts by an addition "
+            "and a removal; replace-one guarantees say nothing of those",
+            hint="state the parts for add-or-remove, or say fixed=True where membership does not depend on the data",
+        )
+    if isinstance(unit, People):
+        once = unit.reach
+        # Under replace-one the old rows and the new ones may lie in different parts.
+        return once if unit.neighbours is Neighbours.ADD_OR_REMOVE else 2 * once
+    return 1
+
+
+@law("parallel-composition", operation="parallel")
+def parallel_bound(bounds: Sequence[Bound], touched: int) -> Bound:
+    """The worst of the bounds, composed as often as one unit touches parts."""
+    largest = worst(bounds)
+    times = min(touched, len(bounds))
+    return largest if times == 1 else compose_bounds([(largest, times)])[0]
+
+
+def worst(bounds: Sequence[Bound]) -> Bound:
+    """A bound that every one of these implies: the largest numbers, in their least common kind."""
+    for candidate in bounds:
+        if all(bound_implies(b, candidate) for b in bounds):
+            return candidate
+    kind = join(*{type(b) for b in bounds})
+    if kind is Renyi:
+        curves = [b for b in bounds if isinstance(b, Renyi)]
+        top = min(c.orders[-1] for c in curves)
+        orders = tuple(sorted({a for c in curves for a in c.orders if a <= top}))
+        return Renyi(orders=orders, epsilons=tuple(max(b.renyi(a) for b in bounds) for a in orders))
+    ready: list[Any] = [convert(b, kind) for b in bounds]
+    if kind is Profile:
+        return Profile.worst([b for b in ready if isinstance(b, Profile)])
+    if kind in (Approximate, Pointwise):
+        return kind(
+            epsilon=max(float(b.epsilon) for b in ready),
+            delta=max(float(b.delta) for b in ready),
+        )
+    names: dict[type[Bound], str] = {Pure: "epsilon", GaussianDP: "mu", Concentrated: "rho"}
+    largest: Bound = max(ready, key=lambda b: float(getattr(b, names[kind])))
+    return largest
+
+
+# Budgets: the most of a Rényi divergence, or of a rho, that an (epsilon, delta) allows.
+
+
+def renyi_budget(*, epsilon: float, delta: float) -> Renyi:
+    """The Rényi bound that suffices for (epsilon, delta): lecture 7, Cor. 7.12.
+
+    Order 1 + 2 ln(1/delta)/epsilon (rounded up) with divergence epsilon/2.
+    """
+    e, d = positive("epsilon", epsilon), open_probability(delta)
+    return Renyi(orders=(upper(lambda: 1 - 2 * ball(d).log() / ball(e)),), epsilons=(e / 2,))
+
+
+def concentrated_budget(*, epsilon: float, delta: float, printed: bool = False) -> Concentrated:
+    """The largest rho that is certified to give (epsilon, delta).
+
+    Printed (lecture 7): (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))^2. Sharper: by inverting the
+    default conversion.
+    """
+    e, d = positive("epsilon", epsilon), open_probability(delta)
+    low = _printed_rho(e, d)
+    if flag("printed", printed):
+        return Concentrated(rho=low)
+    # An epsilon near 0 leaves a rho that delta alone allows.
+    return Concentrated(rho=largest(lambda rho: Concentrated(rho=rho).delta_at(e) <= d, low, max(low, 1e-30)))
+
+
+def _printed_rho(epsilon: float, delta: float) -> float:
+    def formula() -> arb:
+        b = -ball(delta).log()
+        return (ball(epsilon) / ((ball(epsilon) + b).sqrt() + b.sqrt())) ** 2
+
+    return lower(formula)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative, order_above_one, probability
+from tacit.exact.checks import non_negative, order_above_one, positive, probability, whole
 from tacit.guarantees.arguments import a_kind, instance, listed
 from tacit.guarantees.bounds import (
     COMMON_ORDERS,
@@ -30,11 +32,58 @@ from tacit.guarantees.bounds import (
 )
 from tacit.guarantees.bounds.base import no_renyi
 from tacit.guarantees.bounds.gaussian import normal_cdf
-from tacit.guarantees.laws import hidden_pure
-from tacit.guarantees.laws.registry import LAWS, Law, find
+from tacit.guarantees.laws.registry import LAWS, Law, find, largest, law
 from tacit.guarantees.laws.registry import law as registered
 
-__all__ = ["convert", "open_probability", "path"]
+if TYPE_CHECKING:
+    from flint import arb
+
+# The pure epsilon that hides in a bound of another kind: its curve is 0 from some finite epsilon on.
+#
+# P(S) - e^epsilon P'(S) <= 0 for every event S and both orders of neighbours is the definition of pure epsilon,
+# whatever the bound that shows it: (epsilon, 0), a Rényi bound at order infinity, the curve of Laplace noise. What
+# follows from a pure epsilon follows from each of them.
+
+PURE, CONCENTRATED, GAUSSIAN = "curve-to-pure", "curve-to-zcdp", "curve-to-gdp"
+
+
+def _hidden(bound: Bound, target: str) -> Pure:
+    level = bound._epsilon(0.0)
+    if math.isinf(level):
+        raise NoLaw(
+            operation=f"{type(bound).__name__} to {target}",
+            reason="its delta is above 0 at every epsilon, so that it gives no pure epsilon"
+            + ("" if target == "Pure" else f", and no other theorem leads to {target}"),
+            hint="a delta of 0, or a curve that reaches 0, gives one",
+        )
+    return Pure(epsilon=level)
+
+
+@law(PURE, operation="convert", rests_on="pure-to-approximate")
+def curve_to_pure(bound: Bound) -> Pure:
+    """The least epsilon at which the curve is 0."""
+    return _hidden(bound, "Pure")
+
+
+@law(CONCENTRATED, operation="convert", rests_on="pure-to-zcdp")
+def curve_to_concentrated(bound: Bound) -> Concentrated:
+    """mu^2/2 for the curve of Gaussian noise, else by the pure epsilon of the curve."""
+    mu = bound.gaussian_mu() if isinstance(bound, Profile) else None
+    if mu is not None:
+        return Concentrated(rho=upper(lambda: ball(mu) ** 2 / 2))
+    made: Concentrated = LAWS["pure-to-zcdp"].apply(_hidden(bound, "Concentrated"))
+    return made
+
+
+@law(GAUSSIAN, operation="convert", rests_on="pure-to-gdp")
+def curve_to_gaussian(bound: Bound) -> GaussianDP:
+    """mu for the curve of Gaussian noise, else by the pure epsilon of the curve."""
+    mu = bound.gaussian_mu() if isinstance(bound, Profile) else None
+    if mu is not None:
+        return GaussianDP(mu=mu)
+    made: GaussianDP = LAWS["pure-to-gdp"].apply(_hidden(bound, "GaussianDP"))
+    return made
+
 
 B = TypeVar("B", bound=Bound)
 
@@ -244,12 +293,9 @@ _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
         (kind, Pointwise): "profile-to-pointwise"
         for kind in (Approximate, GaussianDP, Concentrated, Renyi, Profile)
     },
-    **{
-        (kind, Pure): hidden_pure.PURE
-        for kind in (Approximate, Pointwise, GaussianDP, Concentrated, Renyi, Profile)
-    },
-    **{(kind, Concentrated): hidden_pure.CONCENTRATED for kind in (Approximate, Pointwise, Renyi, Profile)},
-    **{(kind, GaussianDP): hidden_pure.GAUSSIAN for kind in (Approximate, Pointwise, Renyi, Profile)},
+    **{(kind, Pure): PURE for kind in (Approximate, Pointwise, GaussianDP, Concentrated, Renyi, Profile)},
+    **{(kind, Concentrated): CONCENTRATED for kind in (Approximate, Pointwise, Renyi, Profile)},
+    **{(kind, GaussianDP): GAUSSIAN for kind in (Approximate, Pointwise, Renyi, Profile)},
 }
 
 
@@ -370,3 +416,88 @@ def open_probability(delta: float) -> float:
     if value == 0:
         raise InvalidParameter(parameter="delta", value=delta, must="lie in (0, 1)")
     return value
+
+
+# How much Gaussian noise: the exact answer, and the classic ones beside it as named references.
+#
+# All answers are noise multipliers noise_std / l2_sensitivity, rounded up. `for_releases` compares three ways
+# of paying for k releases at once, which is the closing example of lecture 7's section 7.1.1:
+#
+#     advanced composition   sqrt(16 k ln(2.5 k/delta) ln(2/delta)) / epsilon
+#     Rényi                  sqrt(k (2 ln(1/delta)/epsilon + 1) / epsilon)
+#     exact                  sqrt(k) times the exact multiplier of one release
+
+
+@law("gaussian-budget", operation="budget", rests_on="gaussian-profile")
+def gaussian_budget(*, epsilon: float, delta: float) -> GaussianDP:
+    """The largest mu that is certified to give (epsilon, delta): what one release, or many, may spend."""
+    return GaussianDP(mu=_largest_mu(*_target(epsilon, delta)))
+
+
+@lru_cache(maxsize=1024)
+def _largest_mu(epsilon: float, delta: float) -> float:
+    """Solved once: one release after the other is paid for with the same price."""
+    return largest(lambda mu: GaussianDP(mu=mu).delta_at(epsilon) <= delta, 0.0, max(1.0, epsilon))
+
+
+def gaussian_multiplier(*, epsilon: float, delta: float) -> float:
+    """The smallest noise_std / l2_sensitivity for (epsilon, delta): 4.2247 for (1, 1e-6)."""
+    mu = gaussian_budget(epsilon=epsilon, delta=delta).mu
+    return upper(lambda: 1 / ball(mu))
+
+
+@law("gaussian-classic", operation="budget")
+def classic_multiplier(*, epsilon: float, delta: float, constant: float = 2.0) -> float:
+    """sqrt(2 ln(constant/delta)) / epsilon: Hall 2012 has constant 2, Dwork and Roth 2014 have 1.25.
+
+    A theorem for epsilon <= 1 only; beyond that it may promise too much, and is refused.
+    """
+    e, d = _target(epsilon, delta)
+    if e > 1:
+        raise InvalidParameter(
+            parameter="epsilon",
+            value=epsilon,
+            must="be at most 1 for the classic constant",
+            hint="gaussian_multiplier() is exact for every epsilon",
+        )
+    constant = positive("constant", constant)
+    if constant < 1.25:
+        raise InvalidParameter(
+            parameter="constant", value=constant, must="be at least 1.25", hint="no proof gives less noise"
+        )
+    return upper(lambda: (2 * (ball(constant) / ball(d)).log()).sqrt() / ball(e))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseComparison:
+    """Noise multipliers that three theorems ask of each of k releases for one (epsilon, delta)."""
+
+    advanced: float
+    renyi: float
+    exact: float
+
+
+def for_releases(*, epsilon: float, delta: float, releases: int) -> NoiseComparison:
+    """Lecture 7's comparison, with the exact answer beside it. `advanced` assumes epsilon <= 1 per release."""
+    e, d = _target(epsilon, delta)
+    k = whole("releases", releases)
+
+    def advanced() -> arb:
+        return (16 * k * (ball(2.5) * k / ball(d)).log() * (2 / ball(d)).log()).sqrt() / ball(e)
+
+    def renyi() -> arb:
+        return (k * (1 - 2 * ball(d).log() / ball(e)) / ball(e)).sqrt()
+
+    mu = gaussian_budget(epsilon=e, delta=d).mu
+    return NoiseComparison(
+        advanced=upper(advanced), renyi=upper(renyi), exact=upper(lambda: ball(k).sqrt() / ball(mu))
+    )
+
+
+def _target(epsilon: float, delta: float) -> tuple[float, float]:
+    d = probability("delta", delta, below_one=True)
+    if d == 0:
+        raise InvalidParameter(
+            parameter="delta", value=delta, must="lie in (0, 1)", hint="no Gaussian noise gives pure epsilon"
+        )
+    return positive("epsilon", epsilon), d

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import text
+from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.theorems import Theorem, theorem
-
-__all__ = ["LAWS", "Law", "find", "law"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,3 +46,35 @@ def find(id: str, *, operation: str) -> Law:
     if id not in known:
         raise UnknownName(what=f"law of {operation}", name=id, known=known)
     return known[id]
+
+
+# The largest parameter that keeps a promise: every answer is a number at which the promise was checked.
+
+STEPS = 200
+
+
+def largest(keeps: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest number, to within rounding, at which `keeps` holds; `low` is one, and it fails from some point on."""
+    while keeps(high):
+        low, high = high, high * 2
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if not low < middle < high or high - low <= 2e-16 * high:
+            break
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+# Post-processing: what is computed from a release, without the data, reveals no more than the release.
+
+
+@law("post-processing", operation="post-process")
+def post_process_bound(bound: Bound) -> Bound:
+    """The bound itself, except that a pointwise bound keeps only its (epsilon, delta) meaning."""
+    return pointwise_after_processing(bound) if isinstance(bound, Pointwise) else bound
+
+
+@law("pointwise-post-processing", operation="post-process")
+def pointwise_after_processing(bound: Pointwise) -> Approximate:
+    """Merging outputs may spread the bad event over more probability than delta."""
+    return Approximate(epsilon=float(bound.epsilon), delta=float(bound.delta))

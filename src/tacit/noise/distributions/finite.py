@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
+from itertools import count as count_from
 from math import lcm
 
 import flint
+import numpy as np
+import numpy.typing as npt
 
-from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball
-from tacit.exact.checks import members, plain, settle
-from tacit.exact.rationals import Exact, exact_parameter
-from tacit.noise.distributions.base import DiscreteDistribution
-from tacit.noise.distributions.series import Series
+from tacit.exact.checks import members, plain, settle, whole
+from tacit.exact.rounding import Exact, exact_parameter
+from tacit.noise.distributions.base import DiscreteDistribution, Series, Shape, random_bits, shape_of
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
-from tacit.noise.source import Source
-
-__all__ = ["Bernoulli", "Categorical", "FiniteDistribution"]
+from tacit.noise.source import Source, default_source
 
 
 def draw_inverted(inverter: Inverter, count: int, source: Source) -> AnyArray:
@@ -200,3 +201,98 @@ class Categorical(_Finite):
         law = self._inverter.distribution
         assert isinstance(law, Series)
         return law
+
+
+# Any discrete law whose cumulative probabilities can be computed.
+
+_NO_MOMENTS = "the law is given by its cumulative probabilities only"
+
+
+@dataclass(frozen=True, slots=True)
+class _FromCumulative:
+    cumulative: Callable[[int], Ball]
+    start: int
+
+    def survival(self, k: int) -> Ball:
+        return 1 - self.cumulative(self.start + k - 1)
+
+    def survivals(self) -> Iterator[Ball]:
+        return (self.survival(k) for k in count_from(1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputableDistribution(DiscreteDistribution):
+    """The law on start, start + 1, ... whose Pr[X <= k] lies in the ball `cumulative(k)`.
+
+    Assumptions: the balls enclose a true distribution function at every precision and shrink as
+    python-flint's precision grows. Then draws are exact. A law that breaks this is refused
+    (`NotCertified`) as soon as a draw cannot be decided.
+    """
+
+    cumulative_ball: Callable[[int], Ball]
+    start: int = 0
+    name: str = "computable law"
+    _inverter: Inverter = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        settle(self, start=whole("start", self.start, least=-(1 << 62)))
+        law = _FromCumulative(self.cumulative_ball, self.start)
+        object.__setattr__(self, "_inverter", Inverter(law))
+
+    def _draw(self, count: int, source: Source) -> AnyArray:
+        return draw_inverted(self._inverter, count, source) + self.start
+
+    def probability_ball(self, k: int) -> Ball:
+        if k < self.start:
+            return flint.arb(0)
+        below = flint.arb(0) if k == self.start else self.cumulative_ball(k - 1)
+        return self.cumulative_ball(k) - below
+
+    def survival_ball(self, k: int) -> Ball:
+        return flint.arb(1) if k <= self.start else 1 - self.cumulative_ball(k - 1)
+
+    def mean_ball(self) -> Ball:
+        raise NotCertified(what="the mean", reason=_NO_MOMENTS)
+
+    def variance_ball(self) -> Ball:
+        raise NotCertified(
+            what="the variance", reason="the law is given by its cumulative probabilities only"
+        )
+
+
+# Uniform integers and permutations, exact for every size.
+
+
+def uniform_draws(n: int, count: int, source: Source) -> AnyArray:
+    """`count` uniform integers in 0..n-1: bits are drawn until they fall below n, at least half do."""
+    bits = (n - 1).bit_length()
+    if n == 1 << bits:
+        return random_bits(bits, count, source)
+    parts: list[AnyArray] = []
+    missing = count
+    while missing > 0:
+        tries = min(missing * (1 << bits) // n + 8, 1 << 16)
+        drawn = random_bits(bits, tries, source)
+        kept = drawn[(drawn < n).astype(np.bool_)][:missing]
+        parts.append(kept)
+        missing -= kept.size
+    return joined(parts)
+
+
+def uniform_integer(n: int, *, size: Shape = None, source: Source | None = None) -> AnyArray:
+    """Exactly uniform integers in 0..n-1, for n of any length; int64 up to n = 2^62."""
+    n = whole("n", n, least=1)
+    shape = shape_of(size)
+    source = source if source is not None else default_source()
+    return uniform_draws(n, math.prod(shape), source).reshape(shape)
+
+
+def permutation(n: int, *, source: Source | None = None) -> npt.NDArray[np.intp]:
+    """A uniform permutation of 0..n-1: the order of n words, drawn anew if two of them are equal."""
+    n = whole("n", n, least=0)
+    source = source if source is not None else default_source()
+    while True:
+        words = source.words(n)
+        order = np.argsort(words)
+        if n < 2 or bool((np.diff(words[order]) != 0).all()):
+            return order

@@ -14,10 +14,16 @@ import numpy.typing as npt
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, working_precision
 from tacit.exact.checks import settle
-from tacit.exact.rationals import Exact, exact_parameter
-from tacit.noise.distributions.base import DiscreteDistribution
-from tacit.noise.distributions.blocks import BlockSampler, exponential_settle, quick_table
-from tacit.noise.distributions.series import Series, between_zero_and, gaussian_terms
+from tacit.exact.rounding import Exact, exact_parameter
+from tacit.noise.distributions.base import (
+    BlockSampler,
+    DiscreteDistribution,
+    Series,
+    between_zero_and,
+    exponential_settle,
+    gaussian_terms,
+    quick_table,
+)
 from tacit.noise.lazy_inversion import CHUNK, Inverter, joined
 from tacit.noise.source import Source
 

@@ -27,10 +27,8 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, precision, working_precision
 from tacit.exact.checks import settle
-from tacit.exact.rationals import Exact, exact_parameter
-from tacit.noise.distributions.base import DiscreteDistribution
-from tacit.noise.distributions.blocks import exp_minus
-from tacit.noise.distributions.series import Series, between_zero_and
+from tacit.exact.rounding import Exact, exact_parameter
+from tacit.noise.distributions.base import DiscreteDistribution, Series, between_zero_and, exp_minus
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source
 

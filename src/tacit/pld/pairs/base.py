@@ -27,22 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from tacit.pld.distributions import PrivacyLossDistribution
-    from tacit.pld.quadrature import Quadrature
-    from tacit.pld.quadrature_rules import QuadratureRange, Rule
-    from tacit.pld.without_replacement_rules import WithoutReplacementRule
-
-__all__ = [
-    "MOST_RATE",
-    "NOTHING",
-    "UNBOUNDED",
-    "Floats",
-    "Layers",
-    "Pair",
-    "SwappedPair",
-    "batch_pld",
-    "check_order",
-    "grouped",
-]
+    from tacit.pld.quadrature import Quadrature, QuadratureRange, Rule, WithoutReplacementRule
 
 NOTHING = Interval(low=0.0, high=0.0)
 UNBOUNDED = Interval(low=math.inf, high=math.inf)
@@ -174,7 +159,7 @@ class Pair:
 
     def hockey_stick_grid(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Lower and upper ends of H_epsilon(P||Q) at many points, from the float law and its errors."""
-        from tacit.pld.grid import pld_curve
+        from tacit.pld.distributions import pld_curve
 
         low, high = pld_curve(self.pld(), np.asarray(epsilons, dtype=np.float64))
         return (low if self.exact else np.zeros_like(low)), high
@@ -353,3 +338,40 @@ def grouped(parts: Sequence[tuple[Pair, int]]) -> list[list[tuple[Pair, int]]]:
 def batch_pld(pairs: Sequence[Pair]) -> PrivacyLossDistribution:
     """The distribution of pairs of one kind, a row for each."""
     return pairs[0].pld() if len(pairs) == 1 else type(pairs[0]).batch(pairs)
+
+
+# Pairs known only through an upper curve, from Rényi divergences.
+
+
+class UpperCurvePair(Pair):
+    """Upper bounds in both directions: the pair is its own swap."""
+
+    __slots__ = ()
+    exact = False
+    exact_in_products = False
+
+    @property
+    def largest_loss(self) -> Interval:
+        return UNBOUNDED
+
+    def order_for(self, epsilon: float) -> tuple[float, float]:
+        """A good order for this epsilon, and an upper bound on the divergence at it."""
+        raise NotImplementedError
+
+    def curve(self, t: Any) -> Any:
+        if bool(t < 1):
+            return (1 - t + t * self._from_order(1 / t)).min(ball(1))
+        return self._from_order(t).min(ball(1))
+
+    def _from_order(self, t: Any) -> Any:
+        epsilon = t.log()
+        order, divergence = self.order_for(float(epsilon.mid()))
+        if math.isinf(divergence):
+            return ball(1)
+        a = ball(order)
+        bound = ((a - 1) * (self.ball_at(order, divergence) - epsilon) + a * (-1 / a).log1p()).exp() / (a - 1)
+        return positive_ball(bound)
+
+    def ball_at(self, order: float, divergence: float) -> Any:
+        """The divergence bound at an order, as a ball."""
+        return ball(divergence)

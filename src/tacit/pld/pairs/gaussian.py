@@ -3,35 +3,141 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 
+from tacit.errors import NotCertified
 from tacit.exact.arrays import UNIT, Column, Floats, column
-from tacit.exact.balls import ball, bracket, positive_ball
+from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, up
-from tacit.pld.distributions import (
-    Cells,
-    PrivacyLossDistribution,
-    TailPLD,
-    Tails,
-)
-from tacit.pld.normal import float_normal_cdf, normal_cdf, normal_cells
+from tacit.pld.distributions import AtomicPLD, Cells, PrivacyLossDistribution, TailPLD, Tails
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
-from tacit.pld.quadrature_rules import (
+from tacit.pld.quadrature import (
     QuadratureRange,
     Rule,
+    WithoutReplacementRule,
+    integer_half,
+    integer_rule,
+    normal_half,
     normal_rule,
     soften,
 )
-from tacit.pld.variation import log_variation
-from tacit.pld.without_replacement_rules import WithoutReplacementRule, normal_half
 
-__all__ = ["GaussianPair", "gaussian_pld"]
+# The normal distribution: in balls, and in floats with error bounds.
+
+_TINY = 1e-307
+
+
+def normal_cdf(x: Any) -> Any:
+    """The ball of the standard normal distribution function."""
+    return (-x / ball(2).sqrt()).erfc() / 2
+
+
+def float_normal_cdf(z: Floats, spread: Floats) -> tuple[Floats, Floats]:
+    """Phi(z) and its error bound, where z carries an absolute error of at most 4 units of `spread`.
+
+    The relative error of the library's function stays below (16 + 4 z^2) units for z < 0 (tested).
+    """
+    from scipy.special import ndtr
+
+    value = ndtr(z)
+    below = np.clip(z, -40.0, 0.0)
+    relative = UNIT * (16 + 4 * below * below + 8 * (np.abs(below) + 1) * spread)
+    return value, value * relative + _TINY
+
+
+_NODES = np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])
+
+
+_SHARES = np.array([0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.34785484513745385]) / 2
+
+
+def normal_cells(x: Floats, half: Column, wide: Callable[[slice], Cells]) -> Cells:
+    """Masses of N(half, 1) and N(-half, 1) between edges x, by Gauss's rule of four nodes in narrow cells.
+
+    The rule's error for a cell of width w is at most w^9 max|phi^(8)| 4!^4/(9 8!^3), and |He_8(z)| is at most
+    (|z| + 4.15)^8, as its roots lie within 4.15: relatively, 5.7e-10 (w (|z| + 4.15))^8 times the variation
+    of phi over the cell. `wide` gives those between the edges of a slice from tails: where cells are wide,
+    differences of tails do not cancel.
+    """
+    left, right = x[:, :-1], x[:, 1:]
+    with np.errstate(invalid="ignore"):
+        width = np.where(np.isfinite(left) & np.isfinite(right), right - left, np.inf)
+        reach = np.maximum(np.abs(left), np.abs(right)) + half + 4.15
+        grade = width * reach
+    narrow = grade < 0.25
+    rows = [np.zeros_like(grade) for _ in range(4)]
+    used = np.flatnonzero(np.any(narrow, axis=0))
+    if len(used):
+        at = slice(int(used[0]), int(used[-1]) + 1)
+        chosen, power = narrow[:, at], np.where(narrow[:, at], grade[:, at], 0.0)
+        middle = np.where(chosen, (left[:, at] + right[:, at]) / 2, 0.0)
+        size = np.where(chosen, width[:, at], 0.0)
+        power *= power
+        power *= power
+        power *= power * 8e-10
+        for k, shift in enumerate((-half, half)):
+            total = np.zeros_like(middle)
+            for node, share in zip(_NODES, _SHARES, strict=True):
+                z = size * (node / 2)
+                z += middle
+                z += shift
+                z *= z
+                z *= -0.5
+                total += share * np.exp(z, out=z)
+            total *= size * 0.3989422804014327
+            z = np.abs(middle + shift)
+            relative = UNIT * (32 + 4 * z * (z + np.abs(middle) + half)) + power
+            rows[k][:, at] = total
+            rows[k + 2][:, at] = total * relative + 1e-307
+    used = np.flatnonzero(~np.all(narrow, axis=0))
+    if len(used):
+        at = slice(int(used[0]), int(used[-1]) + 1)
+        known = wide(slice(at.start, at.stop + 1))
+        for k, values in enumerate((known.p, known.q, known.p_error, known.q_error)):
+            rows[k][:, at] = np.where(narrow[:, at], rows[k][:, at], values)
+    return Cells(p=rows[0], q=rows[1], p_error=rows[2], q_error=rows[3])
+
+
+# The total variation of the density of a tilted loss, for normal noise that is sampled.
+#
+# A density f of total variation V has |integral of f e^(iwl) dl| <= V/|w|: `docs/theory/negligible-frequencies.md`
+# (f). With x normal under Q, Z = e^(mu x - mu^2/2), g = 1 - q + q Z and the loss ln g (or its negative), all
+# densities that are needed are phi(x) g^k/(mu q Z) as functions of the loss, for some real k.
+
+_CELLS = 256
+
+
+def log_variation(mu: Floats, rate: Floats, power: float, start: Floats | None = None) -> Floats:
+    """Upper bounds on ln V of each row (columns mu and rate), over all x or over x >= `start`.
+
+    ln f = -x^2/2 + k ln g - mu x + const has the derivative mu (k s - 1) - x with s = q Z/g in (0, 1): its zeros, at
+    most three, lie between -mu and (k - 1) mu, and its second derivative between -1 - |k| mu^2/4 and |k| mu^2/4.
+    """
+    low, high = (min(power, 0.0) - 1) * mu, (max(power, 0.0) - 1) * mu
+    if start is not None:
+        low, high = np.maximum(low, start), np.maximum(high, start)
+    width = (high - low) / _CELLS
+    x = low + width * np.arange(_CELLS + 1.0)
+    log_z = mu * x - mu * mu / 2
+    log_g = np.logaddexp(np.log1p(-rate), np.log(rate) + log_z)
+    logs = power * log_g - x * x / 2 - log_z - np.log(mu * rate) - math.log(2 * math.pi) / 2
+    peak = np.max(logs, axis=1, keepdims=True)
+    heights = np.exp(logs - peak)
+    moves = np.abs(np.diff(heights, axis=1))
+    bend = abs(power) * mu[:, 0] ** 2 / 4
+    part = width[:, 0] ** 2 / 8
+    # Two maxima and one minimum may hide between the points; a cell that has both counts three times.
+    hidden = 4 * np.expm1(np.minimum((1 + bend) * part, 600.0)) - 2 * np.expm1(-bend * part)
+    total = heights[:, 0] + heights[:, -1] + np.sum(moves, axis=1) + 2 * np.max(moves, axis=1) + hidden
+    size = np.max(np.abs(power * log_g) + x * x / 2 + np.abs(log_z), axis=1)
+    return np.asarray(peak[:, 0] + np.log(total) + 1e-9 + 1e-14 * size)
 
 
 def gaussian_pld(mu: Column) -> TailPLD:
@@ -174,3 +280,167 @@ class GaussianPair(Pair):
 
     def with_parameters(self, values: Iterator[float]) -> Pair:
         return GaussianPair(mu=next(values))
+
+
+# The discrete Gaussian pair, from its own summed probabilities (never the continuous profile).
+
+_MOST_TERMS = 4_000_000
+
+
+_BALL_TERMS = 40_000
+
+
+@lru_cache(maxsize=64)
+def _weights(noise_std: float, bits: int) -> tuple[list[Any], Any]:
+    """Balls of e^(-x^2/2 noise_std^2) for x = 0..R, and of their two-sided sum with its tail."""
+    rate = -1 / (2 * ball(noise_std) ** 2)
+    reach = math.ceil(noise_std * math.sqrt(2 * math.log(2) * (bits + 40))) + 2
+    weights = [(rate * (x * x)).exp() for x in range(reach + 1)]
+    edge = (rate * (reach + 1) ** 2).exp()
+    # Beyond the edge the terms fall at least geometrically with the ratio of the next two.
+    ratio = (rate * (2 * reach + 3)).exp()
+    tail = edge / (1 - ratio)
+    total = weights[0] + 2 * sum(weights[1:], ball(0))
+    return weights, total + (ball(0)).union(2 * tail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteGaussianPair(Pair):
+    """Integer noise with mass proportional to e^(-x^2/(2 noise_std^2)), shifted by an integer sensitivity.
+
+    L(x) = (s^2 - 2 s x)/(2 noise_std^2) falls with x, so H = F(m) - e^e F(m - s) with m the largest integer
+    below s/2 - noise_std^2 e/s (Canonne, Kamath, Steinke 2020).
+    """
+
+    noise_std: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.noise_std < math.inf,
+            parameter="noise_std",
+            value=self.noise_std,
+            must="be positive, finite",
+        )
+        ok = isinstance(self.sensitivity, int) and self.sensitivity >= 1
+        require(ok, parameter="sensitivity", value=self.sensitivity, must="be a positive integer")
+
+    @property
+    def largest_loss(self) -> Interval:
+        return UNBOUNDED
+
+    @property
+    def has_closed_form(self) -> bool:
+        return self.noise_std <= _BALL_TERMS / 40
+
+    def _terms(self) -> int:
+        return math.ceil(2 * 40 * self.noise_std + self.sensitivity + 10)
+
+    def curve(self, t: Any) -> Any:
+        if not self.has_closed_form:
+            raise NotCertified(
+                what="the profile of a discrete Gaussian",
+                reason=f"its noise_std of {self.noise_std:g} needs too many terms in ball arithmetic",
+                hint="use a coarser grid, or the concentrated bound rho = sensitivity^2/(2 noise_std^2)",
+            )
+        s, variance = self.sensitivity, ball(self.noise_std) ** 2
+        middle = float((ball(s) / 2 - variance * t.log() / s).mid())
+        # Far out the threshold moves by more than a term's bits can show: more of them are summed there.
+        bits = working_precision() + min(
+            int(middle * middle / (2 * self.noise_std**2) / math.log(2)) + 64, 1 << 14
+        )
+        weights, total = _weights(self.noise_std, bits)
+        if abs(middle) > len(weights) + s + 2:
+            return self._far(t, middle, weights, total)
+        best = positive_ball(1 - t)
+        near = math.ceil(middle) - 1
+        lower, shifted = self._cdf(near - 2, weights), self._cdf(near - 2 - s, weights)
+        for m in range(near - 1, near + 3):
+            lower += self._weight(m, weights)
+            shifted += self._weight(m - s, weights)
+            best = best.max((lower - t * shifted) / total)
+        return best
+
+    @staticmethod
+    def _weight(x: int, weights: list[Any]) -> Any:
+        return weights[abs(x)] if abs(x) < len(weights) else ball(0).union(weights[-1])
+
+    def _cdf(self, m: int, weights: list[Any]) -> Any:
+        """Sum of the weights at x <= m, with the two-sided tail inside the ball."""
+        reach = len(weights) - 1
+        rate = -1 / (2 * ball(self.noise_std) ** 2)
+        tail = (rate * (reach + 1) ** 2).exp() / (1 - (rate * (2 * reach + 3)).exp())
+        tail = ball(0).union(tail)
+        if m < -reach:
+            return tail
+        out = tail
+        for x in range(-reach, min(m, reach) + 1):
+            out += weights[abs(x)]
+        return out + tail if m > reach else out
+
+    def _far(self, t: Any, middle: float, weights: list[Any], total: Any) -> Any:
+        """Beyond all summed terms: P below m is at most its first term over (1 - ratio)."""
+        if middle > 0:
+            return positive_ball(1 - t)
+        rate = -1 / (2 * ball(self.noise_std) ** 2)
+        m = -int(-middle) + 1
+        bound = (rate * (m * m)).exp() / (1 - (rate * (2 * abs(m) + 1)).exp()) / total
+        return ball(0).union(bound)
+
+    def pld(self) -> PrivacyLossDistribution:
+        s, std = self.sensitivity, self.noise_std
+        if self._terms() > _MOST_TERMS:
+            raise NotCertified(
+                what="the privacy loss of a discrete Gaussian",
+                reason=f"its noise_std of {std:g} needs more than {_MOST_TERMS} atoms",
+                hint="use a coarser grid, or the concentrated bound rho = sensitivity^2/(2 noise_std^2)",
+            )
+        reach = math.ceil(38 * std) + s + 2
+        x = np.arange(reach, -reach - 1, -1, dtype=np.float64)
+        exponents = -(x**2) / (2 * std**2)
+        weights = np.exp(exponents)
+        total = math.fsum(weights.tolist())
+        shifted = np.exp(-((x - s) ** 2) / (2 * std**2))
+        p, q = weights / total, shifted / total
+        # Masses of less than the float range are dropped as atoms and counted at infinity.
+        keep = (p > 1e-290) & (q > 1e-290)
+        losses = (s * s - 2 * s * x) / (2 * std**2)
+        relative = (32 + 8 * 700.0) * UNIT
+        rest, reverse = 1.001 * float(p[~keep].sum()) + 1e-280, 1.001 * float(q[~keep].sum()) + 1e-280
+        return AtomicPLD.single(
+            losses=losses[keep],
+            p=p[keep],
+            q=q[keep],
+            infinite=Interval(low=0.0, high=min(1.0, rest)),
+            reverse_infinite=Interval(low=0.0, high=min(1.0, reverse)),
+            error=relative,
+            slack=8 * UNIT * float(np.max(np.abs(losses[keep]), initial=0.0)),
+        )
+
+    def renyi(self, order: float) -> float:
+        """order s^2 / (2 noise_std^2), as for the continuous Gaussian (Canonne, Kamath, Steinke 2020)."""
+        check_order(order)
+        if order == math.inf:
+            return math.inf
+        s = self.sensitivity
+        return bracket(lambda: ball(order) * s * s / (2 * ball(self.noise_std) ** 2), what="a Rényi").high
+
+    def rule_key(self, *, sampled: bool) -> Hashable:
+        # Far-spread integer noise sums like its integral; otherwise its integers are the nodes.
+        narrow = self.noise_std < 3 * self.sensitivity and self.sensitivity > 8
+        return None if self.noise_std < 0.3 or narrow else self.sensitivity
+
+    @classmethod
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
+        std, shift = column([float(p.noise_std) for p in pairs]), float(pairs[0].sensitivity)
+        rule = integer_rule(std, shift, rates, reach)
+        if rule is None:
+            return None
+        lattice = (std[:, 0], shift) if float(np.min(std)) >= 1 else None
+        return replace(rule, cancelled=(shift / std) ** 2, integers=lattice)
+
+    @classmethod
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
+        return integer_half(column([float(p.noise_std) for p in pairs]), pairs[0].sensitivity, rates, reach)

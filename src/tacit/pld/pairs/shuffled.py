@@ -162,7 +162,7 @@ class ShuffledPair(Pair):
 
     def renyi(self, order: float) -> float:
         """ln(sum p e^((a-1) loss)) / (a-1), over the atoms; never above what the local epsilon gives."""
-        from tacit.pld.pairs.approximate import ApproximatePair
+        from tacit.pld.pairs.derived import ApproximatePair
 
         check_order(order)
         local = ApproximatePair(epsilon=self.epsilon, delta=0.0).renyi(order)

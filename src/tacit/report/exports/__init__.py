@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacit.curator import Release
-from tacit.curator.names import file_stem
-from tacit.curator.public_words import PublicWords, exports_of
-from tacit.curator.verifying_exports import WORKBOOK
-from tacit.report.exports.csvw import csvw_text
-from tacit.report.exports.sdmx import sdmx_text
+from tacit.curator.request import file_stem
+from tacit.curator.text import PublicWords, exports_of
+from tacit.curator.verifying import WORKBOOK
+from tacit.report.exports.tables import csvw_text, sdmx_text
 from tacit.report.exports.workbook import ready, workbook
 
 __all__ = ["WORKBOOK", "csvw_text", "export_files", "ready", "sdmx_text", "workbook", "write_workbook"]

@@ -1,6 +1,6 @@
 """An Excel workbook for publication: a cover sheet that says what it is, then a sheet a release.
 
-Numbers are numbers, days are days. Every text goes through `tacit.curator.spreadsheet.safe_text` and is stored as text:
+Numbers are numbers, days are days. Every text goes through `tacit.curator.cells.safe_text` and is stored as text:
 no cell is a formula, in Excel or in what is saved from it. Without the extra `formats` there is no openpyxl, and it is
 refused before anything is charged.
 """
@@ -18,16 +18,13 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Release
-from tacit.curator.figures import figures
-from tacit.curator.names import file_stem
-from tacit.curator.public_words import PublicWords
-from tacit.curator.quality import rule_of
-from tacit.curator.spreadsheet import safe_text
-from tacit.curator.text import priced
-from tacit.curator.verifying_exports import MOST_ROWS
+from tacit.curator.cells import rule_of, safe_text
+from tacit.curator.request import file_stem
+from tacit.curator.text import PublicWords, figures, priced
+from tacit.curator.verifying import MOST_ROWS
 from tacit.errors import InvalidParameter
-from tacit.report.about_you import about_you
-from tacit.report.exports.codes import COVER, FORM, numbered_sheets, sheets
+from tacit.report.building import about_you
+from tacit.report.exports.tables import COVER, FORM, numbered_sheets, sheets
 
 __all__ = ["COVER", "ready", "workbook"]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacit.sources.compiling import check_columns
 from tacit.sources.facts import Facts, Now
 from tacit.sources.schema import Schema
-from tacit.sources.selection import check_columns
 
 __all__ = ["Opened", "Wish"]
 

@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, UnknownName
-from tacit.sources import door, spark
+from tacit.sources import error_boundary as door
+from tacit.sources import spark
 from tacit.sources.facts import Facts
+from tacit.sources.made_up import MARK
 from tacit.sources.opening import Opened, Wish
-from tacit.sources.opening.duck import ROWS, Duck, name_of, started, text_of
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.frames import text_of_object
-from tacit.sources.opening.meaning import rewriter
-from tacit.sources.opening.texts import open_texts
-from tacit.sources.twins import MARK
+from tacit.sources.opening.frames import ROWS, Duck, name_of, started, text_of, text_of_object
+from tacit.sources.opening.values import open_texts, rewriter
 
 __all__ = ["VIEW", "names_of", "open_database"]
 

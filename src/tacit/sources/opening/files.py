@@ -21,14 +21,95 @@ from urllib.parse import unquote
 
 from tacit.errors import BadData, InvalidParameter, UnknownName
 from tacit.sources.facts import FileState, states_of
-from tacit.sources.opening import words
 
-__all__ = ["PARQUET", "TEXT", "Files", "files"]
+# What may be said of a file beside its name: how its text is written, which sheet or view is meant.
+#
+# Every word has a closed list of values, and each kind of file takes some of the words:
+#
+#     separator   text files; found from the header where it is not said
+#     decimal     "." or ","
+#     encoding    text and statistics files; of encodings in which one bad byte cannot swallow a separator
+#     dates       "year-first" (always read), "day-first" or "month-first"
+#     missing     words that stand for no value, such as "NA"
+#     multiline   text files: line breaks inside quotes
+#     sheet       the sheet of a workbook
+#     view        the table or view of a database
+#     partitions  Parquet: columns in the names of folders
 
-PARQUET, TEXT = words.ENDINGS["Parquet"], words.ENDINGS["text"]
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "Parquet": (".parquet", ".pq", ".parq"),
+    "text": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    "Stata": (".dta",),
+    "SPSS": (".sav", ".zsav"),
+    "SAS": (".sas7bdat", ".xpt"),
+    "Excel": (".xlsx", ".xlsm"),
+    "DuckDB": (".duckdb", ".ddb"),
+    "SQLite": (".sqlite", ".sqlite3", ".db"),
+}
+TAKES: dict[str, tuple[str, ...]] = {
+    "Parquet": ("partitions",),
+    "text": ("separator", "decimal", "encoding", "dates", "missing", "multiline"),
+    "Stata": ("encoding",),
+    "SPSS": ("encoding",),
+    "SAS": ("encoding",),
+    "Excel": ("sheet", "decimal", "dates", "missing"),
+    "DuckDB": ("view",),
+    "SQLite": ("view", "decimal", "dates", "missing"),
+}
+SEPARATORS = {",": ",", ";": ";", "\t": "tab", "|": "|"}
+"""By the character; the word beside it is how plans and certificates write it."""
+DECIMALS = (".", ",")
+DATES = ("year-first", "day-first", "month-first")
+ENCODINGS = {
+    "utf-8": "utf-8", "utf8": "utf-8", "utf-8-sig": "utf-8", "ascii": "utf-8",
+    "latin-1": "latin-1", "latin1": "latin-1", "iso-8859-1": "latin-1", "iso-8859-15": "iso-8859-15",
+    "iso-8859-2": "iso-8859-2", "cp1250": "cp1250", "windows-1250": "cp1250", "cp1251": "cp1251",
+    "windows-1251": "cp1251", "cp1252": "cp1252", "windows-1252": "cp1252", "cp437": "cp437", "cp850": "cp850",
+    "mac-roman": "mac-roman", "macroman": "mac-roman",
+    "utf-16": "utf-16", "utf16": "utf-16", "utf-16-le": "utf-16-le", "utf-16-be": "utf-16-be",
+}  # fmt: skip
+"""Other names of an encoding, and the one that is written down. Where characters have several bytes that contain
+separators (Shift-JIS, GBK), one bad byte would change the record: such encodings are not read."""
+
+
+def kind_of(path: str) -> str:
+    """What kind of file this is, by its name; nothing where the ending is not known."""
+    lower = path.lower()
+    return next((kind for kind, endings in ENDINGS.items() if lower.endswith(endings)), "")
+
+
+def separator_of(value: object) -> str | None:
+    """The separator: a character, or the word tab."""
+    if value is None:
+        return None
+    found = {**{mark: mark for mark in SEPARATORS}, "tab": "\t", "\\t": "\t"}.get(str(value))
+    if not isinstance(value, str) or found is None:
+        raise UnknownName(what="separator", name=str(value), known=tuple(SEPARATORS.values()))
+    return found
+
+
+def encoding_of(value: object) -> str | None:
+    """The encoding by the name that is written down."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or value.lower().replace("_", "-") not in ENCODINGS:
+        raise UnknownName(what="encoding", name=str(value), known=tuple(ENCODINGS))
+    return ENCODINGS[value.lower().replace("_", "-")]
+
+
+def missing_of(value: Sequence[str]) -> tuple[str, ...]:
+    """Words that stand for no value, each once, without white space around them."""
+    if isinstance(value, str) or not all(isinstance(v, str) for v in value):
+        raise InvalidParameter(
+            parameter="missing", value=value, must="be a list of words", hint='missing = ["NA"]'
+        )
+    return tuple(dict.fromkeys(v.strip(" \t\r\n\v\f") for v in value))
+
+
+PARQUET, TEXT = ENDINGS["Parquet"], ENDINGS["text"]
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 KNOWN = "name it by what it is, and all of them alike: " + ", ".join(
-    ending for endings in words.ENDINGS.values() for ending in endings
+    ending for endings in ENDINGS.values() for ending in endings
 )
 
 
@@ -56,12 +137,12 @@ class Files:
                     parameter=name, value=getattr(self, name), must="be true or false, which it is by default"
                 )
         for name, made in (
-            ("separator", words.separator_of(self.separator)),
-            ("encoding", words.encoding_of(self.encoding)),
-            ("missing", words.missing_of(self.missing)),
+            ("separator", separator_of(self.separator)),
+            ("encoding", encoding_of(self.encoding)),
+            ("missing", missing_of(self.missing)),
         ):
             object.__setattr__(self, name, made)
-        for name, known in (("decimal", words.DECIMALS), ("dates", words.DATES)):
+        for name, known in (("decimal", DECIMALS), ("dates", DATES)):
             if getattr(self, name) not in (None, *known):
                 raise UnknownName(what=name, name=str(getattr(self, name)), known=known)
         for name in ("sheet", "view"):
@@ -81,10 +162,10 @@ class Files:
 
     def _fit(self) -> None:
         """Each kind of file takes words of its own."""
-        takes = words.TAKES.get(self.kind)
-        for word in dict.fromkeys(w for kind in words.TAKES.values() for w in kind):
+        takes = TAKES.get(self.kind)
+        for word in dict.fromkeys(w for kind in TAKES.values() for w in kind):
             if takes is not None and getattr(self, word) and word not in takes:
-                fit = " and ".join(kind for kind, known in words.TAKES.items() if word in known)
+                fit = " and ".join(kind for kind, known in TAKES.items() if word in known)
                 raise InvalidParameter(
                     parameter=word, value=getattr(self, word),
                     must=f"be left out for {self.kind} files", hint=f"it is about {fit} files",
@@ -101,7 +182,7 @@ class Files:
     @property
     def kind(self) -> str:
         """What kind of file this is, by its name."""
-        return words.kind_of(self.path)
+        return kind_of(self.path)
 
     @property
     def is_parquet(self) -> bool:
@@ -112,7 +193,7 @@ class Files:
         """What was said beside the path, as plain values, for plans and certificates; nothing for a plain path."""
         found: dict[str, Any] = {
             "partitions": list(self.partitions), "multiline": self.multiline,
-            "separator": words.SEPARATORS.get(self.separator or "", ""), "decimal": self.decimal,
+            "separator": SEPARATORS.get(self.separator or "", ""), "decimal": self.decimal,
             "encoding": self.encoding, "dates": self.dates, "missing": list(self.missing),
             "sheet": self.sheet, "view": self.view,
         }  # fmt: skip
@@ -122,7 +203,7 @@ class Files:
         """The files as they are now: all that a pattern matches, each of them there, readable, and there once."""
         names: Iterable[str] = sorted(glob.glob(self.path)) if self.pattern else self.paths
         paths = [Path(p) for p in names] or [Path(self.path)]
-        if not all(words.kind_of(str(p)) == self.kind for p in paths) or not self.kind:
+        if not all(kind_of(str(p)) == self.kind for p in paths) or not self.kind:
             if missing := [p for p in paths if not p.is_file()]:
                 raise BadData(source=str(missing[0]), problem="is not there", hint=self._hint())
             raise BadData(source=self.path, problem="has no known ending", hint=KNOWN)

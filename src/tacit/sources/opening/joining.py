@@ -26,16 +26,46 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, InvalidParameter
-from tacit.sources import door, spark
+from tacit.sources import error_boundary as door
+from tacit.sources import spark
+from tacit.sources.compiling import bytewise
 from tacit.sources.engines import engine_of
 from tacit.sources.facts import Facts
-from tacit.sources.opening import Opened, Wish
-from tacit.sources.opening.duck import name_of
+from tacit.sources.opening import Opened, Wish, databases, statfiles
+from tacit.sources.opening import statfiles as workbooks
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.heads import names_of
-from tacit.sources.selection import bytewise
+from tacit.sources.opening.frames import name_of
+from tacit.sources.opening.textfiles import names_in
 
-__all__ = ["Joined", "join", "open_joined", "reading_of"]
+# The names of all columns of files, from headers, footers and metadata: no row is read.
+
+
+def names_of(asked: Files) -> list[str]:
+    """The columns that have a name, in the order of the first file; columns in the names of folders are not among them.
+
+    Where the separator of a text file is not said, it is the one that gives the most columns.
+    """
+    if asked.kind in ("Stata", "SPSS", "SAS"):
+        return statfiles.names_of(asked)
+    if asked.kind == "Excel":
+        return workbooks.names_of_workbook(asked)
+    if asked.kind in ("DuckDB", "SQLite"):
+        return databases.names_of(asked)
+    if not asked.is_parquet:
+        return [name for name in names_in(asked)[1] if name]
+    path = asked.found()[0]
+
+    def found() -> list[str]:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as file:
+            return [name for name in file.schema_arrow.names if name]
+
+    return door.metadata(
+        found, source=asked.path, problem="is not a readable Parquet file",
+        hint="is it another kind of file, or was it cut off?",
+    )  # fmt: skip
+
 
 WHY = "one row of it could be joined to many people, and a person's change would then be theirs"
 Opener = Callable[[Any, Wish, str | None], Opened]

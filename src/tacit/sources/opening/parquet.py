@@ -19,16 +19,25 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData
-from tacit.sources import door, spark
+from tacit.sources import error_boundary as door
+from tacit.sources import spark
 from tacit.sources.columns import Category
 from tacit.sources.facts import Facts
-from tacit.sources.made_up import bears_the_mark
+from tacit.sources.made_up import MARK, bears_the_mark
 from tacit.sources.opening import Opened, Wish
-from tacit.sources.opening.careful import careful_table, plain_type
-from tacit.sources.opening.duck import INCOMING, ROWS, Duck, literal, name_of, started, text_of
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.frames import text_of_object
-from tacit.sources.twins import MARK
+from tacit.sources.opening.frames import (
+    INCOMING,
+    ROWS,
+    Duck,
+    careful_table,
+    literal,
+    name_of,
+    plain_type,
+    started,
+    text_of,
+    text_of_object,
+)
 
 __all__ = ["open_parquet"]
 

@@ -7,8 +7,8 @@ gives the same table with the same version of numpy.
 
 from __future__ import annotations
 
+from tacit.sources.made_up import is_twin
 from tacit.sources.synthetic.survey import SEED, survey, survey_schema, write_survey
 from tacit.sources.synthetic.twin import twin, write_table
-from tacit.sources.twins import is_twin
 
 __all__ = ["SEED", "is_twin", "survey", "survey_schema", "twin", "write_survey", "write_table"]

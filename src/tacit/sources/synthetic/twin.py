@@ -19,8 +19,8 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.arrays import Booleans
 from tacit.sources.columns import EPOCH, Category, Column, Date, Flag, Integer, Measured, Number
+from tacit.sources.made_up import marked
 from tacit.sources.schema import Schema
-from tacit.sources.twins import marked
 
 if TYPE_CHECKING:
     import pyarrow
@@ -75,7 +75,7 @@ def twin(
 def write_table(table: pyarrow.Table, path: Path, *, ending: str | None = None) -> None:
     """Write as Parquet or CSV, by the path's ending (or by `ending`, for a path that is moved later).
 
-    The file has a column more, by which it is known as a twin (`tacit.sources.twins`).
+    The file has a column more, by which it is known as a twin (`tacit.sources.made_up`).
     """
     import pyarrow.csv
     import pyarrow.parquet

@@ -1,0 +1,705 @@
+"""Plans that were made before: the same question at the same price is priced once a curator.
+
+A plan follows from what was asked, the schema, the unit and the budget; no row is read for it, so that keeping it tells
+nothing. What is asked must be equal and print alike: 1, 1.0 and True are equal, and are different words in a
+certificate, though 1 and 1.0 are one question.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, cast
+
+from tacit.accounting import events
+from tacit.accounting.codec import to_record
+from tacit.accounting.events import Event
+from tacit.curator import treatments as sampling
+from tacit.curator.accuracy import treat_accuracy
+from tacit.curator.charging import Charged, Shared, charge, must_cover
+from tacit.curator.exact_answers import ExactTreatment, priors_of, treat_exactly
+from tacit.curator.expected_error import Expected, expected
+from tacit.curator.fitted import fitted
+from tacit.curator.functions.fits import PureDensity
+from tacit.curator.functions.treatment import treat_function
+from tacit.curator.prices import Price
+from tacit.curator.random_counts import condition_of, declared_by, fits, gamma_of, treat_on_random_data
+from tacit.curator.request import (
+    ALWAYS,
+    Ask,
+    Assumed,
+    ExactGiven,
+    Given,
+    check_names,
+    check_unit,
+    earlier_digests,
+    folded,
+    given_of,
+    no_mechanism,
+    request_digest,
+    shares_of,
+)
+from tacit.curator.selected import treat_clamping_bounds, treat_keys, treat_ranks, treat_sparse
+from tacit.curator.treatments import (
+    Applied,
+    Treatment,
+    cells_of,
+    compared,
+    groups_of,
+    laplace,
+    law_of,
+    pure_within,
+    treat,
+)
+from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.exact.rounding import down, up
+from tacit.guarantees import (
+    Always,
+    Bound,
+    BoundedAdversary,
+    Guarantee,
+    Priors,
+    RandomData,
+    Unit,
+    gaussian_budget,
+)
+from tacit.guarantees.arguments import instance, listed
+from tacit.guarantees.conditions import FIXED_PARAMETERS
+from tacit.mechanisms import L1, Staircase
+from tacit.sources.schema import Schema
+from tacit.statistics.base import Question
+from tacit.statistics.forms import Average, Linear
+
+# The chooser: which mechanism a question gets at a price, and why.
+#
+# A question says what it is about: unknown keys, a huge domain, ranks, or vectors of integers with their sensitivity.
+# For tables of counts every mechanism that fits is a candidate (`candidates`), calibrated to the price before it is
+# compared, and the one with the least expected absolute error of a cell is taken, each table counting alike. A
+# candidate must be better than those before it by one part in a thousand, so that ties and the floats of another
+# machine decide nothing (docs/decisions/0015-the-curator-runs-mechanisms.md).
+
+FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
+    "ranks": treat_ranks, "clamping bounds": treat_clamping_bounds, "thresholds": treat_sparse,
+    "function": treat_function,
+}  # fmt: skip
+"""Mechanisms for statistics that are no sums of noisy numbers."""
+BETTER = 0.999
+"""How much of the best error so far a later candidate may have at most, to be taken."""
+CLEARLY = 0.95
+"""The same for staircase noise."""
+LOUD = 100
+"""From this epsilon on a single number has no noise to speak of, whatever its law."""
+
+
+def choose(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
+    """The treatment of a question at this price; `budget` says what is cheap."""
+    of_its_own = FITTING.get(question.statistic.fits)
+    if of_its_own is None and not question.known_keys:
+        of_its_own = treat_keys
+    if of_its_own is not None:
+        return of_its_own(question, price)
+    if price.kind == "accuracy":
+        return treat_accuracy(question, price, budget=budget, others=lambda p: dict(candidates(question, p)))
+    direct = treat(question, price)
+    return _best(direct, dict(candidates(question, price))) if direct.noise else direct
+
+
+def candidates(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
+    """Mechanisms for all parts at once, and for one number alone, beside independent noise on every number."""
+    yield from fitted(question, price)
+    yield from _single(question, price)
+
+
+def _single(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
+    """Staircase noise, where it errs clearly less than Laplace noise: for one number, many steps and a large epsilon.
+
+    Its event is its epsilon and no more, so that a little less error would be bought with worse composition.
+    """
+    groups, epsilon = groups_of(question), pure_within(price)
+    if epsilon is None or len(groups) != 1 or not isinstance(question.form, Linear | Average):
+        return
+    parts, l1, _ = groups[0]
+    if cells_of(question, parts) != 1 or l1 < 2 or epsilon > LOUD:
+        return
+    stairs = Staircase(epsilon=epsilon, sensitivity=L1(l1))
+    if stairs.expected_error() < CLEARLY * laplace(groups[0], epsilon).mechanism.mean_errors(1)[0]:
+        yield "staircase noise", Treatment(noise=(Applied(parts, stairs),), price=price, reason="")
+
+
+def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:
+    """The best of all; independent noise stands first, and keeps its own reason where nothing beats it."""
+    name, best = law_of(direct), direct
+    errors = {name: direct.mean_error} | {n: t.mean_error for n, t in others.items()}
+    for other, treatment in others.items():
+        if errors[other] < BETTER * errors[name]:
+            name, best = other, treatment
+    if best is direct:
+        return direct
+    return replace(best, reason=compared(name, errors), candidates=errors)
+
+
+def needs_delta(question: Question) -> bool:
+    """Does its treatment at an (epsilon, delta) price spend a delta of its own?"""
+    return not question.known_keys or question.statistic.fits == "thresholds"
+
+
+def is_gaussian(question: Question) -> bool:
+    """Is there Gaussian noise for it only, so that it takes a part of a mu and never of an epsilon?"""
+    return question.statistic.fits == "function" and not isinstance(question.statistic, PureDensity)
+
+
+# How releases share a plan's price: by weight, or so that their errors stand to each other as their targets do.
+#
+# Pure epsilons, and rhos, are divided in proportion. An (epsilon, delta) is divided in two ways at once. Some
+# releases pay in epsilon, each its share; the others divide the largest mu that keeps to what is left, mu^2 in
+# proportion, since Gaussian bounds compose to exactly the root of the sum of squares (theorem `compose-gdp`). Who
+# pays how follows from what each gains: releases are put in the order of (error of pure noise) / (error of Gaussian
+# noise), and of all cuts through this order the one with the least mean of log errors is taken. Every statistic
+# counts once: counts, sums and means by the quantile of their noise, quantiles by the error of their ranks. Releases
+# that need a delta of their own (unknown keys, sparse histograms) get their share of epsilon, and of the delta that
+# is not needed otherwise.
+
+Weights = Mapping[int, Fraction]
+
+MOST_CUTS = 8
+"""So many cuts are tried; more differ by a release of hundreds."""
+
+
+def divided(asks: Sequence[Ask], questions: Sequence[Question], total: Price | None) -> list[Price]:
+    """The price of each ask: its own, or its share of the plan's."""
+    sharing = [i for i, a in enumerate(asks) if a.price is None]
+    if sharing and total is None:
+        raise InvalidParameter(
+            parameter="price", value=None, must="be given",
+            hint="epsilon=..., with delta= or without; rho=...; or within=... to pay by accuracy",
+        )  # fmt: skip
+    out: dict[int, Price] = {i: p for i, a in enumerate(asks) if (p := a.price) is not None}
+    if not sharing:
+        # A delta says where to read the curves of releases that were paid in rho or mu; nothing else is left to pay.
+        curves = any(p.kind in ("concentrated", "gaussian") for p in out.values())
+        if total is not None and not (total.kind == "approximate" and curves):
+            raise InvalidParameter(
+                parameter="price", value=str(total), must="be left out where every release has a price of its own",
+                hint="it would be paid by nobody; ask(...) without a price shares the plan's",
+            )  # fmt: skip
+        return [out[i] for i in range(len(asks))]
+    assert total is not None
+    if total.kind == "accuracy" or len(sharing) == 1:
+        return [out.get(i, total) for i in range(len(asks))]
+    linear, squared = _weights(asks, questions, sharing)
+    if total.kind == "approximate":
+        out |= _approximate(total, {i: questions[i] for i in sharing}, linear, squared)
+    else:
+        weights = linear if total.kind == "pure" else squared
+        whole = _sum(weights, sharing)
+        out |= {i: total.part(weights[i] / whole) for i in sharing}
+    return [out[i] for i in range(len(asks))]
+
+
+def _weights(
+    asks: Sequence[Ask], questions: Sequence[Question], sharing: Sequence[int]
+) -> tuple[Weights, Weights]:
+    """Shares of an epsilon, and of a squared mu. By weight both are the same; by target errors they follow the noise:
+    Laplace noise errs like l1 / epsilon, Gaussian noise like l2 / mu."""
+    aimed = [i for i in sharing if asks[i].target is not None]
+    if not aimed:
+        plain = {i: asks[i].weight for i in sharing}
+        return plain, plain
+    for i in sharing:
+        groups = groups_of(questions[i])
+        if asks[i].target is None or len(groups) != 1 or not questions[i].known_keys:
+            raise InvalidParameter(
+                parameter="target", value=asks[i].name, must="be given for every release that shares the price",
+                hint="counts, sums, margins and hierarchies have target errors; others take weights",
+            )  # fmt: skip
+    linear, squared = {}, {}
+    for i in aimed:
+        _, l1, l2_squared = groups_of(questions[i])[0]
+        each = questions[i].parts[0].spacing / (asks[i].target or 1)
+        linear[i], squared[i] = l1 * each, l2_squared * each**2
+    return linear, squared
+
+
+def _sum(weights: Weights, of: Sequence[int]) -> Fraction:
+    return sum((weights[i] for i in of), Fraction(0))
+
+
+def _approximate(
+    total: Price, questions: Mapping[int, Question], linear: Weights, squared: Weights
+) -> dict[int, Price]:
+    """An (epsilon, delta), some of it as epsilons and some as squares of mu: the best cut between the two."""
+    needy = [i for i in questions if needs_delta(questions[i])]
+    normal_only = [i for i in questions if is_gaussian(questions[i])]
+    others = [i for i in questions if i not in needy and i not in normal_only]
+    whole = _sum(linear, [*questions])
+    epsilon, delta = total.epsilon or Fraction(0), total.delta or Fraction(0)
+    pure = {i: Price(epsilon=epsilon * linear[i] / whole) for i in others}
+
+    def normal(rest: Sequence[int]) -> dict[int, Price]:
+        """Their shares of the mu that keeps to their part of epsilon and of delta."""
+        if not rest:
+            return {}
+        part = epsilon * _sum(linear, rest) / whole
+        at = delta * _sum(linear, rest) / _sum(linear, [*rest, *needy])
+        common = Price(mu=Fraction(gaussian_budget(epsilon=down(part), delta=down(at)).mu))
+        shared = _sum(squared, rest)
+        return {i: common.part(squared[i] / shared) for i in rest}
+
+    def keys(rest: Sequence[int]) -> dict[int, Price]:
+        """Those that need a delta share it with those that divide a mu, and with no others."""
+        at = delta / _sum(linear, [*rest, *needy]) if needy else delta
+        return {i: Price(epsilon=epsilon * linear[i] / whole, delta=at * linear[i]) for i in needy}
+
+    first = normal([*others, *normal_only])
+    seen: dict[tuple[int, Price], float] = {}
+
+    def log_error(i: int, price: Price) -> float:
+        """A question that is asked again at the same price is looked at once."""
+        place = (id(questions[i]), price)
+        if place not in seen:
+            seen[place] = choose(questions[i], price).log_error
+        return seen[place]
+
+    errors = {i: log_error(i, pure[i]) for i in others}
+    # Gaussian noise errs like 1 / mu, so that one look at it is enough for every cut.
+    at_one = {i: log_error(i, p) + math.log(p.mu or 1) for i, p in first.items()}
+    ordered = sorted(others, key=lambda i: errors[i] - at_one[i])
+
+    def loss(cut: int) -> float:
+        rest = [*ordered[cut:], *normal_only]
+        each = [errors[i] for i in ordered[:cut]]
+        each += [at_one[i] - math.log(p.mu or 1) for i, p in normal(rest).items()]
+        # A threshold that hides keys grows like ln(1 / delta).
+        each += [math.log(-math.log(p.delta or 1)) for p in keys(rest).values()]
+        return sum(each)
+
+    count = min(len(ordered), MOST_CUTS) or 1
+    cuts = sorted({round(k * len(ordered) / count) for k in range(count + 1)})
+    best = min(cuts, key=loss)
+    rest = [*ordered[best:], *normal_only]
+    return {**{i: pure[i] for i in ordered[:best]}, **normal(rest), **keys(rest)}
+
+
+# A plan given random data: who gets how much of its gamma, and what is done with it.
+#
+# The plan's gamma is divided by weight among the releases that have no words of their own and a mechanism for it. A
+# release for which nothing may be exact at its share is plain DP and spends none; what it leaves goes to the others.
+# Statistics without a mechanism stay plain DP in such a plan; asked for by themselves they are refused. A plan with
+# public totals is refused: its bound compares tables that agree on them, and gamma is counted over all.
+
+PLAIN = "differentially private: it takes nothing from random data"
+
+Wanted = tuple[Question, Price, Treatment]
+
+
+def on_random_data(
+    asks: Sequence[Ask], wanted: Sequence[Wanted], given: Given | None, *, unit: Unit, budget: Bound
+) -> list[tuple[Question, Treatment]]:
+    """Question and treatment of each ask: the plain one, or one with exact small cells."""
+    found = [(question, plain) for question, _, plain in wanted]
+    own = {i: a.given.within(given) for i, a in enumerate(asks) if a.given is not None and a.given.gamma}
+    # The plan was fixed before, or not: what one release declares, all rest on, and their certificates say so.
+    before = any(words.fixed_before for words in (*own.values(), given or ALWAYS))
+    if not own and (given is None or not given.gamma):
+        return found
+    check_unit(unit)
+    if any(a.public is not None for a in asks):
+        raise _agreeing()
+    for i in own:
+        _refuse(wanted[i][0])
+
+    def treated(i: int, words: Given) -> tuple[Question, Treatment]:
+        question, price, plain = wanted[i]
+        words = replace(words, fixed_before=before)
+        return treat_on_random_data(question, price, words, plain, budget=budget)
+
+    for i, words in own.items():
+        found[i] = treated(i, words)
+    if given is None or not given.gamma:
+        return found
+    for i, a in enumerate(asks):
+        if a.given is None and not fits(wanted[i][0]):
+            question, plain = found[i]
+            found[i] = question, replace(plain, reason=f"{plain.reason}; {PLAIN}")
+    sharing = [i for i, a in enumerate(asks) if a.given is None and fits(wanted[i][0])]
+    if not sharing and not own:
+        _refuse(wanted[0][0])
+    while sharing:
+        shares = shares_of(given, [asks[i].weight for i in sharing])
+        for i, share in zip(sharing, shares, strict=True):
+            found[i] = treated(i, share)
+        kept = [i for i in sharing if gamma_of(found[i][1])]
+        if kept == sharing:
+            break
+        sharing = kept
+    return found
+
+
+def _refuse(question: Question) -> None:
+    """Refuse a statistic without a mechanism."""
+    if not fits(question):
+        raise no_mechanism(question.statistic.kind)
+
+
+def _agreeing() -> NoLaw:
+    """Why totals that are public, of any release of a plan, and random data do not go together."""
+    return NoLaw(
+        operation="public totals given random data",
+        reason="gamma is counted over tables that may differ in any row; those that agree on totals are others",
+        counterexample="one row in twenty is of region 0 and has a cell of its own, each other row is in a cell with "
+        "many and a region of its own: gamma = 0.1 for all pairs, but those that agree by region are of region 0, and "
+        "their exact cells differ",
+        hint="leave out one of the two, of the whole plan",
+    )
+
+
+# A plan: releases with their noise, price and expected errors, fixed before a row is read. It has no value.
+#
+# Releases without a price of their own share the plan's price (`tacit.curator.planning`).
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One release of a plan: the question, its noise, what that promises and how far it will err."""
+
+    ask: Ask
+    question: Question
+    treatment: Treatment
+    guarantee: Guarantee
+    expected: Expected
+    plain: Treatment | None = None
+    """What differential privacy would get, beside a release that is private on random data only."""
+
+    @property
+    def name(self) -> str:
+        """The release's name, which its files carry."""
+        return self.ask.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Releases that are fixed together, and their common price in the budget's terms.
+
+    `digest` is that of the request (`tacit.curator.request`): of what is asked, and of nothing that was chosen. Of a
+    plan that is read from a record it is the digest that was charged, whichever version wrote it.
+    """
+
+    releases: tuple[Planned, ...]
+    unit: Unit
+    schema: Schema
+    charged: Charged
+    digest: str
+    earlier: tuple[str, ...] = ()
+    """The digests of the request in earlier formats, by which it may be on record."""
+    reading: dict[str, Any] = field(default_factory=dict, hash=False)
+    budget: Bound | None = None
+    """What it is paid from, to tell prices as parts of it; None where several budgets pay."""
+    total: Price | None = None
+    """The price that releases without one of their own share."""
+    given: Given | None = None
+    """What releases without words of their own assume of the data."""
+    kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What follows from the plan alone and is made once: its record for the ledger, what certificates say of it."""
+
+    @property
+    def event(self) -> Event:
+        """All that will be run, as one event."""
+        found = [e for r in self.releases for e in r.treatment.events]
+        if not found:
+            return events.ApproximateEvent(epsilon=0.0, delta=0.0)
+        return found[0] if len(found) == 1 else events.ComposedEvent(events=tuple(found))
+
+    @property
+    def charge(self) -> Guarantee:
+        """What the ledger is charged; under RandomData where any release is, with the sum of their gammas."""
+        if "charge" not in self.kept:
+            self.kept["charge"] = self._charge()
+        return cast("Guarantee", self.kept["charge"])
+
+    def _charge(self) -> Guarantee:
+        declared = [FIXED_PARAMETERS] if self.charged.theorem == "compose-profile" else []
+        declared += [d for r in self.releases for d in r.guarantee.declared]
+        # Ledgers add up bounds that hold always; what holds against bounded adversaries is recorded beside the charge.
+        declared += [
+            str(r.guarantee.condition)
+            for r in self.releases
+            if isinstance(r.guarantee.condition, BoundedAdversary)
+        ]
+        if not self.gamma:
+            return Guarantee(
+                bound=self.charged.bound,
+                unit=self.unit,
+                condition=self.priors or Always(),
+                declared=tuple(dict.fromkeys(declared)),
+            )
+        return Guarantee(
+            bound=self.charged.bound,
+            unit=self.unit,
+            condition=RandomData(gamma=up(self.gamma)),
+            declared=tuple(dict.fromkeys(declared)),
+        )
+
+    @property
+    def gamma(self) -> Fraction:
+        """The share of the data on which the charge may fail, exactly: the sum over the releases."""
+        return sum((gamma_of(r.treatment) for r in self.releases), Fraction(0))
+
+    @property
+    def priors(self) -> Priors | None:
+        """The priors under which the charge holds, for an exact answer, which is alone in its plan."""
+        return priors_of(self.releases[0].treatment)
+
+    @property
+    def exact(self) -> dict[str, Fraction]:
+        """The charge's numbers as fractions, for the ledger."""
+        return self.charged.exact | ({"gamma": self.gamma} if self.gamma else {})
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """By what the releases of the plan are added up."""
+        return (self.charged.theorem, *(("compose-random-data",) if self.gamma else ()))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The event for the ledger. An accountant who knows nothing of gammas cannot read one under RandomData."""
+        if "record" not in self.kept:
+            self.kept["record"] = json.dumps(event_record(to_record(self.event), self.gamma, self.priors))
+        return cast("dict[str, Any]", json.loads(self.kept["record"]))
+
+    def __getitem__(self, name: str) -> Planned:
+        for release in self.releases:
+            if release.name == name:
+                return release
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        from tacit.curator.text import plan_text
+
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        from tacit.curator.text import plan_html
+
+        return plan_html(self)
+
+
+def event_record(record: dict[str, Any], gamma: Fraction, priors: Priors | None = None) -> dict[str, Any]:
+    """An event's record, and given what its bound holds."""
+    if priors is not None:
+        return {**record, "given": {"priors": priors.family, "unknown_rows": priors.unknown_rows}}
+    return {**record, "given": {"random_data": str(gamma)}} if gamma else record
+
+
+def make_plan(
+    asks: Sequence[Ask], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None,
+    given: Assumed = None, reading: Mapping[str, Any] | None = None,
+) -> Plan:  # fmt: skip
+    """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read.
+
+    `given` is what the whole plan assumes of the data; releases without words of their own share its gamma. `reading`
+    is how the data are to be read, where something is declared about that.
+    """
+    asks = listed("asks", asks, must="be a list of asks")
+    if not asks:
+        raise EmptyComposition(what="the plan", hint="ask for at least one statistic")
+    for a in asks:
+        instance("asks", a, Ask, must="be a list of asks", hint="tacit.ask(statistic, ...) makes one")
+    for name, value, kind in (("schema", schema, Schema), ("unit", unit, Unit), ("budget", budget, Bound)):
+        instance(name, value, kind, must=f"be a {kind.__name__}")
+    if total is not None:
+        instance("total", total, Price, must="be a Price", hint="tacit.curator.price(epsilon=1) makes one")
+    if reading is not None:
+        instance("reading", reading, Mapping, must="be a table of words", hint='{"separator": ";"}')
+    given, asked = given_of(given), asks
+    asks = _named(asks)
+    questions = _questions(asks, schema, unit)
+    prices = divided(asks, questions, total)
+    treatments: list[Treatment] = []
+    chosen: dict[tuple[int, Price], Treatment] = {}
+    for a, question, price in zip(asks, questions, prices, strict=True):
+        if a.sampling:
+            sampling.check(question, unit)
+        place = (id(question), price)
+        if place not in chosen:
+            chosen[place] = choose(question, price, budget=budget)
+        treatments.append(chosen[place])
+    wanted = [*zip(questions, prices, treatments, strict=True)]
+    treated = _exactly(asks, questions, prices, given) or on_random_data(
+        asks, wanted, given, unit=unit, budget=budget
+    )
+    releases = [
+        _planned(a, question, treatment, plain, unit)
+        for a, plain, (question, treatment) in zip(asks, treatments, treated, strict=True)
+    ]
+    charged = _charged(releases, budget, unit, total)
+    words: Any = {
+        "schema": schema,
+        "unit": unit,
+        "total": total,
+        "given": given,
+        "reading": dict(reading or {}),
+    }
+    return Plan(
+        releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest=request_digest(asked, **words),
+        earlier=earlier_digests(asked, **words), reading=words["reading"], budget=budget, total=total, given=given,
+    )  # fmt: skip
+
+
+def chosen(
+    plan: Plan, treatments: Sequence[tuple[Treatment, Treatment | None]], *, charged: Charged, digest: str
+) -> Plan:
+    """The same request with the treatments and the charge that a record has: what was chosen then."""
+    releases = [
+        _planned(r.ask, r.question, treatment, plain or treatment, plan.unit)
+        for r, (treatment, plain) in zip(plan.releases, treatments, strict=True)
+    ]
+    return replace(plan, releases=tuple(releases), charged=charged, digest=digest)
+
+
+def _exactly(
+    asks: Sequence[Ask], questions: Sequence[Question], prices: Sequence[Price], given: Given | None
+) -> list[tuple[Question, Treatment]] | None:
+    """The one exact answer of a plan; None where none is asked for. Beside it nothing may be published."""
+    words = [a.given if a.given is not None else given for a in asks]
+    exact = [w for w in words if isinstance(w, ExactGiven)]
+    if not exact:
+        return None
+    if len(asks) > 1 or asks[0].public is not None or asks[0].sampling or asks[0].consistent:
+        raise NoLaw(
+            operation="an exact answer beside something else",
+            reason="what is published beside it, noise or not, is knowledge about the same rows",
+            counterexample="the exact count of all rows, and the exact count of all rows but one",
+            hint="an exact answer is a plan by itself, as it is",
+        )
+    return [treat_exactly(questions[0], prices[0], exact[0])]
+
+
+def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment, unit: Unit) -> Planned:
+    def error_of(one: Treatment) -> Expected:
+        return expected(question, one, confidence=a.confidence, rows=a.rows, sampling=a.sampling)
+
+    error = error_of(treatment)
+    if gamma_of(treatment):
+        error = error.beside(error_of(plain))
+    must_cover(treatment.bound, treatment.events, neighbours=unit.neighbours, of=f"the bound of {a.name!r}")
+    made = Guarantee(
+        bound=treatment.bound,
+        unit=unit,
+        condition=priors_of(treatment) or condition_of(treatment),
+        declared=treatment.declared if isinstance(treatment, ExactTreatment) else declared_by(treatment),
+    )
+    return Planned(
+        ask=a, question=question, treatment=treatment, guarantee=_promise(a, made), expected=error,
+        plain=plain if gamma_of(treatment) else None,
+    )  # fmt: skip
+
+
+def _questions(asks: Sequence[Ask], schema: Schema, unit: Unit) -> list[Question]:
+    """The question of each ask; a statistic that is asked several times, itself and no equal one, is one question."""
+    seen: dict[int, Question] = {}
+    out = []
+    for a in asks:
+        if id(a.statistic) not in seen:
+            seen[id(a.statistic)] = a.statistic.on(schema, unit)
+        question = seen[id(a.statistic)]
+        out.append(question if a.public is None else a.public.on(question))
+    return out
+
+
+def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:
+    """With public totals the bound compares tables that agree on them, and says so."""
+    return guarantee if a.public is None else a.public.restrict(guarantee)
+
+
+def _named(asks: Sequence[Ask]) -> list[Ask]:
+    """Every ask with a name of its own; names that are not given are made of the statistic."""
+    taken = [a.name for a in asks if a.name]
+    check_names(taken)
+    out, used = [], set(map(folded, taken))
+    for a in asks:
+        if not a.name:
+            base = title = title_of(a)
+            number = 2
+            while folded(title) in used:
+                title, number = f"{base}-{number}", number + 1
+            used.add(folded(title))
+            a = replace(a, name=title)
+        out.append(a)
+    return out
+
+
+def title_of(a: Ask) -> str:
+    """The name of an ask that was given none, but for its number among several."""
+    words = [a.statistic.kind]
+    for key in ("column", "numerator", "denominator", "columns", "of"):
+        value = getattr(a.statistic, key, None)
+        listed = value if isinstance(value, list | tuple) else [value] if value else []
+        words += [str(v) for v in listed if v != "rows"]
+    keys = [b if isinstance(b, str) else b.column for b in a.statistic.by]
+    words += ["by", *keys] if keys else []
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(words)).strip("-")[:70] or "release"
+
+
+def plan_charge(plan: Plan) -> Charged:
+    """What a plan costs by today's account of what was chosen for it."""
+    assert plan.budget is not None
+    return _charged(plan.releases, plan.budget, plan.unit, plan.total)
+
+
+def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Price | None) -> Charged:
+    shared = None
+    if total is not None and total.delta is not None:
+        members = [i for i, r in enumerate(releases) if r.ask.price is None]
+        shared = Shared(members=members, epsilon=total.epsilon, delta=total.delta)
+    return charge([r.treatment for r in releases], budget, neighbours=unit.neighbours, shared=shared)
+
+
+MOST = 32
+"""Plans of a curator that are kept; of the least lately asked the place is given away."""
+LONGEST = 8
+"""Asks of a plan that is kept: comparing a long one takes as long as it saves."""
+
+
+class KeptPlans:
+    """The plans of one curator, whose schema, unit and budget never change."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(
+        self, asks: Sequence[Ask], total: Price | None, given: Given | None, make: Callable[[], Plan]
+    ) -> Plan:
+        """The plan for these asks: the one that was made before, or one that is made now."""
+        place = _place(asks, total, given)
+        if place is None:
+            return make()
+        with self._lock:
+            found = self._plans.get(place)
+            if found is not None:
+                self._plans.move_to_end(place)
+                return found
+        made = make()
+        with self._lock:
+            self._plans[place] = made
+            while len(self._plans) > MOST:
+                self._plans.popitem(last=False)
+        return made
+
+
+def _place(asks: Sequence[Ask], total: Price | None, given: Given | None) -> Hashable | None:
+    """What a plan is looked up by; None for what is long, or holds tables of public totals."""
+    if len(asks) > LONGEST or any(a.public is not None for a in asks):
+        return None
+    place = (tuple(asks), total, given)
+    try:
+        hash(place)
+    except TypeError:
+        return None
+    return place, repr(place)

@@ -1,0 +1,125 @@
+"""What the custodian keeps beside the chain and shows nobody: sealed parts under names, in the ledger's own database.
+
+    tacit_sealed    name, part, body: parts are inserted and never changed
+
+A body is encrypted and authenticated (AES-256-GCM) under a key that is derived from the ledger's secret, and bound to
+the ledger, its name and its part: one in another's place is noticed. Transactions are those of the ledger, so that
+writers take turns and what has ended is on the disk. Nothing of it is exported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from tacit.errors import LedgerCorrupt
+from tacit.exact.canonical import canonical, derived_key
+
+if TYPE_CHECKING:
+    from tacit.ledger.ledger import Ledger
+
+T = TypeVar("T")
+NONCE = 12
+
+SEALED = sa.Table(
+    "tacit_sealed",
+    sa.MetaData(),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("part", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+
+class Shelf:
+    """The sealed parts inside one transaction."""
+
+    def __init__(self, vault: Vault, connection: Connection, *, there: bool) -> None:
+        self._vault, self._connection, self._there = vault, connection, there
+
+    def parts(self, name: str, *, after: int = -1) -> list[bytes]:
+        """The parts of this name beyond `after`, in order; they must follow each other without a gap."""
+        if not self._there:
+            return []
+        query = sa.select(SEALED.c.part, SEALED.c.body).where(SEALED.c.name == name, SEALED.c.part > after)
+        found = self._connection.execute(query.order_by(SEALED.c.part)).all()
+        if [row.part for row in found] != list(range(after + 1, after + 1 + len(found))):
+            raise self._vault.corrupt()
+        return [self._vault.opened(name, row.part, bytes(row.body)) for row in found]
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        if not self._there:
+            return []
+        return [str(n) for n in self._connection.execute(sa.select(SEALED.c.name).distinct()).scalars()]
+
+    def append(self, name: str, part: int, body: bytes) -> None:
+        """Keep a part; it is durable when the transaction has ended."""
+        row = {"name": name, "part": part, "body": self._vault.sealed(name, part, body)}
+        self._connection.execute(sa.insert(SEALED), row)
+
+
+class Vault:
+    """Sealed parts beside a ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._store, self._ledger = ledger._store, ledger.id
+        self._key = derived_key(ledger._secret, "sealed parts")
+        self._made = False
+
+    def read(self, work: Callable[[Shelf], T]) -> T:
+        """Do this in a transaction that sees one state and writes nothing."""
+
+        def look(connection: Connection) -> T:
+            return work(Shelf(self, connection, there=bool(sa.inspect(connection).has_table(SEALED.name))))
+
+        return self._store.read(look)
+
+    def write(self, work: Callable[[Shelf], T]) -> T:
+        """Do this in a transaction that nobody else writes in, and return when it is durable.
+
+        It may be done again where the database says that it came to nothing: `work` has no other effect.
+        """
+
+        def inside(connection: Connection) -> T:
+            if not self._made:
+                SEALED.create(connection, checkfirst=True)
+            return work(Shelf(self, connection, there=True))
+
+        result = self._store.write(inside)
+        self._made = True
+        return result
+
+    def _bound(self, name: str, part: int) -> bytes:
+        return canonical([self._ledger, name, part]).encode("ascii")
+
+    def sealed(self, name: str, part: int, body: bytes) -> bytes:
+        """The body, encrypted."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        nonce = os.urandom(NONCE)
+        return nonce + AESGCM(self._key).encrypt(nonce, body, self._bound(name, part))
+
+    def opened(self, name: str, part: int, sealed: bytes) -> bytes:
+        """The body, or an error that it was changed."""
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        try:
+            return AESGCM(self._key).decrypt(sealed[:NONCE], sealed[NONCE:], self._bound(name, part))
+        except (InvalidTag, ValueError):
+            raise self.corrupt() from None
+
+    def corrupt(self) -> LedgerCorrupt:
+        """The error for parts that are not as they were written."""
+        return LedgerCorrupt(
+            ledger=self._store.name,
+            reason="was changed: a sealed part is not the one that was kept",
+            hint="restore the ledger from a copy; paths that it keeps cannot be made anew",
+        )
+
+    def __repr__(self) -> str:
+        return f"Vault({self._store.name!r})"

@@ -1,0 +1,252 @@
+"""The one door to the engines: every call that reads a file's head, or a person's row, passes one of these.
+
+Engines, Arrow, pandas and Polars quote the row they stumble over: in the error, in its context, in a warning, in a
+log line. Two functions keep all of that inside.
+
+- `metadata` is for what is known without rows: types, columns, footers, headers. It runs before the charge, and says
+  what is wrong with the table in words of its own.
+- `rows`, and `batches` for a result that comes in parts, are for all that reads rows, which happens after the charge.
+  Whatever goes wrong there, they say one fixed sentence (`ReadFailed`), without a cause and without a context. What
+  a single row could trigger must not even come so far: it becomes a missing value in the engine.
+
+A request to stop (KeyboardInterrupt, SystemExit) passes both, without what was going on when it came.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from tacit.errors import BadData, InvalidParameter, ReadFailed, TacitError
+
+# Who waits may watch: how much of a long piece of work is done, told to one function of the caller's own.
+#
+#     with tacit.watch(lambda step: print(step.what, step.done, step.of)):
+#         survey.release(ask, epsilon=0.2)
+#
+# How many rows were read is a number from the data: it is told to whoever holds them and set the watcher in this very
+# thread, and to nobody else. Nothing is told where nobody watches, and no step is ever written to a file, a log, a
+# ledger or a certificate. A watcher that fails is not asked again; one that raises KeyboardInterrupt stops the work
+# as Ctrl-C does, and what was charged or written by then stays.
+
+T = TypeVar("T")
+EVERY = 0.25
+"""Seconds between two looks at an engine that is at work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """How far some work is: `done` of `of`, which is None where nobody knows how much there is."""
+
+    what: str
+    done: int
+    of: int | None = None
+
+
+Watcher = Callable[[Step], object]
+
+
+class _Watch:
+    """A watcher, until it fails."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.watcher: Watcher | None = watcher
+
+    def tell(self, step: Step) -> None:
+        if self.watcher is None:
+            return
+        try:
+            self.watcher(step)
+        except Exception:
+            self.watcher = None
+
+
+_current: ContextVar[_Watch | None] = ContextVar("tacit_watch", default=None)
+
+
+@contextlib.contextmanager
+def watch(watcher: Watcher) -> Iterator[None]:
+    """Tell this function how far the work inside is: rows read, passes and releases done."""
+    if not callable(watcher):
+        raise InvalidParameter(
+            parameter="watcher", value=type(watcher).__name__, must="be a function of one step",
+            hint="with tacit.watch(print): ...",
+        )  # fmt: skip
+    token = _current.set(_Watch(watcher))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def tell(what: str, done: int, of: int | None = None) -> None:
+    """Say how far the work is, if somebody watches."""
+    current = _current.get()
+    if current is not None:
+        current.tell(Step(what=what, done=done, of=of))
+
+
+def counted(batches: Iterable[T], what: str = "rows read") -> Iterator[T]:
+    """The same batches; their rows are told as they pass. An engine may fetch them from a thread of its own."""
+    current = _current.get()
+
+    def passed() -> Iterator[T]:
+        done = 0
+        try:
+            for batch in batches:
+                done += getattr(batch, "num_rows", 0)
+                if current is not None:
+                    current.tell(Step(what=what, done=done))
+                yield batch
+        except KeyboardInterrupt as wish:
+            # Engines make an error of their own of it, which would say that the file cannot be read.
+            _stops.append(wish)
+            raise
+
+    return passed()
+
+
+_stops: list[KeyboardInterrupt] = []
+
+
+def stopped() -> KeyboardInterrupt | None:
+    """A request to stop that an engine swallowed since this was last asked."""
+    found = _stops[-1] if _stops else None
+    _stops.clear()
+    return found
+
+
+def each(things: Iterable[T], what: str) -> Iterator[T]:
+    """The same things; how many are done is told before each of them, and at the end."""
+    known = list(things)
+    for done, thing in enumerate(known):
+        tell(what, done, len(known))
+        yield thing
+    tell(what, len(known), len(known))
+
+
+@contextlib.contextmanager
+def polled(progress: Callable[[], float], what: str) -> Iterator[None]:
+    """While the engine is at work: what it says of itself, in percent, now and then, from a thread of its own."""
+    current = _current.get()
+    if current is None:
+        yield
+        return
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(EVERY):
+            with contextlib.suppress(Exception):
+                share = float(progress())
+                if 0 <= share <= 100:
+                    current.tell(Step(what=what, done=int(share), of=100))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+LOGGERS = (
+    "py4j",
+    "py4j.java_gateway",
+    "py4j.clientserver",
+    "SQLQueryContextLogger",
+    "DataFrameQueryContextLogger",
+)
+"""Loggers of the engines that repeat an error with its words."""
+
+
+def metadata(action: Callable[[], T], *, source: str, problem: str, hint: str = "") -> T:
+    """What the action gives; `BadData` in our words if it fails. For types and names: it must read no row."""
+    stop: BaseException | None = None
+    with _quiet:
+        try:
+            return action()
+        except TacitError as ours:
+            stop = ours
+        except STOPS as wish:
+            stop = wish
+        except BaseException:
+            # Raised below, outside the handler: not even the traceback's context keeps the engine's words.
+            pass
+    raise _bare(stop) if stop is not None else BadData(source=source, problem=problem, hint=hint)
+
+
+def rows(action: Callable[[], T], *, source: str) -> T:
+    """What the action gives; the one fixed sentence if anything at all goes wrong in it."""
+    stop: BaseException | None = None
+    with _quiet:
+        try:
+            return action()
+        except STOPS as wish:
+            stop = wish
+        except BaseException:
+            # Errors of our own are no exception: if a row can trigger one, it tells of the row.
+            stop = stopped()
+    raise _bare(stop) if stop is not None else ReadFailed(source=source)
+
+
+def batches(start: Callable[[], Iterator[Any]], *, source: str) -> Iterator[Any]:
+    """The parts of a result, each through the door."""
+    parts = rows(lambda: iter(start()), source=source)
+    while (part := rows(lambda: next(parts, None), source=source)) is not None:
+        yield part
+
+
+def _bare(error: BaseException) -> BaseException:
+    error.__cause__ = error.__context__ = error.__traceback__ = None
+    return error
+
+
+@cache
+def _loggers() -> tuple[logging.Logger, ...]:
+    return tuple(map(logging.getLogger, LOGGERS))
+
+
+def _heard_again(loggers: list[logging.Logger]) -> None:
+    for logger in loggers:
+        logger.disabled = False
+
+
+class _Quiet:
+    """No warning and no log line of an engine while anybody is inside; threads may enter at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                stack = contextlib.ExitStack()
+                # Filters belong to the process, so that the first one in sets them and the last one out restores them.
+                stack.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
+                loud = [logger for logger in _loggers() if not logger.disabled]
+                for logger in loud:
+                    logger.disabled = True
+                stack.callback(_heard_again, loud)
+                self._stack = stack
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._stack.close()
+
+
+_quiet = _Quiet()
