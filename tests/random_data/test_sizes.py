@@ -375,3 +375,33 @@ def test_an_attacker_exchanges_no_more_rows_than_both_have() -> None:
     few = Overlap(rows=9, attacker_rows=5, least_overlap=3)
     assert OverlapCount(overlap=few, epsilon=HALF, gamma=0.1).noise.distribution.noise_scale == 4
     assert OverlapHistogram(overlap=few, cells=3, epsilon=HALF, gamma=0.1).noise.noise_scale == 8
+
+
+def test_an_overlap_without_a_gamma_is_refused() -> None:
+    for gamma in (0, 1, 1.5):
+        with pytest.raises(errors.InvalidParameter, match="strictly between 0 and 1"):
+            around(gamma=gamma)
+        with pytest.raises(errors.InvalidParameter, match="strictly between 0 and 1"):
+            OverlapCount(overlap=around().overlap, epsilon=1, gamma=gamma)
+
+
+def test_a_target_may_take_the_largest_change_of_all() -> None:
+    """At gamma = slack/m the rank is m itself: the last pair is allowed, and a smaller gamma is refused."""
+    more: dict[str, Any] = {
+        "rows": 40,
+        "levels": (1, 2, 4),
+        "delta": 0.5,
+        "choice_epsilon": 3,
+        "release_epsilon": 1,
+    }
+    slack = ChangesByQuantile.for_target(gamma=0.9, **more).slack
+    assert ChangesByQuantile.for_target(gamma=Fraction(slack, 20), **more).rank == 20
+    with pytest.raises(errors.InvalidParameter, match="pairs for this gamma"):
+        ChangesByQuantile.for_target(gamma=Fraction(slack, 20) - Fraction(1, 1000), **more)
+
+
+def test_a_law_of_unlike_denominators_is_exact() -> None:
+    """Two rows of which one is told: it breaks where the last two draws differ, 1 - sum p^2."""
+    law = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
+    for order in itertools.permutations(law):
+        assert Referee(lambda a, b: True, rows=2, cells=3).iid(order) == 1 - sum(p * p for p in law)
