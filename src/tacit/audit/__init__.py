@@ -3,11 +3,9 @@
 An outside auditor reads these files first, in this order. They share no code with `pld` or `accounting`, know nothing
 of tables, and prefer what is plainly right to what is fast:
 
-    records       what may stand in a certificate at all: kinds, fields, ranges
-    curves        one event, as it stands in a certificate -> delta(epsilon) for every real epsilon; `integers` and
-                  `shuffled` have those that are sums over many values
+    curves        one event, as it stands in a certificate -> delta(epsilon) for every real epsilon
     composition   one grid of losses, every rounding upwards, one exact multiplication of integers
-    claims        what a certificate states -> what this program finds
+    claims        the fields that a certificate may have; what it states -> what this program finds
     plans         the noise of a certificate against its events, and the charge of all of a plan
 
 `release` applies them to a folder; it is what `tacit verify` asks.
