@@ -233,6 +233,34 @@ class PrivateMachine(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "machine_")
         return np.asarray(self.machine_(self._rows(X, reset=False)))
 
+    def _linear(self) -> tuple[Floats, Floats]:
+        check_is_fitted(self, "machine_")
+        features = self.machine_.features
+        if not isinstance(features, LinearFeatures):
+            raise AttributeError(
+                f"{type(self).__name__} with kernel={self.kernel!r} is no linear function of the columns: it has no "
+                'coefficients; kernel="linear" has'
+            )
+        return self._scaled(*features.linear(self.machine_.weights))
+
+    def _scaled(self, slopes: Floats, constants: Floats) -> tuple[Floats, Floats]:
+        """The linear function in the unit of its answers."""
+        return slopes, constants
+
+    @property
+    def coef_(self) -> Floats:
+        """The coefficients of a linear machine, one row a head: post-processing of the released weights.
+
+        The released function is X @ coef_.T + intercept_ at every row inside `domain`; a row outside is moved to its
+        edge first.
+        """
+        return self._linear()[0]
+
+    @property
+    def intercept_(self) -> Floats:
+        """The constant of a linear machine, one for each head."""
+        return self._linear()[1]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
@@ -336,6 +364,11 @@ class PrivateRegressor(RegressorMixin, PrivateMachine):  # type: ignore[misc]
         column = float_column(self._column(table, y), low=low, high=high)
         self._release(table, [column], 2)
         return self
+
+    def _scaled(self, slopes: Floats, constants: Floats) -> tuple[Floats, Floats]:
+        low, high = self._bounds()
+        half = high / 2 - low / 2
+        return half * slopes, low / 2 + high / 2 + half * constants
 
     def predict(self, X: Any) -> Floats:
         """The released function at each row of X, in the target's unit and within its bounds."""

@@ -61,6 +61,10 @@ class Domain(ABC):
         """The rows inside, scaled about the centre so that none is longer than 1."""
 
     @abstractmethod
+    def scaling(self, features: int) -> tuple[Floats, Floats]:
+        """The centre, and the factor of each coordinate: `scaled` is (row - centre) * factor for a row inside."""
+
+    @abstractmethod
     def reach(self, features: int) -> float:
         """The largest size of a coordinate."""
 
@@ -100,6 +104,9 @@ class PublicBall(Domain):
     def scaled(self, rows: Floats) -> Floats:
         return self._unit(rows)
 
+    def scaling(self, features: int) -> tuple[Floats, Floats]:
+        return _spread("center", self.center, features), np.full(features, 1 / self.radius)
+
     def reach(self, features: int) -> float:
         return float(np.abs(_spread("center", self.center, features)).max(initial=0.0) + self.radius)
 
@@ -132,6 +139,10 @@ class PublicBox(Domain):
         low, high = self.corners(rows.shape[1])
         middle, half = low / 2 + high / 2, high / 2 - low / 2
         return np.asarray((self.inside(rows) - middle) / (half * math.sqrt(rows.shape[1])))
+
+    def scaling(self, features: int) -> tuple[Floats, Floats]:
+        low, high = self.corners(features)
+        return low / 2 + high / 2, 1 / ((high / 2 - low / 2) * math.sqrt(features))
 
     def reach(self, features: int) -> float:
         low, high = self.corners(features)
@@ -226,6 +237,16 @@ class LinearFeatures(FeatureMap):
 
     def _of(self, rows: Floats) -> Floats:
         return self.domain.scaled(rows)
+
+    def linear(self, weights: Floats) -> tuple[Floats, Floats]:
+        """A and b with weights . phi(x) = A x + b for every x in the domain; one row a head.
+
+        phi(x) = (x - centre) * scale, and the constant feature, where there is one.
+        """
+        centre, scale = self.domain.scaling(self.features)
+        slopes = weights[:, : self.features] * scale
+        constant = weights[:, self.features] * self.intercept if self.intercept else 0.0
+        return slopes, np.asarray(constant - slopes @ centre)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
