@@ -3,6 +3,7 @@
     TacitError
     ├── InvalidInput               the request is malformed: nothing was computed, nothing spent   (exit 2)
     │   ├── InvalidParameter       a number outside its domain: NaN, negative, delta > 1, order <= 1
+    │   │   └── NoSuchFile         a file that is not there
     │   ├── Closed                 a curator that was closed, and is used again
     │   ├── EmptyComposition       a composition, plan or grid with nothing in it
     │   ├── LedgerError            the ledger cannot be used as it is: absent, read-only, full, unreachable
@@ -61,6 +62,7 @@ __all__ = [
     "LedgerVersion",
     "MissingBounds",
     "NoLaw",
+    "NoSuchFile",
     "NotAllowed",
     "NotCertified",
     "NotReachable",
@@ -168,6 +170,19 @@ class InvalidParameter(InvalidInput):
         self.value = value
         self.must = must
         super().__init__(f"{parameter} must {must}, got {_told(value)}", hint=hint)
+
+
+class NoSuchFile(InvalidParameter):
+    """A file that was named is not there; the file of the nearest name beside it is named."""
+
+    def __init__(self, *, parameter: str, path: str, beside: Iterable[str] = ()) -> None:
+        self.path = path
+        near = difflib.get_close_matches(path, tuple(beside), n=1)
+        self.nearest = near[0] if near else None
+        self.parameter, self.value, self.must = parameter, path, "be a file that is there"
+        TacitError.__init__(
+            self, f"no such file: {path}", hint=f"did you mean {self.nearest!r}?" if near else ""
+        )
 
 
 class EmptyComposition(InvalidInput):

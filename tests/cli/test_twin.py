@@ -94,7 +94,7 @@ def test_an_existing_file_is_not_touched(
         ("x = 1\n", [], "[schema.*]"),
         ("schema = 1\n", [], "table of columns"),
         ("x = [", [], "well-formed TOML"),
-        (None, [], "readable text file"),
+        (None, [], "no such file"),
         (PLAN, ["--rows", "0"], "rows must be"),
         (PLAN, ["--rows", "ten"], "--rows"),
         (PLAN, ["--people", "-4"], "people must be"),

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, UnknownName
 
 __all__ = ["main"]
 
@@ -124,6 +124,12 @@ def _encodable() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _options(context: Any) -> list[str]:
+    """The names of a command's options."""
+    params = context.command.get_params(context)
+    return [name for param in params for name in (*param.opts, *param.secondary_opts) if name.startswith("-")]
+
+
 def _silent(code: int) -> int:
     """Nothing more is printed: what is left over would fail again when the interpreter ends."""
     with suppress(OSError, ValueError, AttributeError):
@@ -134,6 +140,9 @@ def _silent(code: int) -> int:
 
 
 def _sentence(problem: Exception) -> str:
-    """The parser's own words, on one line."""
+    """The parser's own words, on one line; of an unknown option the likeliest one that is known."""
+    typed, context = getattr(problem, "option_name", None), getattr(problem, "ctx", None)
+    if isinstance(typed, str) and context is not None:
+        return str(UnknownName(what="option", name=typed, known=_options(context)))
     told = getattr(problem, "format_message", None)
     return " ".join(str(told() if callable(told) else problem).split()).rstrip(".")

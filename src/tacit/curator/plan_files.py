@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import itertools
 import json
 import math
 import re
@@ -24,7 +25,7 @@ from tacit.curator.planning import Plan, make_plan
 from tacit.curator.prices import Price, price
 from tacit.curator.request import Ask, ExactGiven, Given, ask, given_of
 from tacit.curator.text import PublicWords, words_in
-from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName, visible
+from tacit.errors import EmptyComposition, InvalidParameter, NoSuchFile, TacitError, UnknownName, visible
 from tacit.guarantees import Always, Bound, Guarantee, RandomData, Unit, people, rows
 from tacit.ledger import record_plan
 from tacit.ledger.store import without_credentials
@@ -45,6 +46,7 @@ MOST_BYTES = 16 << 20
 MOST_PARTS = 16
 MOST_DEPTH = 16
 LARGEST = 1 << 63
+MOST_NAMES = 10_000
 
 # Comments and the four kinds of strings of TOML; what is left between them are names, numbers and brackets. A string
 # that is never closed is one to its end: the parser stops there.
@@ -72,10 +74,25 @@ def read_text(path: str | Path, *, parameter: str, most: int = MOST_BYTES) -> st
         return body.decode("utf-8")
     except InvalidParameter:
         raise
+    except FileNotFoundError:
+        raise _no_such_file(Path(path), parameter) from None
     except (OSError, ValueError):
         raise InvalidParameter(
             parameter=parameter, value=str(path), must="be a readable text file", hint="text is UTF-8"
         ) from None
+
+
+def _no_such_file(path: Path, parameter: str) -> NoSuchFile:
+    """The error for a file that is not there, with the names of those that lie in its folder."""
+    try:
+        beside = [
+            str(path.with_name(one.name)) for one in itertools.islice(path.parent.iterdir(), MOST_NAMES)
+        ]
+    except OSError:
+        beside = []
+    return NoSuchFile(
+        parameter=parameter, path=str(path), beside=[n for n in beside if Path(n).suffix == path.suffix]
+    )
 
 
 def read_toml(path: str | Path, *, parameter: str) -> dict[str, Any]:
