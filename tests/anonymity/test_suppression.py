@@ -279,12 +279,12 @@ def test_six_by_six_by_three_is_suppressed_best() -> None:
 
 def test_the_bound_allows_for_what_steers_the_choice() -> None:
     """Ties are broken by less than one cell, or one person, in all: a bound on whole costs stays one."""
-    from tacit.anonymity.suppressed import OBJECTIVES, _Search, equations
+    from tacit.anonymity.suppressed import OBJECTIVES, _SuppressionSearch, equations
 
     counts = np.full(21 * 21 * 6, 7)
     counts[0] = 3
     for objective in OBJECTIVES:
-        search = _Search(counts, counts < 5, equations((21, 21, 6)), 5, objective)
+        search = _SuppressionSearch(counts, counts < 5, equations((21, 21, 6)), 5, objective)
         assert 0 < float((search._steering - search.costs).sum()) < 1
 
 
@@ -293,7 +293,7 @@ def test_a_program_that_ran_out_of_time_is_not_what_is_mended(monkeypatch: pytes
     from tacit.anonymity import suppressed
 
     counts = table((6, 6, 3), 4, 25.0)
-    true = suppressed._Search._program
+    true = suppressed._SuppressionSearch._program
 
     def slow(self: Any, deadline: float, gap: float) -> Any:
         if self.rounds <= 2:
@@ -305,14 +305,14 @@ def test_a_program_that_ran_out_of_time_is_not_what_is_mended(monkeypatch: pytes
         return None, self.bound, False
 
     mended: list[int] = []
-    repaired = suppressed._Search._repaired
+    repaired = suppressed._SuppressionSearch._repaired
 
     def watched(self: Any, chosen: Any) -> Any:
         mended.append(int(chosen.sum()))
         return repaired(self, chosen)
 
-    monkeypatch.setattr(suppressed._Search, "_program", slow)
-    monkeypatch.setattr(suppressed._Search, "_repaired", watched)
+    monkeypatch.setattr(suppressed._SuppressionSearch, "_program", slow)
+    monkeypatch.setattr(suppressed._SuppressionSearch, "_repaired", watched)
     monkeypatch.setattr(suppressed.Attacker, "cuts", lambda *_: [(np.array([0]), np.ones(1), 0.0)])
     pattern = anon.suppress_cells(counts, objective="value", intervals="none", seconds=30)
     # All but one cell is what the unfinished program had; thinning alone would hide that it was taken.

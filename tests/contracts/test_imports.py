@@ -95,3 +95,20 @@ def test_every_package_sorts_its_exports() -> None:
                 names = ast.literal_eval(node.value)
                 assert names == sorted(names, key=rank), f"{path.relative_to(ROOT)}: __all__ is not sorted"
                 assert len(set(names)) == len(names)
+
+
+# Two rooms export these; each has one meaning in its room.
+EXPORTED_TWICE = {
+    "Box", "Draws", "Finding", "Hierarchy", "Level", "Loss", "Mean", "Pair", "Price", "Question", "Score", "Selected",
+    "Table", "Treatment",
+}  # fmt: skip
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """A reader who sees a class anywhere finds one definition of it."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path.relative_to(SRC).as_posix())
+    assert {name for name, found in places.items() if len(found) > 1} == EXPORTED_TWICE

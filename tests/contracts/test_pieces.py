@@ -129,11 +129,13 @@ def _grid_sums() -> Any:
 
 def _problem() -> Any:
     from tacit.functions.machines import Hinge
-    from tacit.functions.machines.solvers import Problem
+    from tacit.functions.machines.solvers import FitProblem
 
     rng = np.random.default_rng(1)
     phi = rng.normal(size=(11, 3))
-    made = Problem(phi=phi, target=np.ones(11), loss=Hinge(), penalty=1.0, size=11, radius=9.0, rounding=0.0)
+    made = FitProblem(
+        phi=phi, target=np.ones(11), loss=Hinge(), penalty=1.0, size=11, radius=9.0, rounding=0.0
+    )
     return made.pull(np.arange(11.0))
 
 

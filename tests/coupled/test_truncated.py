@@ -11,9 +11,9 @@ from scipy.special import gammaln
 
 from tacit import coupled
 from tacit.coupled.noiseless.histograms import (
-    Binomial,
+    BinomialSample,
     FixedSize,
-    Poisson,
+    PoissonSample,
     cell_delta,
     cell_part,
     directions,
@@ -65,7 +65,7 @@ def test_thresholds_of_poisson_samples(epsilon: float, delta: float, threshold: 
     found = truncated_histogram(sampling="poisson", epsilon=epsilon, delta=delta)
     assert found.threshold == threshold
     assert found.sentence.startswith("This is private provided that ")
-    assert cell_delta(Poisson())(threshold - 1, float(epsilon)).low > delta
+    assert cell_delta(PoissonSample())(threshold - 1, float(epsilon)).low > delta
 
 
 @pytest.mark.parametrize(("rate", "threshold"), [(0.1, 30), (0.5, 60), (0.8, 162)])
@@ -75,7 +75,7 @@ def test_thresholds_of_binomial_samples(rate: float, threshold: int) -> None:
 
 @pytest.mark.parametrize(("epsilon", "k"), [(0.0, 5), (0.25, 3), (0.25, 40), (1.0, 2), (1.0, 26), (2.0, 9)])
 def test_no_mean_is_worse_and_one_is_as_bad(epsilon: float, k: int) -> None:
-    claimed = cell_delta(Poisson())(k, epsilon).high
+    claimed = cell_delta(PoissonSample())(k, epsilon).high
     factor = math.exp(epsilon)
     scanned = [
         of_cell(poisson(mean, 40 + int(6 * k * factor)), k, factor)
@@ -89,7 +89,7 @@ def test_no_mean_is_worse_and_one_is_as_bad(epsilon: float, k: int) -> None:
     ("epsilon", "k", "rate"), [(1.0, 6, 0.5), (0.5, 10, 0.1), (1.0, 12, 0.8), (0.0, 4, 0.3)]
 )
 def test_no_number_of_members_is_worse(epsilon: float, k: int, rate: float) -> None:
-    claimed = cell_delta(Binomial(rate=Fraction(str(rate))))(k, epsilon).high
+    claimed = cell_delta(BinomialSample(rate=Fraction(str(rate))))(k, epsilon).high
     factor = math.exp(epsilon)
     scanned = [of_cell(binomial(n, rate, 600), k, factor) for n in range(int(3 * k * factor / rate))]
     assert max(scanned) == pytest.approx(claimed, rel=1e-9)
@@ -101,8 +101,12 @@ def test_each_direction_is_exact(epsilon: float, k: int) -> None:
     factor = math.exp(epsilon)
     means = np.geomspace(0.02 * k, 4 * k * factor, 3000)
     families = [
-        (Poisson(), [poisson(mean, 400) for mean in means], 1e-4),
-        (Binomial(rate=Fraction(1, 3)), [binomial(n, 1 / 3, 400) for n in range(int(12 * k * factor))], 1e-9),
+        (PoissonSample(), [poisson(mean, 400) for mean in means], 1e-4),
+        (
+            BinomialSample(rate=Fraction(1, 3)),
+            [binomial(n, 1 / 3, 400) for n in range(int(12 * k * factor))],
+            1e-9,
+        ),
     ]
     for sampling, laws, near in families:
         with precision(128):
@@ -120,9 +124,9 @@ def test_each_direction_is_exact(epsilon: float, k: int) -> None:
 
 
 def test_larger_rates_and_known_rows_need_larger_thresholds() -> None:
-    found = [cell_delta(Binomial(rate=Fraction(q, 10)))(20, 0.7).low for q in range(1, 10)]
+    found = [cell_delta(BinomialSample(rate=Fraction(q, 10)))(20, 0.7).low for q in range(1, 10)]
     assert found == sorted(found)
-    assert cell_delta(Poisson())(20, 0.7).high <= found[0]
+    assert cell_delta(PoissonSample())(20, 0.7).high <= found[0]
     plain = truncated_histogram(sampling="poisson", epsilon=1, delta=1e-6)
     told = truncated_histogram(sampling="poisson", epsilon=1, delta=1e-6, known_rows=7)
     assert plain.threshold is not None
@@ -150,13 +154,13 @@ def test_the_checker_agrees_on_a_small_population() -> None:
     with precision(128):
         from tacit.coupled.noiseless.histograms import delta_of_cell
 
-        claimed = float(delta_of_cell(Binomial(rate=rate), k, ball(2)).mid())
+        claimed = float(delta_of_cell(BinomialSample(rate=rate), k, ball(2)).mid())
     assert max(deltas) == pytest.approx(claimed, rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "k", "rate"), [(1.0, 8, 0.1), (0.5, 12, 0.5), (0.2, 9, 0.8)])
 def test_sample_then_truncate_is_differentially_private(epsilon: float, k: int, rate: float) -> None:
-    claimed = sampled_delta(Binomial(rate=Fraction(str(rate))))(k, epsilon).high
+    claimed = sampled_delta(BinomialSample(rate=Fraction(str(rate))))(k, epsilon).high
     factor, worst = math.exp(epsilon), 0.0
     for n in range(1000 if rate < 0.2 else 400):
         law = binomial(n, rate, 600)
@@ -247,7 +251,7 @@ def test_two_numbers_give_the_third() -> None:
     assert d == pytest.approx(6.9496e-7, rel=1e-4)
     pair = truncated_histogram(sampling="poisson", threshold=k, delta=1e-6).epsilon_pair
     assert pair is not None
-    assert (1 + math.exp(pair / 2)) * cell_delta(Poisson())(k, pair / 2).high <= 1e-6 * (1 + 1e-9)
+    assert (1 + math.exp(pair / 2)) * cell_delta(PoissonSample())(k, pair / 2).high <= 1e-6 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

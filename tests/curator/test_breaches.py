@@ -16,7 +16,7 @@ import tacit
 from fuzz.quick import sped_up
 from tacit.curator.planning import make_plan
 from tacit.curator.prices import price
-from tacit.curator.treatments import Noisy, Treatment, gaussian, laplace
+from tacit.curator.treatments import NoisyParts, Treatment, gaussian, laplace
 from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.partition import OptimalSelection
 from tacit.noise.source import SeededSource
@@ -128,7 +128,7 @@ def test_intervals_of_named_counts_have_their_level_and_no_less(level: Fraction)
     reached = [0, *law.reached]
     chance = [Fraction(b - a, law.reached[-1]) for a, b in pairwise(reached)]
     counts = np.array([support + law.center - j for j in range(1, len(reached))])
-    read = planned.treatment.read(planned.question, Noisy(parts={"count": counts}), level)
+    read = planned.treatment.read(planned.question, NoisyParts(parts={"count": counts}), level)
     held_by = (read.low <= support) & (support <= read.high)
     covered = sum((c for c, yes in zip(chance, held_by, strict=True) if yes), Fraction(0))
     assert level <= covered

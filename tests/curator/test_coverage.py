@@ -22,7 +22,7 @@ import tacit.statistics as ask
 from support.noise_distributions import law_of, noise_quantile, pair_quantile, scale_of, weighted_quantile
 from support.shared import shared
 from tacit.curator.prices import price
-from tacit.curator.treatments import Noisy, Treatment, gaussian, groups_of, laplace
+from tacit.curator.treatments import NoisyParts, Treatment, gaussian, groups_of, laplace
 from tacit.guarantees import Unit, people, rows
 from tacit.mechanisms.spreads import apart, laplace_log_tail
 from tacit.noise.source import SeededSource
@@ -158,7 +158,7 @@ def releases(question: Any, integers: dict[str, Any], how: Treatment, count: int
     noisy = {n: np.array(v) for n, v in stacked.items() if n not in how.noised}
     for i, applied in enumerate(how.noise):
         noisy |= applied.release(stacked, source=SeededSource(seed=seed + i))
-    found = how.read(question, Noisy(parts=noisy), CONFIDENCE)
+    found = how.read(question, NoisyParts(parts=noisy), CONFIDENCE)
     sizes = [np.size(integers[p.name]) for p in question.parts] if question.form is None else None
 
     def shaped(values: Any) -> Any:

@@ -14,7 +14,7 @@ from support.shared import shared
 from tacit.curator.planning import choose
 from tacit.curator.prices import price
 from tacit.curator.selected import Ranks, Selected, selected_intervals
-from tacit.curator.treatments import Noisy
+from tacit.curator.treatments import NoisyParts
 from tacit.noise.source import SeededSource
 from tacit.sources import Schema, category, open_table
 
@@ -48,7 +48,7 @@ def test_quantiles(name: str, unit: str) -> None:
     released = how.mechanism.release(
         np.broadcast_to(counts, (RELEASES, counts.size)), source=SeededSource(seed=9)
     )
-    found = how.read(question, Noisy(parts={"below": released.below}), LEVEL)
+    found = how.read(question, NoisyParts(parts={"below": released.below}), LEVEL)
     edges, below = np.asarray(question.details["edges"]), np.cumsum(counts)
     for j, share in enumerate(SHARES):
         # The first bin up to which at least this share of the rows lies.

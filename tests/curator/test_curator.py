@@ -14,7 +14,7 @@ import tacit
 from support.noise_distributions import law_of, noise_quantile, scale_of
 from tacit.accounting.codec import from_record as event_of
 from tacit.curator.certificate import decode, encode
-from tacit.curator.treatments import Noisy
+from tacit.curator.treatments import NoisyParts
 from tacit.errors import BadData, BudgetExceeded, InvalidParameter, MissingBounds, NoLaw, UnknownColumn
 from tacit.guarantees.record import from_record
 from tacit.noise.source import SeededSource
@@ -243,8 +243,8 @@ def test_a_failure_after_the_charge_leaves_it_spent(make: Any, monkeypatch: pyte
 def test_answers_survive_the_ledger() -> None:
     wide = np.array([10**30, -5], dtype=object)
     given = [
-        Noisy(parts={"a": np.arange(6).reshape(2, 3), "b": wide, "c": np.array([0.5])}, keys=None),
-        Noisy(parts={"count": np.array([1, 2])}, keys=(("x", "y"), (1, 2.5))),
+        NoisyParts(parts={"a": np.arange(6).reshape(2, 3), "b": wide, "c": np.array([0.5])}, keys=None),
+        NoisyParts(parts={"count": np.array([1, 2])}, keys=(("x", "y"), (1, 2.5))),
     ]
     back, made = decode(encode(given, {"noise": "x"}))
     assert made == {"noise": "x"}
@@ -288,8 +288,8 @@ def test_a_declared_sampling_model_widens_the_interval_to_the_population(make: A
             parts = {}
             for applied in r.treatment.noise:
                 parts |= applied.release(integers[j], source=SeededSource(seed=i))
-            found = population(r.question, r.treatment, Noisy(parts=parts), Fraction(95, 100))
-            inner = r.treatment.read(r.question, Noisy(parts=parts), Fraction(95, 100))
+            found = population(r.question, r.treatment, NoisyParts(parts=parts), Fraction(95, 100))
+            inner = r.treatment.read(r.question, NoisyParts(parts=parts), Fraction(95, 100))
             hits[j] += bool(found.low <= true <= found.high)
             wider &= bool(found.low <= inner.low and inner.high <= found.high)
         table.close()

@@ -80,13 +80,13 @@ def test_the_best_count_is_solved_on_one(two: object, monkeypatch: pytest.Monkey
 
 def test_compositions_are_computed_on_one(two: object, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    plain = engine_room.Engine._solve
+    plain = engine_room.CompositionEngine._solve
 
     def watched(*given: object) -> object:
         seen.extend(settings())
         return plain(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(engine_room.Engine, "_solve", watched)
+    monkeypatch.setattr(engine_room.CompositionEngine, "_solve", watched)
     product = Product(pairs=[(LaplacePair(epsilon=e), 1) for e in (0.31, 0.52, 0.73)])
     for read in (lambda: product.epsilon(0.031), lambda: product.delta(0.31), product.as_pair().pld):
         seen.clear()

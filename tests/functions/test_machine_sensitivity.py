@@ -22,7 +22,7 @@ from tacit.functions.machines import (
     machine_sensitivity,
     solver_distance,
 )
-from tacit.functions.machines.solvers import Loss, Problem, SmoothLoss, gap_of_hinges, gap_of_smooth
+from tacit.functions.machines.solvers import FitProblem, Loss, SmoothLoss, gap_of_hinges, gap_of_smooth
 from tacit.noise.source import SeededSource
 
 LOSSES = [Hinge(), Logistic(), EpsilonInsensitive(tube=0.1), Huber(threshold=0.3)]
@@ -122,7 +122,7 @@ def test_certified_gaps_are_never_below_the_true_ones(loss: Loss) -> None:
     X, y = rng.normal(size=(30, 2)), rng.choice([-1.0, 1.0], size=30)
     features, penalty = MAPS[0], 0.02
     phi = features.of(X)
-    problem = Problem(
+    problem = FitProblem(
         loss=loss, phi=phi, target=y, penalty=penalty, size=30, radius=features.radius, rounding=features.rounding
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ def test_certified_gaps_are_never_below_the_true_ones(loss: Loss) -> None:
 def test_a_dual_vector_outside_of_its_bounds_certifies_nothing() -> None:
     """Twice the dual would make the lower bound larger than the minimum."""
     features = LinearFeatures(features=1, domain=PublicBall(radius=1.0))
-    problem = Problem(
+    problem = FitProblem(
         loss=Hinge(), phi=np.ones((4, 1)), target=np.ones(4), penalty=1.0, size=4, radius=1.0,
         rounding=features.rounding,
     )  # fmt: skip

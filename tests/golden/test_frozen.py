@@ -22,7 +22,7 @@ from tacit.coupled.noiseless import sums as counts
 from tacit.curator import accuracy, exact_answers, planning, treatments
 from tacit.curator import planning as random_plans
 from tacit.curator import selected as ranks
-from tacit.curator.functions.fits import Fit
+from tacit.curator.functions.fits import FunctionFit
 from tacit.curator.plan_files import read_plan
 from tacit.curator.planning import Plan, make_plan
 from tacit.curator.prices import Price, price
@@ -81,8 +81,8 @@ def reworded(made: Callable[..., Any]) -> Callable[..., Any]:
 def reword(monkeypatch: pytest.MonkeyPatch) -> int:
     """Every sentence of whatever describes itself; how many there are."""
     bases = (
-        Mechanism, RangeTree, Treatment, Fit, Given, DensityFamily, FeatureMap, DensityPlan, FourierPlan, MachinePlan,
-        row_laws.RowLaw, thresholds.Binomial, thresholds.Poisson,
+        Mechanism, RangeTree, Treatment, FunctionFit, Given, DensityFamily, FeatureMap, DensityPlan, FourierPlan,
+        MachinePlan, row_laws.RowLaw, thresholds.BinomialSample, thresholds.PoissonSample,
     )  # fmt: skip
     found = 0
     for kind in {one for base in bases for one in below(base)}:

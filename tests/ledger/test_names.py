@@ -13,7 +13,7 @@ from tacit.errors import InvalidParameter, NotAllowed, TacitError, visible
 from tacit.guarantees import Guarantee, Pure, rows
 from tacit.ledger import Ledger, Request, Ticket, looked
 from tacit.ledger import approvals as desk
-from tacit.ledger.approvals import Desk
+from tacit.ledger.approvals import Approvals
 from tacit.ledger.looks import record_plan
 from tacit.ledger.names import admitted, alike, scripts, skeleton
 from tacit.ledger.register import Register
@@ -76,7 +76,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Names as version 0.1.0 took them: compared by case, width and blanks alone."""
-    monkeypatch.setattr(Desk, "_admit", lambda self, parameter, name: None)
+    monkeypatch.setattr(Approvals, "_admit", lambda self, parameter, name: None)
     monkeypatch.setattr(desk, "alike", lambda one, other: one == other)
     return monkeypatch
 

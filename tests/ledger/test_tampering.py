@@ -133,10 +133,10 @@ def test_a_forged_end_is_found(written: Ledger, place: str) -> None:
 def test_a_consistent_forgery_with_the_secret_is_found_by_an_anchor_only(written: Ledger, place: str) -> None:
     """The limit that the docs state: who holds the ledger holds the secret."""
     from tacit.ledger.entries import Entry
-    from tacit.ledger.log import Share, State, head_mac, share_body
+    from tacit.ledger.log import AnalystShare, State, head_mac, share_body
 
     anchor, start = written.anchor, sha256(written._header)
-    granted = Share.of(Pure(epsilon=1), written.budget)
+    granted = AnalystShare.of(Pure(epsilon=1), written.budget)
     state = State.start(written.budget, {}).shared("eve", granted)
     share = Entry.new(
         sequence=1,

@@ -21,7 +21,7 @@ from tacit.pld import (
     SampledReplacementPair,
 )
 from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.engine import Engine
+from tacit.pld.engine import CompositionEngine
 from tacit.pld.product import Product
 from tacit.pld.quadrature import QuadratureRange, quadrature_of
 from tacit.pld.transforms import SaddlePoint, Tilted, integer_bound
@@ -32,7 +32,7 @@ def _exponential() -> list[tuple[Pair, int]]:
 
 
 def test_transforms_of_exponentials_agree_with_the_grid() -> None:
-    transform, grid = Engine(_exponential()), Engine(_exponential())
+    transform, grid = CompositionEngine(_exponential()), CompositionEngine(_exponential())
     grid._characteristic = None
     found, known = transform.epsilon(1e-6, 4e-4), grid.epsilon(1e-6, 4e-4)
     assert transform._characteristic is not None, "the transform gave up"
@@ -89,11 +89,11 @@ KINDS = [
 ]
 
 
-def _both(pairs: list[Pair], swapped: bool, times: int) -> tuple[Engine, Engine]:
+def _both(pairs: list[Pair], swapped: bool, times: int) -> tuple[CompositionEngine, CompositionEngine]:
     """The transform, and the grid alone."""
     chosen = [(p.swapped() if swapped else p, times + i % 2) for i, p in enumerate(pairs)]
     product = Product(pairs=chosen)
-    transform, grid = Engine(list(product.pairs)), Engine(list(product.pairs))
+    transform, grid = CompositionEngine(list(product.pairs)), CompositionEngine(list(product.pairs))
     grid._characteristic = None
     return transform, grid
 
@@ -131,7 +131,7 @@ def test_deltas_of_the_transform_agree_with_the_grid(made: Made, number: int, sw
 def test_transforms_of_exchanged_records_agree_with_the_grid() -> None:
     rows = [(0.3, 0.01), (0.5, 0.02), (0.8, 0.03)]
     parts: list[tuple[Pair, int]] = [(SampledReplacementPair(mu=m, rate=q), 400) for m, q in rows]
-    transform, grid = Engine(parts), Engine(parts)
+    transform, grid = CompositionEngine(parts), CompositionEngine(parts)
     transform._characteristic = CharacteristicComposition(parts, exact=True)
     found, known = transform.epsilon(1e-6, 1e-3), grid.epsilon(1e-6, 4e-3)
     assert transform._characteristic is not None, "the transform gave up"
@@ -200,7 +200,7 @@ def test_transforms_of_integer_noise_stay_below_their_bound(std: float, tilt: fl
 
 def test_transforms_of_a_crowd_are_those_of_its_nodes() -> None:
     parts = [(p, 20) for p in _sampled_gaussians()]
-    engine = Engine(list(Product(pairs=parts).pairs))
+    engine = CompositionEngine(list(Product(pairs=parts).pairs))
     engine.epsilon(1e-6, 4e-4)
     assert engine._characteristic is not None
     tilted = Tilted(engine._characteristic, 0.01, SaddlePoint(tilt=2.0, sigma=0.3, up=3.0, down=3.0))

@@ -17,7 +17,7 @@ from tacit.pld import (
     SampledReplacementPair,
 )
 from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.engine import Engine
+from tacit.pld.engine import CompositionEngine
 from tacit.pld.product import Product
 from tacit.pld.quadrature import QuadratureRange, legendre, quadrature_of
 from tacit.pld.transforms import SaddlePoint, Tilted
@@ -168,7 +168,7 @@ def test_what_the_transform_found_is_kept_where_the_grid_finds_less() -> None:
     parts: list[tuple[Pair, int]] = [
         (DiscreteGaussianPair(noise_std=float(s)), 1) for s in np.linspace(5, 15, 260)
     ]
-    high = Engine(list(Product(pairs=parts).pairs)).epsilon(1e-300, 1e-3).high
+    high = CompositionEngine(list(Product(pairs=parts).pairs)).epsilon(1e-300, 1e-3).high
     squared = sum(1 / float(p.noise_std) ** 2 for p, _ in parts if isinstance(p, DiscreteGaussianPair))
     near = GaussianPair(mu=math.sqrt(squared))
     assert near.hockey_stick(high).high <= 1e-300 <= near.hockey_stick(high - 0.1).low

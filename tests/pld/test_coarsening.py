@@ -24,7 +24,7 @@ from tacit.pld import (
     WithoutReplacementPair,
 )
 from tacit.pld.distributions import _hull, pld_curve
-from tacit.pld.engine import Engine
+from tacit.pld.engine import CompositionEngine
 from tacit.pld.product import above, coarsened
 
 
@@ -76,9 +76,9 @@ def test_very_many_become_few_and_lose_little(monkeypatch: pytest.MonkeyPatch) -
     few = coarsened(pairs)
     assert len(few) <= 100
     assert sum(n for _, n in few) == sum(n for _, n in pairs)
-    gathered = Engine(pairs)
+    gathered = CompositionEngine(pairs)
     monkeypatch.setattr("tacit.pld.product.coarsened", lambda parts: parts)
-    found, known = gathered.epsilon(1e-6, 4e-4).high, Engine(pairs).epsilon(1e-6, 1e-2).high
+    found, known = gathered.epsilon(1e-6, 4e-4).high, CompositionEngine(pairs).epsilon(1e-6, 1e-2).high
     assert known <= found <= known * 1.01
 
 

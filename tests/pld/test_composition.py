@@ -24,7 +24,7 @@ from tacit.pld import (
     RandomizedResponsePair,
     SwappedPair,
 )
-from tacit.pld.engine import Engine
+from tacit.pld.engine import CompositionEngine
 
 SAMPLED = PoissonSampledPair(pair=GaussianPair(mu=1.0), rate=0.01)
 
@@ -88,7 +88,7 @@ def test_randomised_response_is_the_optimal_composition() -> None:
             )
             for k in range(n + 1)
         )
-        found = Engine([(RandomizedResponsePair(epsilon=epsilon), n)]).delta(target, 1e-4)
+        found = CompositionEngine([(RandomizedResponsePair(epsilon=epsilon), n)]).delta(target, 1e-4)
         assert found.low <= exact * (1 + 1e-12)
         assert found.high >= exact * (1 - 1e-12)
         assert found.width <= 0.02 * exact
@@ -123,7 +123,7 @@ def test_tables_on_the_grid_enclose_the_enumeration(
     if any(pair.infinite_mass.low == 1 for pair, _ in pairs):
         return
     truth = float(enumerated(rows, Fraction(math.exp(e))))
-    found = Engine(list(pairs)).delta(e, 1e-2)
+    found = CompositionEngine(list(pairs)).delta(e, 1e-2)
     assert found.low <= truth + 1e-12
     assert found.high >= truth - 1e-12
 

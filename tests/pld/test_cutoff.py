@@ -31,10 +31,10 @@ from tacit.pld import (
     StaircasePair,
 )
 from tacit.pld.characteristic import CharacteristicComposition
-from tacit.pld.engine import Engine
+from tacit.pld.engine import CompositionEngine
 from tacit.pld.product import Product
 from tacit.pld.quadrature import QuadratureRange, quadrature_of
-from tacit.pld.transforms import GONE, SMOOTHED, SaddlePoint, Tilted, Witness, alive, part_bound
+from tacit.pld.transforms import GONE, SMOOTHED, SaddlePoint, Tilted, TransformWitness, alive, part_bound
 
 _REACH = QuadratureRange(low=-1.0, high=6.0, frequency=1e4, listed=True)
 _TILT = 2.3
@@ -79,7 +79,7 @@ def test_transforms_of_atoms_stay_below_their_bound(pair: Pair, rate: float, swa
     whole = PoissonSampledPair(pair=pair, rate=rate) if rate < 1 else pair
     nodes = quadrature_of([(whole.swapped() if swapped else whole, 1)], _REACH)
     assert nodes is not None
-    witness = Witness(nodes, _TILT)
+    witness = TransformWitness(nodes, _TILT)
     draw = np.random.default_rng(11)
     scale = 1 / (losses.max() - losses.min())
     low = np.exp(draw.uniform(math.log(0.1), math.log(300), 150)) * scale
@@ -113,7 +113,7 @@ def test_what_is_called_negligible_is_so(epsilons: Callable[[int], Floats]) -> N
     parts = [(RandomizedResponsePair(epsilon=float(e)), count) for e in values]
     nodes = quadrature_of(parts[::2] + parts[1::2], _REACH)
     assert nodes is not None
-    witness = Witness(nodes, 1.0)
+    witness = TransformWitness(nodes, 1.0)
     last = math.sqrt(2 * SMOOTHED) / spread
     kept, dropped = alive(
         start=3.0,
@@ -165,7 +165,7 @@ def test_mixed_transforms_agree_with_the_grid(swapped: bool) -> None:
     product = Product(pairs=_atoms(400))
     if swapped:
         product = product.swapped()
-    transform, grid = Engine(list(product.pairs)), Engine(list(product.pairs))
+    transform, grid = CompositionEngine(list(product.pairs)), CompositionEngine(list(product.pairs))
     grid._characteristic = None
     found, known = transform.epsilon(1e-6, 2e-4), grid.epsilon(1e-6, 2e-3)
     assert transform._characteristic is not None, "the transform gave up"
@@ -187,7 +187,7 @@ def _binomial(epsilon: float, trials: int, target: float) -> float:
 def test_releases_that_differ_in_the_ninth_digit_are_a_binomial(epsilon: float, count: int) -> None:
     """Losses on what is nearly a lattice: its multiples stay alive, and are computed or left to the grid."""
     values = epsilon * (1 + 1e-9 * np.arange(300))
-    engine = Engine([(RandomizedResponsePair(epsilon=float(e)), count) for e in values])
+    engine = CompositionEngine([(RandomizedResponsePair(epsilon=float(e)), count) for e in values])
     found = engine.epsilon(1e-6, 2e-4)
     assert found.width <= 3e-4 * max(1.0, found.high / 10)
     assert _binomial(float(values[0]), 300 * count, found.high) <= 1e-6 * (1 + 1e-6)
@@ -298,7 +298,7 @@ def test_releases_that_hardly_reveal_anything_cost_nothing() -> None:
         (PoissonSampledPair(pair=GaussianPair(mu=float(m)), rate=1e-12), 1)
         for m in np.linspace(1e-6, 1e-5, 300)
     ]
-    engine = Engine(list(Product(pairs=parts).pairs))
+    engine = CompositionEngine(list(Product(pairs=parts).pairs))
     spread = sum(1e-12 * math.erf(m / math.sqrt(8)) for m in np.linspace(1e-6, 1e-5, 300))
     assert engine._at_zero() == pytest.approx(spread, rel=1e-6)
     assert engine.epsilon(1e-6, 1e-3).high == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.pld import GaussianPair, Product
-from tacit.pld.engine import Engine
+from tacit.pld.engine import CompositionEngine
 from tacit.pld.transforms import FourierInversion, SmoothedCurve
 
 MU, TILT = 1.3, 2.0
@@ -89,7 +89,7 @@ def test_a_direction_that_is_not_clearly_better_is_not_called_so() -> None:
     from tacit.pld import PoissonSampledPair
 
     part = PoissonSampledPair(pair=GaussianPair(mu=1.0), rate=0.05)
-    engine = Engine([(part, 100)])
+    engine = CompositionEngine([(part, 100)])
     truth = engine.epsilon(1e-6, 2e-4)
     assert engine._at_most(1.5 * truth.high, 1e-6)
     for share in (0.3, 0.7, 0.999):

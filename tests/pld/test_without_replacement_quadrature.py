@@ -26,7 +26,7 @@ from tacit.pld import (
 )
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.distributions import pld_curve
-from tacit.pld.engine import Engine
+from tacit.pld.engine import CompositionEngine
 from tacit.pld.quadrature import Quadrature, QuadratureRange, _gauss, quadrature_of
 
 _REACH = QuadratureRange(low=-2.0, high=9.0, frequency=14.0)
@@ -169,7 +169,7 @@ def _plan(kind: str) -> list[tuple[Pair, int]]:
 )
 def test_the_transform_agrees_with_the_grid(kind: str) -> None:
     parts = list(Product(pairs=_plan(kind)).pairs)
-    transform, grid = Engine(parts), Engine(parts)
+    transform, grid = CompositionEngine(parts), CompositionEngine(parts)
     transform._characteristic = CharacteristicComposition(parts, exact=False)
     found, known = transform.epsilon(1e-6, 4e-4), grid.epsilon(1e-6, 4e-4)
     assert transform._characteristic is not None, "the transform gave up"
@@ -220,9 +220,9 @@ def test_mirrored_laws_have_the_curve_of_the_theorem(pair: Pair, rate: float) ->
 @pytest.mark.parametrize("base", [GaussianPair(mu=0.7), LaplacePair(epsilon=0.6)])
 def test_mirrored_laws_compose_like_their_curves(base: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     sampled = _sampled(base, 0.02)
-    found = Engine([(sampled, 200)]).epsilon(1e-6, 4e-4).high
+    found = CompositionEngine([(sampled, 200)]).epsilon(1e-6, 4e-4).high
     monkeypatch.setattr(WithoutReplacementPair, "pld", MaximumPair.pld)
-    assert Engine([(sampled, 200)]).epsilon(1e-6, 4e-4).high == pytest.approx(found, abs=3e-4)
+    assert CompositionEngine([(sampled, 200)]).epsilon(1e-6, 4e-4).high == pytest.approx(found, abs=3e-4)
 
 
 def _either(p: list[float], q: list[float], rate: float) -> WithoutReplacementPair:
@@ -253,7 +253,7 @@ def test_transforms_of_tables_in_both_orders_agree_with_the_grid() -> None:
     parts: list[tuple[Pair, int]] = [
         (_either([0.5 + e, 0.3, 0.2 - e], [0.5, 0.3, 0.2], r), 1000) for e, r in rows
     ]
-    transform, grid = Engine(parts), Engine(parts)
+    transform, grid = CompositionEngine(parts), CompositionEngine(parts)
     transform._characteristic = CharacteristicComposition(parts, exact=False)
     found, known = transform.epsilon(1e-6, 4e-4), grid.epsilon(1e-6, 4e-4)
     assert transform._characteristic is not None, "the transform gave up"

@@ -9,7 +9,7 @@ import pytest
 
 from support.views import release
 from tacit.report.releases import release_section
-from tacit.report.view import Cell
+from tacit.report.view import CellView
 
 MONTHS = [(datetime.date(2024, m, 1), datetime.date(2024, m + 1, 1)) for m in range(1, 6)]
 YEARS = [
@@ -32,7 +32,7 @@ YEARS = [
     ],
 )
 def test_counts_of_bins_that_are_not_equally_wide_say_so(kind: str, keys: list[Any], told: str) -> None:
-    cells = [Cell(keys=(key,), value=5.0, low=1.0, high=9.0) for key in keys]
+    cells = [CellView(keys=(key,), value=5.0, low=1.0, high=9.0) for key in keys]
     page = str(release_section(release("x", kind, "X", cells, columns=("x",))))
     assert ("The bins are not equally wide" in page) is bool(told)
     assert told in page

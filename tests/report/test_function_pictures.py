@@ -8,19 +8,19 @@ import pytest
 
 from tacit.report.drawing import fits_a_map
 from tacit.report.pictures import draw, fitting
-from tacit.report.view import Cell, ReleaseView
+from tacit.report.view import CellView, ReleaseView
 
 
-def view(cells: list[Cell], columns: tuple[str, ...], kind: str = "classifier") -> ReleaseView:
+def view(cells: list[CellView], columns: tuple[str, ...], kind: str = "classifier") -> ReleaseView:
     return ReleaseView(
         name="f", kind=kind, title="F", question="?", cells=tuple(cells), columns=columns, certificate="c.json",
         price="mu = 1", ratio_reason="not known",
     )  # fmt: skip
 
 
-def grid(width: Any, value: Any = lambda x, y: x - y) -> list[Cell]:
+def grid(width: Any, value: Any = lambda x, y: x - y) -> list[CellView]:
     return [
-        Cell(keys=(float(x), float(y)), value=value(x, y), low=value(x, y) - width(x), high=value(x, y) + width(x))
+        CellView(keys=(float(x), float(y)), value=value(x, y), low=value(x, y) - width(x), high=value(x, y) + width(x))
         for x in range(5)
         for y in range(4)
     ]  # fmt: skip
@@ -46,7 +46,7 @@ def test_a_map_with_uneven_noise_has_a_second_one_of_its_widths() -> None:
 
 def test_a_density_that_is_cut_at_zero_has_alike_noise() -> None:
     cells = [
-        Cell(keys=c.keys, value=max(c.value or 0, 0.0), low=max(c.low or 0, 0.0), high=c.high)
+        CellView(keys=c.keys, value=max(c.value or 0, 0.0), low=max(c.low or 0, 0.0), high=c.high)
         for c in grid(lambda x: 0.5, lambda x, y: float(x * y))
     ]
     drawn = draw(view(cells, ("x", "y"), "density"))
@@ -56,21 +56,21 @@ def test_a_density_that_is_cut_at_zero_has_alike_noise() -> None:
 
 def test_what_is_no_grid_of_numbers_is_no_map() -> None:
     assert not fits_a_map(grid(lambda x: 1)[:-1])
-    words = [Cell(keys=(str(c.keys[0]), c.keys[1]), value=c.value) for c in grid(lambda x: 1)]
+    words = [CellView(keys=(str(c.keys[0]), c.keys[1]), value=c.value) for c in grid(lambda x: 1)]
     assert not fits_a_map(words)
     assert fitting(view(words, ("x", "y"))) == "heatmap"
 
 
 @pytest.mark.parametrize("kind", ["classifier", "regression function", "density"])
 def test_a_function_of_one_column_is_a_curve(kind: str) -> None:
-    cells = [Cell(keys=(x / 10,), value=x, low=x - 1.0, high=x + 1.0) for x in range(30)]
+    cells = [CellView(keys=(x / 10,), value=x, low=x - 1.0, high=x + 1.0) for x in range(30)]
     drawn = draw(view(cells, ("x",), kind))
     assert (drawn.kind, drawn.marks) == ("curve", ("line", "band"))
 
 
 def test_several_classes_have_a_curve_each() -> None:
     cells = [
-        Cell(keys=(x / 10, name), value=x, low=x - 1.0, high=x + 1.0) for x in range(30) for name in "abc"
+        CellView(keys=(x / 10, name), value=x, low=x - 1.0, high=x + 1.0) for x in range(30) for name in "abc"
     ]
     drawn = draw(view(cells, ("x", "class")))
     assert drawn.kind == "multiples"

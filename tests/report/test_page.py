@@ -19,7 +19,7 @@ from tacit.curator.cells import NOISY, QualityFlag, QualityRule
 from tacit.errors import InvalidInput, InvalidParameter, UnknownName
 from tacit.report.page import DARK, LIGHT, READ_ON, SEEN_ON, report_html, style_sheet, write_report
 from tacit.report.pictures import draw, fitting
-from tacit.report.view import BudgetView, Cell, ReleaseView, ReportView
+from tacit.report.view import BudgetView, CellView, ReleaseView, ReportView
 
 TRUTH = "the truth is shown only because this survey is public and made up"
 
@@ -194,14 +194,14 @@ def test_what_it_means_is_said_once_and_before_what_is_folded(page: str, nodes: 
 
 
 def test_a_flag_without_an_explanation_cannot_exist() -> None:
-    odd = Cell(keys=(), value=1.0, flag="odd")
+    odd = CellView(keys=(), value=1.0, flag="odd")
     with pytest.raises(UnknownName, match="quality flag"):
         release("x", "count", "X", [odd])
     told = QualityFlag(id="odd", label="odd one out", explanation="it was adjusted so that totals agree")
     made = report_html(only(release("x", "count", "X", [odd], more_flags=(told,))))
     assert "it was adjusted so that totals agree" in made
     with pytest.raises(InvalidParameter, match="flag"):
-        Cell(value=None)
+        CellView(value=None)
 
 
 def test_methods_have_statement_source_and_assumptions(page: str, nodes: list[Node]) -> None:
@@ -273,27 +273,27 @@ def test_no_text_becomes_markup() -> None:
     assert parsed(text).words().count(nasty) > 10
 
 
-ODD: list[list[Cell]] = [
+ODD: list[list[CellView]] = [
     [],
-    [Cell(keys=("a",), value=0.0, low=0.0, high=0.0)],
+    [CellView(keys=("a",), value=0.0, low=0.0, high=0.0)],
     [
-        Cell(keys=("a",), value=-5.0, low=-9.0, high=-1.0),
-        Cell(keys=("b",), value=-2.0, low=-math.inf, high=math.inf),
+        CellView(keys=("a",), value=-5.0, low=-9.0, high=-1.0),
+        CellView(keys=("b",), value=-2.0, low=-math.inf, high=math.inf),
     ],
-    [Cell(keys=("a",), value=1e300, low=-1e300, high=1.5e300), Cell(keys=("b",), value=1e-300)],
-    [Cell(keys=("a",), value=None, flag="absent")],
-    [Cell(keys=(k,), value=3.0, low=2.0, high=4.0) for k in range(30)],
-    [Cell(keys=(k,), value=None, flag="absent") for k in range(30)],
-    [Cell(keys=((k, k + 1),), value=0.0, low=-1.0, high=1.0, flag=NOISY) for k in range(5)],
-    [Cell(keys=((k, k + 1),), value=float(k), truth=0.0) for k in range(300)],
-    [Cell(keys=(k % 2 == 0,), value=1.0 + k) for k in range(2)],
-    [Cell(keys=(None,), value=1.0)],
+    [CellView(keys=("a",), value=1e300, low=-1e300, high=1.5e300), CellView(keys=("b",), value=1e-300)],
+    [CellView(keys=("a",), value=None, flag="absent")],
+    [CellView(keys=(k,), value=3.0, low=2.0, high=4.0) for k in range(30)],
+    [CellView(keys=(k,), value=None, flag="absent") for k in range(30)],
+    [CellView(keys=((k, k + 1),), value=0.0, low=-1.0, high=1.0, flag=NOISY) for k in range(5)],
+    [CellView(keys=((k, k + 1),), value=float(k), truth=0.0) for k in range(300)],
+    [CellView(keys=(k % 2 == 0,), value=1.0 + k) for k in range(2)],
+    [CellView(keys=(None,), value=1.0)],
 ]
 
 
 @pytest.mark.parametrize("cells", ODD, ids=range(len(ODD)))
 @pytest.mark.parametrize("picture", ["auto", "bars", "histogram", "curve", "heatmap", "number", "table"])
-def test_odd_values_are_drawn_or_told(cells: list[Cell], picture: Any) -> None:
+def test_odd_values_are_drawn_or_told(cells: list[CellView], picture: Any) -> None:
     view = release("x", "count", "X", cells, columns=("key",), picture=picture)
     text = report_html(only(view))
     parsed(text)
@@ -303,7 +303,7 @@ def test_odd_values_are_drawn_or_told(cells: list[Cell], picture: Any) -> None:
 
 
 def test_infinite_intervals_of_one_number() -> None:
-    view = release("x", "ratio", "X", [Cell(value=3.0, low=-math.inf, high=math.inf, flag=NOISY)])
+    view = release("x", "ratio", "X", [CellView(value=3.0, low=-math.inf, high=math.inf, flag=NOISY)])
     text = report_html(only(view))
     assert "−∞ to ∞" in text
     assert not re.search(r'="[^"]*\b(nan|inf)\b', text)
@@ -312,9 +312,9 @@ def test_infinite_intervals_of_one_number() -> None:
 @pytest.mark.parametrize(
     ("make", "word"),
     [
-        (lambda: Cell(value=math.nan), "value"),
-        (lambda: Cell(value=1.0, low=0.0), "low"),
-        (lambda: Cell(value=1.0, low=2.0, high=1.0), "low"),
+        (lambda: CellView(value=math.nan), "value"),
+        (lambda: CellView(value=1.0, low=0.0), "low"),
+        (lambda: CellView(value=1.0, low=2.0, high=1.0), "low"),
         (lambda: release("x", "count", "X", [cell(("a",), 1, 1)]), "cells"),
         (lambda: release("x", "count", "X", [], certificate=""), "certificate"),
         (lambda: release("x", "count", "X", [], ratio=None), "ratio_reason"),
@@ -367,7 +367,7 @@ def test_a_cell_too_noisy_to_use_does_not_squeeze_the_others() -> None:
     from tacit.report.drawing import span_of
 
     good = [cell((k,), 100 + k, 5) for k in range(5)]
-    wild = Cell(keys=("wild",), value=90_000.0, low=-math.inf, high=math.inf, flag=NOISY)
+    wild = CellView(keys=("wild",), value=90_000.0, low=-math.inf, high=math.inf, flag=NOISY)
     assert span_of([*good, wild])[1] < 250
     assert span_of([wild])[1] >= 90_000
 

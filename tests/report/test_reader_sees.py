@@ -21,7 +21,7 @@ from tacit.curator.cells import rule_of
 from tacit.noise.source import SeededSource
 from tacit.report.building import report_of
 from tacit.report.drawing import heat_map
-from tacit.report.view import Cell, compact_ends
+from tacit.report.view import CellView, compact_ends
 
 PLACES = [f"p{i:02}" for i in range(24)]
 SEXES = ["f", "m"]
@@ -80,7 +80,7 @@ def test_the_cells_of_a_heat_map_hold_the_certified_ends(counts: tuple[Any, Any]
 def test_a_wide_heat_map_has_the_ends_on_two_lines() -> None:
     """Seven columns on a phone have no room for both beside each other."""
     cells = [
-        Cell(keys=(f"r{r}", f"c{c}"), value=1900.0, low=1870.0, high=20_071.0)
+        CellView(keys=(f"r{r}", f"c{c}"), value=1900.0, low=1870.0, high=20_071.0)
         for r in range(9)
         for c in range(7)
     ]

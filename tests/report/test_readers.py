@@ -19,7 +19,7 @@ from tacit.errors import InvalidInput, UnknownName
 from tacit.guarantees import Guarantee, RandomData
 from tacit.noise.source import SeededSource
 from tacit.report.building import about_you, report_of
-from tacit.report.view import Desk
+from tacit.report.view import OfficerPart
 from tacit.sources import Schema, category, date, integer, number
 
 SCHEMA = Schema(
@@ -62,7 +62,7 @@ def page() -> str:
     plan, releases, budget = released(
         tacit.ask(ask.count(by="region"), name="by region"), ask.mean("weight"), ask.mean("height")
     )
-    desk = Desk(analyst="ann", approved_by=("bo",), table="stays", version="2024-12", signed_by="ab12")
+    desk = OfficerPart(analyst="ann", approved_by=("bo",), table="stays", version="2024-12", signed_by="ab12")
     return report_of(plan, releases, budget=budget, words=WORDING, desk=desk)
 
 

@@ -16,7 +16,7 @@ from tacit.risk.releases import (
     ApproximateOverlap,
     ConcentratedOverlap,
     GaussianOverlap,
-    Overlap,
+    ReleaseOverlap,
     count_trade_off,
     least_count,
 )
@@ -80,7 +80,7 @@ def test_the_overlaps_are_below_those_of_real_noise() -> None:
     "overlap",
     [ApproximateOverlap(epsilon=0.1, delta=1e-3), GaussianOverlap(mu=0.02), ConcentratedOverlap(rho=1e-3)],
 )
-def test_it_grows_with_the_range_and_holds_from_the_n_that_it_names(overlap: Overlap) -> None:
+def test_it_grows_with_the_range_and_holds_from_the_n_that_it_names(overlap: ReleaseOverlap) -> None:
     values = [count_trade_off(overlap, n) for n in (1, 3, 10, 30, 100, 1000, 10**6)]
     assert values == sorted(values)
     assert values[-1] <= count_trade_off(overlap, None) * (1 + 1e-9)

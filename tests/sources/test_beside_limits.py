@@ -29,7 +29,7 @@ from tacit.sources.axes import (
     Cut,
     Listed,
     Magnitudes,
-    Open,
+    OpenAxis,
     Squares,
     Steps,
     axis_of,
@@ -124,7 +124,7 @@ def test_cells_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacit.sources.axes.MAX_CELLS", 11)
     with pytest.raises(errors.TooManyCells):
         cell_count(axes)
-    assert cell_count([*axes, Open(column="c")]) is None
+    assert cell_count([*axes, OpenAxis(column="c")]) is None
 
 
 def test_magnitudes_have_two_sides_and_a_middle() -> None:
@@ -288,7 +288,7 @@ def test_which_rows_are_kept_depends_on_the_key_and_on_values_that_differ_little
 
 def test_people_and_unknown_keys_are_limited_over_all_axes() -> None:
     """A person is counted once in each of min(m, g) cells only if the limit holds over all axes of the request."""
-    a, b, open_ = Listed(column="a", values=("x",)), Listed(column="b", values=("x",)), Open(column="c")
+    a, b, open_ = Listed(column="a", values=("x",)), Listed(column="b", values=("x",)), OpenAxis(column="c")
     some = {"axes": (a, b), "groups": (a,)}
     assert Aggregation(aggregates=(CountRows(),), **some).limited == (a,)
     assert Aggregation(aggregates=(CountPeople(),), **some).limited == (a, b)

@@ -19,7 +19,7 @@ from tacit.errors import BadExpression, InvalidParameter, UnknownColumn, Unknown
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, date, derived, flag, integer, number, open_table
 from tacit.sources import deriving as language
-from tacit.sources.deriving import Binary, Call, Constant, Negative, Reference, Test, parse
+from tacit.sources.deriving import Binary, Call, DerivedConstant, Negative, Reference, Test, parse
 from tacit.sources.schema import schema_from_tables, schema_to_tables
 
 BASE = {
@@ -103,7 +103,7 @@ def meaning(node, row):
         return meaning(one, row)
 
     match node:
-        case Constant(value=v):
+        case DerivedConstant(value=v):
             return v
         case Reference(name=name):
             return declared(name, row[name])

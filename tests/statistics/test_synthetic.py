@@ -12,7 +12,7 @@ import pytest
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells, UnknownColumn
 from tacit.noise import SeededSource
 from tacit.sources import Schema, bins, category, date, flag, integer, number
-from tacit.sources.axes import Open, axes_of
+from tacit.sources.axes import OpenAxis, axes_of
 from tacit.statistics.families import NoisyTable, components, fit_table, junction_order, margin, whole_table
 from tacit.statistics.synthetic import CountTable, synthetic_rows
 
@@ -79,7 +79,7 @@ def test_sparse_tables_in_all_forms():
         ("tx", False),
     }
     words = CountTable(
-        axes=(Open(column="free"),), counts=np.array([1, 2]), keys=np.array(["x", "y"], dtype=object)
+        axes=(OpenAxis(column="free"),), counts=np.array([1, 2]), keys=np.array(["x", "y"], dtype=object)
     )
     assert set(synthetic_rows(words, **kwargs)["free"]) == {"x", "y"}
     wide = Schema({f"c{i}": integer(0, (1 << 20) - 1) for i in range(10)})

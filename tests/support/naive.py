@@ -61,7 +61,7 @@ def key(axis: ax.Axis, schema: Any, row: Row) -> Any:
     if isinstance(axis, ax.Listed):
         value = clean(column, row[axis.column])
         return None if value is None else axis.values.index(value)
-    if isinstance(axis, ax.Open):
+    if isinstance(axis, ax.OpenAxis):
         return clean(column, row[axis.column])
     s = steps(column, row[axis.column])
     if s is None:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from tacit.curator.cells import QualityRule
-from tacit.report.view import BudgetPart, BudgetView, Cell, Key, ReleaseView, ReportView
+from tacit.report.view import BudgetPart, BudgetView, CellView, Key, ReleaseView, ReportView
 
 RULE = QualityRule()
 REGIONS = (
@@ -28,12 +28,12 @@ ASSUMPTIONS = (
 
 def cell(
     keys: tuple[Key, ...], value: float | None, half: float, error: float = 0.3, rule: QualityRule = RULE
-) -> Cell:
+) -> CellView:
     """A cell whose truth lies `error` half-widths away."""
     if value is None:
-        return Cell(keys=keys, value=None, flag="absent")
+        return CellView(keys=keys, value=None, flag="absent")
     low, high = value - half, value + half
-    return Cell(
+    return CellView(
         keys=keys,
         value=value,
         low=low,
@@ -43,7 +43,7 @@ def cell(
     )
 
 
-def release(name: str, kind: str, title: str, cells: list[Cell], **more: Any) -> ReleaseView:
+def release(name: str, kind: str, title: str, cells: list[CellView], **more: Any) -> ReleaseView:
     """A release with the usual facts."""
     facts: dict[str, Any] = {
         "question": f"How it stands with {title.lower()}, over all visits of the last three years.",

@@ -13,8 +13,6 @@ from tacit.exact.checks import flag, non_negative, positive, probability
 from tacit.guarantees.arguments import LARGEST, how_many
 from tacit.guarantees.units import Neighbours
 
-__all__ = ["Calibration", "calibrate"]
-
 Plan = Callable[[float], Event | Sequence[Event]]
 
 PRECISION = 1e-6

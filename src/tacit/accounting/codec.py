@@ -312,7 +312,7 @@ def vocabulary() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class DescribedEvent:
     """A parsed line: the event, or a function of the one value that was left out."""
 
     word: str
@@ -325,7 +325,7 @@ class Described:
     note: Callable[[float | None], str] = lambda value: ""
 
 
-def parse(text: str) -> Described:
+def parse(text: str) -> DescribedEvent:
     """The event that a line describes."""
     words = checks.text("event", text).split()
     if not words:
@@ -346,7 +346,7 @@ def parse(text: str) -> Described:
     return describe(words[0], values)
 
 
-def describe(word: str, values: Mapping[str, Any]) -> Described:
+def describe(word: str, values: Mapping[str, Any]) -> DescribedEvent:
     """The event from a word and its values (texts or numbers), as files give them."""
     word = checks.text("event", word)
     if not isinstance(values, Mapping):
@@ -411,7 +411,7 @@ def describe(word: str, values: Mapping[str, Any]) -> Described:
         make(None)  # a bad value is found where it stands
     sought = free or entry.noise
     batch = given.get("batch_size", 1)
-    return Described(
+    return DescribedEvent(
         word=word,
         free=free,
         more_noise=_MORE_NOISE.get(sought, True),

@@ -23,8 +23,6 @@ from tacit.exact.checks import positive, settle, text
 from tacit.exact.rounding import Exact, down, exact_parameter
 from tacit.guarantees.arguments import how_many, listed
 
-__all__ = ["NAMED", "STRATEGIES", "CorrelatedNoise"]
-
 NAMED = ("banded_square_root", "normalised_square_root", "square_root", "tree")
 STRATEGIES = (*NAMED, "toeplitz")
 MOST_STEPS = 1 << 14

@@ -44,17 +44,6 @@ from tacit.guarantees.running_sum import (
 )
 from tacit.guarantees.units import Neighbours
 
-__all__ = [
-    "AdvancedFilter",
-    "ApproximateFilter",
-    "ConcentratedFilter",
-    "Filter",
-    "GaussianFilter",
-    "PureFilter",
-    "RenyiFilter",
-    "filter_for",
-]
-
 
 class Filter(ABC):
     """A running sum under a budget. `admit` either adds the release or raises, and changes nothing then.

@@ -25,8 +25,6 @@ from tacit.exact.rounding import down, up
 from tacit.guarantees.arguments import Numbers, each, how_many
 from tacit.guarantees.units import Neighbours
 
-__all__ = ["TrainingRun", "dp_sgd", "steps_of"]
-
 SAMPLING = ("poisson", "without_replacement")
 
 

@@ -27,8 +27,6 @@ from tacit.exact.checks import positive, whole
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata
 
-__all__ = ["PTable", "cell_key_counts", "entropy_ptable", "record_keys", "ten_five_rule"]
-
 KEYS = 256
 REUSED = 250
 LAST = 750

@@ -25,8 +25,6 @@ from tacit.anonymity.classes import Classes
 from tacit.anonymity.hierarchies import Hierarchy
 from tacit.errors import InvalidParameter, UnknownName, WrongType
 
-__all__ = ["DISTANCES", "closeness", "is_ordered"]
-
 DISTANCES = ("equal", "hierarchical", "ordered")
 
 

@@ -20,8 +20,6 @@ from pathlib import Path
 from tacit.errors import BadData, EmptyComposition, InvalidParameter
 from tacit.exact.checks import is_number
 
-__all__ = ["SUPPRESSED", "Hierarchy", "intervals", "read_hierarchy", "suppression"]
-
 SUPPRESSED = "*"
 """What stands for "any value"."""
 

@@ -22,8 +22,6 @@ from tacit.exact.arrays import Integers
 from tacit.exact.checks import whole
 from tacit.sources.microdata import open_microdata
 
-__all__ = ["Recoded", "mondrian"]
-
 MOST_SHOWN = 20
 
 

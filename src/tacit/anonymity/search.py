@@ -155,7 +155,7 @@ MISSING = "\0missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
+class GeneralisedCells:
     """leaves: (cells, columns) codes of level 0. values: codes of the sensitive value, or None. counts: rows."""
 
     leaves: Integers
@@ -168,7 +168,7 @@ class Cells:
 class Lattice:
     """All nodes with their losses; `evaluate` tells which cells of a node violate the criteria."""
 
-    cells: Cells
+    cells: GeneralisedCells
     hierarchies: Sequence[Hierarchy]
     criteria: Criteria
     metric: str = "entropy"
@@ -371,7 +371,7 @@ def generalise(
 
 def counted(
     classes: Classes, hierarchies: Mapping[str, Hierarchy], criteria: Criteria, hierarchy: Hierarchy | None
-) -> tuple[Cells, Criteria]:
+) -> tuple[GeneralisedCells, Criteria]:
     """The cells of a table as codes, every value with a place in its hierarchy; and the criteria with its shares."""
     from dataclasses import replace
 
@@ -403,7 +403,7 @@ def counted(
                 levels.append(np.array([order[path[level]] for path in paths], dtype=np.int64))
         criteria = replace(criteria, shares=shares, levels=levels)
     leaves = np.stack(codes, axis=1)
-    return Cells(leaves=leaves, values=values, counts=counts, names=tuple(names)), criteria
+    return GeneralisedCells(leaves=leaves, values=values, counts=counts, names=tuple(names)), criteria
 
 
 def coded(column: Any, *, ordered: bool = False) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
@@ -444,7 +444,7 @@ def best_node(lattice: Lattice, *, allowed: int) -> tuple[Node, float]:
     losses = sum(table[nodes[:, i]] for i, table in enumerate(lattice.level_losses()))
     assert isinstance(losses, np.ndarray)
     monotone = allowed == 0 or lattice.criteria.monotone
-    search = _Search(lattice, nodes, losses, allowed, monotone)
+    search = _LatticeSearch(lattice, nodes, losses, allowed, monotone)
     for start in np.argsort(losses, kind="stable"):
         if not search.open[start]:
             continue
@@ -459,7 +459,7 @@ def best_node(lattice: Lattice, *, allowed: int) -> tuple[Node, float]:
     return tuple(int(v) for v in nodes[search.best]), search.loss
 
 
-class _Search:
+class _LatticeSearch:
     """Which nodes are still open, and the best one so far."""
 
     def __init__(
@@ -523,7 +523,7 @@ def _treated(
     quasi: Sequence[str],
     hierarchies: Sequence[Hierarchy],
     node: Node,
-    cells: Cells,
+    cells: GeneralisedCells,
     bad: npt.NDArray[np.bool_],
 ) -> Any:
     """All columns, the quasi-identifiers generalised, without the rows of violating classes."""

@@ -302,7 +302,7 @@ def suppress_cells(
     if intervals not in INTERVALS:
         raise UnknownName(what="choice of intervals", name=str(intervals), known=INTERVALS)
     start = time.monotonic()
-    search = _Search(full.ravel(), small.ravel(), equations(full.shape), protection, objective)
+    search = _SuppressionSearch(full.ravel(), small.ravel(), equations(full.shape), protection, objective)
     search.run(start + limit)
     chosen = search.best
     assert chosen is not None
@@ -321,7 +321,7 @@ def suppress_cells(
 
 
 @dataclass(slots=True)
-class _Search:
+class _SuppressionSearch:
     """Constraint generation over the secondary cells."""
 
     counts: Integers

@@ -14,8 +14,6 @@ from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownCol
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata
 
-__all__ = ["Treated", "finish", "treat_table"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Treated:

@@ -189,7 +189,7 @@ class Coded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Classes:
+class ReleasedClasses:
     """Rows that agree in some columns: the class of each row, and for each class its size and its values."""
 
     of_row: Integers
@@ -263,7 +263,7 @@ def coded(*columns: Any) -> list[Coded]:
     return [Coded(codes=part, values=values) for part in np.split(codes, ends)]
 
 
-def classes(columns: Sequence[Coded]) -> Classes:
+def classes(columns: Sequence[Coded]) -> ReleasedClasses:
     """Rows that agree in all of the columns; missing values agree with each other."""
     import numpy as np
 
@@ -276,4 +276,4 @@ def classes(columns: Sequence[Coded]) -> Classes:
     values = [
         tuple(c.values[code] if (code := int(c.codes[row])) >= 0 else None for c in columns) for row in first
     ]
-    return Classes(of_row=of_row.astype(np.int64), sizes=sizes.astype(np.int64), values=values)
+    return ReleasedClasses(of_row=of_row.astype(np.int64), sizes=sizes.astype(np.int64), values=values)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tacit.attacks.finding import Classes, Columns, Finding, check_roles, classes, coded
+from tacit.attacks.finding import Columns, Finding, ReleasedClasses, check_roles, classes, coded
 from tacit.errors import EmptyComposition
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class _Left:
         self.matrix = (agree @ present).sign()
 
 
-def _agreeing(there: Classes, here: Classes) -> tuple[Integers, Integers]:
+def _agreeing(there: ReleasedClasses, here: ReleasedClasses) -> tuple[Integers, Integers]:
     """The pairs of a different person and a class that agree in all columns.
 
     Columns without generalised values are looked up; the others are compared, pattern by pattern.
@@ -200,7 +200,9 @@ def _agreeing(there: Classes, here: Classes) -> tuple[Integers, Integers]:
     return (np.concatenate(who), np.concatenate(where)) if who else (empty, empty)
 
 
-def _comparison(there: Classes, here: Classes, column: int) -> tuple[Booleans, Integers, Integers]:
+def _comparison(
+    there: ReleasedClasses, here: ReleasedClasses, column: int
+) -> tuple[Booleans, Integers, Integers]:
     """Whether an own value agrees with a published one, and where each person's and each class's value stands."""
     import numpy as np
 

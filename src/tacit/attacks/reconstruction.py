@@ -204,7 +204,7 @@ CLOSE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fitted:
+class FittedBits:
     """Where it ended; `gap` bounds by how much half the sum of squares, `error`, is above the least there is."""
 
     x: Floats
@@ -213,7 +213,7 @@ class Fitted:
     steps: int
 
 
-def fit_in_cube(times: Product, back: Product, answers: Floats, people: int) -> Fitted:
+def fit_in_cube(times: Product, back: Product, answers: Floats, people: int) -> FittedBits:
     """The fit, with the questions A given by x -> Ax and r -> A'r."""
     import numpy as np
 
@@ -260,7 +260,7 @@ def fit_in_cube(times: Product, back: Product, answers: Floats, people: int) -> 
         x, image = there, image_there
         if uphill:
             before, image_before = x, image
-    return Fitted(x=x, error=error, gap=gap, steps=step)
+    return FittedBits(x=x, error=error, gap=gap, steps=step)
 
 
 def _steepest(forward: Product, gradient: Product, people: int) -> float:

@@ -26,7 +26,6 @@ from tacit.audit.curves import Curve, Unconfirmed, both_orders, exact
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["BITS", "Losses", "TooLong", "composed", "curve_of", "epsilon_at", "on_grid", "together"]
 
 BITS = 192
 LONGEST = 1 << 18

@@ -9,8 +9,6 @@ from typing import Any
 
 from tacit.audit.claims import HAIR, Opinion, checked_given, opinion_on
 
-__all__ = ["opinion_on_charge", "opinion_on_noise"]
-
 _OF_NOISE = {
     ("discrete Laplace", "L1"): ("discrete_laplace", "laplace", "pure"),
     ("Gaussian, rounded to the grid", "L2"): ("gaussian",),

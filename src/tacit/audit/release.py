@@ -8,15 +8,13 @@ from typing import Any
 
 from tacit.audit.claims import Opinion, opinion_on_certificate
 from tacit.audit.plans import opinion_on_charge, opinion_on_noise
-from tacit.curator.verifying import Finding, read_certificate
+from tacit.curator.verifying import CheckResult, read_certificate
 from tacit.errors import TacitError
-
-__all__ = ["second_opinions"]
 
 Question = Callable[[Any], Opinion | None]
 
 
-def second_opinions(folder: str | Path) -> Iterator[Finding]:
+def second_opinions(folder: str | Path) -> Iterator[CheckResult]:
     """Findings about stated bounds: computed again by this room alone, from what the certificates name."""
     read: dict[str, dict[str, Any]] = {}
     for path in sorted((Path(folder) / "certificates").glob("*.json")):
@@ -24,7 +22,7 @@ def second_opinions(folder: str | Path) -> Iterator[Finding]:
         try:
             read[name] = read_certificate(path)
         except TacitError as problem:
-            yield Finding(what=f"a second opinion on {name}", holds=None, why=problem.message)
+            yield CheckResult(what=f"a second opinion on {name}", holds=None, why=problem.message)
     for name, said in read.items():
         yield from _found(f"a second opinion confirms the bound of {name}", opinion_on_certificate, said)
         yield from _found(f"the noise of {name} gives its events", opinion_on_noise, said)
@@ -34,13 +32,15 @@ def second_opinions(folder: str | Path) -> Iterator[Finding]:
         )
 
 
-def _found(what: str, question: Question, said: Any) -> Iterator[Finding]:
+def _found(what: str, question: Question, said: Any) -> Iterator[CheckResult]:
     try:
         opinion = question(said)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         # A certificate of a later version, or one that was changed, may have any shape.
-        yield Finding(what=what, holds=None, why="it is not of a form that is known here")
+        yield CheckResult(what=what, holds=None, why="it is not of a form that is known here")
         return
     if opinion is not None:
         found = "" if opinion.found is None else f"found {opinion.found:.6g} for {opinion.stated}"
-        yield Finding(what=what, holds=opinion.confirmed, why="; ".join(filter(None, [opinion.why, found])))
+        yield CheckResult(
+            what=what, holds=opinion.confirmed, why="; ".join(filter(None, [opinion.why, found]))
+        )

@@ -14,10 +14,8 @@ from tacit.cli.output import print_json, write_picture, write_whole
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 
 if TYPE_CHECKING:
-    from tacit.accounting.codec import Described
+    from tacit.accounting.codec import DescribedEvent
     from tacit.accounting.events import Event
-
-__all__ = ["EventCommand", "account", "calibrate"]
 
 
 class EventCommand(TyperCommand):
@@ -174,7 +172,7 @@ def calibrate(
     )
 
 
-def _described(lines: list[str], path: Path | None) -> list[Described]:
+def _described(lines: list[str], path: Path | None) -> list[DescribedEvent]:
     from tacit.accounting.codec import parse
 
     found = [parse(line) for line in lines]
@@ -187,7 +185,7 @@ def _described(lines: list[str], path: Path | None) -> list[Described]:
     return found
 
 
-def _from_file(path: Path) -> list[Described]:
+def _from_file(path: Path) -> list[DescribedEvent]:
     """A list of events: lines in words, or tables with `kind` and named values."""
     from tacit.accounting.codec import describe, parse
     from tacit.curator.plan_files import parse_toml, read_text

@@ -19,8 +19,6 @@ from tacit.cli.output import PlainGroup
 from tacit.cli.plans import key, plan, release, verify
 from tacit.cli.random import random
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="tacit",
     cls=PlainGroup,

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["EXAMPLES", "Example", "commands", "with_examples"]
-
 # What every attack prints, every exact answer, and every question about random data.
 _FOUND = "not_for_publication, attack, people, exposed, share, guessing, alone, found"
 _EXACT = (

@@ -14,7 +14,7 @@ from tacit.errors import BudgetExceeded, InvalidParameter, JointRefused, TacitEr
 
 if TYPE_CHECKING:
     from tacit.curator import Curator, Releases
-    from tacit.parties.agreement import Agreement, Carried
+    from tacit.parties.agreement import Carried, JointAgreement
     from tacit.parties.holder import KeptHolder
     from tacit.parties.masks import Opening
     from tacit.parties.session import Session
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The files of `tacit joint`: messages, and a release with the signed messages from which it follows.
 
 
-def compare(agreed: Agreement, session: Session, total: Any, release: Path, finds: Any) -> None:
+def compare(agreed: JointAgreement, session: Session, total: Any, release: Path, finds: Any) -> None:
     """Values and certificates against those that this sum has; when it was made and by what is taken as said."""
     from tacit.curator.certificate import json_text
     from tacit.curator.request import file_stem
@@ -45,7 +45,7 @@ def compare(agreed: Agreement, session: Session, total: Any, release: Path, find
         finds(f"{name}: the certificate is that of the sum", told == json_text(one.certificate) + "\n")
 
 
-def write_joint(agreed: Agreement, session: Session, found: Carried, out: Path) -> list[str]:
+def write_joint(agreed: JointAgreement, session: Session, found: Carried, out: Path) -> list[str]:
     """Values, certificates, and the signed messages from which everybody can compute them again."""
     from tacit.curator.certificate import json_text
     from tacit.curator.request import file_stem
@@ -316,7 +316,7 @@ def verify(
 
 
 # --- the parts ----------------------------------------------------------------------------------------------
-def _tell(agreed: Agreement, session: Session, json: bool, more: dict[str, Any]) -> None:
+def _tell(agreed: JointAgreement, session: Session, json: bool, more: dict[str, Any]) -> None:
     plan = agreed.joint.plan(agreed.joint.price.bound())
     sizes = agreed.joint.sizes
     if json:
@@ -340,7 +340,7 @@ def _key(path: Path) -> Any:
 
 
 def _kept(
-    agreed: Agreement, session: Session, curator: Curator, signing: Any, index: int, state: Path, plan: Path, *,
+    agreed: JointAgreement, session: Session, curator: Curator, signing: Any, index: int, state: Path, plan: Path, *,
     opening: Opening | None = None,
 ) -> KeptHolder:  # fmt: skip
     """The holder whose state lies in this folder; before it is charged its version and its file are compared."""
@@ -369,7 +369,7 @@ def _kept(
     return kept
 
 
-def _affordable(agreed: Agreement, curator: Curator) -> None:
+def _affordable(agreed: JointAgreement, curator: Curator) -> None:
     """The schema is the agreed one, and the budget has room now; the charge itself is made later."""
     asked, left = agreed.joint.check(curator).charge.bound, curator.remaining
     short = asked.kind == left.kind and any(

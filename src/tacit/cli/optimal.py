@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tacit.risk.count import OptimalCount
     from tacit.risk.finite import OptimalFinite
 
-__all__ = ["optimal"]
 
 optimal = typer.Typer(
     name="optimal",

@@ -101,7 +101,7 @@ READERS: dict[Any, tuple[Any, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Plain:
+class _PlainText:
     """Stands where typer keeps its own reader of one option."""
 
     read: Any
@@ -125,7 +125,7 @@ def lighten(param: Any) -> None:
     names = ("min", "max", "exists", "resolve_path", "parser")
     limited = limits is None or any(getattr(limits, name, None) not in (None, False) for name in names)
     if reader and single and not limited and getattr(param, "_runtime_param", 0) is None:
-        param._runtime_param = _Plain(*reader)
+        param._runtime_param = _PlainText(*reader)
 
 
 class PlainCommand(TyperCommand):

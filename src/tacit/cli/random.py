@@ -13,7 +13,6 @@ from tacit.exact.checks import whole
 if TYPE_CHECKING:
     from tacit.guarantees import Guarantee
 
-__all__ = ["random"]
 
 random = typer.Typer(
     name="random",

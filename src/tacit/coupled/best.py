@@ -40,7 +40,7 @@ _MOST_FACTOR = 1 << 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class ProgramBlock:
     """Cells that share simulator inputs, directly or through others, and no others do.
 
     Inputs whose weights are proportional in all cells are one: only the mean of the simulator's answers to them counts.
@@ -64,12 +64,12 @@ class Solved:
     backward: Weights
 
 
-def evaluate(block: Block, answers: dict[Any, Distribution], factor: Fraction) -> Fraction:
+def evaluate(block: ProgramBlock, answers: dict[Any, Distribution], factor: Fraction) -> Fraction:
     """The exact delta of a simulator at E = factor: the largest over the cells and both directions."""
     return max(distance(c.real, mixed(c.scrubbed, answers), factor) for c in block.cells)
 
 
-def lower_end(block: Block, forward: Weights, backward: Weights, factor: Fraction) -> Fraction:
+def lower_end(block: ProgramBlock, forward: Weights, backward: Weights, factor: Fraction) -> Fraction:
     """What no simulator's delta is below, by weights of any size; see the module's formula. At least 0."""
     most: dict[tuple[int, int], Fraction] = {}
     for side, weights in enumerate((forward, backward)):
@@ -97,7 +97,7 @@ def lower_end(block: Block, forward: Weights, backward: Weights, factor: Fractio
     return max(Fraction(0), out / scale)
 
 
-def solve(blocks: Sequence[Block], low_factor: Fraction, high_factor: Fraction) -> list[Solved]:
+def solve(blocks: Sequence[ProgramBlock], low_factor: Fraction, high_factor: Fraction) -> list[Solved]:
     """Solve several blocks in one call of the solver; each is certified by itself."""
     # What the solver is asked need not be what is certified: beyond this factor its floats would be of no use.
     primal, dual = _floats(blocks, float(min(low_factor, Fraction(_MOST_FACTOR))))
@@ -118,7 +118,7 @@ def solve(blocks: Sequence[Block], low_factor: Fraction, high_factor: Fraction) 
     return out
 
 
-def _rational(block: Block, q: dict[tuple[Any, Any], float]) -> Iterable[dict[Any, Distribution]]:
+def _rational(block: ProgramBlock, q: dict[tuple[Any, Any], float]) -> Iterable[dict[Any, Distribution]]:
     """The solver's simulator as rationals, coarse (often exact) and fine."""
     for most in (_COARSE, _FINE):
         answers: dict[Any, Distribution] = {}
@@ -148,7 +148,7 @@ def _near(value: float, most: int) -> Fraction:
 
 
 def _floats(
-    blocks: Sequence[Block], factor: float
+    blocks: Sequence[ProgramBlock], factor: float
 ) -> tuple[list[dict[tuple[Any, Any], float]], list[tuple[dict[Any, float], dict[Any, float]]]]:
     """One sparse program for all blocks: minimise the sum of their deltas, which are independent."""
     import numpy as np
@@ -222,7 +222,7 @@ NEARLY = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Best:
+class BestSimulator:
     """A simulator, its exact delta (at the lower end of e^epsilon), and what no simulator is below (at the upper).
 
     `block` and `solved` prove the lower end; `hardest` is where the upper one is reached.
@@ -231,12 +231,12 @@ class Best:
     simulator: Simulator
     low: Fraction
     high: Fraction
-    block: Block | None
+    block: ProgramBlock | None
     solved: Solved | None
-    hardest: Block | None
+    hardest: ProgramBlock | None
 
 
-def blocks_of(cells: Sequence[Cell]) -> list[Block]:
+def blocks_of(cells: Sequence[Cell]) -> list[ProgramBlock]:
     """The connected parts: two cells belong together if some scrubbed data can come from both."""
     parent = list(range(len(cells)))
 
@@ -258,7 +258,7 @@ def blocks_of(cells: Sequence[Cell]) -> list[Block]:
     return [_block(members) for members in parts.values()]
 
 
-def _block(members: Sequence[Cell]) -> Block:
+def _block(members: Sequence[Cell]) -> ProgramBlock:
     outputs = tuple(dict.fromkeys(t for c in members for t in c.real))
     columns: dict[Any, list[tuple[int, Fraction]]] = {}
     for k, cell in enumerate(members):
@@ -266,7 +266,7 @@ def _block(members: Sequence[Cell]) -> Block:
             columns.setdefault(a, []).append((k, w))
     if len(columns) == 1:
         (only,) = columns
-        return Block(tuple(members), (only,), outputs, {only: (only,)})
+        return ProgramBlock(tuple(members), (only,), outputs, {only: (only,)})
     alike: dict[Any, list[Any]] = {}
     for a, column in columns.items():
         alike.setdefault(tuple((k, w / column[0][1]) for k, w in column), []).append(a)
@@ -278,18 +278,20 @@ def _block(members: Sequence[Cell]) -> Block:
         for a, w in cell.scrubbed.items():
             weights[name[a]] = weights.get(name[a], Fraction(0)) + w
         merged.append(replace(cell, scrubbed=weights))
-    return Block(tuple(merged), tuple(groups), outputs, groups)
+    return ProgramBlock(tuple(merged), tuple(groups), outputs, groups)
 
 
-def best_delta(cells: Sequence[Cell], level: Level, *, blocks: Sequence[Block] | None = None) -> Best:
+def best_delta(
+    cells: Sequence[Cell], level: Level, *, blocks: Sequence[ProgramBlock] | None = None
+) -> BestSimulator:
     """The smallest delta that some simulator reaches at this epsilon, between two certified ends."""
     parts = blocks if blocks is not None else blocks_of(cells)
-    kinds: dict[Any, list[Block]] = {}
+    kinds: dict[Any, list[ProgramBlock]] = {}
     seen: dict[int, Any] = {}
     for part in parts:
         kinds.setdefault(_kind(part, seen), []).append(part)
-    answers: dict[Any, Distribution | Block] = {}
-    waiting: list[tuple[Fraction | float, list[Block]]] = []
+    answers: dict[Any, Distribution | ProgramBlock] = {}
+    waiting: list[tuple[Fraction | float, list[ProgramBlock]]] = []
     floats: dict[int, dict[Any, float]] = {}
     for alike in kinds.values():
         plain, simple = _simple(alike[0], level.low, floats)
@@ -298,8 +300,8 @@ def best_delta(cells: Sequence[Cell], level: Level, *, blocks: Sequence[Block] |
     # Ties of floats are told apart exactly: what comes after the first one that is small enough is no larger.
     waiting.sort(key=lambda pair: (float(pair[0]), pair[0]), reverse=True)
     low, high = Fraction(0), Fraction(0)
-    where: Block | None = None
-    hardest: Block | None = None
+    where: ProgramBlock | None = None
+    hardest: ProgramBlock | None = None
     proof: Solved | None = None
     done = 0
     while done < len(waiting) and waiting[done][0] > high:
@@ -317,16 +319,16 @@ def best_delta(cells: Sequence[Cell], level: Level, *, blocks: Sequence[Block] |
 
     def answer(pair: str, scrubbed: Any) -> Distribution:
         found = answers[pair, scrubbed]
-        if isinstance(found, Block):
+        if isinstance(found, ProgramBlock):
             (found,) = average_of(found).values()
             answers[pair, scrubbed] = found
         return MappingProxyType(dict(found))
 
     simulator = Simulator(name="the best simulator", answer=answer)
-    return Best(simulator, low, high, where, proof, hardest)
+    return BestSimulator(simulator, low, high, where, proof, hardest)
 
 
-def _solve(blocks: Sequence[Block], level: Level) -> list[Solved]:
+def _solve(blocks: Sequence[ProgramBlock], level: Level) -> list[Solved]:
     """`program.solve`; where a rounding error above 0 is left, a simulator for a little less than E is tried."""
     found = solve(blocks, level.low, level.high)
     for k, one in enumerate(found):
@@ -339,7 +341,7 @@ def _solve(blocks: Sequence[Block], level: Level) -> list[Solved]:
 
 
 def _simple(
-    block: Block, factor: Fraction, floats: dict[int, dict[Any, float]]
+    block: ProgramBlock, factor: Fraction, floats: dict[int, dict[Any, float]]
 ) -> tuple[Fraction | float, dict[Any, Distribution] | None]:
     """What the delta of a simulator is at most that needs no program, and the simulator; None for the average.
 
@@ -372,7 +374,7 @@ def _simple(
     return worst + (1 + e) * (len(q) + count + 4) * 2.0**-48, None
 
 
-def pure_of(block: Block, factor: Fraction) -> Distribution | None:
+def pure_of(block: ProgramBlock, factor: Fraction) -> Distribution | None:
     """A distribution between max P/E and E min P everywhere, for one input; None if there is none."""
     rows = [cell.real for cell in block.cells]
     floor = {t: max(p.get(t, Fraction(0)) for p in rows) / factor for t in block.outputs}
@@ -384,7 +386,7 @@ def pure_of(block: Block, factor: Fraction) -> Distribution | None:
     return {t: floor[t] + share * (roof[t] - floor[t]) for t in block.outputs}
 
 
-def _kind(block: Block, seen: dict[int, Any]) -> Any:
+def _kind(block: ProgramBlock, seen: dict[int, Any]) -> Any:
     """Blocks of one input are the same problem if their distributions are."""
     if len(block.inputs) > 1:
         return id(block)
@@ -397,8 +399,8 @@ def _kind(block: Block, seen: dict[int, Any]) -> Any:
 
 
 def _keep(
-    answers: dict[Any, Distribution | Block],
-    alike: Sequence[Block],
+    answers: dict[Any, Distribution | ProgramBlock],
+    alike: Sequence[ProgramBlock],
     found: dict[Any, Distribution] | None,
 ) -> None:
     if found is None:
@@ -412,11 +414,11 @@ def _keep(
     answers.update({(b.cells[0].pair, a): only for b in alike for a in _all(b)})
 
 
-def _all(block: Block) -> list[Any]:
+def _all(block: ProgramBlock) -> list[Any]:
     return [a for same in block.members.values() for a in same]
 
 
-def average_of(block: Block) -> dict[Any, Distribution]:
+def average_of(block: ProgramBlock) -> dict[Any, Distribution]:
     """For each input the average of the real distributions in which it can occur, weighted by its chance there."""
     if len(block.inputs) == 1 and len(block.cells) == 1:
         return {block.inputs[0]: block.cells[0].real}
@@ -488,7 +490,7 @@ def best_factor(cells: Sequence[Cell], delta: Fraction) -> tuple[Fraction, Fract
     return low, None
 
 
-def _one(block: Block, delta: Fraction, start: Fraction) -> tuple[Fraction, Fraction | None]:
+def _one(block: ProgramBlock, delta: Fraction, start: Fraction) -> tuple[Fraction, Fraction | None]:
     """The same for one block; `start` is the factor that is tried first. Only proofs move the lower end."""
     if delta == 0 and len(block.inputs) == 1:
         return _closed(block)
@@ -513,7 +515,7 @@ def _one(block: Block, delta: Fraction, start: Fraction) -> tuple[Fraction, Frac
     return low, high
 
 
-def _closed(block: Block) -> tuple[Fraction, Fraction | None]:
+def _closed(block: ProgramBlock) -> tuple[Fraction, Fraction | None]:
     """The closed form, with the square root between two rationals; None where an output settles the value."""
     rows = [cell.real for cell in block.cells]
     most = {t: max(p.get(t, Fraction(0)) for p in rows) for t in block.outputs}
@@ -534,7 +536,7 @@ def _closed(block: Block) -> tuple[Fraction, Fraction | None]:
     return low, high
 
 
-def _factor(block: Block, answers: dict[Any, Distribution], delta: Fraction) -> Fraction | None:
+def _factor(block: ProgramBlock, answers: dict[Any, Distribution], delta: Fraction) -> Fraction | None:
     most = Fraction(1)
     for cell in block.cells:
         other = mixed(cell.scrubbed, answers)

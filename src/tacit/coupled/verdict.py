@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.coupled.best import Best
+from tacit.coupled.best import BestSimulator
 from tacit.coupled.mechanisms import Cell, FiniteMechanism, Simulator, ideal
 from tacit.coupled.numbers import Level, ends, event, excess, log_interval, short, smallest_factor
 from tacit.coupled.pairs import Secret
@@ -304,7 +304,7 @@ def found_factor(comparisons: Iterator[Comparison], delta: Fraction) -> tuple[in
     return count, None if endless else most
 
 
-def found_best(best: Best, level: Level, count: int) -> Found:
+def found_best(best: BestSimulator, level: Level, count: int) -> Found:
     """The best simulator's delta; the witnesses are the cells and events of the proof that no simulator does better."""
     witnesses = []
     if best.solved is not None and best.block is not None:
@@ -341,7 +341,7 @@ def found_best(best: Best, level: Level, count: int) -> Found:
     )
 
 
-def _shares(best: Best) -> dict[tuple[int, int], Fraction]:
+def _shares(best: BestSimulator) -> dict[tuple[int, int], Fraction]:
     assert best.solved is not None
     most: dict[tuple[int, int], Fraction] = {}
     for side, weights in enumerate((best.solved.forward, best.solved.backward)):

@@ -22,8 +22,6 @@ from tacit.mechanisms.spreads import normal_quantile
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Linear
 
-__all__ = ["treat_accuracy"]
-
 Candidates = Callable[[Price], Mapping[str, Treatment]]
 
 CHEAPER = 0.999

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.curator.functions.treatment import FunctionTreatment
-from tacit.curator.treatments import Noisy
+from tacit.curator.treatments import NoisyParts
 from tacit.errors import InvalidParameter, visible
 from tacit.exact.arrays import Floats
 from tacit.sources.axes import Axis
@@ -41,17 +41,17 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def key_columns(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
+def key_columns(question: Question, noisy: NoisyParts) -> dict[str, list[Any]]:
     """One column for each key, for people; none for a statistic of the whole table."""
     return {name: [label(v) for v in column] for name, column in raw_keys(question, noisy).items()}
 
 
-def raw_keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
+def raw_keys(question: Question, noisy: NoisyParts) -> dict[str, list[Any]]:
     """The same with ranges as pairs."""
     return _renamed(_keys(question, noisy))
 
 
-def keys_at(question: Question, noisy: Noisy, places: Any) -> dict[str, list[Any]]:
+def keys_at(question: Question, noisy: NoisyParts, places: Any) -> dict[str, list[Any]]:
     """The same for some cells alone: of a large table the others are not made."""
     places = np.asarray(places)
     if noisy.keys is None and question.statistic.layout != "cells":
@@ -83,7 +83,7 @@ def _fresh(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-def _keys(question: Question, noisy: Noisy) -> dict[str, list[Any]]:
+def _keys(question: Question, noisy: NoisyParts) -> dict[str, list[Any]]:
     if noisy.keys is not None:
         names = [a.column for a in question.axes]
         return {n: list(column) for n, column in zip(names, noisy.keys, strict=True)}

@@ -19,7 +19,7 @@ from tacit.curator.exact_answers import priors_of
 from tacit.curator.planning import Plan, Planned, event_record
 from tacit.curator.random_counts import gamma_of
 from tacit.curator.text import beyond_groups
-from tacit.curator.treatments import DECLARED, Noisy
+from tacit.curator.treatments import DECLARED, NoisyParts
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Guarantee
@@ -199,7 +199,7 @@ def manifest(
 FORMAT = 2
 
 
-def encode(answers: list[Noisy], made: dict[str, Any]) -> bytes:
+def encode(answers: list[NoisyParts], made: dict[str, Any]) -> bytes:
     """A line of JSON that describes the arrays, then the arrays."""
     blobs: list[bytes] = []
     described = []
@@ -223,7 +223,7 @@ def encode(answers: list[Noisy], made: dict[str, Any]) -> bytes:
     return head.encode("ascii") + b"\n" + b"".join(blobs)
 
 
-def decode(data: bytes) -> tuple[list[Noisy], dict[str, Any]]:
+def decode(data: bytes) -> tuple[list[NoisyParts], dict[str, Any]]:
     """The answers that were encoded, and what made them."""
     if not isinstance(data, bytes):
         raise InvalidParameter(
@@ -254,7 +254,7 @@ def decode(data: bytes) -> tuple[list[Noisy], dict[str, Any]]:
                 start += said["bytes"]
             parts[name] = array.reshape(said["shape"])
         keys = answer["keys"]
-        out.append(Noisy(parts=parts, keys=None if keys is None else tuple(tuple(k) for k in keys)))
+        out.append(NoisyParts(parts=parts, keys=None if keys is None else tuple(tuple(k) for k in keys)))
     return out, told["made"]
 
 

@@ -14,7 +14,7 @@ from tacit.curator.treatments import Treatment
 from tacit.errors import BudgetExceeded, InternalError, InvalidParameter, NoLaw, TacitError
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, Bound, Guarantee, Neighbours, Priors, RandomData
-from tacit.guarantees.running_sum import APPROXIMATE, PURE, Amounts, Currency, currency_of, summed
+from tacit.guarantees.running_sum import APPROXIMATE, PURE, Amounts, Currency, currency_of, summed, typed
 from tacit.ledger import (
     ChargeCheck,
     Ledger,
@@ -26,7 +26,6 @@ from tacit.ledger import (
     standing_on_random_data,
 )
 from tacit.ledger import alone as paying_alone
-from tacit.ledger.budget import typed
 
 if TYPE_CHECKING:
     from tacit.curator.planning import Plan

@@ -40,15 +40,6 @@ if TYPE_CHECKING:
     from tacit.curator.request import Given
     from tacit.curator.treatments import Treatment
 
-__all__ = [
-    "WRONG",
-    "calibrated",
-    "choice_of",
-    "read_choice",
-    "read_treatment",
-    "release_choice",
-    "same_noise",
-]
 
 FORMAT = 1
 LONG = 512

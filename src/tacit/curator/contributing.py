@@ -11,14 +11,12 @@ from collections.abc import Callable, Sequence
 
 from tacit.curator.charging import Charged
 from tacit.curator.planning import Plan, Planned
-from tacit.curator.treatments import Noisy
+from tacit.curator.treatments import NoisyParts
 from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError, charge_made
 from tacit.guarantees import Guarantee, Priors
 from tacit.guarantees.arguments import instance
 from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total, seen
 from tacit.noise.source import Source
-
-__all__ = ["SharePlan", "contributed", "noise_source", "share_of", "whole"]
 
 
 class SharePlan:
@@ -82,10 +80,10 @@ def share_of(plan: object) -> Plan:
 def contributed(
     ledger: Ledger,
     request: Request,
-    read: Callable[[], tuple[list[Noisy], str]],
+    read: Callable[[], tuple[list[NoisyParts], str]],
     *,
     check: ChargeCheck | None,
-) -> list[Noisy]:
+) -> list[NoisyParts]:
     """What `read` gives after the charge; a session that was charged for is never charged, or answered, again."""
     if isinstance(request.charge.condition, Priors):
         raise NoLaw(

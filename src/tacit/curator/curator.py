@@ -28,7 +28,7 @@ from tacit.curator.release import Release, Releases, ledger_part, read_release
 from tacit.curator.request import Ask, Assumed, Given, asks_of, declared_files, given_of, nameless
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.text import told_of
-from tacit.curator.treatments import Noisy
+from tacit.curator.treatments import NoisyParts
 from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
@@ -41,8 +41,6 @@ from tacit.sources.opening.joining import reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
 from tacit.statistics import Statistic, read_cells
-
-__all__ = ["Curator"]
 
 Asked = Statistic | Ask | Plan | Sequence[Statistic | Ask]
 Paid = Number | None
@@ -315,7 +313,7 @@ class Curator:
         """Are its rows those of a twin, and of nobody? Of the rows that are read, where the table is open."""
         return is_made_up(self._data) if self._table is None else self._table.facts.made_up
 
-    def contribute(self, share: SharePlan, *, key: str) -> list[Noisy]:
+    def contribute(self, share: SharePlan, *, key: str) -> list[NoisyParts]:
         """This table's part in a joint plan, charged first, with its share of the noise; `key` names the session."""
         self._usable()
         plan = share_of(share)
@@ -325,7 +323,7 @@ class Curator:
         ledger = self._keeper.for_charging(facts)
         request = self._about(request, ledger)
 
-        def read() -> tuple[list[Noisy], str]:
+        def read() -> tuple[list[NoisyParts], str]:
             with self._reading:
                 return self._read(plan, table, facts), _digest(table, ledger.bounding_key)
 
@@ -352,7 +350,7 @@ class Curator:
             "versions": versions(),
         }
 
-    def _read(self, plan: Plan, table: Table, charged: Facts) -> list[Noisy]:
+    def _read(self, plan: Plan, table: Table, charged: Facts) -> list[NoisyParts]:
         """True numbers exist between these two lines, and nowhere else."""
         questions = [r.question for r in plan.releases]
         cells = read_cells(table, questions, key=self.ledger.bounding_key)

@@ -24,7 +24,7 @@ from tacit.coupled.noiseless.sums import ALONE
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.request import ExactGiven, Given, SampledGiven
-from tacit.curator.treatments import Noisy, Treatment
+from tacit.curator.treatments import NoisyParts, Treatment
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower
 from tacit.exact.rounding import up
@@ -111,7 +111,7 @@ class ExactTreatment(Treatment):
         """(epsilon, delta), under the condition."""
         return Approximate(epsilon=self.epsilon, delta=up(self.delta))
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """The true numbers, if there are as many rows as are said to be unknown; the number of rows is public."""
         rows = int(np.ravel(cells[-1].values[CountRows()])[0])
         if rows < self.answer.unknown_rows:
@@ -120,7 +120,7 @@ class ExactTreatment(Treatment):
                 hint="the table has fewer: what was assumed is false, and nothing is published",
             )  # fmt: skip
         integers = question.integers(cells)
-        return Noisy(parts={p.name: np.asarray(integers[p.name]) for p in question.parts})
+        return NoisyParts(parts={p.name: np.asarray(integers[p.name]) for p in question.parts})
 
     def describe(self) -> dict[str, Any]:
         """No mechanism: the assumption in its place."""
@@ -282,14 +282,14 @@ class TruncatedTreatment(ExactTreatment):
         """What the claim rests on."""
         return (self.answer.theorem,)
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """The true counts, those below the threshold as 0."""
         integers = question.integers(cells)
         hidden = {p.name: np.asarray(integers[p.name]) for p in question.parts}
-        return Noisy(parts={n: np.where(v >= self.threshold, v, 0) for n, v in hidden.items()})
+        return NoisyParts(parts={n: np.where(v >= self.threshold, v, 0) for n, v in hidden.items()})
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """A 0 stands for every count below the threshold; the others are exact."""
         value = np.asarray(ExactTreatment.read(self, question, noisy, confidence).value)
@@ -391,7 +391,7 @@ class DiscardingTreatment(TruncatedTreatment):
             "noise is added to the counts of the rows that were kept, and this is not differential privacy."
         )
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """The counts after discarding, those below the threshold as 0; the number of rows is public."""
         rows = int(np.ravel(cells[-1].values[CountRows()])[0])
         if rows != self.size.rows:
@@ -403,10 +403,10 @@ class DiscardingTreatment(TruncatedTreatment):
         (part,) = question.parts
         counts = np.asarray(integers[part.name], dtype=np.int64)
         kept = self.size.kept(counts, source if source is not None else default_source())
-        return Noisy(parts={part.name: np.where(kept >= self.threshold, kept, 0)})
+        return NoisyParts(parts={part.name: np.where(kept >= self.threshold, kept, 0)})
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """The true count is what was kept, and up to all that may have been discarded more."""
         told = TruncatedTreatment.read(self, question, noisy, confidence)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.random_counts import gamma_of
-from tacit.curator.treatments import Noisy, Treatment
+from tacit.curator.treatments import NoisyParts, Treatment
 from tacit.errors import NoLaw
 from tacit.guarantees import Approximate, Concentrated, GaussianDP
 from tacit.mechanisms.spreads import normal_quantile
@@ -23,8 +23,6 @@ from tacit.risk import decompose
 from tacit.risk.releases import release_price
 from tacit.statistics.base import Question, base_unit, row_limit
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
-
-__all__ = ["Expected", "expected"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +175,7 @@ def _expected(
     parts = _typical(question, question.form, rows)
     # Given random data, the error of cells that have noise.
     reading = Treatment.read if gamma_of(treatment) else type(treatment).read
-    found = reading(treatment, question, Noisy(parts=parts), confidence)
+    found = reading(treatment, question, NoisyParts(parts=parts), confidence)
     half = float(np.max(found.high - found.low)) / 2
     if not math.isfinite(half):
         said = f"at {rows:,} rows the noise hides the divisor: there would be no interval"

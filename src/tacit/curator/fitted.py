@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData
-from tacit.curator.treatments import Applied, Noisy, Treatment, mu_squared_within, pure_within
+from tacit.curator.treatments import Applied, NoisyParts, Treatment, mu_squared_within, pure_within
 from tacit.errors import TacitError
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
@@ -272,7 +272,7 @@ def _fits_agreement(
 # noise, cut at zero: the true counts are valid, so nothing is lost.
 
 
-def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Estimate) -> Estimate:
+def finish(question: Question, treatment: Treatment, noisy: NoisyParts, estimate: Estimate) -> Estimate:
     """Counts of rows and people: whole, not negative; the tables of a release agree with each other."""
     if not question.statistic.agrees:
         return estimate  # means, shares and quantiles already keep to their declared range and order
@@ -289,7 +289,7 @@ def finish(question: Question, treatment: Treatment, noisy: Noisy, estimate: Est
     )
 
 
-def _family(question: Question, treatment: Treatment, noisy: Noisy) -> Floats | None:
+def _family(question: Question, treatment: Treatment, noisy: NoisyParts) -> Floats | None:
     """The tables as one family; None where there are too many columns or cells for it."""
     spread = treatment.variances()
     try:

@@ -14,6 +14,7 @@ from tacit.curator.release import Release
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, NotAllowed
 from tacit.exact.arrays import Floats
 from tacit.guarantees import Always, Bound, Guarantee, RandomData
+from tacit.guarantees.running_sum import typed
 from tacit.ledger import Charge, Ledger, Limit, Request, parts_of, parts_words, running_total
 from tacit.ledger import budget as totals
 from tacit.mechanisms.base import confidence_level
@@ -172,7 +173,7 @@ def fit_of(ledger: Ledger | None, request: Request, budget: Guarantee, shares: M
 
 
 def _of_all(request: Request, budget: Guarantee, shares: Mapping[str, Bound]) -> Fit:
-    whole = Limit(bound=budget.bound, exact=totals.typed(budget.bound) | exact_numbers(budget))
+    whole = Limit(bound=budget.bound, exact=typed(budget.bound) | exact_numbers(budget))
     asked = Charge(
         sequence=1, time="", analyst=request.analyst, key=request.key, plan_digest=request.plan_digest,
         event=request.event, guarantee=request.charge, exact=request.exact, table=request.table,
@@ -181,7 +182,7 @@ def _of_all(request: Request, budget: Guarantee, shares: Mapping[str, Bound]) ->
     own = shares.get(request.analyst, shares.get("*"))
     limits = [whole]
     if own is not None:
-        limits.append(Limit(bound=own, exact=totals.typed(own), whose=f"the share of {request.analyst!r}"))
+        limits.append(Limit(bound=own, exact=typed(own), whose=f"the share of {request.analyst!r}"))
     nothing = replace(budget, bound=totals.spent([], whole), condition=_nothing(budget))
     left = replace(budget, bound=budget.bound if own is None else totals.smaller(budget.bound, own))
     about: dict[str, Any] = {"spent": nothing, "left": left, "parts": _parts(request, whole)}

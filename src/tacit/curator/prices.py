@@ -15,8 +15,6 @@ from typing import Any
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, RandomData
 
-__all__ = ["Number", "Price", "decimal", "exact_numbers", "flag", "price", "stated"]
-
 Number = int | float | Fraction | Decimal
 
 CONFIDENCE = Fraction(95, 100)

@@ -25,7 +25,7 @@ from tacit.curator.accuracy import treat_accuracy
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.request import Given
-from tacit.curator.treatments import Noisy, Treatment, cells_of, groups_of, law_of, treat
+from tacit.curator.treatments import NoisyParts, Treatment, cells_of, groups_of, law_of, treat
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.guarantees import Always, Bound, Neighbours, RandomData
@@ -43,8 +43,6 @@ from tacit.sources.query import Aggregation, Cells
 from tacit.statistics.base import Question, replaced
 from tacit.statistics.consistency import nearest_histogram
 from tacit.statistics.forms import Average, Linear, Share
-
-__all__ = ["OnRandomData", "condition_of", "declared_by", "fits", "gamma_of", "treat_on_random_data"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +107,7 @@ class OnRandomData(Treatment):
         return exact if self.given.small_cells else exact & np.asarray(true == 0)
 
     # --- running --------------------------------------------------------------------------------------
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """Noise for every cell, and the small ones as they are in its place."""
         integers = question.integers(cells)
         noisy = self.noise[0].release(integers, source=source)
@@ -117,7 +115,7 @@ class OnRandomData(Treatment):
         exact = {name: self._exact(np.asarray(integers[name]), rows) for name in self.counts}
         out = {name: np.where(exact[name], integers[name], noisy[name]) for name in self.counts}
         # Under add-or-remove the number of rows is a secret, and the declared one is what decides.
-        return Noisy(
+        return NoisyParts(
             parts={
                 **{p.name: np.asarray(integers[p.name]) for p in question.parts if p.name not in out},
                 **out,
@@ -126,12 +124,12 @@ class OnRandomData(Treatment):
             }
         )
 
-    def exact_cells(self, noisy: Noisy) -> dict[str, Any]:
+    def exact_cells(self, noisy: NoisyParts) -> dict[str, Any]:
         """Which cells of each part were published as they are: part of what was published."""
         return {n: _unpacked(noisy.parts[f"{n}: {EXACT}"], np.shape(noisy.parts[n])) for n in self.counts}
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """Values with intervals of the noise; of no width where there is none. A noisy cell is not a small one."""
         found = super(OnRandomData, self).read(question, noisy, confidence, coordinates=coordinates)
@@ -161,7 +159,7 @@ class OnRandomData(Treatment):
             reach=np.where(alone, 0.0, far),
         )
 
-    def finish(self, question: Question, noisy: Noisy, estimate: Estimate) -> Estimate:
+    def finish(self, question: Question, noisy: NoisyParts, estimate: Estimate) -> Estimate:
         """Whole numbers that are not negative: exact cells stay, and where n is public all add up to it."""
         value = np.asarray(estimate.value, dtype=np.float64)
         free = ~_all(self.exact_cells(noisy)).reshape(value.shape)
@@ -177,7 +175,7 @@ class OnRandomData(Treatment):
         )
 
     # --- saying ---------------------------------------------------------------------------------------
-    def told(self, noisy: Noisy) -> dict[str, Any]:
+    def told(self, noisy: NoisyParts) -> dict[str, Any]:
         """What a release says of itself: the number of rows that decided, and what was exact. All of it is released."""
         rows = int(np.asarray(noisy.parts[COUNTED])[0])
         exact = sum(int(mask.sum()) for mask in self.exact_cells(noisy).values())

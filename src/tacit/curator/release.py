@@ -17,7 +17,7 @@ from tacit.curator.functions.treatment import FunctionTreatment, PublishedFuncti
 from tacit.curator.intervals import Estimate
 from tacit.curator.planning import Plan, Planned
 from tacit.curator.random_counts import OnRandomData
-from tacit.curator.treatments import Noisy, population
+from tacit.curator.treatments import NoisyParts, population
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Bound, Guarantee
@@ -38,7 +38,7 @@ class Release:
     """
 
     planned: Planned
-    noisy: Noisy = field(repr=False)
+    noisy: NoisyParts = field(repr=False)
     estimate: Estimate = field(repr=False)
     certify: Callable[..., dict[str, Any]] = field(repr=False, compare=False)
     standing: tuple[Guarantee, Guarantee]
@@ -245,7 +245,7 @@ def ledger_part(ledger: str, recorded: bytes, made: dict[str, Any]) -> dict[str,
     return {**named, "answer": sha256(recorded)}
 
 
-def _function(planned: Planned, noisy: Noisy) -> dict[str, Any] | None:
+def _function(planned: Planned, noisy: NoisyParts) -> dict[str, Any] | None:
     treatment = planned.treatment
     if not isinstance(treatment, FunctionTreatment):
         return None
@@ -253,7 +253,7 @@ def _function(planned: Planned, noisy: Noisy) -> dict[str, Any] | None:
 
 
 def read_release(
-    plan: Plan, planned: Planned, noisy: Noisy, made: dict[str, Any], *, ledger: dict[str, Any],
+    plan: Plan, planned: Planned, noisy: NoisyParts, made: dict[str, Any], *, ledger: dict[str, Any],
     spent: Guarantee, remaining: Guarantee, replayed: bool, said: tuple[Correction, ...] = (),
 ) -> Release:  # fmt: skip
     """One release of a recorded answer."""

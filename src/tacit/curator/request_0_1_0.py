@@ -45,7 +45,6 @@ from tacit.noise import Body
 if TYPE_CHECKING:
     from tacit.curator.planning import Plan, Planned
 
-__all__ = ["earlier_requests", "fit_of", "law_of", "mechanism_of", "plan_text", "reason_of", "told_of"]
 
 FORMAT = 2
 LONGEST = 2000

@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import CONFIDENCE, Price
-from tacit.curator.treatments import Noisy, Treatment, compared, mu_squared_within, pure_within, treat
+from tacit.curator.treatments import NoisyParts, Treatment, compared, mu_squared_within, pure_within, treat
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.mechanisms import SparseHistogram, StableHistogram
@@ -28,7 +28,7 @@ from tacit.mechanisms.partition import PartitionSelection, partition_selection
 from tacit.mechanisms.quantiles import bounds_from_counts, quantiles
 from tacit.mechanisms.sparse import hall_threshold
 from tacit.noise.source import Source
-from tacit.sources.axes import Axis, Open
+from tacit.sources.axes import Axis, OpenAxis
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question, base_unit, group_limit, is_people, replaced
 from tacit.statistics.sparse import SparseQuestion
@@ -61,7 +61,7 @@ class Selected(Treatment):
         found = [t for m in self.mechanisms for t in m.theorems]
         return tuple(dict.fromkeys([*found, "compose-approximate-basic"] if self.noise else found))
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """Names first; noise is drawn for the named keys alone."""
         assert question.support is not None
         found = cells[0]
@@ -82,10 +82,10 @@ class Selected(Treatment):
             parts = {p.name: integers[p.name] for p in question.parts if p.name not in self.noised}
             for applied in self.noise:
                 parts |= applied.release(integers, source=source)
-        return Noisy(parts=parts, keys=tuple(tuple(k[chosen].tolist()) for k in keys))
+        return NoisyParts(parts=parts, keys=tuple(tuple(k[chosen].tolist()) for k in keys))
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """Values and intervals of the named keys."""
         if self.noise:
@@ -129,7 +129,7 @@ def _in_order(keys: Sequence[Any], named: Any, axes: Sequence[Axis]) -> list[int
     Unknown keys alone come in an order that differs by engine; beside declared ones they are sorted by text already.
     """
     chosen: list[int] = np.flatnonzero(named).tolist()
-    if all(isinstance(a, Open) for a in axes):
+    if all(isinstance(a, OpenAxis) for a in axes):
         chosen.sort(key=lambda i: tuple(_rank(k[i]) for k in keys))
     return chosen
 
@@ -257,7 +257,7 @@ class Sparse(Treatment):
         """Noise on all cells, or on those that are occupied."""
         return (self.mechanism,)
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """Noise, then the choice of what stands out; keys are published sorted."""
         assert isinstance(question, SparseQuestion)
         keys, counts = question.occupied(cells)
@@ -268,13 +268,13 @@ class Sparse(Treatment):
             keys, counts, false_share=FALSE_SHARE, source=source
         )
         labels = question.labels(chosen)
-        return Noisy(
+        return NoisyParts(
             parts={"count": np.asarray(values), "threshold": np.array([threshold])},
             keys=tuple(tuple(labels[a.column].tolist()) for a in question.axes),
         )
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """Intervals given that a cell passed the threshold: an empty cell that passed was lucky."""
         value = np.asarray(noisy.parts["count"])
@@ -401,13 +401,13 @@ class Ranks(Treatment):
         """One release of all ranks of all cells."""
         return (self.mechanism,)
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """Noisy ranks of every cell."""
         counts = question.integers(cells)["counts"]
-        return Noisy(parts={"below": self.mechanism.release(counts, source=source).below})
+        return NoisyParts(parts={"below": self.mechanism.release(counts, source=source).below})
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """The quantiles in order, each with its interval."""
         held = Cumulated(below=np.asarray(noisy.parts["below"]), mechanism=self.mechanism, publishable=True)
@@ -495,7 +495,7 @@ class ClampingTreatment(Treatment):
         return (*self.noise[0].mechanism.theorems, "clamping-bounds")
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """low and high; no numbers where no range stands out of the noise."""
         labels: Any = question.axes[0].labels

@@ -45,7 +45,7 @@ from tacit.statistics.forms import Average, Share, reals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noisy:
+class NoisyParts:
     """What a treatment lets out: noisy integers by part, and the keys where these were not known in advance."""
 
     parts: dict[str, Any]
@@ -163,13 +163,13 @@ class Treatment:
         return compose(*bounds) if len(bounds) > 1 else bounds[0]
 
     # --- running ----------------------------------------------------------------------------------------
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """The noisy parts: the only step that sees true numbers."""
         integers = question.integers(cells)
         noisy = {p.name: np.asarray(integers[p.name]) for p in question.parts if p.name not in self.noised}
         for applied in self.noise:
             noisy |= applied.release(integers, cells=lambda: question.histogram(cells), source=source)
-        return Noisy(parts=noisy)
+        return NoisyParts(parts=noisy)
 
     @property
     def noised(self) -> frozenset[str]:
@@ -177,7 +177,7 @@ class Treatment:
         return frozenset(name for a in self.noise for name in a.parts)
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """Values and intervals from noisy parts."""
         return estimate(question, self.noise, noisy.parts, confidence, coordinates=coordinates)
@@ -427,7 +427,7 @@ def check(question: Question, unit: Unit) -> None:
         )  # fmt: skip
 
 
-def population(question: Question, treatment: Treatment, noisy: Noisy, confidence: Fraction) -> Estimate:
+def population(question: Question, treatment: Treatment, noisy: NoisyParts, confidence: Fraction) -> Estimate:
     """Value and interval for the population."""
     miss = 1 - confidence
     form = question.form

@@ -239,7 +239,7 @@ CLAIMS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """One thing that was looked at: does it hold? None where it could not be checked."""
 
     what: str
@@ -257,7 +257,7 @@ class Finding:
 class Verified:
     """All findings about one folder."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
     def ok(self) -> bool:
@@ -292,18 +292,18 @@ def verify_release(
             parameter="DIR", value=str(folder), must=f'have a manifest.json of format "{MANIFEST}"',
             hint="tacit release writes one",
         )  # fmt: skip
-    found = [Finding(what="manifest.json has the digest that it states", holds=is_bound(listed))]
+    found = [CheckResult(what="manifest.json has the digest that it states", holds=is_bound(listed))]
     found += _files(place, files)
     certificates: dict[str, dict[str, Any]] = {}
     for name in sorted(files):
         if PurePosixPath(name).parent == PurePosixPath("certificates"):
             found += _certificate(place, name, certificates)
     if not certificates:
-        found.append(Finding(what="the folder has a certificate", holds=False))
+        found.append(CheckResult(what="the folder has a certificate", holds=False))
     found += _agreement(listed, certificates)
     found += _plan(place, certificates)
     found += _ledger(place, ledger, certificates)
-    found += [Finding(what=w, holds=h, why=y) for w, h, y in export_findings(place, files, certificates)]
+    found += [CheckResult(what=w, holds=h, why=y) for w, h, y in export_findings(place, files, certificates)]
     found += _signatures({"manifest.json": listed, **certificates}, key)
     return Verified(findings=tuple(found))
 
@@ -314,31 +314,33 @@ def _inside(name: str) -> bool:
     return bool(name) and "\0" not in name and not path.is_absolute() and ".." not in path.parts
 
 
-def _files(place: Path, files: dict[str, Any]) -> Iterator[Finding]:
+def _files(place: Path, files: dict[str, Any]) -> Iterator[CheckResult]:
     for name, digest in sorted(files.items()):
         try:
             same = sha256((place / name).read_bytes()) == digest
-            yield Finding(what=f"{name} is as it was written", holds=same)
+            yield CheckResult(what=f"{name} is as it was written", holds=same)
         except OSError:
-            yield Finding(what=f"{name} is as it was written", holds=False, why="it cannot be read")
+            yield CheckResult(what=f"{name} is as it was written", holds=False, why="it cannot be read")
     there = {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_file()}
     for name in sorted(there - set(files) - {"manifest.json"}):
-        yield Finding(what=f"{name} is no part of the release", holds=None, why="no manifest lists it")
+        yield CheckResult(what=f"{name} is no part of the release", holds=None, why="no manifest lists it")
 
 
-def _certificate(place: Path, name: str, certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+def _certificate(place: Path, name: str, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
     try:
         said = read_certificate(place / name)
     except TacitError as problem:
-        yield Finding(what=f"{name} is a certificate", holds=False, why=problem.message)
+        yield CheckResult(what=f"{name} is a certificate", holds=False, why=problem.message)
         return
     if said["format"] != FORMAT:
-        yield Finding(what=f"{name} is bound to its values", holds=False, why="it is of an earlier format")
+        yield CheckResult(
+            what=f"{name} is bound to its values", holds=False, why="it is of an earlier format"
+        )
         return
     certificates[name] = said
-    yield Finding(what=f"{name} has the digest that it states", holds=is_bound(said))
+    yield CheckResult(what=f"{name} has the digest that it states", holds=is_bound(said))
     stem = PurePosixPath(name).stem
-    yield Finding(what=f"{name} bears the name of its release", holds=file_stem(said["name"]) == stem)
+    yield CheckResult(what=f"{name} bears the name of its release", holds=file_stem(said["name"]) == stem)
     for ending, text in (("csv", _csv), ("parquet", _parquet)):
         values = f"values/{stem}.{ending}"
         try:
@@ -346,7 +348,7 @@ def _certificate(place: Path, name: str, certificates: dict[str, dict[str, Any]]
             why = ""
         except Exception:  # whatever a damaged file makes a reader raise
             same, why = False, "it cannot be read"
-        yield Finding(what=f"{values} has the values that {name} is about", holds=same, why=why)
+        yield CheckResult(what=f"{values} has the values that {name} is about", holds=same, why=why)
 
 
 def _csv(path: Path) -> bytes:
@@ -362,18 +364,18 @@ def _parquet(path: Path) -> str:
     return csv_text(pyarrow.parquet.read_table(held, partitioning=None).to_pydict())
 
 
-def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
     """One plan, one charge: certificates and manifest speak of the same ones, and none is missing."""
     for name, said in certificates.items():
         same = said["plan"].get("digest") == listed.get("plan") and said["ledger"] == listed.get("ledger")
-        yield Finding(what=f"{name} is about the plan and the charge of the manifest", holds=same)
+        yield CheckResult(what=f"{name} is about the plan and the charge of the manifest", holds=same)
         wanted = said["plan"].get("releases")
         stems = sorted(file_stem(n) for n in wanted if isinstance(n, str)) if isinstance(wanted, list) else []
         held = sorted(PurePosixPath(n).stem for n in certificates)
-        yield Finding(what=f"every release that {name} names has its certificate", holds=stems == held)
+        yield CheckResult(what=f"every release that {name} names has its certificate", holds=stems == held)
 
 
-def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
     """The request of plan.toml with the choice that the certificates state: do they claim what these give?
 
     Nothing is chosen again. Certificates of 0.1.0 state no choice; where the digest that they state cannot be made
@@ -382,27 +384,27 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Find
     try:
         asked = read_plan(place / "plan.toml").plan()
     except TacitError as problem:
-        yield Finding(what="plan.toml can be priced again", holds=False, why=problem.message)
+        yield CheckResult(what="plan.toml can be priced again", holds=False, why=problem.message)
         return
     by_name = {said["name"]: said for said in certificates.values()}
     for name, said in certificates.items():
         what = f"{name} claims what plan.toml gives"
         if said["name"] not in (r.name for r in asked.releases):
-            yield Finding(what=what, holds=False, why="the plan has no release of that name")
+            yield CheckResult(what=what, holds=False, why="the plan has no release of that name")
             continue
         if "choice" not in said:
             if not _of_0_1_0(said):
-                yield Finding(what=what, holds=False, why="it does not state what was chosen")
+                yield CheckResult(what=what, holds=False, why="it does not state what was chosen")
                 continue
             plan = as_0_1_0(asked, said["plan"].get("digest"))
             if plan is None:
-                yield Finding(what=what, holds=None, why=NO_CHOICE)
+                yield CheckResult(what=what, holds=None, why=NO_CHOICE)
                 continue
         else:
             try:
                 plan = _as_stated(asked, by_name)
             except WRONG:
-                yield Finding(what=what, holds=False, why="another choice")
+                yield CheckResult(what=what, holds=False, why="another choice")
                 continue
             yield _affordable(plan, name)
             yield from _fitting(plan[said["name"]], asked[said["name"]], name)
@@ -449,7 +451,7 @@ def plan_of_certificates(asked: Plan, certificates: Iterable[dict[str, Any]]) ->
     return as_0_1_0(asked, digest) or asked
 
 
-def _affordable(plan: Plan, name: str) -> Finding:
+def _affordable(plan: Plan, name: str) -> CheckResult:
     """Is what was run within the bound that is claimed, and that was charged?"""
     what = f"what was run for {name} costs no more than it says"
     try:
@@ -458,8 +460,8 @@ def _affordable(plan: Plan, name: str) -> Finding:
         # The prices add up, and the noise is too small for them.
         within = False
     except TacitError as problem:
-        return Finding(what=what, holds=None, why=problem.message)
-    return Finding(what=what, holds=within, why="" if within else "its account is larger")
+        return CheckResult(what=what, holds=None, why=problem.message)
+    return CheckResult(what=what, holds=within, why="" if within else "its account is larger")
 
 
 def charge_again(plan: Plan) -> bool:
@@ -469,13 +471,13 @@ def charge_again(plan: Plan) -> bool:
     return again.kind == charged.kind and all(v <= numbers[n] for n, v in again.parameters.items())
 
 
-def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[Finding]:
+def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
     """Noise that cannot be compared with its question by itself fits it if it is what would be chosen today."""
     if calibrated(stated.treatment, stated.question) is None and not same_noise(
         stated.treatment, today.treatment, stated.question
     ):
         why = "this version would choose another mechanism, and cannot tell whether this one was large enough"
-        yield Finding(what=f"the noise of {name} is made for its question", holds=None, why=why)
+        yield CheckResult(what=f"the noise of {name} is made for its question", holds=None, why=why)
 
 
 # Sentences, wherever a certificate has them. They are made when a certificate is written, and may be told better later.
@@ -523,7 +525,7 @@ def _compared(
     *,
     only: Sequence[str] = (),
     known: str | None = None,
-) -> Finding:
+) -> CheckResult:
     """Are these one certificate? `known` is the digest of what it said when it was first made.
 
     Facts must be equal, in both directions: a word that was added is a claim as well. Sentences are those of this
@@ -535,17 +537,17 @@ def _compared(
     mine, theirs = _facts(again), _facts(said)
     other = [n for n in names if n not in TOLD and not _same(n, mine.get(n), theirs.get(n))]
     if other:
-        return Finding(what=what, holds=False, why=f"another {', '.join(other)}")
+        return CheckResult(what=what, holds=False, why=f"another {', '.join(other)}")
     told = () if only else TOLD
     worded = [n for n in (*SENTENCES, *INNER) if n not in TOLD and not _same(n, again.get(n), said.get(n))]
     worded += [n for n in told if not _same(n, again.get(n), said.get(n))]
     if not worded:
-        return Finding(what=what, holds=True)
+        return CheckResult(what=what, holds=True)
     why = f"another {', '.join(worded)}"
     if known is None:
-        return Finding(what=what, holds=None, why=f"it says what this version would not say so: {why}")
+        return CheckResult(what=what, holds=None, why=f"it says what this version would not say so: {why}")
     same = said_digest(said) == known
-    return Finding(what=what, holds=same, why="" if same else why)
+    return CheckResult(what=what, holds=same, why="" if same else why)
 
 
 def _made(said: dict[str, Any]) -> dict[str, Any]:
@@ -554,16 +556,16 @@ def _made(said: dict[str, Any]) -> dict[str, Any]:
     return {"time": said["made"], "noise": said["noise_source"], "data": data, "versions": said["versions"]}
 
 
-def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
     """Entry, charge and recorded answer; then the certificates made again of plan and answer, word by word."""
     if where is None:
-        yield Finding(what="the ledger has the charge", holds=None, why="name it by --ledger")
+        yield CheckResult(what="the ledger has the charge", holds=None, why="name it by --ledger")
         return
     from tacit.curator.certificate import decode
     from tacit.ledger import Ledger, verify_ledger
 
     walked = verify_ledger(where)
-    yield Finding(
+    yield CheckResult(
         what="the ledger is as it was written", holds=walked.ok, why="" if walked.ok else str(walked)
     )
     with Ledger.open(where) as ledger:
@@ -573,44 +575,46 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
         part = said["ledger"]
         paid = next((e for e, _ in chain if e.sequence == part.get("sequence") and e.kind == "reserve"), None)
         if part.get("id") != name_of or paid is None or paid.digest != part.get("digest"):
-            yield Finding(what=f"the ledger has the charge of {name}", holds=False, why="no such entry")
+            yield CheckResult(what=f"the ledger has the charge of {name}", holds=False, why="no such entry")
             continue
         same = paid.body["plan"] == said["plan"].get("digest") and paid.body["charge"] == said["plan"].get(
             "charge"
         )
-        yield Finding(what=f"the ledger was charged what {name} says", holds=same)
+        yield CheckResult(what=f"the ledger was charged what {name} says", holds=same)
         yield _events(name, said, paid.body)
         yield _asked(place, name, paid.body, budget)
         yield _stands(name, said["name"], [e for e, _ in chain], paid.sequence)
         yield _looks(name, said, chain, paid)
         answer = next((a for e, a in chain if e.closes == paid.sequence and e.kind == "commit"), None)
         if not isinstance(answer, bytes) or sha256(answer) != part.get("answer"):
-            yield Finding(
+            yield CheckResult(
                 what=f"the ledger has the answer of {name}", holds=False, why="it has another, or none"
             )
             continue
         yield from _again(place, name, said, decode(answer), answer, name_of, paid)
 
 
-def _events(name: str, said: Mapping[str, Any], paid: Mapping[str, Any]) -> Finding:
+def _events(name: str, said: Mapping[str, Any], paid: Mapping[str, Any]) -> CheckResult:
     """Is what the certificate says was run a part of what the ledger was charged for?"""
     whole = paid["event"]["event"]
     parts = [whole, *(whole["events"] if whole.get("kind") == "composed" else [])]
     run = all(one["event"] in parts for one in said["event"])
-    return Finding(what=f"the ledger was charged for what was run for {name}", holds=run)
+    return CheckResult(what=f"the ledger was charged for what was run for {name}", holds=run)
 
 
-def _looks(name: str, said: Mapping[str, Any], chain: Sequence[tuple[Entry, Any]], paid: Entry) -> Finding:
+def _looks(
+    name: str, said: Mapping[str, Any], chain: Sequence[tuple[Entry, Any]], paid: Entry
+) -> CheckResult:
     """Does the certificate say what the chain knows: that a look at the data is older than its plan?"""
     about = {key: paid.body[key] for key in ("table", "version")}
     known = seen_in([e for e, _ in chain], plan_digests(paid.body), **about)
     told = tuple(said["data"].get("seen", ()))
     what = f"{name} says whether its declarations were made by someone who had seen the data"
     if told != known:
-        return Finding(
+        return CheckResult(
             what=what, holds=False, why="the ledger knows of looks that it does not tell, or of none"
         )
-    return Finding(
+    return CheckResult(
         what=what, holds=True, why="; ".join(known) or "the ledger knows of no look before this plan"
     )
 
@@ -618,12 +622,12 @@ def _looks(name: str, said: Mapping[str, Any], chain: Sequence[tuple[Entry, Any]
 STANDS = "stands: it was neither withdrawn nor replaced"
 
 
-def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> Finding:
+def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> CheckResult:
     """What the ledger says about the release since: the folder is as it was made, and may be superseded."""
     kinds = ("withdraw", "supersede")
     about = [e.correction() for e in chain if e.kind in kinds and e.body["about"] == charge]
     said = [str(c) for c in about if c.release in ("", release)]
-    return Finding(
+    return CheckResult(
         what=f"the release of {name} {STANDS}",
         holds=not said,
         why="; ".join(said),
@@ -631,7 +635,7 @@ def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> Fin
     )
 
 
-def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> Finding:
+def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> CheckResult:
     """What plan.toml says beside the question: which budget it was, of which table, version and files.
 
     Who asks is no part of a question: an answer from the record may have been paid for by somebody else.
@@ -640,7 +644,7 @@ def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -
     try:
         file = read_plan(place / "plan.toml")
     except TacitError as problem:
-        return Finding(what=what, holds=False, why=problem.message)
+        return CheckResult(what=what, holds=False, why=problem.message)
     told = {
         "budget": budget == file.limit,
         "table": file.table in ("", paid["table"]),
@@ -648,7 +652,7 @@ def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -
         "files": "files" not in paid or _names(paid["files"]) == _names(declared_files(file.data, None)),
     }
     other = [n for n, same in told.items() if not same]
-    return Finding(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
+    return CheckResult(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
 
 
 def _names(files: Mapping[str, Any]) -> dict[str, Any]:
@@ -675,7 +679,7 @@ def _again(
     body: bytes,
     id: str,
     paid: Entry,
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """The certificate made again of the request, the choice and the answer that are on record."""
     from tacit.curator.release import ledger_part, read_release
 
@@ -686,17 +690,17 @@ def _again(
         assert plan is not None
         charge = paid.charge()
         if charge.choice is None and charge.files is not None:
-            yield Finding(what=what, holds=False, why="the charge does not state what was chosen")
+            yield CheckResult(what=what, holds=False, why="the charge does not state what was chosen")
             return
         if charge.choice is None:
             plan = as_0_1_0(plan, charge.plan_digest)
         elif charge.plan_digest not in (plan.digest, *plan.earlier):
-            yield Finding(what=what, holds=False, why="plan.toml asks something else")
+            yield CheckResult(what=what, holds=False, why="plan.toml asks something else")
             return
         else:
             plan = read_choice(plan, charge)
         if plan is None:
-            yield Finding(what=what, holds=None, why=NO_CHOICE)
+            yield CheckResult(what=what, holds=None, why=NO_CHOICE)
             return
         index = [r.name for r in plan.releases].index(said["name"])
         spent = plan.charge
@@ -706,14 +710,14 @@ def _again(
         )  # fmt: skip
         again = release.certificate
     except (TacitError, ValueError, IndexError) as problem:
-        yield Finding(what=what, holds=False, why=f"they cannot be made again: {type(problem).__name__}")
+        yield CheckResult(what=what, holds=False, why=f"they cannot be made again: {type(problem).__name__}")
         return
     if charge.choice is not None:
         yield _affordable(plan, f"{name}, as it is on record,")
     yield _compared(what, again, said, known=made.get("said", {}).get(said["name"]))
 
 
-def _signatures(files: dict[str, dict[str, Any]], key: PublicKey | None) -> Iterator[Finding]:
+def _signatures(files: dict[str, dict[str, Any]], key: PublicKey | None) -> Iterator[CheckResult]:
     for name, said in files.items():
         signature = said.get("signature")
         by = signature.get("key") if isinstance(signature, dict) else None
@@ -721,8 +725,10 @@ def _signatures(files: dict[str, dict[str, Any]], key: PublicKey | None) -> Iter
         if key is not None:
             holds = is_bound(said) and key.holds(signature, str(said["format"]), str(said["digest"]))
             why = "" if holds else "it is not signed" if signature is None else "not by this key, or changed"
-            yield Finding(what=what, holds=holds, why=why)
+            yield CheckResult(what=what, holds=holds, why=why)
         elif signature is None:
-            yield Finding(what=what, holds=None, why="it is not signed")
+            yield CheckResult(what=what, holds=None, why="it is not signed")
         else:
-            yield Finding(what=what, holds=None, why=f"give the public key with fingerprint {str(by)[:64]}")
+            yield CheckResult(
+                what=what, holds=None, why=f"give the public key with fingerprint {str(by)[:64]}"
+            )

@@ -13,22 +13,6 @@ from typing import Any
 
 from tacit.errors import InvalidParameter
 
-__all__ = [
-    "flag",
-    "is_number",
-    "members",
-    "non_negative",
-    "order_above_one",
-    "plain",
-    "positive",
-    "probability",
-    "rate",
-    "require",
-    "settle",
-    "text",
-    "whole",
-]
-
 MOST = 1 << 1023
 _HINTS = {
     "epsilon": "epsilon is a privacy loss: 0 means no loss, 1 is a common budget",

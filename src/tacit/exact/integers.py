@@ -11,9 +11,6 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 
-__all__ = ["AnyArray", "add_exact", "integer_array", "narrowed", "real_array", "unmasked"]
-
-
 HALF = 1 << 62
 
 

@@ -15,8 +15,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["one_thread"]
-
 PACKAGES = ("numpy", "scipy")
 PLACES = ("../{}.libs", ".dylibs")
 PREFIXES, ENDINGS = ("scipy_openblas", "openblas"), ("64_", "")

@@ -14,8 +14,6 @@ from tacit.exact.checks import members
 from tacit.exact.integers import unmasked
 from tacit.exact.rounding import exact_parameter
 
-__all__ = ["Box", "Floats", "as_points"]
-
 MOST_DIMENSIONS = 64
 
 

@@ -16,8 +16,6 @@ from tacit.exact.rounding import Exact, exact_parameter
 from tacit.functions.boxes import as_points
 from tacit.functions.kernels import Kernel
 
-__all__ = ["KernelCombination", "Mean"]
-
 ROWS = 256
 BLOCK = 1 << 21
 

@@ -28,8 +28,6 @@ from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.laws.registry import post_process_bound
 from tacit.guarantees.units import GroupOf, Neighbours, People
 
-__all__ = ["compose", "group", "parallel", "post_process", "repeat", "subsample"]
-
 Part = Bound | Guarantee
 
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
 
-__all__ = ["LARGEST", "Numbers", "a_kind", "each", "how_many", "instance", "listed", "numbers", "real"]
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray

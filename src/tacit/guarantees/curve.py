@@ -15,8 +15,6 @@ from typing import Any, Protocol, TypeAlias
 
 from tacit.exact.rounding import Interval
 
-__all__ = ["Composer", "Curve", "Directions", "composer", "install"]
-
 _PROVIDER = "tacit.pld"
 """The room whose import installs the composer."""
 

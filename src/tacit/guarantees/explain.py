@@ -10,8 +10,6 @@ from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.conditions import SEEN_BEFORE, Always, BoundedAdversary, Condition, Priors, RandomData
 from tacit.guarantees.units import Coupled, Neighbours, Unit
 
-__all__ = ["explain"]
-
 _READING_DELTA = 1e-6
 
 NO_PROTECTION = 0.99

@@ -27,8 +27,6 @@ from tacit.guarantees.laws.group import group_bound
 from tacit.guarantees.meaning import Incentive
 from tacit.guarantees.units import GroupOf, Neighbours, Unit, group_of, rows, steps
 
-__all__ = ["Guarantee"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:

@@ -21,8 +21,6 @@ from tacit.guarantees.conditions import Always, BoundedAdversary, Condition, Pri
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Coupled, GroupOf, People, Rows, Unit
 
-__all__ = ["VERSION", "from_record", "to_record"]
-
 VERSION = 1
 
 _BOUNDS: dict[str, type[Bound]] = {

@@ -27,28 +27,6 @@ from tacit.exact.rounding import down, up
 from tacit.guarantees.bounds import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi
 from tacit.guarantees.units import Neighbours
 
-__all__ = [
-    "APPROXIMATE",
-    "CONCENTRATED",
-    "GAUSSIAN",
-    "MOST_DIGITS",
-    "NOTHING",
-    "PURE",
-    "Amounts",
-    "Currency",
-    "Described",
-    "Divergences",
-    "added",
-    "currency_of",
-    "exceeds",
-    "rational_root",
-    "rest",
-    "root",
-    "shown",
-    "summed",
-    "typed",
-]
-
 Amounts = dict[str, Fraction | None]
 """Numbers that add up, by name; None is infinity."""
 

@@ -20,19 +20,6 @@ from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
 from tacit.exact.checks import settle, text
 from tacit.guarantees.arguments import how_many, instance
 
-__all__ = [
-    "Coupled",
-    "GroupOf",
-    "Neighbours",
-    "People",
-    "Rows",
-    "Unit",
-    "group_of",
-    "people",
-    "rows",
-    "steps",
-]
-
 
 class Neighbours(StrEnum):
     """Which data sets are neighbours."""

@@ -31,7 +31,7 @@ from tacit.ledger.entries import (
     shown,
     text,
 )
-from tacit.ledger.log import Book, History, Share, State, correction_name, now, share_body
+from tacit.ledger.log import AnalystShare, Book, History, State, correction_name, now, share_body
 from tacit.ledger.names import admitted, alike
 from tacit.ledger.on_random_data import refuse_seen
 from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest, earlier_digest
@@ -49,7 +49,7 @@ class Signer(Protocol):
         """The signature as plain data."""
 
 
-class Desk(Book):
+class Approvals(Book):
     """Names with roles, shares, requests with approvals, notes and corrections of one ledger."""
 
     @property
@@ -106,7 +106,7 @@ class Desk(Book):
         by: str = CUSTODIAN,
     ) -> Entry:
         """Set the limit of one analyst ("*": of everybody who has none) from now on."""
-        share, name = Share.of(bound, self.budget, exact), text("analyst", analyst)
+        share, name = AnalystShare.of(bound, self.budget, exact), text("analyst", analyst)
         return self._say("share", analyst=name, by=text("by", by), **share_body(share, self.budget))
 
     def shares(self) -> dict[str, Bound]:

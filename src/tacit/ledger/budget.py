@@ -18,23 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Always, Bound, Guarantee, Priors, RandomData, Renyi
-from tacit.guarantees.running_sum import Amounts, Currency, added, currency_of, exceeds, rest, summed, typed
+from tacit.guarantees.running_sum import Amounts, Currency, added, currency_of, exceeds, rest, summed
 from tacit.ledger.entries import Charge
 
 if TYPE_CHECKING:
     from tacit.accounting import Filter
 
-__all__ = [
-    "Amounts",
-    "ChargeCheck",
-    "Limit",
-    "filtered",
-    "parts_of",
-    "parts_words",
-    "recount",
-    "running_total",
-    "typed",
-]
 
 DUST = Fraction(1, 10**9)
 """What is left of a limit and smaller than this part of it is told as nothing."""

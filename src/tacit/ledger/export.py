@@ -21,8 +21,6 @@ from tacit.ledger.log import FORMAT, History
 from tacit.ledger.on_random_data import standing_of
 from tacit.ledger.register import Open
 
-__all__ = ["export", "overview"]
-
 
 def overview(ledger: Ledger) -> dict[str, Any]:
     """Budget, spent, left, shares and one line a charge, as plain data; no answers and no secret."""

@@ -21,8 +21,9 @@ from tacit.exact.canonical import canonical, derived_key, mac, plain, sha256
 from tacit.exact.checks import flag, whole
 from tacit.guarantees import Approximate, Bound, Guarantee
 from tacit.guarantees.arguments import instance
+from tacit.guarantees.running_sum import typed
 from tacit.ledger import budget as totals
-from tacit.ledger.approvals import Desk
+from tacit.ledger.approvals import Approvals
 from tacit.ledger.budget import ChargeCheck, Limit, running_total
 from tacit.ledger.entries import (
     Charge,
@@ -42,8 +43,8 @@ from tacit.ledger.entries import (
 from tacit.ledger.log import (
     FORMAT,
     STATES,
+    AnalystShare,
     Header,
-    Share,
     State,
     Verification,
     answer_name,
@@ -152,7 +153,7 @@ PATIENCE = 600.0
 """Seconds for which an answer that was paid for is tried to be recorded, at least."""
 
 
-class Ledger(Desk):
+class Ledger(Approvals):
     """A budget and everything that was spent of it, in a file or a database that several processes share.
 
     Reserve: in one transaction that nobody else writes in, the sum of the charges so far is read, the check
@@ -186,8 +187,8 @@ class Ledger(Desk):
             id=os.urandom(16).hex(),
             created=now(),
             budget=budget,
-            exact=totals.typed(budget.bound) | exact_amounts(budget, exact),
-            shares={k: Share.of(v, budget) for k, v in _new_shares(named("shares", shares)).items()},
+            exact=typed(budget.bound) | exact_amounts(budget, exact),
+            shares={k: AnalystShare.of(v, budget) for k, v in _new_shares(named("shares", shares)).items()},
             table=shown("table", table, empty=True),
             rehearsal=flag("rehearsal", rehearsal),
         )

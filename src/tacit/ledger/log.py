@@ -23,8 +23,9 @@ from tacit.exact.canonical import canonical, canonical_table, mac, sha256
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.conditions import SEEN, SEEN_ANOTHER
 from tacit.guarantees.record import from_record, to_record
+from tacit.guarantees.running_sum import Amounts, typed
 from tacit.ledger import budget as totals
-from tacit.ledger.budget import Amounts, Limit
+from tacit.ledger.budget import Limit
 from tacit.ledger.entries import Charge, Entry, exact_amounts, protected_files, read_entry
 from tacit.ledger.register import Register
 from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store, change, first
@@ -38,19 +39,17 @@ ENDLESS = "inf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class AnalystShare:
     """An analyst's limit, and the exact numbers that it stands for."""
 
     bound: Bound
     exact: Mapping[str, Fraction]
 
     @classmethod
-    def of(cls, bound: Bound, budget: Guarantee, exact: Mapping[str, Fraction] | None = None) -> Share:
+    def of(cls, bound: Bound, budget: Guarantee, exact: Mapping[str, Fraction] | None = None) -> AnalystShare:
         """A share of this budget; its floats stand for the decimals that they print as unless said otherwise."""
         totals.share(bound, budget)
-        return cls(
-            bound=bound, exact=totals.typed(bound) | exact_amounts(replace(budget, bound=bound), exact)
-        )
+        return cls(bound=bound, exact=typed(bound) | exact_amounts(replace(budget, bound=bound), exact))
 
 
 def version_place(table: str, version: str) -> str:
@@ -64,14 +63,14 @@ def looks_before(looks: Mapping[str, int], first: int | None, place: str) -> tup
     return ((SEEN,) if place in before else ()) + ((SEEN_ANOTHER,) if before - {place} else ())
 
 
-def share_body(share: Share, budget: Guarantee) -> dict[str, Any]:
+def share_body(share: AnalystShare, budget: Guarantee) -> dict[str, Any]:
     """A share as plain data."""
     return {"share": to_record(replace(budget, bound=share.bound)), "exact": _texts(share.exact)}
 
 
-def read_share(body: Mapping[str, Any]) -> Share:
+def read_share(body: Mapping[str, Any]) -> AnalystShare:
     """The share of plain data."""
-    return Share(bound=from_record(body["share"]).bound, exact=_fractions(body["exact"]))
+    return AnalystShare(bound=from_record(body["share"]).bound, exact=_fractions(body["exact"]))
 
 
 def _texts(exact: Mapping[str, Fraction]) -> dict[str, str]:
@@ -102,14 +101,14 @@ class State:
     budget: Guarantee
     total: Amounts
     analysts: Mapping[str, Amounts] = field(default_factory=dict)
-    shares: Mapping[str, Share] = field(default_factory=dict)
+    shares: Mapping[str, AnalystShare] = field(default_factory=dict)
     looks: Mapping[str, int] = field(default_factory=dict)
     """Which versions the custodian has looked at, and the entry of the first look at each."""
     register: Register = field(default_factory=Register)
     _words: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def start(cls, budget: Guarantee, shares: Mapping[str, Share], *, ledger: str = "") -> State:
+    def start(cls, budget: Guarantee, shares: Mapping[str, AnalystShare], *, ledger: str = "") -> State:
         """Before the first entry of the ledger with this id."""
         return cls(
             budget=budget,
@@ -172,7 +171,7 @@ class State:
             analysts={**self.analysts, charge.analyst: own},
         )
 
-    def shared(self, analyst: str, share: Share) -> State:
+    def shared(self, analyst: str, share: AnalystShare) -> State:
         """With another limit for one analyst."""
         return replace(self, shares={**self.shares, analyst: share})
 
@@ -379,7 +378,7 @@ class Header:
     created: str
     budget: Guarantee
     exact: Mapping[str, Fraction]
-    shares: Mapping[str, Share]
+    shares: Mapping[str, AnalystShare]
     table: str = ""
     rehearsal: bool = False
 

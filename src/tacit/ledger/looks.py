@@ -22,8 +22,6 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.log import State, looks_before, version_place
 from tacit.ledger.names import alike
 
-__all__ = ["looked", "record_plan", "seen", "seen_in"]
-
 
 def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") -> Entry:
     """Write down that somebody looks; durable when this returns, before a row is read.

@@ -19,8 +19,6 @@ from functools import lru_cache
 
 from tacit.errors import InvalidParameter, shows_nothing, visible
 
-__all__ = ["admitted", "alike", "scripts", "skeleton"]
-
 TOGETHER = (
     frozenset({"CJK", "HIRAGANA", "KATAKANA"}),
     frozenset({"CJK", "HANGUL"}),

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.ledger.ledger import Ledger
     from tacit.ledger.log import History
 
-__all__ = ["on_random_data", "refuse_seen", "standing_on_random_data"]
-
 
 def on_random_data(budget: Guarantee) -> ChargeCheck:
     """The check for a budget under `RandomData(gamma)`: `ledger.reserve(request, on_random_data(budget))`.

@@ -15,8 +15,6 @@ from tacit.errors import InvalidParameter, NotAllowed
 from tacit.exact.canonical import canonical, sha256
 from tacit.ledger.entries import ASKERS, Person, folded, holds, person_body, read_person
 
-__all__ = ["APPROVAL", "ASKED", "Open", "Register", "approval_digest", "asked_digest", "earlier_digest"]
-
 APPROVAL = "tacit approval 1"
 ASKED = ("analyst", "request", "plan", "table", "version", "event", "charge", "exact", "told")
 """What an approval is about, and a charge must have in common with it: all that a `reserve` entry says was asked."""

@@ -42,8 +42,6 @@ from tacit.ledger.log import (
 )
 from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
 
-__all__ = ["Progress", "verify", "verify_ledger"]
-
 Progress = Callable[[int, int], None]
 """Called now and then with the number of entries that were walked, and of all that the head names."""
 

@@ -36,7 +36,7 @@ from tacit.noise import (
     total,
 )
 from tacit.noise.grid import coordinate_of
-from tacit.noise.marginals import BoxNoise, Corners, ExponentialSums, Interval, Marginal
+from tacit.noise.marginals import BoxNoise, Corners, ExponentialSums, Marginal, MarginalInterval
 
 # Sensitivities measured by a shape: an ellipsoid, or the gauge of a convex body.
 
@@ -345,7 +345,7 @@ class Box(Body):
 
     def marginal(self, coordinate: int = 0) -> Marginal:
         low, high = self._side(coordinate)
-        return Interval(low=low, high=high)
+        return MarginalInterval(low=low, high=high)
 
     def noise_marginal(self, coordinate: int = 0) -> Marginal:
         low, high = self._side(coordinate)

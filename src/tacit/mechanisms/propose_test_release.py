@@ -24,8 +24,6 @@ from tacit.mechanisms.strategies import sum_of_epsilons
 from tacit.noise import DiscreteLaplace, grid_spacing
 from tacit.noise.source import Source, default_source
 
-__all__ = ["InterquartileRangeByTest", "MedianByTest", "Tested", "distance_to_instability"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:

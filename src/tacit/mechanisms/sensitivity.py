@@ -17,18 +17,6 @@ from tacit.exact.checks import flag, plain, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise import grid_spacing
 
-__all__ = [
-    "L1",
-    "L2",
-    "CountSensitivity",
-    "Linf",
-    "Score",
-    "Sensitivity",
-    "exact_sensitivity",
-    "need",
-    "rounding",
-]
-
 
 def exact_sensitivity(value: object, name: str = "sensitivity") -> Fraction:
     """A finite number above 0, exactly."""

@@ -30,7 +30,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.sparse_keys import (
     Impossible,
-    Tails,
+    NoiseTails,
     domain_size,
     draw_empty,
     key_integers,
@@ -570,7 +570,7 @@ def estimated_risks(
     return thresholds, risks
 
 
-def _estimate(law: Tails, t: int, floor: int, values: Any, times: Any, missing: int) -> float:
+def _estimate(law: NoiseTails, t: int, floor: int, values: Any, times: Any, missing: int) -> float:
     q = float(np.exp(-law.rate))
     seen = float(((_unbiased(law, t, values) - values) * times).sum())
     last = min(floor, t - 1)
@@ -583,14 +583,14 @@ def _estimate(law: Tails, t: int, floor: int, values: Any, times: Any, missing: 
     return seen + missing * unseen / below
 
 
-def _unbiased(law: Tails, t: int, x: Any) -> Floats:
+def _unbiased(law: NoiseTails, t: int, x: Any) -> Floats:
     """r(x) - q/(1-q)^2 (r(x+1) - 2 r(x) + r(x-1))."""
     q = float(np.exp(-law.rate))
     here, right, left = (law.risk(t, np.asarray(x) + d) for d in (0, 1, -1))
     return np.asarray(here - q / (1 - q) ** 2 * (right - 2 * here + left))
 
 
-def _quiet_level(law: Tails, cells: int) -> int:
+def _quiet_level(law: NoiseTails, cells: int) -> int:
     """A level that no empty cell's noise exceeds but with probability 1/1000: thresholds above it cannot help."""
     wanted = 1e-3 / cells
     low, high = 0, 1
@@ -627,7 +627,7 @@ PSEUDO_CELLS = 64.0
 class FittedPrior:
     """Point masses `weights` at `counts`, and `far` beyond them all; `cells` cells in total."""
 
-    distribution: Tails
+    distribution: NoiseTails
     cells: int
     counts: Floats
     weights: Floats

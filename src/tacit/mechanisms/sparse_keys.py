@@ -359,7 +359,7 @@ SAFETY = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tails:
+class NoiseTails:
     """Tail probabilities and tail means of symmetric integer noise, in floats."""
 
     noise: Laplace | Gaussian
@@ -422,13 +422,13 @@ class Tails:
         return np.asarray(self.size_above(m) + c * (1 - self.upper(m)))
 
 
-def tails(noise: Laplace | Gaussian) -> Tails:
+def tails(noise: Laplace | Gaussian) -> NoiseTails:
     """The tails of a mechanism's noise."""
     if isinstance(noise, Laplace):
-        return Tails(noise, float(noise.noise_scale))
+        return NoiseTails(noise, float(noise.noise_scale))
     std = float(noise.noise_std)
     if std > FINE_STD:
-        return Tails(noise, std)
+        return NoiseTails(noise, std)
     k = np.arange(0.0, math.ceil(39 * std) + 8)
     weight = np.exp(-k * k / (2 * std * std))
     total = 2 * weight.sum() - 1
@@ -438,7 +438,7 @@ def tails(noise: Laplace | Gaussian) -> Tails:
 
     zero = np.zeros(1)
     table = (np.append(above(weight), zero), np.append(above(k * weight), zero), zero)
-    return Tails(noise, std, table)
+    return NoiseTails(noise, std, table)
 
 
 def threshold_risk(noise: Laplace | Gaussian, threshold: int, counts: npt.ArrayLike) -> Floats:

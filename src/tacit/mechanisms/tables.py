@@ -34,8 +34,6 @@ from tacit.mechanisms.spreads import PartNoise, box_sum, laplace_factor, normal_
 from tacit.noise import LinfBall
 from tacit.noise.source import Source, default_source
 
-__all__ = ["CellSums", "ReleasedTables", "ShapedTables", "TableMechanism"]
-
 MOST_SHAPED = 1024
 
 

@@ -21,7 +21,15 @@ from tacit.exact.checks import flag, members, settle, whole
 from tacit.exact.enclosures import Enclosure, Matrix, Reals, root, total
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.grid import ContinuousDistribution, Draws, Needs, coordinate_of, unknown
-from tacit.noise.marginals import Ball, BoxNoise, GammaDifference, Interval, Marginal, Normal, PowerTail
+from tacit.noise.marginals import (
+    Ball,
+    BoxNoise,
+    GammaDifference,
+    Marginal,
+    MarginalInterval,
+    Normal,
+    PowerTail,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,7 +452,7 @@ class LinfBall(_RoundBody):
 
     def marginal(self, coordinate: int = 0) -> Marginal:
         coordinate_of(coordinate, self)
-        return Interval(scale=float(self._radius), low=-1.0, high=1.0)
+        return MarginalInterval(scale=float(self._radius), low=-1.0, high=1.0)
 
     def noise_marginal(self, coordinate: int = 0) -> Marginal:
         coordinate_of(coordinate, self)

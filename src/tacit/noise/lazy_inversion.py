@@ -25,8 +25,6 @@ from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, precision, scaled_floor
 from tacit.noise.source import Source
 
-__all__ = ["CHUNK", "Inverter", "Survival", "Uniform", "bernoulli", "joined"]
-
 CHUNK = 1 << 14
 GUARD = 64
 SMALL = 32

@@ -403,7 +403,7 @@ class Normal(Marginal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval(Marginal):
+class MarginalInterval(Marginal):
     """Uniform between low and high."""
 
     low: float

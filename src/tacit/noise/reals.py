@@ -24,8 +24,6 @@ from tacit.noise.distributions.geometric import geometric_digits, truncated_digi
 from tacit.noise.lazy_inversion import CHUNK, GUARD, Inverter, Uniform
 from tacit.noise.source import Source
 
-__all__ = ["Exponentials", "LazyReal", "Normals", "Uniforms"]
-
 EXPONENTIAL_BITS = 46
 EXTEND_BITS = 32
 BLOCK_BITS = 5

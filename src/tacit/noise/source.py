@@ -19,9 +19,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Words
 
-__all__ = ["CryptographicSource", "SeededSource", "Source", "Words", "default_source"]
-
-
 REKEY_BYTES = 1 << 30
 BUFFER_BYTES = 1 << 15
 _ZEROS = bytes(BUFFER_BYTES)

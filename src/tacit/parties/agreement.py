@@ -30,7 +30,7 @@ JOINT = (*SIZES, "graph_delta", "most_rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class JointAgreement:
     """What an agreement file says: the joint plan, and the holders by name and public key."""
 
     joint: Joint
@@ -48,13 +48,13 @@ class Agreement:
         return self.keys.index(key)
 
 
-def read_agreement(path: str | Path) -> Agreement:
+def read_agreement(path: str | Path) -> JointAgreement:
     """The agreement in a TOML file; keys of holders are paths beside it, or 64 hexadecimal digits."""
     path = Path(path)
     return parse_agreement(read_text(path, parameter="agreement"), path)
 
 
-def parse_agreement(text: str, path: Path, *, keys: Sequence[bytes] | None = None) -> Agreement:
+def parse_agreement(text: str, path: Path, *, keys: Sequence[bytes] | None = None) -> JointAgreement:
     """The agreement in a text that lies at this path; `keys` are those that a session names in their place."""
     data = parse_toml(text, parameter="agreement", name=str(path))
     known("table of an agreement", data, TABLES)
@@ -78,7 +78,7 @@ def parse_agreement(text: str, path: Path, *, keys: Sequence[bytes] | None = Non
         price=price_in("[spend]", data["spend"]),
         **more,
     )
-    return Agreement(joint=joint, names=names, keys=own, text=text)
+    return JointAgreement(joint=joint, names=names, keys=own, text=text)
 
 
 def _whole(name: str, value: object) -> int:
@@ -151,7 +151,7 @@ KINDS = ("keys", "shares", "agree", "masked", "confirm", "reveal")
 
 
 # --- the session's folder -----------------------------------------------------------------------------------
-def begin(agreement: Path, out: Path) -> tuple[Agreement, Session]:
+def begin(agreement: Path, out: Path) -> tuple[JointAgreement, Session]:
     """A new session of an agreement, in a new folder; nothing is read of anybody's data."""
     agreed = read_agreement(agreement)
     session = agreed.joint.session(agreed.keys)
@@ -166,7 +166,7 @@ def begin(agreement: Path, out: Path) -> tuple[Agreement, Session]:
     return agreed, session
 
 
-def open_session(folder: Path) -> tuple[Agreement, Session]:
+def open_session(folder: Path) -> tuple[JointAgreement, Session]:
     """The session in a folder, if its parts belong together: id, agreement, keys and nonce."""
     wrong = InvalidParameter(
         parameter="SESSION", value=str(folder), must="be a folder that tacit joint init wrote, unchanged",

@@ -30,7 +30,7 @@ from tacit.curator.planning import Plan, Planned, make_plan
 from tacit.curator.prices import Number, Price, stated
 from tacit.curator.release import Releases, read_release
 from tacit.curator.request import Ask, ask, request_text
-from tacit.curator.treatments import Applied, Noisy, Treatment, cells_of, groups_of, pure_within
+from tacit.curator.treatments import Applied, NoisyParts, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Words
 from tacit.exact.canonical import canonical, sha256
@@ -322,7 +322,7 @@ class Joint:
         said |= {"ring": self.ring.record} if self.ring.side else {}
         return bytes.fromhex(sha256(canonical(said, what="agreement")))
 
-    def vector(self, answers: Sequence[Noisy]) -> Words:
+    def vector(self, answers: Sequence[NoisyParts]) -> Words:
         """A holder's noisy parts modulo 2^64: the sum modulo 2^64 is a function of the sum, so no promise minds."""
         pieces = []
         for r, noisy in zip(self._plan.releases, answers, strict=True):

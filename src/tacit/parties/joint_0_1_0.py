@@ -14,8 +14,6 @@ from tacit.mechanisms.base import Mechanism
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
 from tacit.parties.treating import JointFunction, RingChance
 
-__all__ = ["joint_text"]
-
 
 def joint_text(plan: Plan) -> str:
     """The canonical text of a joint plan, in the format of 0.1.0."""

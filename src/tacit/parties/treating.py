@@ -19,7 +19,7 @@ from tacit.accounting.events import Event
 from tacit.curator.functions.fits import PureDensityFit, pure_density_fit
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Applied, Noisy, Treatment
+from tacit.curator.treatments import Applied, NoisyParts, Treatment
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.rounding import up
@@ -36,20 +36,6 @@ from tacit.parties.session import Ring
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.statistics.sparse import SparseQuestion
-
-__all__ = [
-    "MOST_CELLS",
-    "JointDensityFit",
-    "JointFunction",
-    "JointSparse",
-    "JointTreatment",
-    "RingChance",
-    "density_treatment",
-    "layout",
-    "less_ring",
-    "received",
-    "with_ring",
-]
 
 MOST_CELLS = 1 << 20
 """A sparse histogram is sent as the vector of all its cells: 8 MiB of them at most."""
@@ -116,22 +102,22 @@ class JointSparse(JointTreatment):
     A cell that was declared impossible gets noise like the others, and is left out of what is published.
     """
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         assert isinstance(question, SparseQuestion)
         keys, counts = question.occupied(cells)
         dense = np.zeros(question.domain, dtype=np.int64)
         dense[key_integers(keys).astype(np.int64)] = counts
-        return Noisy(parts=self.noise[0].release({"count": dense}, source=source))
+        return NoisyParts(parts=self.noise[0].release({"count": dense}, source=source))
 
-    def published(self, question: Question, values: AnyArray) -> Noisy:
+    def published(self, question: Question, values: AnyArray) -> NoisyParts:
         """The possible cells, with their keys."""
         assert isinstance(question, SparseQuestion)
         if question.impossible is None:
-            return Noisy(parts={"count": values})
+            return NoisyParts(parts={"count": values})
         keys = np.arange(question.domain, dtype=np.uint64)
         possible = ~question.impossible.holds(keys)
         labels = question.labels(keys[possible])
-        return Noisy(
+        return NoisyParts(
             parts={"count": values[possible]},
             keys=tuple(tuple(labels[a.column].tolist()) for a in question.axes),
         )
@@ -226,13 +212,13 @@ class JointFunction(FunctionTreatment):
         noise = [self.fit.joint.stated(["numbers"]), *(a.mechanism.stated(a.parts) for a in self.noise)]
         return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0, "fit": self.fit.words}
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         (rows,) = cells
         try:
             true = np.asarray(self.fitted(rows), dtype=object)
         finally:
             rows.clear()
-        return Noisy(parts={"numbers": self.fit.joint.release_cells(true, source=source)})
+        return NoisyParts(parts={"numbers": self.fit.joint.release_cells(true, source=source)})
 
 
 def density_treatment(
@@ -265,15 +251,15 @@ def layout(question: Question, treatment: Treatment) -> list[tuple[str, tuple[in
     return [(p.name, tuple(a.size or 0 for a in p.axes)) for p in question.parts]
 
 
-def received(question: Question, treatment: Treatment, parts: dict[str, AnyArray]) -> Noisy:
+def received(question: Question, treatment: Treatment, parts: dict[str, AnyArray]) -> NoisyParts:
     """The sums of all holders as what the treatment lets out."""
     if isinstance(treatment, JointSparse):
         return treatment.published(question, parts["count"])
     if isinstance(treatment, JointFunction):
         numbers = np.empty(parts["numbers"].size, dtype=object)
         numbers[:] = [int(v) for v in parts["numbers"]]
-        return Noisy(parts={"numbers": numbers})
-    return Noisy(parts=parts)
+        return NoisyParts(parts={"numbers": numbers})
+    return NoisyParts(parts=parts)
 
 
 def with_ring(treatment: Treatment, ring: Ring) -> Treatment:

@@ -28,8 +28,6 @@ from tacit.pld.transforms import (
     saddle_point,
 )
 
-__all__ = ["CharacteristicComposition"]
-
 _ROWS = 256
 _ALL, _SAMPLE, _LARGEST = 512, 128, 16
 _MOST_NODES = 1 << 21

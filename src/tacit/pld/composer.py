@@ -16,8 +16,6 @@ from tacit.pld.pairs.responses import FinitePair
 from tacit.pld.pairs.sampled import PoissonSampledPair, ThinnedPair, WithoutReplacementPair
 from tacit.pld.product import Product
 
-__all__ = ["PairComposer"]
-
 
 def _products(curves: Directions) -> tuple[Product, ...]:
     return cast("tuple[Product, ...]", curves)

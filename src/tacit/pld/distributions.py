@@ -465,7 +465,7 @@ class Tails:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
+class LossCells:
     """P- and Q-masses of the cells between rising edges, with absolute errors."""
 
     p: Floats
@@ -480,14 +480,14 @@ class TailPLD(PrivacyLossDistribution):
 
     tails: Callable[[Floats], Tails]
     bounds: tuple[float, float] = (-np.inf, np.inf)
-    closed_cells: Callable[[Floats], Cells] | None = None
+    closed_cells: Callable[[Floats], LossCells] | None = None
     """Masses of the cells between rising edges in closed form, where the tails would cancel."""
 
-    def cells(self, edges: Floats) -> Cells:
+    def cells(self, edges: Floats) -> LossCells:
         """P- and Q-mass of each cell."""
         return self.tail_cells(edges) if self.closed_cells is None else self.closed_cells(edges)
 
-    def tail_cells(self, edges: Floats) -> Cells:
+    def tail_cells(self, edges: Floats) -> LossCells:
         """P- and Q-mass of each cell, from the smaller of the two tails, so that far cells keep digits."""
         got = self.tails(edges)
         values, errors = got.values, got.errors
@@ -503,16 +503,16 @@ class TailPLD(PrivacyLossDistribution):
 
         p, p_error = from_tails(0, 1)
         q, q_error = from_tails(2, 3)
-        return Cells(p=p, q=q, p_error=p_error, q_error=q_error)
+        return LossCells(p=p, q=q, p_error=p_error, q_error=q_error)
 
     def swapped(self) -> TailPLD:
         inner = self.tails
         closed = self.closed_cells
 
-        def cells(edges: Floats) -> Cells:
+        def cells(edges: Floats) -> LossCells:
             assert closed is not None
             back = closed(-edges[:, ::-1])
-            return Cells(
+            return LossCells(
                 p=back.q[:, ::-1],
                 q=back.p[:, ::-1],
                 p_error=back.q_error[:, ::-1],
@@ -533,12 +533,12 @@ class TailPLD(PrivacyLossDistribution):
         inner = self.tails
         closed = self.closed_cells
 
-        def cells(edges: Floats) -> Cells:
+        def cells(edges: Floats) -> LossCells:
             assert closed is not None
             got = closed(unsampled_loss(edges, rate))
             p = (1 - rate) * got.q + rate * got.p
             error = (1 - rate) * got.q_error + rate * got.p_error + 4 * UNIT * p
-            return Cells(p=p, q=got.q, p_error=error, q_error=got.q_error)
+            return LossCells(p=p, q=got.q, p_error=error, q_error=got.q_error)
 
         def tails(losses: Floats) -> Tails:
             base = unsampled_loss(losses, rate)
@@ -578,7 +578,7 @@ class TailPLD(PrivacyLossDistribution):
             errors = np.array([np.where(under, rows[k ^ 1][1], rows[k][1]) for k in range(4)])
             return Tails(values=values, errors=errors, slack=got.slack)
 
-        def cells(edges: Floats) -> Cells:
+        def cells(edges: Floats) -> LossCells:
             row = edges[0]
             first = int(np.searchsorted(row, 0.0))
             # On a grid around 0 both sides have the same edges: one look serves both.
@@ -605,7 +605,7 @@ class TailPLD(PrivacyLossDistribution):
                 total[:, : left.shape[1]] += left[:, ::-1]
                 return total
 
-            return Cells(
+            return LossCells(
                 p=both(up.p, down.q) + rest,
                 q=both(up.q, down.p) + rest,
                 p_error=both(up.p_error, down.q_error) + error,

@@ -174,7 +174,7 @@ _CLEARLY, _COARSE = 0.8, 0.05
 _SAMPLE = 48
 
 
-class Engine:
+class CompositionEngine:
     """The composition of pairs with counts: enclosures of delta(epsilon) and epsilon(delta)."""
 
     approximates: ClassVar[bool] = True

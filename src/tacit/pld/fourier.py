@@ -41,7 +41,7 @@ class Piece:
 
 
 @dataclass(slots=True, eq=False)
-class Composed:
+class ComposedLosses:
     """The composed tilted law on `size` nodes from `base` on: the finite part of the curve at nodes."""
 
     step: float
@@ -223,7 +223,7 @@ def compose(
     window: tuple[int, int],
     outside: float,
     band: float | None,
-) -> Composed:
+) -> ComposedLosses:
     """Multiply the transforms of all pieces, widest first, keeping the frequencies that are not negligible."""
     base, size = window[0], window[1] - window[0] + 1
     dropped = 0.0
@@ -260,7 +260,7 @@ def compose(
                 dropped += 2 * float(np.sum((np.abs(product) + error)[~alive]))
                 frequencies, product, error = frequencies[alive], product[alive], error[alive]
     offset = sum(int(n) * p.start for p in pieces for n in p.counts)
-    return Composed(
+    return ComposedLosses(
         step=step,
         tilt=tilt,
         base=base,
@@ -389,7 +389,7 @@ def good_size(least: int) -> int:
 class CertifiedCurve:
     """A composition around one target, with the error accounts that both curves need."""
 
-    composed: Composed
+    composed: ComposedLosses
     slack: float
     infinite_high: float
     infinite_low: float

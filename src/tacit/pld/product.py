@@ -39,7 +39,7 @@ MOST_ON_GRID = 1e7
 """With more releases the rounding of a grid is larger than that of transforms: it is not tried after them."""
 
 
-class Answers(Protocol):
+class CurveAnswers(Protocol):
     """Two questions, each answered by an enclosure."""
 
     approximates: ClassVar[bool]
@@ -54,14 +54,14 @@ class Answers(Protocol):
         ...
 
 
-def engine_for(product: Product) -> Answers:
+def engine_for(product: Product) -> CurveAnswers:
     """The first engine of the table that serves."""
-    from tacit.pld.engine import ClosedForm, Engine
+    from tacit.pld.engine import ClosedForm, CompositionEngine
 
     if product.single is not None and product.single.has_closed_form:
         return ClosedForm(product.single)
     listed = enumerated(product)
-    return listed if listed is not None else Engine(list(product.pairs))
+    return listed if listed is not None else CompositionEngine(list(product.pairs))
 
 
 def transform_for(parts: list[tuple[Pair, int]], exact: bool) -> CharacteristicComposition | None:

@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from tacit.pld.pairs.sampled import MixturePair
     from tacit.pld.product import Product
 
-__all__ = [
-    "mixture_integral",
-    "mixture_renyi",
-    "sampled_renyi",
-    "without_replacement_at_least",
-    "without_replacement_renyi",
-]
 
 _MOST_TERMS = 20_000
 _MARKS = (2, 3, 5, 9, 17, 33, 65, 129, 257, 513)

@@ -358,7 +358,7 @@ def integer_bound(noise_std: Floats, sensitivity: float, low: Floats, high: Floa
     return np.asarray(np.minimum(bound, 0.0))
 
 
-class Witness:
+class TransformWitness:
     """Rows whose nodes are their true atoms: ln|phi| on intervals of any length, at any frequency."""
 
     def __init__(self, nodes: Quadrature, tilt: float) -> None:
@@ -404,7 +404,7 @@ def alive(
     gap: float,
     variance: float,
     coarse: Callable[[Floats], tuple[Floats, Floats]],
-    witnesses: Sequence[Witness],
+    witnesses: Sequence[TransformWitness],
 ) -> tuple[NDArray[np.bool_] | None, float]:
     """(Which multiples of the gap are alive, a bound on the sum of |phi| over the negligible ones up to `last`, of both
     signs); None where too many are alive.
@@ -481,7 +481,7 @@ class _Members(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Part:
+class TransformPart:
     """A chunk of rows under the tilt."""
 
     nodes: Quadrature
@@ -515,7 +515,7 @@ class Tilted:
         self.unit = UNIT * (2 * rows + 2 * len(composition.nodes))
         self.parts = [self._part(nodes) for nodes in composition.nodes]
 
-    def _part(self, nodes: Quadrature) -> Part:
+    def _part(self, nodes: Quadrature) -> TransformPart:
         log_a, weights, blur = nodes.tilted(self.tilt)
         n = nodes.counts
         # The rule's error is that share of the transform at frequency 0, or of 1 where that is less.
@@ -541,7 +541,7 @@ class Tilted:
         heavy = np.flatnonzero(np.max(weights, axis=0) > _NOTHING)
         held = slice(int(heavy[0]), int(heavy[-1]) + 1)
         left = _NOTHING * (weights.shape[1] - (held.stop - held.start))
-        return Part(
+        return TransformPart(
             nodes=nodes,
             log_a=log_a,
             means=means,
@@ -599,7 +599,7 @@ class Tilted:
                 whole, others = whole + bound, others + (0.0 if atomic else bound)
             return whole, others
 
-        witnesses = [Witness(nodes, self.tilt) for nodes in self.composition.witnesses(last)]
+        witnesses = [TransformWitness(nodes, self.tilt) for nodes in self.composition.witnesses(last)]
         # The variation of densities is asked only where their moments leave much alive.
         for closely in (False, True):
             kept, dropped = alive(
@@ -615,7 +615,7 @@ class Tilted:
         beyond = 2 * math.exp(-SMOOTHED) * (1 + 1 / (self.spread * math.sqrt(2 * SMOOTHED) * gap))
         return kept, dropped + beyond
 
-    def bound(self, part: Part, w: Floats, closely: bool = True) -> Floats:
+    def bound(self, part: TransformPart, w: Floats, closely: bool = True) -> Floats:
         """Sum over the rows of a part of n ln|phi| on each [w_k, w_k+1], from above."""
         rows = part_bound(part.nodes, self.tilt, part.log_a, part.moments, part.off, self.disc, w, closely)
         return np.asarray(part.nodes.counts @ rows)
@@ -628,7 +628,7 @@ class Tilted:
         spread = np.zeros(count)
         size = np.zeros(count)
         kept = living.copy()
-        order: Sequence[Part] = sorted(
+        order: Sequence[TransformPart] = sorted(
             self.parts, key=lambda part: -float(part.nodes.counts @ part.moments[0, :, 1])
         )
         for part in order:
@@ -653,7 +653,9 @@ class Tilted:
         # What was negligible before is counted elsewhere.
         return product, np.where(kept, errors, np.where(living, bound * (1 + 1e-6), 0.0))
 
-    def hats(self, part: Part, start: int, count: int, gap: float) -> tuple[NDArray[np.complex128], Floats]:
+    def hats(
+        self, part: TransformPart, start: int, count: int, gap: float
+    ) -> tuple[NDArray[np.complex128], Floats]:
         """Transforms of the rows of a part at `count` multiples of the gap from the start-th, and their errors."""
         rows, nodes = part.weights.shape
         self.budget -= rows * nodes * count

@@ -15,8 +15,6 @@ from tacit.exact.rounding import exact_parameter, up
 from tacit.guarantees import Bound, Guarantee, Neighbours, RandomData, rows
 from tacit.guarantees.conditions import INDEPENDENT_DRAWS
 
-__all__ = ["RandomMechanism", "gamma_parameter", "independent", "rows_parameter"]
-
 
 def gamma_parameter(value: object, name: str = "gamma") -> Fraction:
     """A probability strictly between 0 and 1, exactly as typed."""

@@ -13,8 +13,6 @@ from tacit.errors import visible
 from tacit.report.page import style_sheet
 from tacit.report.view import Markup, tag
 
-__all__ = ["WARNING", "check_html", "write_check"]
-
 WARNING = "Not for publication. The numbers on this page are exact and have no protection."
 STEPS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 

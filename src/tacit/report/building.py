@@ -25,7 +25,16 @@ from tacit.guarantees import Always, Bound, Guarantee, Neighbours, Priors, Rando
 from tacit.guarantees.units import GroupOf, People, Rows, Unit
 from tacit.report.page import report_html
 from tacit.report.pictures import MOST_CELLS, MOST_POINTS
-from tacit.report.view import BudgetPart, BudgetView, Cell, Desk, ReleaseView, ReportView, Rest, officer_of
+from tacit.report.view import (
+    BudgetPart,
+    BudgetView,
+    CellView,
+    OfficerPart,
+    ReleaseView,
+    ReportView,
+    Rest,
+    officer_of,
+)
 from tacit.statistics.base import Question
 
 # What a release says about you, in two sentences: how much you can change, and how well somebody can guess.
@@ -89,8 +98,8 @@ SEEN_TRUTH = "Synthetic data: the truth is shown only because this survey is pub
 
 def report_of(
     plan: Plan, releases: Sequence[Release], *, budget: Guarantee, title: str = "",
-    truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None, desk: Desk | None = None,
-    files: Sequence[tuple[str, str]] = (),
+    truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None,
+    desk: OfficerPart | None = None, files: Sequence[tuple[str, str]] = (),
 ) -> str:  # fmt: skip
     """The whole page as HTML. `truth` is for data that were made up, by release."""
     return report_html(
@@ -100,8 +109,8 @@ def report_of(
 
 def view_of(
     plan: Plan, releases: Sequence[Release], *, budget: Guarantee, title: str = "",
-    truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None, desk: Desk | None = None,
-    files: Sequence[tuple[str, str]] = (),
+    truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None,
+    desk: OfficerPart | None = None, files: Sequence[tuple[str, str]] = (),
 ) -> ReportView:  # fmt: skip
     """What the page shows, as plain values: `words` are its labels, `desk` is what is known beside the numbers."""
     if truth is not None and not all(r.made_up for r in releases):
@@ -109,7 +118,7 @@ def view_of(
             parameter="truth", value="the truth", must="be of a table that was made up by tacit",
             hint="tacit twin and tacit demo make some; of any other table the truth is not shown",
         )  # fmt: skip
-    words, desk = words or PublicWords(), desk or Desk()
+    words, desk = words or PublicWords(), desk or OfficerPart()
     views = tuple(_release(r, words, (truth or {}).get(r.name)) for r in releases)
     made = datetime.datetime.fromisoformat(releases[0].statement["made"])
     methods = tuple(dict.fromkeys(t for r in releases for t in r.statement["theorems"]))
@@ -312,12 +321,12 @@ def _cell(
     flag: str,
     truth: float | None,
     days: bool = False,
-) -> Cell:
+) -> CellView:
     shown = value if math.isfinite(value) else None
     known = not (math.isnan(low) or math.isnan(high))
     seen = truth if truth is not None and math.isfinite(truth) else None
     ends = (min(low, value), max(high, value)) if known and shown is not None else (None, None)
-    return Cell(keys=keys, value=shown, low=ends[0], high=ends[1], flag=flag, truth=seen, days=days)
+    return CellView(keys=keys, value=shown, low=ends[0], high=ends[1], flag=flag, truth=seen, days=days)
 
 
 def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mapping[str, Any]) -> str:

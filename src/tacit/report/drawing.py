@@ -11,7 +11,7 @@ from typing import Any
 from tacit.curator.cells import NOISY
 from tacit.curator.text import three
 from tacit.report.view import (
-    Cell,
+    CellView,
     Key,
     Markup,
     compact,
@@ -49,7 +49,7 @@ class Scale:
         return f"{self(value):.2f}%"
 
 
-def span_of(cells: Iterable[Cell], *, zero: bool = True) -> tuple[float, float]:
+def span_of(cells: Iterable[CellView], *, zero: bool = True) -> tuple[float, float]:
     """The range that a picture shows: all values and truths, and intervals unless they would crowd those out."""
     held = list(cells)
     # A cell that is too noisy to use must not squeeze those that can be used.
@@ -67,7 +67,7 @@ def span_of(cells: Iterable[Cell], *, zero: bool = True) -> tuple[float, float]:
     return (low, high) if high > low else (low, low + 1.0)
 
 
-def value_span(cells: Iterable[Cell]) -> tuple[float, float]:
+def value_span(cells: Iterable[CellView]) -> tuple[float, float]:
     """The range of the values that can be used, from zero where it is near: what is too noisy stretches no scale."""
     held = [c for c in cells if c.value is not None]
     values = [c.value for c in held if c.flag != NOISY and c.value is not None]
@@ -98,7 +98,7 @@ def hatching(id: str) -> Markup:
     return tag("defs", tag("pattern", ground, line, id=id, width=8, height=8, patternUnits="userSpaceOnUse"))
 
 
-def fill_of(cell: Cell, id: str) -> dict[str, Any]:
+def fill_of(cell: CellView, id: str) -> dict[str, Any]:
     """How a cell's bar is filled: hatched where it is too noisy to use."""
     if cell.flag == NOISY:
         return {"fill": f"url(#{id}-hatch)", "class_": "noisy"}
@@ -124,7 +124,7 @@ def bars(
     id: str,
     title: str,
     description: str,
-    cells: Sequence[Cell],
+    cells: Sequence[CellView],
     *,
     span: tuple[float, float] | None = None,
 ) -> Markup:
@@ -136,7 +136,7 @@ def bars(
     return picture(id, title, description, height, hatching(f"{id}-hatch"), rows, class_="bars")
 
 
-def _row(id: str, cell: Cell, top: float, scale: Scale) -> Markup:
+def _row(id: str, cell: CellView, top: float, scale: Scale) -> Markup:
     told = cell.figures
     name = ", ".join(key_words(k) for k in cell.keys) or "all"
     zero = scale.percent(0)
@@ -177,7 +177,7 @@ def whisker(scale: Scale, low: float, high: float, y: float) -> list[Markup]:
     return parts
 
 
-def _numbers(cell: Cell, told: tuple[str, str, str]) -> list[Markup | str]:
+def _numbers(cell: CellView, told: tuple[str, str, str]) -> list[Markup | str]:
     if cell.value is None:
         return ["no value"]
     value = tag("tspan", told[0], class_="strong")
@@ -195,7 +195,7 @@ def _cut(name: str, most: int = 26) -> str:
 MIDDLE = 22
 
 
-def strip(id: str, title: str, description: str, cell: Cell) -> Markup:
+def strip(id: str, title: str, description: str, cell: CellView) -> Markup:
     """The interval at the scale of its own width, with its ends named."""
     assert cell.value is not None
     known = [v for v in (cell.value, cell.low, cell.high, cell.truth) if v is not None and math.isfinite(v)]
@@ -224,7 +224,7 @@ LEFT, SPAN = 9.0, 89.5
 
 
 def curve(
-    id: str, title: str, description: str, cells: Sequence[Cell], x_name: str, *, joined: bool = True
+    id: str, title: str, description: str, cells: Sequence[CellView], x_name: str, *, joined: bool = True
 ) -> Markup:
     """Values joined by a line, intervals as a band, along keys that are numbers or days.
 
@@ -270,7 +270,7 @@ def histogram(
     id: str,
     title: str,
     description: str,
-    cells: Sequence[Cell],
+    cells: Sequence[CellView],
     x_name: str,
     *,
     span: tuple[float, float] | None = None,
@@ -296,7 +296,7 @@ def histogram(
     return picture(id, title, description, TOP + PLOT + FOOT, parts, class_="histogram")
 
 
-def _upright(id: str, cell: Cell, left: float, width: float, up: Scale) -> list[Markup]:
+def _upright(id: str, cell: CellView, left: float, width: float, up: Scale) -> list[Markup]:
     parts: list[Markup] = []
     if cell.value is not None:
         top, bottom = sorted((up(0), up(cell.value)))
@@ -361,7 +361,7 @@ def _labelled(places: list[float], along: Scale, apart: float) -> list[int]:
     return kept
 
 
-def _near_zero(cells: Sequence[Cell]) -> bool:
+def _near_zero(cells: Sequence[CellView]) -> bool:
     """Is zero close enough to the values that a picture should show it?"""
     values = [c.value for c in cells if c.value is not None]
     if not values:
@@ -374,7 +374,7 @@ def _first(key: Key) -> Key:
     return key[0] if isinstance(key, tuple) else key
 
 
-def _edge(cells: Sequence[Cell], k: int) -> Key:
+def _edge(cells: Sequence[CellView], k: int) -> Key:
     key = cells[min(k, len(cells) - 1)].keys[0]
     assert isinstance(key, tuple)
     edge = key[0] if k < len(cells) else key[1]
@@ -399,12 +399,12 @@ LABELS = 28.0
 """The share of the width that the rows' names take."""
 
 
-def axes_of_table(cells: Sequence[Cell]) -> tuple[list[Key], list[Key]]:
+def axes_of_table(cells: Sequence[CellView]) -> tuple[list[Key], list[Key]]:
     """The keys of both columns, in order of first appearance."""
     return list(dict.fromkeys(c.keys[0] for c in cells)), list(dict.fromkeys(c.keys[1] for c in cells))
 
 
-def says_numbers(cells: Sequence[Cell], labels: float = LABELS) -> bool:
+def says_numbers(cells: Sequence[CellView], labels: float = LABELS) -> bool:
     """Has each cell room for its value and the ends of its interval? Small pictures have less, and wider names."""
     return min(map(len, axes_of_table(cells))) <= (MOST_ACROSS if labels <= LABELS else MOST_SMALL)
 
@@ -413,7 +413,7 @@ def heat_map(
     id: str,
     title: str,
     description: str,
-    cells: Sequence[Cell],
+    cells: Sequence[CellView],
     columns: tuple[str, str],
     *,
     span: tuple[float, float] | None = None,
@@ -452,7 +452,7 @@ def heat_map(
 
 def _cell(
     id: str,
-    cell: Cell,
+    cell: CellView,
     left: float,
     top: float,
     width: float,
@@ -520,7 +520,7 @@ FIELD_LABELS = 16.0
 """The share of the width that the names of levels take."""
 
 
-def fits_a_map(cells: Sequence[Cell]) -> bool:
+def fits_a_map(cells: Sequence[CellView]) -> bool:
     """Do both keys lie on lines, and have all their crossings a cell?"""
     placed = all(len(c.keys) == 2 and None not in map(key_place, c.keys) for c in cells)
     if not placed:
@@ -529,18 +529,18 @@ def fits_a_map(cells: Sequence[Cell]) -> bool:
     return min(len(across), len(up)) > 2 and len(across) * len(up) == len(cells)
 
 
-def holds_zero(cell: Cell) -> bool:
+def holds_zero(cell: CellView) -> bool:
     """Does the interval leave the sign open?"""
     return cell.low is not None and cell.high is not None and cell.low <= 0.0 <= cell.high
 
 
-def widths(cells: Sequence[Cell]) -> list[Cell]:
+def widths(cells: Sequence[CellView]) -> list[CellView]:
     """The same cells with the width of their interval, from end to end, for a value."""
-    return [Cell(keys=c.keys, value=(c.high or 0.0) - (c.low or 0.0)) for c in cells]
+    return [CellView(keys=c.keys, value=(c.high or 0.0) - (c.low or 0.0)) for c in cells]
 
 
 def field_map(
-    id: str, title: str, description: str, cells: Sequence[Cell], columns: tuple[str, str], *, signs: bool,
+    id: str, title: str, description: str, cells: Sequence[CellView], columns: tuple[str, str], *, signs: bool,
     span: tuple[float, float] | None = None,
 ) -> Markup:  # fmt: skip
     """The first column runs to the right, the second one up; `signs` hatches cells whose interval holds 0."""

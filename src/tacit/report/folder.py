@@ -25,9 +25,7 @@ from tacit.ledger import Correction
 from tacit.report.building import report_of
 from tacit.report.exports import WORKBOOK, export_files
 from tacit.report.exports.tables import FORM
-from tacit.report.view import Desk
-
-__all__ = ["PAGE", "Written", "libraries", "parquet_bytes", "release_files"]
+from tacit.report.view import OfficerPart
 
 PAGE = "report.html"
 LIBRARIES = ("pyarrow", "openpyxl")
@@ -103,7 +101,7 @@ def release_files(
         found[f"values/{stem}.csv"] = one.to_csv().encode()
         found[f"values/{stem}.parquet"] = parquet_bytes(one)
     more = export_files(releases, words=file.words, exports=written.exports)
-    desk = Desk(
+    desk = OfficerPart(
         analyst=file.analyst, table=file.table, version=file.version, written=True, signed_by=written.signed_by,
         replaces=written.replaces,
     )  # fmt: skip

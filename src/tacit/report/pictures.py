@@ -24,7 +24,17 @@ from tacit.report.drawing import (
     value_span,
     widths,
 )
-from tacit.report.view import Cell, Markup, Picture, ReleaseView, ident, key_place, key_words, percent, tag
+from tacit.report.view import (
+    CellView,
+    Markup,
+    Picture,
+    ReleaseView,
+    ident,
+    key_place,
+    key_words,
+    percent,
+    tag,
+)
 
 # Which picture fits a release, drawn: with its name, its description, and which cells it leaves to the file.
 
@@ -45,7 +55,7 @@ class Drawn:
 
     kind: Picture
     markup: Markup | None
-    cells: tuple[Cell, ...]
+    cells: tuple[CellView, ...]
     marks: tuple[str, ...]
 
 
@@ -128,14 +138,14 @@ def draw(view: ReleaseView) -> Drawn:
     return Drawn(kind=kind, markup=made, cells=tuple(cells), marks=_view_marks(kind, view, cells))
 
 
-def largest(cells: Sequence[Cell], most: int = MOST_CELLS) -> tuple[Cell, ...]:
+def largest(cells: Sequence[CellView], most: int = MOST_CELLS) -> tuple[CellView, ...]:
     """The cells of the largest values, largest first, where there are more than `most`; all of them otherwise."""
     if len(cells) <= most:
         return tuple(cells)
     return tuple(sorted(cells, key=lambda c: (c.value is None, -(c.value or 0.0)))[:most])
 
 
-def describe(view: ReleaseView, cells: Sequence[Cell]) -> str:
+def describe(view: ReleaseView, cells: Sequence[CellView]) -> str:
     """The picture in a sentence or two, for those who do not see it."""
     known = [c for c in cells if c.value is not None]
     if not known:
@@ -153,7 +163,7 @@ def describe(view: ReleaseView, cells: Sequence[Cell]) -> str:
     )
 
 
-def _cell_words(cell: Cell) -> str:
+def _cell_words(cell: CellView) -> str:
     told = cell.figures
     name = ", ".join(key_words(k) for k in cell.keys)
     ends = f" (interval {told.interval})" if cell.low is not None else ""
@@ -161,7 +171,7 @@ def _cell_words(cell: Cell) -> str:
     return f"{name + ': ' if name else ''}{told.value}{ends}{truth}"
 
 
-def _stacked(id: str, name: str, told: str, cells: Sequence[Cell]) -> Markup:
+def _stacked(id: str, name: str, told: str, cells: Sequence[CellView]) -> Markup:
     """Bars in pieces of one scale, none of them higher than a printed page."""
     if len(cells) <= MOST_ROWS:
         return bars(id, name, told, cells)
@@ -177,7 +187,7 @@ def _stacked(id: str, name: str, told: str, cells: Sequence[Cell]) -> Markup:
     return tag("div", pieces, class_="stack")
 
 
-def _multiples(id: str, view: ReleaseView, cells: Sequence[Cell]) -> Markup:
+def _multiples(id: str, view: ReleaseView, cells: Sequence[CellView]) -> Markup:
     """One small heat map for each value of the column with the fewest, all in one scale."""
     sizes = [len({c.keys[k] for c in cells}) for k in range(3)]
     facet = sizes.index(min(sizes))
@@ -187,7 +197,7 @@ def _multiples(id: str, view: ReleaseView, cells: Sequence[Cell]) -> Markup:
     for n, key in enumerate(dict.fromkeys(c.keys[facet] for c in cells)):
         part = [c for c in cells if c.keys[facet] == key]
         turned = [
-            Cell(keys=tuple(c.keys[k] for k in rest), value=c.value, low=c.low, high=c.high, flag=c.flag)
+            CellView(keys=tuple(c.keys[k] for k in rest), value=c.value, low=c.low, high=c.high, flag=c.flag)
             for c in part
         ]
         words = f"{view.columns[facet]}: {key_words(key)}"
@@ -204,7 +214,7 @@ def _heat(
     id: str,
     title: str,
     told: str,
-    cells: Sequence[Cell],
+    cells: Sequence[CellView],
     names: tuple[str, str],
     **more: Any,
 ) -> Markup:
@@ -233,7 +243,7 @@ def _margins(view: ReleaseView) -> bool:
 
 def _tables(id: str, view: ReleaseView) -> Markup:
     """One picture for each table: bars for one column, a heat map for two, words for the rest."""
-    groups: dict[tuple[int, ...], list[Cell]] = {}
+    groups: dict[tuple[int, ...], list[CellView]] = {}
     for cell in view.cells:
         used = tuple(k for k, key in enumerate(cell.keys) if key != ALL)
         groups.setdefault(used, []).append(cell)
@@ -245,7 +255,7 @@ def _tables(id: str, view: ReleaseView) -> Markup:
         names = [view.columns[k] for k in used]
         title = f"By {' and '.join(names)}" if names else "All together"
         turned = [
-            Cell(
+            CellView(
                 keys=tuple(c.keys[k] for k in used),
                 value=c.value, low=c.low, high=c.high, flag=c.flag, truth=c.truth,
             )
@@ -339,7 +349,7 @@ def _kind_words(kind: Picture) -> str:
     }.get(kind, "a table")
 
 
-def _view_marks(kind: Picture, view: ReleaseView, cells: Sequence[Cell]) -> tuple[str, ...]:
+def _view_marks(kind: Picture, view: ReleaseView, cells: Sequence[CellView]) -> tuple[str, ...]:
     if kind == "multiples" and len(view.columns) == 2 and _function(view):
         return _marks("curve", cells)
     marks = _marks(kind, cells, tables=_margins(view))
@@ -348,7 +358,7 @@ def _view_marks(kind: Picture, view: ReleaseView, cells: Sequence[Cell]) -> tupl
     return marks
 
 
-def _marks(kind: Picture, cells: Sequence[Cell], *, tables: bool = False) -> tuple[str, ...]:
+def _marks(kind: Picture, cells: Sequence[CellView], *, tables: bool = False) -> tuple[str, ...]:
     if kind == "table":
         return ()
     first = {

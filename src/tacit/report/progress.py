@@ -26,8 +26,6 @@ from tacit.errors import visible
 from tacit.sources.error_boundary import Step as Told
 from tacit.sources.error_boundary import watch
 
-__all__ = ["progress", "shows_progress", "waited", "watched"]
-
 Step = Callable[[str], None]
 AFTER = 1.0
 """Seconds after which whoever waits is told that something goes on."""

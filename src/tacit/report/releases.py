@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, WORDS
 from tacit.report.pictures import Drawn, draw
 from tacit.report.view import (
-    Cell,
+    CellView,
     Markup,
     ReleaseView,
     file_link,
@@ -104,14 +104,14 @@ def finding(view: ReleaseView) -> str:
     return told
 
 
-def _words(cell: Cell) -> str:
+def _words(cell: CellView) -> str:
     told = cell.figures
     name = ", ".join(key_words(k) for k in cell.keys)
     ends = f" ({told.interval})" if cell.low is not None and cell.low != cell.high else ""
     return f"{name}, {told.value}{ends}" if name else f"{told.value}{ends}"
 
 
-def _quantile(cell: Cell) -> str:
+def _quantile(cell: CellView) -> str:
     share = cell.keys[0]
     told = cell.figures
     named = percent(share) if isinstance(share, float) else key_words(share)
@@ -252,7 +252,7 @@ def _numbers(view: ReleaseView, drawn: Drawn) -> Markup | None:
     return tag("details", tag("summary", f"The numbers as a table ({shown})"), _table(view, drawn.cells))
 
 
-def _table(view: ReleaseView, cells: Sequence[Cell]) -> Markup:
+def _table(view: ReleaseView, cells: Sequence[CellView]) -> Markup:
     truth, flagged = view.shows_truth, bool(view.flag_counts)
     heads = [tag("th", name, scope="col") for name in view.columns]
     wanted = ["value", "low", "high", *(["truth"] if truth else [])]
@@ -268,7 +268,7 @@ def _table(view: ReleaseView, cells: Sequence[Cell]) -> Markup:
     )
 
 
-def _row(view: ReleaseView, cell: Cell, truth: bool, flagged: bool) -> list[Markup]:
+def _row(view: ReleaseView, cell: CellView, truth: bool, flagged: bool) -> list[Markup]:
     told = cell.figures
     parts = [tag("th", key_words(key), scope="row") for key in cell.keys]
     parts += [tag("td", words, class_="n num") for words in told]

@@ -34,15 +34,13 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.plan_files import PlanFile, read_plan
 from tacit.curator.planning import Planned
 from tacit.curator.request import file_stem
-from tacit.curator.treatments import Noisy
-from tacit.curator.verifying import Finding, plan_of_certificates, read_certificate, read_json
+from tacit.curator.treatments import NoisyParts
+from tacit.curator.verifying import CheckResult, plan_of_certificates, read_certificate, read_json
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Always
 from tacit.report.exports import WORKBOOK, csvw_text, sdmx_text, workbook
 from tacit.report.folder import PAGE, Written, libraries, parquet_bytes, release_files
-
-__all__ = ["made_again"]
 
 ENDS = ("value", "low", "high")
 EPOCH = datetime.date(1970, 1, 1)
@@ -59,15 +57,15 @@ class _Said(str):
 
 def made_again(
     folder: str | Path, *, ledger: str | None = None, key: PublicKey | None = None
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Findings about every file that can be made again; without a ledger from the files themselves."""
     try:
         yield from _findings(Path(folder), ledger, key)
     except Exception as problem:  # whatever a changed or missing file makes a reader raise
-        yield Finding(what="the files can be made again", holds=False, why=type(problem).__name__)
+        yield CheckResult(what="the files can be made again", holds=False, why=type(problem).__name__)
 
 
-def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterator[Finding]:
+def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterator[CheckResult]:
     try:
         listed = read_json(place / "manifest.json", parameter="DIR")
         certificates = {
@@ -79,7 +77,7 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         plan = plan_of_certificates(file.plan(), certificates.values())
     except (TacitError, KeyError, TypeError) as problem:
         why = getattr(problem, "message", "the manifest is none")
-        yield Finding(what="the files can be made again", holds=None, why=str(why))
+        yield CheckResult(what="the files can be made again", holds=None, why=str(why))
         return
     yield from _as_written(place, listed, certificates)
     written = None
@@ -88,17 +86,17 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         try:
             written = Written.read(listed["written"])
         except Exception:  # whatever a changed one makes a reader raise
-            yield Finding(what=what, holds=False, why="it is not of a form that is known here")
+            yield CheckResult(what=what, holds=False, why="it is not of a form that is known here")
             return
         yield _standing(what, written, plan, file, listed, ledger)
         signature = listed.get("signature")
         by = str(signature.get("key", "")) if isinstance(signature, dict) else ""
         same = written.signed_by == by
         why = "" if same else "the page names a key by which the manifest is not signed, or does not name it"
-        yield Finding(what=f"{PAGE} names the key of the signature", holds=same, why=why)
+        yield CheckResult(what=f"{PAGE} names the key of the signature", holds=same, why=why)
     elif any("quality_rule" in said.get("data", {}) for said in certificates.values()):
         why = "whoever wrote these certificates writes it too"
-        yield Finding(what="manifest.json says what the files were written from", holds=False, why=why)
+        yield CheckResult(what="manifest.json says what the files were written from", holds=False, why=why)
         return
     releases = []
     for planned in plan.releases:
@@ -107,10 +105,10 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         try:
             one = _certified(place, plan, planned, certificates[name], written)
         except Exception as problem:
-            yield Finding(what=what, holds=False, why=f"it cannot be read: {type(problem).__name__}")
+            yield CheckResult(what=what, holds=False, why=f"it cannot be read: {type(problem).__name__}")
             return
         same = one.to_csv().encode() == (place / "values" / f"{file_stem(planned.name)}.csv").read_bytes()
-        yield Finding(what=what, holds=same, why="" if same else "it is written otherwise")
+        yield CheckResult(what=what, holds=same, why="" if same else "it is written otherwise")
         if not same:
             return
         releases.append(one)
@@ -120,21 +118,21 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         yield from _whole(place, listed["files"], file, plan, releases, written)
     if key is None:
         why = "only a signature under the manifest says so: give the key by --key"
-        yield Finding(what="labels and titles are those of the custodian", holds=None, why=why)
+        yield CheckResult(what="labels and titles are those of the custodian", holds=None, why=why)
 
 
 def _as_written(
     place: Path, listed: dict[str, Any], certificates: Mapping[str, dict[str, Any]]
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """JSON files have the text that is written of their content, and certificates no words of their own."""
     for name, said in {"manifest.json": listed, **certificates}.items():
         same = is_bound(said) and (place / name).read_bytes() == f"{json_text(said)}\n".encode()
-        yield Finding(what=f"{name} is written as its content is", holds=same)
+        yield CheckResult(what=f"{name} is written as its content is", holds=same)
     known = {*ORDER, "choice", "function", "random_data", "digest", "signature"}
     for name, said in certificates.items():
         other = sorted(set(said) - known)
         why = f"nothing gives {', '.join(other)}" if other else ""
-        yield Finding(what=f"{name} has the parts of a certificate", holds=not other, why=why)
+        yield CheckResult(what=f"{name} has the parts of a certificate", holds=not other, why=why)
 
 
 # --- releases from certified files -----------------------------------------------------------------------
@@ -150,9 +148,11 @@ def _certified(
     numbers = len(ENDS) + 1
     columns = list(zip(*(row[-numbers:] for row in rows[1:]), strict=True)) or [()] * numbers
     question = planned.question
-    noisy = Noisy(parts={}, keys=None)
+    noisy = NoisyParts(parts={}, keys=None)
     if any(axis.size is None for axis in question.axes) or question.statistic.kind == "sparse_histogram":
-        noisy = Noisy(parts={}, keys=_keys_of(place / "values" / f"{stem}.parquet", planned, len(rows) - 1))
+        noisy = NoisyParts(
+            parts={}, keys=_keys_of(place / "values" / f"{stem}.parquet", planned, len(rows) - 1)
+        )
     shape = _shape(planned, len(rows) - 1)
     values = [
         np.array([_number(cell) for cell in column], dtype=np.float64).reshape(shape)
@@ -234,10 +234,10 @@ def _said_in(path: Path) -> tuple[Any, ...]:
 
 def _standing(
     what: str, written: Written, plan: Plan, file: PlanFile, listed: Mapping[str, Any], ledger: str | None
-) -> Finding:
+) -> CheckResult:
     """What had been spent, withdrawn and replaced when the files were written: is there such a moment in the chain?"""
     if ledger is None:
-        return Finding(
+        return CheckResult(
             what=what, holds=None, why="what had been spent and withdrawn then, the ledger knows: --ledger"
         )
     from tacit.ledger import Ledger
@@ -248,9 +248,9 @@ def _standing(
         charge = listed["ledger"].get("sequence")
         replaced = set(opened.replaces(charge)) if written.replaces else set()
     if not replaced.issuperset(written.replaces):
-        return Finding(what=what, holds=False, why="the ledger knows of nothing that it replaces")
+        return CheckResult(what=what, holds=False, why="the ledger knows of nothing that it replaces")
     if not isinstance(budget.condition, Always):
-        return Finding(
+        return CheckResult(
             what=what, holds=None, why="a budget under a condition has no running total to compare with"
         )
     said: tuple[Any, ...] = ()
@@ -264,11 +264,11 @@ def _standing(
         try:
             now = history.state.standing(file.analyst, limit)
         except TacitError:
-            return Finding(what=what, holds=None, why="a budget of this kind has no running total")
+            return CheckResult(what=what, holds=None, why="a budget of this kind has no running total")
         then = tuple(dataclasses.replace(budget, bound=bound) for bound in now)
         if then == written.standing and set(said) == set(written.corrections):
-            return Finding(what=what, holds=True)
-    return Finding(what=what, holds=False, why="the ledger was never at that")
+            return CheckResult(what=what, holds=True)
+    return CheckResult(what=what, holds=False, why="the ledger was never at that")
 
 
 # --- comparing ---------------------------------------------------------------------------------------------
@@ -278,17 +278,19 @@ def _what(name: str) -> str:
 
 def _whole(
     place: Path, files: Mapping[str, Any], file: PlanFile, plan: Plan, releases: Sequence[Release], written: Written,
-) -> Iterator[Finding]:  # fmt: skip
+) -> Iterator[CheckResult]:  # fmt: skip
     """Every file made again by the form of today."""
     try:
         made = release_files(file, plan, releases, budget=file.limit, written=written)
     except (TacitError, ValueError, TypeError, KeyError) as problem:
-        yield Finding(what="the files can be made again", holds=False, why=type(problem).__name__)
+        yield CheckResult(what="the files can be made again", holds=False, why=type(problem).__name__)
         return
     certificates = {f"certificates/{file_stem(r.name)}.json" for r in releases}
     other = sorted(set(files) ^ {*made, *certificates, "plan.toml"})
     why = ", ".join(other)
-    yield Finding(what="the folder has the files that are written, and no others", holds=not other, why=why)
+    yield CheckResult(
+        what="the folder has the files that are written, and no others", holds=not other, why=why
+    )
     here, by = libraries(), written.libraries
     for name, body in made.items():
         if name not in files or (name.endswith(".csv") and name.startswith("values/")):
@@ -296,23 +298,23 @@ def _whole(
         try:
             found = (place / name).read_bytes()
         except OSError:
-            yield Finding(what=_what(name), holds=False, why="it cannot be read")
+            yield CheckResult(what=_what(name), holds=False, why="it cannot be read")
             continue
         if found == body:
-            yield Finding(what=_what(name), holds=True)
+            yield CheckResult(what=_what(name), holds=True)
         elif name.endswith(".parquet"):
             yield _parquet(name, found, body, same=by.get("pyarrow") == here.get("pyarrow"))
         elif name == WORKBOOK and _packed_alike(found, body):
-            yield Finding(what=_what(name), holds=True, why="packed by another version of zlib")
+            yield CheckResult(what=_what(name), holds=True, why="packed by another version of zlib")
         elif name == WORKBOOK and by.get("openpyxl") != here.get("openpyxl"):
             yield _cells(name, found, body, why=f"written by openpyxl {by.get('openpyxl')}")
         elif by.get("tacit") != here["tacit"]:
             yield _of_another(name, found, body, by.get("tacit"))
         else:
-            yield Finding(what=_what(name), holds=False, why="it differs")
+            yield CheckResult(what=_what(name), holds=False, why="it differs")
 
 
-def _of_another(name: str, found: bytes, body: bytes, version: str | None) -> Finding:
+def _of_another(name: str, found: bytes, body: bytes, version: str | None) -> CheckResult:
     """A file that is said to come from another version: sentences may differ, and keys, codes and numbers may not."""
     why = f"written by version {version} of tacit: not compared"
     if name == WORKBOOK:
@@ -321,8 +323,8 @@ def _of_another(name: str, found: bytes, body: bytes, version: str | None) -> Fi
     if name.startswith("sdmx/"):
         why = f"written by version {version} of tacit: all but comments compared"
         if _without_comments(found) != _without_comments(body):
-            return Finding(what=_what(name), holds=False, why="other keys, codes or numbers")
-    return Finding(what=_what(name), holds=None, why=why)
+            return CheckResult(what=_what(name), holds=False, why="other keys, codes or numbers")
+    return CheckResult(what=_what(name), holds=None, why=why)
 
 
 def _without_comments(data: bytes) -> tuple[bool, list[list[str]]] | None:
@@ -337,7 +339,7 @@ def _without_comments(data: bytes) -> tuple[bool, list[list[str]]] | None:
 
 def _first_form(
     place: Path, files: Mapping[str, Any], file: PlanFile, plan: Plan, releases: Sequence[Release]
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """The files of the first form, made again by its rules where they are known."""
     words = file.words
     for one in releases:
@@ -349,11 +351,11 @@ def _first_form(
         for name, text in made.items():
             if name in files:
                 same = (place / name).read_bytes() == text.encode()
-                yield Finding(what=_what(name), holds=same, why="" if same else "it differs")
+                yield CheckResult(what=_what(name), holds=same, why="" if same else "it differs")
         name = f"values/{stem}.parquet"
         found, body = (place / name).read_bytes(), parquet_bytes(one, form=1)
         yield (
-            Finding(what=_what(name), holds=True)
+            CheckResult(what=_what(name), holds=True)
             if found == body
             else _parquet(name, found, body, same=False)
         )
@@ -361,24 +363,24 @@ def _first_form(
         try:
             body = workbook(releases, words, form=1)
         except InvalidParameter as problem:
-            yield Finding(what=_what(WORKBOOK), holds=None, why=problem.message)
+            yield CheckResult(what=_what(WORKBOOK), holds=None, why=problem.message)
         else:
             yield _cells(WORKBOOK, (place / WORKBOOK).read_bytes(), body, why=EARLIER, spent=False)
     if PAGE in files:
-        yield Finding(what=_what(PAGE), holds=None, why=EARLIER)
+        yield CheckResult(what=_what(PAGE), holds=None, why=EARLIER)
 
 
 # --- Parquet -----------------------------------------------------------------------------------------------
-def _parquet(name: str, found: bytes, body: bytes, *, same: bool) -> Finding:
+def _parquet(name: str, found: bytes, body: bytes, *, same: bool) -> CheckResult:
     """Bytes that differ: a change, or another version of the writer, of which all that readers see is compared."""
     if same:
-        return Finding(what=_what(name), holds=False, why="it differs")
+        return CheckResult(what=_what(name), holds=False, why="it differs")
     try:
         problem = _reads_otherwise(found, body)
     except Exception as error:  # whatever a damaged file makes a reader raise
         problem = f"it cannot be read: {type(error).__name__}"
     why = problem or "written by another version of pyarrow: compared as pyarrow, pandas and DuckDB read it"
-    return Finding(what=_what(name), holds=not problem, why=why)
+    return CheckResult(what=_what(name), holds=not problem, why=why)
 
 
 ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
@@ -457,17 +459,17 @@ OF_BOOK = 3
 # --- workbooks ---------------------------------------------------------------------------------------------
 def _cells(
     name: str, found: bytes, body: bytes, *, why: str, spent: bool = True, cover: bool = True
-) -> Finding:
+) -> CheckResult:
     """Sheets, cells, formats and what is hidden, as openpyxl reads them; that nothing else was changed is not known."""
     try:
         one, two = _read_book(found, spent=spent), _read_book(body, spent=spent)
     except Exception as error:
-        return Finding(what=_what(name), holds=False, why=f"it cannot be read: {type(error).__name__}")
+        return CheckResult(what=_what(name), holds=False, why=f"it cannot be read: {type(error).__name__}")
     if not cover:
         one, two = (held[OF_BOOK + 1 :] for held in (one, two))
     if one != two:
-        return Finding(what=_what(name), holds=False, why="other sheets, cells or formats")
-    return Finding(what=_what(name), holds=None, why=why)
+        return CheckResult(what=_what(name), holds=False, why="other sheets, cells or formats")
+    return CheckResult(what=_what(name), holds=None, why=why)
 
 
 def _read_book(data: bytes, *, spent: bool) -> Any:

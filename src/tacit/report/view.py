@@ -170,7 +170,7 @@ def _plain(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class OfficerPart:
     """What is known about a release beside its numbers: as the plan, the ledger and the key say it."""
 
     analyst: str = ""
@@ -194,7 +194,12 @@ class Paragraph:
 
 
 def officer_of(
-    plan: Plan, releases: Sequence[Release], *, desk: Desk, words: PublicWords, notes: Sequence[str] = ()
+    plan: Plan,
+    releases: Sequence[Release],
+    *,
+    desk: OfficerPart,
+    words: PublicWords,
+    notes: Sequence[str] = (),
 ) -> tuple[Paragraph, ...]:
     """The paragraphs, in the order in which an officer asks."""
     first = releases[0].statement
@@ -213,19 +218,19 @@ def officer_of(
     return tuple(Paragraph(heading=h, sentences=tuple(s)) for h, s in found if s)
 
 
-def _asked(desk: Desk, first: Mapping[str, Any]) -> str:
+def _asked(desk: OfficerPart, first: Mapping[str, Any]) -> str:
     who = f"Asked by {desk.analyst}" if desk.analyst else "Who asked is not recorded"
     return f"{who}; answered at {first['made']}, by version {first['versions'].get('tacit', 'unknown')} of tacit."
 
 
-def _approved(desk: Desk, first: Mapping[str, Any]) -> str:
+def _approved(desk: OfficerPart, first: Mapping[str, Any]) -> str:
     names = desk.approved_by or tuple(first["data"].get("approved_by", ()))
     if names:
         return f"Approved by {', '.join(names)}."
     return "This page knows of no approval: what the ledger records of requests and approvals, tacit ledger show tells."
 
 
-def _data(desk: Desk, first: Mapping[str, Any]) -> list[str]:
+def _data(desk: OfficerPart, first: Mapping[str, Any]) -> list[str]:
     table = desk.table or str(first["data"].get("table", ""))
     named = f"Table {table}" if table else "A table without a name"
     found = [f"{named}, {f'version {desk.version}' if desk.version else 'of which no version is declared'}."]
@@ -311,7 +316,7 @@ def _rests_on(said: Sequence[Mapping[str, Any]]) -> list[str]:
     return [s if len(n) == len(said) else f"{s} This is about {', '.join(n)}." for s, n in told.items()]
 
 
-def _signature(desk: Desk) -> str:
+def _signature(desk: OfficerPart) -> str:
     if desk.signed_by:
         return f"Certificates and manifest are signed by the key with the fingerprint {desk.signed_by}."
     if desk.written:
@@ -332,7 +337,7 @@ DEFAULT_RULE = QualityRule()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class CellView:
     """One released number: its keys, its interval, its flag, and the truth where the data are synthetic."""
 
     keys: tuple[Key, ...] = ()
@@ -393,7 +398,7 @@ class ReleaseView:
     kind: str
     title: str
     question: str
-    cells: tuple[Cell, ...]
+    cells: tuple[CellView, ...]
     certificate: str
     price: str
     columns: tuple[str, ...] = ()

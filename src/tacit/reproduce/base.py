@@ -13,8 +13,6 @@ from tacit.report.figures import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Made", "Reproduction", "spread"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:

@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TableLine:
     """One row of a table: its parameters, what is printed, and what we find at the printed delta."""
 
     parameters: tuple[float, ...]
@@ -55,7 +55,7 @@ class Line:
         )
 
 
-def table_of(names: Sequence[str], lines: Sequence[Line], *, title: str, notes: tuple[str, ...]) -> Made:
+def table_of(names: Sequence[str], lines: Sequence[TableLine], *, title: str, notes: tuple[str, ...]) -> Made:
     """The table, and a picture with one group of points a row."""
 
     def draw() -> Figure:
@@ -158,7 +158,7 @@ def make_groce_6_1() -> Made:
         theorem = uniform_theorem(n, shift=a)
         ours = exact_sum("uniform(0, 1, grid=0.002)", n=n, delta=delta).epsilon
         lines.append(
-            Line(
+            TableLine(
                 parameters=(n, a),
                 printed=(epsilon, delta),
                 theorem=(theorem.epsilon, theorem.delta_printed, theorem.delta),
@@ -205,7 +205,7 @@ def make_groce_6_2() -> Made:
         theorem = rectangle_theorem(n, volume=2 * t * height, widths=[2.5 / t], shift=a, share=r)
         same = exact_sum(GROCE_6_2_ROWS, n=n, delta=delta, assume="rectangle", rectangle_over=(-t, t))
         lines.append(
-            Line(
+            TableLine(
                 parameters=(n, t, 2 * t * height, 2.5 / t, a, r),
                 printed=(epsilon, delta),
                 theorem=(theorem.epsilon, theorem.delta_printed, theorem.delta),

@@ -181,7 +181,7 @@ class Program:
         """Whether h stayed where the settled slopes are right."""
         return self.far is None or self.far.inside(h)
 
-    def start(self, given: tuple[Floats, Floats] | None, gap: float) -> State:
+    def start(self, given: tuple[Floats, Floats] | None, gap: float) -> SolverState:
         """A point on the central path in all but h: a - |u| and its multipliers balance at one level."""
         rows, columns = self.size
         h = np.arange(columns, dtype=float) if given is None else given[0]
@@ -196,7 +196,7 @@ class Program:
         below = np.where(u < 0, 2 * z * a / (a + np.abs(u)), a + u)
         slack = level / prior
         t = float((self.risks(h, a, u) + slack).max())
-        return State(h, t, a, above, below, slack, level / above, level / below, prior)
+        return SolverState(h, t, a, above, below, slack, level / above, level / below, prior)
 
     def solve(self, given: tuple[Floats, Floats] | None, tolerance: float, gap: float) -> Solution:
         """Steps until the gap is small, or until the arithmetic gives out."""
@@ -239,7 +239,7 @@ def all_pairs(kernel: GeometricKernel, rows: np.ndarray, columns: np.ndarray) ->
 
 
 @dataclass(slots=True)
-class State:
+class SolverState:
     """All variables: a - u = above and a + u = below with multipliers up and down; slack with the prior."""
 
     h: Floats
@@ -256,7 +256,7 @@ class State:
         """The gap between the primal and the dual value, for a feasible point."""
         return float(self.up @ self.above + self.down @ self.below + self.prior @ self.slack)
 
-    def complementarity_after(self, move: State, primal: float, dual: float) -> float:
+    def complementarity_after(self, move: SolverState, primal: float, dual: float) -> float:
         """The same after a move, without making it."""
         total = self.complementarity()
         for value, dvalue, price, dprice in (
@@ -268,14 +268,14 @@ class State:
             total += primal * dual * float(dprice @ dvalue)
         return total
 
-    def step_lengths(self, move: State) -> tuple[float, float]:
+    def step_lengths(self, move: SolverState) -> tuple[float, float]:
         """How far one may go in the primal and in the dual variables before one of them is 0."""
         primal = step_length((self.above, move.above), (self.below, move.below), (self.slack, move.slack))
         return primal, step_length((self.up, move.up), (self.down, move.down), (self.prior, move.prior))
 
-    def moved(self, move: State, primal: float, dual: float) -> State:
+    def moved(self, move: SolverState, primal: float, dual: float) -> SolverState:
         """The point after a move."""
-        return State(
+        return SolverState(
             self.h + primal * move.h,
             self.t + primal * move.t,
             self.a + primal * move.a,
@@ -303,7 +303,7 @@ class _Solver(Protocol):
         """dh, dprior, dt."""
 
 
-def newton_system(program: Program, now: State) -> Newton:
+def newton_system(program: Program, now: SolverState) -> Newton:
     """The linearised conditions at this point."""
     return Newton(program, now)
 
@@ -313,7 +313,7 @@ class Newton:
 
     solver: _Solver
 
-    def __init__(self, program: Program, now: State) -> None:
+    def __init__(self, program: Program, now: SolverState) -> None:
         self.program, self.now = program, now
         pairs = program.pairs
         u = program.distances(now.h)
@@ -346,7 +346,7 @@ class Newton:
             else program.far.system(pairs, slopes, curvature, inverse_w)
         )
 
-    def step(self, count: int) -> State:
+    def step(self, count: int) -> SolverState:
         """One predictor and one corrector step with the same factorised system."""
         now = self.now
         self.solver = self.factorise()
@@ -361,7 +361,7 @@ class Newton:
         )
         return now.moved(move, *now.step_lengths(move))
 
-    def direction(self, c_up: Floats, c_down: Floats, c_slack: Floats) -> State:
+    def direction(self, c_up: Floats, c_down: Floats, c_slack: Floats) -> SolverState:
         """The direction in which up*above, down*below and prior*slack change by these amounts."""
         program, now, pairs = self.program, self.now, self.program.pairs
         one = c_up / now.above + self.stiff_up * self.r_above
@@ -373,7 +373,7 @@ class Newton:
         du = pairs.sign * dh[pairs.column]
         da = self.tilt * du + (both - pairs.probability * dprior[pairs.row]) / self.stiff
         dabove, dbelow = da - du - self.r_above, da + du - self.r_below
-        return State(
+        return SolverState(
             dh,
             dt,
             da,

@@ -15,8 +15,6 @@ from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.minimax import PROBLEMS, LowerBound, Size, lower_bound
 
-__all__ = ["Decomposition", "Price", "curve", "decompose", "expected_errors", "price", "sampling_error"]
-
 
 def expected_errors(
     problem: str,

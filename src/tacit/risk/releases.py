@@ -36,7 +36,7 @@ TERMS = 4096
 NEGLIGIBLE = 1e-9
 
 
-class Overlap(ABC):
+class ReleaseOverlap(ABC):
     """How much the laws of answers to counts that are so far apart must have in common: 1 - TV, from below."""
 
     @abstractmethod
@@ -50,7 +50,7 @@ class Overlap(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApproximateOverlap(Overlap):
+class ApproximateOverlap(ReleaseOverlap):
     """(epsilon, delta): at 2k - 1 twice q^(k-1) (a + c) - c, q = e^-epsilon, a = (1 - delta)/(1 + e^epsilon),
     c = delta/(e^epsilon - 1), where that is above 0."""
 
@@ -70,7 +70,7 @@ class ApproximateOverlap(Overlap):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianOverlap(Overlap):
+class GaussianOverlap(ReleaseOverlap):
     """mu-Gaussian DP: 2 Phi(-t mu/2)."""
 
     mu: float
@@ -84,7 +84,7 @@ class GaussianOverlap(Overlap):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConcentratedOverlap(Overlap):
+class ConcentratedOverlap(ReleaseOverlap):
     """rho-zCDP: 1 - sqrt(1 - e^(-rho t^2)), since the divergence of order 1 is at most rho t^2."""
 
     rho: float
@@ -99,7 +99,7 @@ class ConcentratedOverlap(Overlap):
         return math.sqrt(-math.log(NEGLIGIBLE) / self.rho)
 
 
-def count_trade_off(overlap: Overlap, n: int | None) -> float:
+def count_trade_off(overlap: ReleaseOverlap, n: int | None) -> float:
     """The lower bound of a count on 0..n; without an n, of ranges of every length. Theorem `count-trade-off`."""
     total, moment, step = _sums(overlap, n)
     if n is None:
@@ -107,7 +107,7 @@ def count_trade_off(overlap: Overlap, n: int | None) -> float:
     return SAFE * max(0.0, step * (total - moment / (n // step + 1)))
 
 
-def least_count(overlap: Overlap, share: float) -> tuple[float, int]:
+def least_count(overlap: ReleaseOverlap, share: float) -> tuple[float, int]:
     """This share of the bound without an n, and an n from which on a count has it."""
     total, moment, step = _sums(overlap, None)
     if not total:
@@ -116,7 +116,7 @@ def least_count(overlap: Overlap, share: float) -> tuple[float, int]:
     return SAFE * share * step * total, step * math.ceil(units)
 
 
-def _sums(overlap: Overlap, n: int | None) -> tuple[float, float, int]:
+def _sums(overlap: ReleaseOverlap, n: int | None) -> tuple[float, float, int]:
     """Sum of the overlaps at the odd multiples of a step, the same weighted by the multiples, and the step."""
     longest = overlap.reach if n is None else min(float(n), overlap.reach)
     step = max(1, math.ceil(longest / TERMS) | 1)  # odd: then its odd multiples are odd
@@ -275,7 +275,7 @@ def release_price(
 
 def _promise(
     epsilon: Exact | None, delta: Exact, rho: Exact | None, mu: Exact | None
-) -> float | Overlap | str:
+) -> float | ReleaseOverlap | str:
     """A pure epsilon, what another promise leaves in common, or why no bound is computed."""
     given = {
         name: value for name, value in (("epsilon", epsilon), ("mu", mu), ("rho", rho)) if value is not None
@@ -296,21 +296,21 @@ def _promise(
     return GaussianOverlap(mu=level) if name == "mu" else ConcentratedOverlap(rho=level)
 
 
-def _least(promise: float | Overlap) -> tuple[float, int]:
+def _least(promise: float | ReleaseOverlap) -> tuple[float, int]:
     """A share of the bound of a count without an n, and the n from which on it holds."""
-    if isinstance(promise, Overlap):
+    if isinstance(promise, ReleaseOverlap):
         return least_count(promise, SHARE)
     # (n_j + 1) >= (1/(1 - SHARE)) sinh(e)/sinh(e/2)^2 = 2 coth(e/2)/(1 - SHARE) in every share.
     return RELEASES_SAFE * SHARE / math.sinh(promise), math.ceil(2 / (1 - SHARE) / math.tanh(promise / 2))
 
 
-def _count(promise: float | Overlap, n: int | None) -> float:
-    return count_trade_off(promise, n) if isinstance(promise, Overlap) else quick_count(n, promise)
+def _count(promise: float | ReleaseOverlap, n: int | None) -> float:
+    return count_trade_off(promise, n) if isinstance(promise, ReleaseOverlap) else quick_count(n, promise)
 
 
 def _per_cell(
     problem: str,
-    promise: float | Overlap,
+    promise: float | ReleaseOverlap,
     neighbours: Neighbours,
     cells: int,
     attributes: int,
@@ -321,7 +321,7 @@ def _per_cell(
     """The bound for one row per unit and cell, the n from which on it holds, and the theorem."""
     replace = neighbours is Neighbours.REPLACE_ONE
     grouped = problem in ("count", "histogram") and cells > 1
-    pure = not isinstance(promise, Overlap)
+    pure = not isinstance(promise, ReleaseOverlap)
     name = "histogram-pairs" if grouped else "count-closed-form" if problem == "count" else "embedded-counts"
     name = name if pure else "count-trade-off"
     # Each entry: so many counts of their own among so many equal shares of the units, and what each is worth.
@@ -351,17 +351,17 @@ def _per_cell(
             value = _count(promise, None if n is None else n // used)
             best = max(best, counts * used / shares * worth * value)
     three = 0.0
-    if grouped and replace and n is not None and cells >= 3 and not isinstance(promise, Overlap):
+    if grouped and replace and n is not None and cells >= 3 and not isinstance(promise, ReleaseOverlap):
         three = triples(cells, n, promise)
     name, best = (TRIPLES, three) if three > best else (name, best)
     best = best / (n if problem == "mean" and n is not None else 1)
     return RELEASES_SAFE * best / cells, n, name
 
 
-def _used(shares: int, n: int | None, promise: float | Overlap) -> set[int]:
+def _used(shares: int, n: int | None, promise: float | ReleaseOverlap) -> set[int]:
     """How many of the shares get units at all: few units are better given to some than spread over all."""
     if n is None:
         return {shares}
     # Of other promises: the epsilon at which as much is in common at a distance.
-    epsilon = 2 * 20.7 / promise.reach if isinstance(promise, Overlap) else promise
+    epsilon = 2 * 20.7 / promise.reach if isinstance(promise, ReleaseOverlap) else promise
     return {max(1, min(shares, n, math.ceil(n * epsilon / units))) for units in (3, 15)} | {min(shares, n)}

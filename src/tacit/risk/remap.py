@@ -314,7 +314,7 @@ def convex_minimax(n: int, epsilon: float, loss: Loss, tolerance: float) -> tupl
     prior = np.full(n + 1, 1 / (n + 1))
     best = np.inf
     for _ in range(ROUNDS):
-        cells = _Cells(kernel, loss, h, reach)
+        cells = _RemapCells(kernel, loss, h, reach)
         weights, part, value = _box_minimax(cells.columns, cells.base, tolerance)
         moved = cells.heights(weights)
         if value < best:
@@ -326,7 +326,7 @@ def convex_minimax(n: int, epsilon: float, loss: Loss, tolerance: float) -> tupl
     return h, prior
 
 
-class _Cells:
+class _RemapCells:
     """The columns of the program: for each output y, the increments of the risks over each cell.
 
     A symmetric loss is folded: counts up to n/2, outputs below n/2, h(n-y) = n - h(y).

@@ -70,7 +70,7 @@ class Listed(Axis):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Open(Axis):
+class OpenAxis(Axis):
     """Keys that are not known in advance: they must be selected privately."""
 
     @property
@@ -219,7 +219,7 @@ def axis_of(by: str | Binned, schema: Schema) -> Axis:
     column = schema[by]
     if isinstance(column, Category):
         if column.values is None:
-            return Open(column=by)
+            return OpenAxis(column=by)
         return Listed(column=by, values=column.values, complete=not column.may_be_missing)
     if isinstance(column, Flag | Integer):
         if not column.bounded:

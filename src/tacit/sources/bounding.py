@@ -28,8 +28,6 @@ from tacit.sources.compiling import Reader, bytewise, in_steps
 from tacit.sources.engines import text_of_query
 from tacit.sources.tables import Table, _check_key, keyed, people_of, words
 
-__all__ = ["bounded_relation", "reader_of"]
-
 HASH, RANK = "__tacit_hash", "__tacit_rank"
 NUMBER, TEXT = "__tacit_id_number", "__tacit_id_text"
 NARROW = 8

@@ -27,7 +27,7 @@ from tacit.sources.deriving import (
     longest,
     type_in,
 )
-from tacit.sources.deriving import Constant as CompilingConstant
+from tacit.sources.deriving import DerivedConstant as CompilingConstant
 from tacit.sources.engines import Engine, engine_of
 from tacit.sources.expressions import And, Compare, Constant, Expression, IsIn, IsMissing, IsTrue, Not, Or
 from tacit.sources.schema import Schema, check_names

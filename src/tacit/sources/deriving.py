@@ -115,7 +115,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constant(Node):
+class DerivedConstant(Node):
     """A number, a text, true or false."""
 
     value: float | str | bool
@@ -193,7 +193,7 @@ class Test(Node):
     rank: ClassVar[int] = 3
 
     inner: Node
-    values: tuple[Constant, ...] = ()
+    values: tuple[DerivedConstant, ...] = ()
 
     def parts(self) -> tuple[Node, ...]:
         return self.inner, *self.values
@@ -251,10 +251,10 @@ def parse(text: Any) -> Node:
         raise BadExpression(text=text, position=LONGEST, problem=f"it is longer than {LONGEST:,} characters")
     if "\0" in text:
         raise BadExpression(text=text, position=text.index("\0"), problem="it holds a null character")
-    return _Parser(text).whole()
+    return _ExpressionParser(text).whole()
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent, with a limit on depth so that no text can exhaust the stack."""
 
     def __init__(self, text: str) -> None:
@@ -349,7 +349,7 @@ class _Parser:
         self.at = before
         return left
 
-    def constants(self) -> tuple[Constant, ...]:
+    def constants(self) -> tuple[DerivedConstant, ...]:
         self.need("(")
         found = [self.constant()]
         while self.sign(","):
@@ -357,9 +357,9 @@ class _Parser:
         self.need(")")
         return tuple(found)
 
-    def constant(self) -> Constant:
+    def constant(self) -> DerivedConstant:
         made = self.factor()
-        if not isinstance(made, Constant):
+        if not isinstance(made, DerivedConstant):
             raise self.fail("a constant is needed before this")
         return made
 
@@ -381,8 +381,8 @@ class _Parser:
         self.deeper()
         inner = self.factor()
         self.depth -= 1
-        if isinstance(inner, Constant) and isinstance(inner.value, float):
-            return Constant(value=0.0 - inner.value)
+        if isinstance(inner, DerivedConstant) and isinstance(inner.value, float):
+            return DerivedConstant(value=0.0 - inner.value)
         return Negative(sign="-", inner=inner)
 
     def atom(self) -> Node:
@@ -396,16 +396,16 @@ class _Parser:
             if not math.isfinite(value):
                 raise self.fail("a finite number is needed")
             self.at += 1
-            return Constant(value=value)
+            return DerivedConstant(value=value)
         if kind == "text":
             self.at += 1
-            return Constant(value=found[1:-1].replace("''", "'"))
+            return DerivedConstant(value=found[1:-1].replace("''", "'"))
         if kind == "quoted":
             self.at += 1
             return Reference(name=found[1:-1].replace("``", "`"))
         if kind == "word" and found.lower() in ("true", "false"):
             self.at += 1
-            return Constant(value=found.lower() == "true")
+            return DerivedConstant(value=found.lower() == "true")
         if kind != "word" or found.lower() in KEYWORDS:
             raise self.fail("a column, a constant or a function is needed")
         self.at += 1
@@ -449,11 +449,11 @@ def type_of_column(column: Column) -> Type:
 def type_in(node: Node, schema: Mapping[str, Column], *, wanted: str = "") -> Type:
     """The type of a part; `wanted` makes a text constant a day where a day is wanted."""
     match node:
-        case Constant(value=bool()):
+        case DerivedConstant(value=bool()):
             return "flag"
-        case Constant(value=str() as text):
+        case DerivedConstant(value=str() as text):
             return "day" if wanted == "day" and is_day(text) else "text"
-        case Constant():
+        case DerivedConstant():
             return "number"
         case Reference(name=name):
             if name not in schema:
@@ -502,14 +502,14 @@ def _type_of_call(node: Call, schema: Mapping[str, Column]) -> Type:
         return _one_type(given, schema)
     for i, part in enumerate(given):
         _need(part, told.takes[i] if i < len(told.takes) else told.more[0], schema)
-        if (i in told.constants or (i and -1 in told.constants)) and not isinstance(part, Constant):
+        if (i in told.constants or (i and -1 in told.constants)) and not isinstance(part, DerivedConstant):
             raise _wrong(node, f"part {i + 1} of {node.name} is a constant")
     _check_constants(node)
     return told.gives  # type: ignore[return-value]
 
 
 def _check_constants(node: Call) -> None:
-    values: list[Any] = [part.value for part in node.arguments[1:] if isinstance(part, Constant)]
+    values: list[Any] = [part.value for part in node.arguments[1:] if isinstance(part, DerivedConstant)]
     if node.name == "bin" and any(a >= b for a, b in itertools.pairwise(values)):
         raise _wrong(node, "the edges of bin increase")
     if node.name in ("left", "part"):
@@ -558,7 +558,7 @@ def longest(node: Node, schema: Mapping[str, Column]) -> float:
     in memory already.
     """
     match node:
-        case Constant(value=value):
+        case DerivedConstant(value=value):
             return len(str(value))
         case Reference(name=name):
             column = schema[name]
@@ -574,12 +574,12 @@ def longest(node: Node, schema: Mapping[str, Column]) -> float:
         return WHOLE_DIGITS
     first = longest(given[0], schema)
     if node.name in ("left", "part"):
-        assert isinstance(given[-1], Constant)
+        assert isinstance(given[-1], DerivedConstant)
         return min(first, float(given[-1].value))
     if node.name == "concat":
         return min(LONGEST_TEXT, sum(longest(part, schema) for part in given))
     if node.name == "replace":
-        before, after = (len(str(part.value)) for part in given[1:] if isinstance(part, Constant))
+        before, after = (len(str(part.value)) for part in given[1:] if isinstance(part, DerivedConstant))
         return min(LONGEST_TEXT, first * after / before) if after > before else first
     return first  # lower, upper, trim: as long as it was, or shorter
 

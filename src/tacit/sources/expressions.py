@@ -168,7 +168,7 @@ class Not(Expression):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined(Expression):
+class JoinedConditions(Expression):
     """Parts that are joined by one word."""
 
     parts: tuple[Expression, ...]
@@ -190,7 +190,7 @@ class Joined(Expression):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class And(Joined):
+class And(JoinedConditions):
     """All of the parts."""
 
     rank: ClassVar[int] = 1
@@ -198,7 +198,7 @@ class And(Joined):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Or(Joined):
+class Or(JoinedConditions):
     """Any of the parts."""
 
     rank: ClassVar[int] = 0
@@ -234,7 +234,7 @@ def normal(node: Expression, schema: Schema) -> Expression:
     """
     if isinstance(node, Not):
         return replace(node, inner=normal(node.inner, schema))
-    if isinstance(node, Joined):
+    if isinstance(node, JoinedConditions):
         return replace(node, parts=tuple(normal(p, schema) for p in node.parts))
     if isinstance(node, Compare):
         return replace(node, value=_one_spelling(schema[node.column], node.value))
@@ -499,7 +499,7 @@ def _maybe_not(node: Expression, negated: bool) -> Expression:
     return Not(inner=node) if negated else node
 
 
-def _flat(parts: list[Expression], kind: type[Joined]) -> tuple[Expression, ...]:
+def _flat(parts: list[Expression], kind: type[JoinedConditions]) -> tuple[Expression, ...]:
     """Nested ands are one and, so that a tree has one text."""
     out: list[Any] = []
     for part in parts:

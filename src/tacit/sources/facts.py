@@ -29,8 +29,6 @@ from typing import Any
 
 from tacit.errors import BadData
 
-__all__ = ["Facts", "FileState", "states_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileState:

@@ -17,8 +17,6 @@ from tacit.sources.opening.joining import names_of
 from tacit.sources.opening.statfiles import Stored, columns_of
 from tacit.sources.opening.textfiles import names_in
 
-__all__ = ["Heading", "headings", "looks_like_a_row"]
-
 VALUE = re.compile(r"\s*[+-]?[0-9][0-9.,/:\- ]*\s*|\s*")
 """What a value looks like and a name does not: a number, a date, nothing."""
 

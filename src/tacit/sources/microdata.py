@@ -25,8 +25,6 @@ from tacit.sources.opening.joining import names_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import ENGINES, MEMORY, opened_data
 
-__all__ = ["Microdata", "open_microdata"]
-
 T = TypeVar("T")
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tacit.errors import MissingBounds
 from tacit.exact.arrays import AnyArray
 from tacit.mechanisms.sparse_keys import combine_codes, domain_size, key_integers, pack_keys
-from tacit.sources.axes import Axis, Cut, Listed, Open
+from tacit.sources.axes import Axis, Cut, Listed, OpenAxis
 from tacit.sources.compiling import Reader
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ TABLED = 1 << 16
 def domain_of(axes: Sequence[Axis]) -> int:
     """How many cells the axes span: at most 2^200, all of them declared."""
     for axis in axes:
-        if isinstance(axis, Open):
+        if isinstance(axis, OpenAxis):
             raise MissingBounds(
                 column=axis.column, hint="the keys of a sparse histogram are declared: category([...])"
             )

@@ -21,7 +21,7 @@ from typing import Any
 
 from tacit.guarantees import People
 from tacit.sources import error_boundary as door
-from tacit.sources.axes import Axis, Listed, Open
+from tacit.sources.axes import Axis, Listed, OpenAxis
 from tacit.sources.columns import Category, Column, Date, Flag, Measured
 from tacit.sources.compiling import Reader
 from tacit.sources.opening.files import SEPARATORS, TEXT, Files
@@ -281,7 +281,7 @@ def _label(axes: Sequence[Axis], key: Sequence[Any]) -> str:
     """A cell's name for people: keys of lists as they are, others by their label."""
     told = []
     for axis, value in zip(axes, key, strict=True):
-        plain = isinstance(axis, Listed | Open) or axis.size is None
+        plain = isinstance(axis, Listed | OpenAxis) or axis.size is None
         told.append(str(value if plain else axis.labels[int(value)]))
     return " x ".join(told)
 

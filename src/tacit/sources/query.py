@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tacit.errors import UnitMismatch
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.sources import error_boundary as door
-from tacit.sources.axes import Aggregate, Axis, CountPeople, CountRows, Listed, Open, cell_count, is_wide
+from tacit.sources.axes import Aggregate, Axis, CountPeople, CountRows, Listed, OpenAxis, cell_count, is_wide
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.columns import Category
 from tacit.sources.engines import ORDER
@@ -65,7 +65,7 @@ class Aggregation:
     @property
     def known(self) -> bool:
         """Does one array hold all cells, known in advance?"""
-        return not self.sparse and not any(isinstance(a, Open) for a in self.axes)
+        return not self.sparse and not any(isinstance(a, OpenAxis) for a in self.axes)
 
     @property
     def limited(self) -> tuple[Axis, ...]:
@@ -199,7 +199,7 @@ def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[
         query = table.dialect.only_listed(relation, keys, measures, lists)
     else:
         query = relation.group_by(**keys).aggregate(**measures)
-    if axes and all(isinstance(a, Open) for a in axes):
+    if axes and all(isinstance(a, OpenAxis) for a in axes):
         query = table.dialect.in_order(query, list(names.values()))
     query, placed = _placed(table, query, {a: n for a, n in names.items() if a.column not in reader.coded})
     coded = reader.coded | placed
@@ -368,7 +368,7 @@ class _Collector:
             kept |= np.asarray(v != 0, dtype=bool)
         columns: list[Any] = []
         for axis in axes:
-            if isinstance(axis, Open):
+            if isinstance(axis, OpenAxis):
                 columns.append(texts(table.column(self.names[axis])))
                 kept &= np.asarray(columns[-1].is_valid())
             else:
@@ -382,7 +382,7 @@ class _Collector:
             moved = pc.sort_indices(pa.table(named), sort_keys=[(name, "ascending") for name in named])
             columns, order = [c.take(moved) for c in columns], order[np.asarray(moved)]
         keys = [
-            c.to_numpy(zero_copy_only=False) if isinstance(a, Open) else labels_at(a, np.asarray(c))
+            c.to_numpy(zero_copy_only=False) if isinstance(a, OpenAxis) else labels_at(a, np.asarray(c))
             for a, c in zip(axes, columns, strict=True)
         ]
         return Cells(request=self.request, values={a: v[order] for a, v in values.items()}, keys=tuple(keys))

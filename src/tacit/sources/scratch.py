@@ -18,8 +18,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-__all__ = ["new_folder", "remove", "sweep"]
-
 PREFIX = "tacit-scratch-"
 LOCK = "held"
 SHELL = "/bin/sh"

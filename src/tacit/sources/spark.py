@@ -19,8 +19,6 @@ from typing import Any
 from tacit.errors import InvalidParameter
 from tacit.sources import scratch
 
-__all__ = ["Place", "as_table", "forget", "java_command", "local_session", "memory_in_mib", "read_parquet"]
-
 JAVA = 17
 """The oldest Java that Spark 4 runs on; Spark 3.5 would run on older ones."""
 LEAST_MIB = 1024

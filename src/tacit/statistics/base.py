@@ -30,7 +30,7 @@ from tacit.sources.axes import (
     Binned,
     CountPeople,
     CountRows,
-    Open,
+    OpenAxis,
     axes_of,
     cell_count,
 )
@@ -475,7 +475,7 @@ class Statistic(ABC):
             or not all(a.always for a in axes)
         )
         support, sensitivity = None, None
-        if any(isinstance(a, Open) for a in axes):
+        if any(isinstance(a, OpenAxis) for a in axes):
             people = is_people(unit)
             support = (CountPeople if people else CountRows)(where=self.where)
             sensitivity = subsets(unit, cells=None)

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.arrays import AnyArray
 
-__all__ = ["Norm", "is_valid_histogram", "nearest_histogram", "nearest_rows"]
-
 Norm = Literal["l1", "l2"]
 
 _SAFE = 1 << 61

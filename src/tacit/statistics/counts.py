@@ -44,18 +44,6 @@ from tacit.statistics.base import (
 )
 from tacit.statistics.forms import Linear, Parts
 
-__all__ = [
-    "ClampingBounds",
-    "Count",
-    "Margins",
-    "clamping_bounds",
-    "contingency",
-    "count",
-    "histogram",
-    "margins",
-]
-
-
 MOST_WITH_TOTAL = 64
 """Of more cells than these a known number of rows tells next to nothing about one of them."""
 

@@ -274,7 +274,7 @@ _ROUNDS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fit:
+class TableFit:
     """A table of probabilities on some columns, and how far its margins are from those asked for (in shares)."""
 
     columns: Columns
@@ -283,7 +283,9 @@ class Fit:
     rounds: int
 
 
-def fit_table(tables: Sequence[NoisyTable], *, tolerance: float = 1e-6, most_cells: int = MOST_CELLS) -> Fit:
+def fit_table(
+    tables: Sequence[NoisyTable], *, tolerance: float = 1e-6, most_cells: int = MOST_CELLS
+) -> TableFit:
     """The law of largest entropy on all columns whose margins are the tables', by iterative proportional fitting.
 
     Noisy tables are made consistent first, negative counts are cut off, and each table is scaled to 1. Where
@@ -317,10 +319,10 @@ def fit_table(tables: Sequence[NoisyTable], *, tolerance: float = 1e-6, most_cel
         if gap <= tolerance or (rounds % 20 == 0 and gap > 0.99 * best):
             break
         best = min(best, gap) if rounds % 20 == 0 else best
-    return Fit(columns=columns, values=fit / fit.sum(), gap=gap, rounds=rounds)
+    return TableFit(columns=columns, values=fit / fit.sum(), gap=gap, rounds=rounds)
 
 
-def whole_table(fit: Fit, *, total: int) -> npt.NDArray[np.int64]:
+def whole_table(fit: TableFit, *, total: int) -> npt.NDArray[np.int64]:
     """A table of whole non-negative counts with this total, whose margins therefore all agree: one table, rounded.
 
     Running sums are rounded in the order of the cells, so that every block of the leading columns is within 1 of its

@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from tacit.exact.arrays import Floats
 
-__all__ = ["Average", "Form", "Linear", "Quotient", "Root", "Share", "Spread"]
-
 Parts = Mapping[str, npt.ArrayLike]
 
 

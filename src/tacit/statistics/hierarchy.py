@@ -17,7 +17,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.arrays import AnyArray, Floats, Integers
 from tacit.exact.checks import members, settle
 from tacit.guarantees import People, Unit
-from tacit.sources.axes import Axis, Binned, CountRows, Listed, Open, axes_of
+from tacit.sources.axes import Axis, Binned, CountRows, Listed, OpenAxis, axes_of
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
@@ -368,7 +368,7 @@ class Hierarchy(Statistic):
             )
         frame = self._frame(schema, unit, ())
         axes = axes_of(self.columns, schema)
-        if any(isinstance(a, Open) for a in axes):
+        if any(isinstance(a, OpenAxis) for a in axes):
             raise InvalidParameter(
                 parameter="columns", value=[a.column for a in axes], must="have known keys",
                 hint="declare category([...])",

@@ -26,8 +26,6 @@ from tacit.statistics.counts import Count, Margins
 from tacit.statistics.families import NoisyTable, consistent_margins, integer_margins, margin
 from tacit.statistics.hierarchy import Hierarchy, Tree, consistent_tree, known_counts, tree_sensitivity
 
-__all__ = ["PublicTotals", "public_totals", "valid_counts"]
-
 Columns = tuple[str, ...]
 
 ONLY_REPLACED = (

@@ -36,8 +36,6 @@ from tacit.statistics.base import (
 )
 from tacit.statistics.forms import Linear
 
-__all__ = ["SparseCount", "SparseQuestion", "sparse_histogram"]
-
 MOST_PATTERNS = 14
 Pattern = tuple[tuple[str, tuple[Any, ...]], ...]
 

@@ -19,15 +19,13 @@ from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, Unkno
 from tacit.exact.arrays import Integers
 from tacit.noise import uniform_integer
 from tacit.noise.source import Source, default_source
-from tacit.sources.axes import Axis, Bins, Cut, Listed, Open
+from tacit.sources.axes import Axis, Bins, Cut, Listed, OpenAxis
 from tacit.sources.columns import Category, Date, Flag, Integer, Number
 from tacit.sources.occupied import codes_of
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
 from tacit.statistics.families import NoisyTable, components, consistent_margins, fit_table, junction_order
 from tacit.statistics.hierarchy import Hierarchy
-
-__all__ = ["CountTable", "synthetic_rows", "tables_of"]
 
 _GRAIN = 1 << 52
 DataFrame = Any
@@ -113,7 +111,7 @@ def tables_of(
 
 
 def _from_labels(axis: Axis, labels: Sequence[Any]) -> list[Any]:
-    if isinstance(axis, Open):
+    if isinstance(axis, OpenAxis):
         return list(labels)
     if isinstance(axis, Cut) and axis.count == axis.levels:
         # One key for each value: no table of labels, however many there are.
@@ -250,7 +248,7 @@ def _column(axis: Axis, places: Any, schema: Schema, source: Source) -> Any:
     import pyarrow as pa
 
     column = schema[axis.column]
-    if isinstance(axis, Open):
+    if isinstance(axis, OpenAxis):
         return pa.array([str(v) for v in places], type=pa.string())
     if isinstance(axis, Listed):
         words = isinstance(column, Category) and column.of_words
@@ -306,7 +304,7 @@ def _places(keys: Any, axes: tuple[Axis, ...], cells: int) -> list[Any]:
     if array.ndim == 1 and array.dtype.kind in "uV" and all(a.size is not None for a in axes):
         # The keys of a sparse histogram, as its mechanism gives them.
         out = [np.asarray(c).astype(np.int64) for c in codes_of(array, axes)]
-    elif array.ndim == 1 and not (len(axes) == 1 and isinstance(axes[0], Open)):
+    elif array.ndim == 1 and not (len(axes) == 1 and isinstance(axes[0], OpenAxis)):
         sizes = [a.size for a in axes]
         if any(s is None for s in sizes):
             raise InvalidParameter(parameter="keys", value=array.shape, must="have one column for each axis")
@@ -325,13 +323,14 @@ def _places(keys: Any, axes: tuple[Axis, ...], cells: int) -> list[Any]:
         if shaped.ndim != 2 or shaped.shape[1] != len(axes):
             raise InvalidParameter(parameter="keys", value=array.shape, must="have one column for each axis")
         out = [
-            shaped[:, i] if isinstance(a, Open) else shaped[:, i].astype(np.int64) for i, a in enumerate(axes)
+            shaped[:, i] if isinstance(a, OpenAxis) else shaped[:, i].astype(np.int64)
+            for i, a in enumerate(axes)
         ]
     if any(len(o) != cells for o in out):
         raise InvalidParameter(parameter="keys", value=len(out[0]), must=f"be one for each of {cells} counts")
     for axis, places in zip(axes, out, strict=True):
         if (
-            not isinstance(axis, Open)
+            not isinstance(axis, OpenAxis)
             and places.size
             and not 0 <= places.min() <= places.max() < (axis.size or 0)
         ):

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from tacit.coupled.noiseless.regression import Density, Design, density, exact_regression
+from tacit.coupled.noiseless.regression import Design, RowDensity, density, exact_regression
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(14)
 
 
-def cumulative(law: Density) -> Callable[[np.ndarray], np.ndarray]:
+def cumulative(law: RowDensity) -> Callable[[np.ndarray], np.ndarray]:
     """Pr[law <= x] of the part between its ends: what sits on the ends is left out."""
 
     def inside(x: np.ndarray) -> np.ndarray:

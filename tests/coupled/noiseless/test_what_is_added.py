@@ -28,7 +28,7 @@ from tacit.coupled.noiseless import (
 )
 from tacit.coupled.noiseless.answer import ExactAnswer
 from tacit.coupled.noiseless.decisions import (
-    Tails,
+    LeadTails,
     _laws,
     changes,
     exact_argmax,
@@ -37,9 +37,9 @@ from tacit.coupled.noiseless.decisions import (
     score_tails,
 )
 from tacit.coupled.noiseless.histograms import (
-    Binomial,
+    BinomialSample,
     FixedSize,
-    Poisson,
+    PoissonSample,
     cell_delta,
     sampled_delta,
     smallest_threshold,
@@ -139,7 +139,7 @@ def test_a_simulator_is_a_law() -> None:
 def test_tails_count_what_is_left_out_and_what_the_law_is_off_by() -> None:
     """Pr[R >= c] and Pr[R < c]: from above with `outside`, from below without `off`."""
     masses = np.array([0.25, 0.25, 0.25, 0.2])
-    tails = Tails.of(SumLaw(0, masses, masses, 0.05 + 0.02), 10, off=0.02)
+    tails = LeadTails.of(SumLaw(0, masses, masses, 0.05 + 0.02), 10, off=0.02)
     up_high, up_low, down_high, down_low = tails.at(np.array([12]))
     assert up_high[0] == pytest.approx(0.5 + 0.02)
     assert up_low[0] == pytest.approx(0.45 - 0.02)
@@ -148,7 +148,7 @@ def test_tails_count_what_is_left_out_and_what_the_law_is_off_by() -> None:
 
 
 def test_thresholds_anywhere_hold_all_that_a_score_can_reach() -> None:
-    tails = Tails.of(law_of([0.5, 0.5]), 0)
+    tails = LeadTails.of(law_of([0.5, 0.5]), 0)
     places = tails.anywhere(3)
     assert places[0] <= -3
     assert places[-1] >= 2 + 3
@@ -333,7 +333,7 @@ def test_two_cells_of_a_truncated_histogram_are_twice_as_far_apart() -> None:
     """simulator-to-pair: (2 e, (1 + e^e) delta_k(e)); both sides of the smallest such e."""
     answer = truncated_histogram(sampling="poisson", threshold=400, delta=1e-4)
     assert answer.epsilon_pair is not None
-    at, half = cell_delta(Poisson()), answer.epsilon_pair / 2
+    at, half = cell_delta(PoissonSample()), answer.epsilon_pair / 2
     assert (1 + math.exp(half)) * at(400, half).high <= 1e-4 * (1 + 1e-9)
     less = half * (1 - 1e-6)
     assert (1 + math.exp(less)) * at(400, less).high > 1e-4
@@ -346,7 +346,7 @@ def test_known_members_of_a_cell_raise_the_threshold_by_their_number() -> None:
     assert free.threshold is not None
     assert known.threshold == free.threshold + 7
     again = truncated_histogram(sampling="poisson", epsilon=1.0, threshold=free.threshold + 7, known_rows=7)
-    assert again.delta == cell_delta(Poisson())(free.threshold, 1.0).high
+    assert again.delta == cell_delta(PoissonSample())(free.threshold, 1.0).high
     with pytest.raises(NoLaw, match="at least 9"):
         truncated_histogram(sampling="poisson", epsilon=1.0, threshold=8, known_rows=7)
     truncated_histogram(sampling="poisson", epsilon=1.0, threshold=9, known_rows=7)
@@ -524,7 +524,7 @@ CAPS: dict[str, tuple[str, str, Any, Callable[[], Any], Any, type[TacitError]]] 
     ),
     "a threshold": (
         "histograms", "MOST_THRESHOLD", 10**7,
-        lambda: smallest_threshold(cell_delta(Poisson()), epsilon=1.0, delta=1e-3), 4, InvalidParameter,
+        lambda: smallest_threshold(cell_delta(PoissonSample()), epsilon=1.0, delta=1e-3), 4, InvalidParameter,
     ),
 }  # fmt: skip
 
@@ -717,7 +717,7 @@ def test_the_parts_of_a_regression_hide_all_rows_but_the_protected_one_and_known
 def test_a_population_is_protected_in_both_directions(threshold: int, epsilon: float) -> None:
     """Rate 1/2, cells of up to 12 other members, both directions, in plain floats: no number of members is worse."""
     rate = 0.5
-    found = sampled_delta(Binomial(rate=Fraction(1, 2)))(threshold, epsilon)
+    found = sampled_delta(BinomialSample(rate=Fraction(1, 2)))(threshold, epsilon)
     worst_ = 0.0
     for members in range(13):
         law = np.array([math.comb(members, m) * rate**members for m in range(members + 1)])

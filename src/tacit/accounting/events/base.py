@@ -17,19 +17,6 @@ from tacit.guarantees.running_sum import PURE, summed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
 
-__all__ = [
-    "DEEPEST",
-    "ComposedEvent",
-    "Event",
-    "RepeatedEvent",
-    "SimpleEvent",
-    "both_orders",
-    "flatten",
-    "joined_pairs",
-    "nested",
-]
-
-
 DEEPEST = 24
 """How deep events may be nested, in memory and in records."""
 

@@ -34,24 +34,6 @@ from tacit.pld import (
     StaircasePair,
 )
 
-__all__ = [
-    "ApproximateEvent",
-    "ConcentratedEvent",
-    "DiscreteGaussianEvent",
-    "DiscreteGaussianVectorEvent",
-    "DiscreteLaplaceEvent",
-    "ExponentialEvent",
-    "GaussianEvent",
-    "LaplaceEvent",
-    "PermuteAndFlipEvent",
-    "PureEvent",
-    "RandomizedResponseEvent",
-    "SkellamEvent",
-    "StaircaseEvent",
-    "TabulatedEvent",
-    "largest_moves",
-]
-
 WIDEST = 1000
 """The largest noise_std, in steps, of a discrete Gaussian vector whose curve is summed."""
 LONGEST = 64

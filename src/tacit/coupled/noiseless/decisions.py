@@ -41,14 +41,14 @@ _MORE = 1 + 1e-11
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tails:
+class LeadTails:
     """Pr[R >= c] and Pr[R < c] between two ends, for every integer c."""
 
     start: int
     ends: tuple[Floats, Floats, Floats, Floats]
 
     @classmethod
-    def of(cls, law: SumLaw, shift: int, *, off: float = 0.0) -> Tails:
+    def of(cls, law: SumLaw, shift: int, *, off: float = 0.0) -> LeadTails:
         """Of a sum whose least value is `shift`; `off` is how far the law may be from the one that is meant."""
         high, low, out = law.high, law.low, law.outside
         up_high = np.append(np.cumsum(high[::-1])[::-1], 0.0) * _MORE + out
@@ -76,7 +76,7 @@ class Tails:
 
 
 def factor_of_answers(
-    tails: Tails, thresholds: np.ndarray, score: int, instead: int, delta: float
+    tails: LeadTails, thresholds: np.ndarray, score: int, instead: int, delta: float
 ) -> tuple[float, float]:
     """(Smallest factor e^epsilon at this delta over these thresholds, the largest delta at epsilon = 0)."""
     real, ideal = tails.at(thresholds - score), tails.at(thresholds - instead)
@@ -92,7 +92,7 @@ def factor_of_answers(
     return (1.0 if apart <= delta else worst), apart
 
 
-def floor_of_answers(tails: Tails, thresholds: np.ndarray, score: int, instead: int) -> float:
+def floor_of_answers(tails: LeadTails, thresholds: np.ndarray, score: int, instead: int) -> float:
     """The delta that every factor leaves: the probability of an answer that the other world never gives."""
     real, ideal = tails.at(thresholds - score), tails.at(thresholds - instead)
     # Places 0 and 2 are upper ends of the two answers, 1 and 3 lower ones.
@@ -136,19 +136,19 @@ def pushed(law: RowLaw, scores: dict[int, int]) -> tuple[tuple[Fraction, ...], i
     return tuple(weights), low
 
 
-def score_tails(law: RowLaw, scores: dict[int, int], hidden: int, delta: float) -> Tails:
+def score_tails(law: RowLaw, scores: dict[int, int], hidden: int, delta: float) -> LeadTails:
     """The tails of the sum of so many scores."""
     weights, low = pushed(law, scores)
     if len(weights) == 1:
         point = SumLaw(0, np.ones(1), np.ones(1), 0.0)
-        return Tails.of(point, low * hidden)
+        return LeadTails.of(point, low * hidden)
     total = sum_law(weights, hidden, delta=min(delta, 1e-3))
     # What the written law is off by moves every tail by no more than this.
     off = up(law.rounding * hidden)
-    return Tails.of(replace(total, outside=total.outside + off), low * hidden, off=off)
+    return LeadTails.of(replace(total, outside=total.outside + off), low * hidden, off=off)
 
 
-def flip_bound(tails: Tails, thresholds: np.ndarray, scores: Iterable[int]) -> float:
+def flip_bound(tails: LeadTails, thresholds: np.ndarray, scores: Iterable[int]) -> float:
     """The largest probability that a row with one of these scores turns the answer: R lies between c - s and c."""
     worst = 0.0
     for score in set(scores):
@@ -716,7 +716,7 @@ class _Lead:
             rounding=ahead.rounding + behind.rounding,
         )
         scores = {k: self.least + k for k in range(len(weights)) if weights[k]}
-        self.tails: Tails = score_tails(law, scores, hidden, delta)
+        self.tails: LeadTails = score_tails(law, scores, hidden, delta)
 
     def turned(self, wins: int, known: bool) -> float:
         """The most likely turn by one row: the first of both is ahead from a lead of `wins` steps on."""

@@ -84,7 +84,7 @@ def binomial_cell(members: int, rate: Fraction) -> CellLaw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Poisson:
+class PoissonSample:
     """Cells are independent Poisson counts; `worst` has the worst means of theorem `truncated-histogram`."""
 
     def worst(self, a: int, factor: Ball) -> tuple[list[CellLaw], list[CellLaw]]:
@@ -104,7 +104,7 @@ class Poisson:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binomial:
+class BinomialSample:
     """Every member of a population is sampled independently with probability `rate`, or with any smaller one."""
 
     rate: Fraction
@@ -192,14 +192,14 @@ def _tail(term: Ball, ratio: Ball) -> Ball:
     return ball(0).union((term / (1 - ratio)).abs_upper())
 
 
-def delta_of_cell(sampling: Poisson | Binomial, threshold: int, factor: Ball) -> Ball:
+def delta_of_cell(sampling: PoissonSample | BinomialSample, threshold: int, factor: Ball) -> Ball:
     """delta_k at e^epsilon = factor, worst over the cell."""
     above, below = directions(sampling, threshold, factor, factor)
     return above.max(below)
 
 
 def directions(
-    sampling: Poisson | Binomial, threshold: int, forward: Ball, backward: Ball
+    sampling: PoissonSample | BinomialSample, threshold: int, forward: Ball, backward: Ball
 ) -> tuple[Ball, Ball]:
     """Both directions, each at its own factor: (M + 1 against M, M against M + 1)."""
     a = threshold - 1
@@ -220,7 +220,7 @@ def _largest(values: list[Ball]) -> Ball:
     return out
 
 
-def population_delta(sampling: Binomial, threshold: int, factor: Ball) -> Ball:
+def population_delta(sampling: BinomialSample, threshold: int, factor: Ball) -> Ball:
     """delta of "sample at this rate, count, truncate" as differential privacy of the population, add-or-remove.
 
     With the member the count is M + B, B = 1 with probability q:  P' = (1 - q) Q + q P. Hence, with E = e^epsilon,
@@ -253,12 +253,12 @@ _STEPS = 1e-11
 Delta = Callable[[int, float], Interval]
 
 
-def cell_delta(sampling: Poisson | Binomial) -> Delta:
+def cell_delta(sampling: PoissonSample | BinomialSample) -> Delta:
     """(threshold, epsilon) -> the exact delta against the histogram without the row, between two floats."""
     return _enclosed(lambda k, factor: delta_of_cell(sampling, k, factor))
 
 
-def sampled_delta(sampling: Binomial) -> Delta:
+def sampled_delta(sampling: BinomialSample) -> Delta:
     """(threshold, epsilon) -> the exact delta of "sample, then truncate" as differential privacy."""
     return _enclosed(lambda k, factor: population_delta(sampling, k, factor))
 
@@ -453,7 +453,7 @@ class FixedSize:
         ends = self.size_delta
         with precision(_DISCARDING_BITS):
             factor = ball(Fraction(c)).exp()
-            cell = delta_of_cell(Poisson(), k, factor)
+            cell = delta_of_cell(PoissonSample(), k, factor)
             cells = _FIRST_CELLS
             while True:
                 hidden = self._hidden(k, factor, cells)
@@ -487,12 +487,12 @@ SIZE_SHARE = Fraction(1, 4)
 SIZE_DELTA_SHARE = 0.1
 
 
-def sampling_of(sampling: str, rate: object = None) -> Poisson | Binomial:
+def sampling_of(sampling: str, rate: object = None) -> PoissonSample | BinomialSample:
     """Poisson, or binomial with a rate below 1."""
     if sampling == "poisson":
         if rate is not None:
             raise InvalidParameter(parameter="rate", value="given", must="be left out for Poisson sampling")
-        return Poisson()
+        return PoissonSample()
     if sampling == "binomial":
         if rate is None:
             raise InvalidParameter(
@@ -509,7 +509,7 @@ def sampling_of(sampling: str, rate: object = None) -> Poisson | Binomial:
                 must="lie above 0 and below 1",
                 hint="of a complete count everything may be known but one row, and no threshold is safe",
             )
-        return Binomial(rate=share)
+        return BinomialSample(rate=share)
     raise UnknownName(what="sampling", name=str(sampling), known=SAMPLINGS)
 
 
@@ -613,7 +613,7 @@ def _pair(delta_at: Any, threshold: int, delta: float) -> float | None:
 
 def _answer(
     *,
-    law: Poisson | Binomial,
+    law: PoissonSample | BinomialSample,
     sampling: str,
     threshold: int,
     known: int,
@@ -624,13 +624,13 @@ def _answer(
 ) -> ExactAnswer:
     details: dict[str, Any] = {
         "sampling": sampling,
-        "rate": float(law.rate) if isinstance(law, Binomial) else None,
+        "rate": float(law.rate) if isinstance(law, BinomialSample) else None,
         "known_rows": known,
         "delta_at_threshold": found.high,
         "crowd_blending": {"crowd": threshold, "epsilon": 0.0},
         "population": None,
     }
-    if isinstance(law, Binomial):
+    if isinstance(law, BinomialSample):
         beside = sample_then_truncate(rate=law.rate, epsilon=epsilon, delta=delta)
         details["population"] = beside.record
     knows = (
@@ -690,7 +690,7 @@ def sample_then_truncate(*, rate: object, epsilon: float, delta: float) -> Sampl
     secret: what is protected is not that somebody was sampled but that he is in the population.
     """
     law = sampling_of("binomial", rate)
-    assert isinstance(law, Binomial)
+    assert isinstance(law, BinomialSample)
     e, d = positive("epsilon", epsilon), _delta(delta)
     found = smallest_threshold(sampled_delta(law), epsilon=e, delta=d)
     return SampledHistogram(rate=law.rate, threshold=found, epsilon=e, delta=d)
@@ -737,7 +737,7 @@ def _fixed(
     kept = FixedSize.hiding(rows=n, size_epsilon=size, delta=SIZE_DELTA_SHARE * delta)
     cell = cell_part(epsilon, size)
     left = down(Fraction(delta) - Fraction(kept.size_delta.high))
-    found = smallest_threshold(cell_delta(Poisson()), epsilon=cell, delta=left)
+    found = smallest_threshold(cell_delta(PoissonSample()), epsilon=cell, delta=left)
     while (reached := kept.delta(found, cell, enough=delta)).high > delta:
         found += 1
     return ExactAnswer(

@@ -276,7 +276,7 @@ Offsets = Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundShift:
     """The smallest factor e^epsilon (infinite if none is enough) and the delta that every factor leaves."""
 
     factor: float
@@ -287,9 +287,9 @@ class Found:
         """ln factor, rounded up."""
         return log_up(self.factor)
 
-    def or_worse(self, other: Found) -> Found:
+    def or_worse(self, other: FoundShift) -> FoundShift:
         """The larger of both, in both respects."""
-        return Found(factor=max(self.factor, other.factor), floor=max(self.floor, other.floor))
+        return FoundShift(factor=max(self.factor, other.factor), floor=max(self.floor, other.floor))
 
 
 def log_up(factor: float) -> float:
@@ -314,13 +314,13 @@ def excess(above: Floats, below: Floats, factor: float) -> float:
     return _sum_up(np.maximum(gap, 0.0)) * (1 + 4 * UNIT)
 
 
-def factor_for(above: Floats, below: Floats, delta: float, start: float = 1.0) -> Found:
+def factor_for(above: Floats, below: Floats, delta: float, start: float = 1.0) -> FoundShift:
     """The smallest factor of at least `start` whose excess is at most delta; with what no factor takes away."""
     floor = _sum_up(above[below <= 0.0])
     if excess(above, below, start) <= delta:
-        return Found(factor=start, floor=floor)
+        return FoundShift(factor=start, floor=floor)
     if floor > delta:
-        return Found(factor=math.inf, floor=floor)
+        return FoundShift(factor=math.inf, floor=floor)
     factor = start
     for _ in range(200):
         # A point that is not above at this factor is not above at any larger one.
@@ -335,9 +335,9 @@ def factor_for(above: Floats, below: Floats, delta: float, start: float = 1.0) -
         factor = following
     for _ in range(400):
         if excess(above, below, factor) <= delta:
-            return Found(factor=factor, floor=floor)
+            return FoundShift(factor=factor, floor=floor)
         factor += (factor - 1.0) * 1e-9 + 1e-13
-    return Found(factor=math.inf, floor=floor)
+    return FoundShift(factor=math.inf, floor=floor)
 
 
 class Shifted:
@@ -400,15 +400,15 @@ class Shifted:
             at = place.stop
         return np.concatenate(lows), np.concatenate(highs)
 
-    def found(self, first: int, last: int, delta: float, start: float = 1.0) -> Found:
+    def found(self, first: int, last: int, delta: float, start: float = 1.0) -> FoundShift:
         """The factor that is enough for all shifts from first to last, in both directions, if one is."""
         low, high = self._hull(first, last)
-        answer = Found(factor=start, floor=0.0)
+        answer = FoundShift(factor=start, floor=0.0)
         for above, below in ((high, self.ideal[0]), (self.ideal[1], low)):
             answer = answer.or_worse(self._solved(above, below, delta, start))
         return answer
 
-    def _solved(self, above: Floats, below: Floats, delta: float, start: float) -> Found:
+    def _solved(self, above: Floats, below: Floats, delta: float, start: float) -> FoundShift:
         """Both worlds are off by `rest` at most: the divergence changes by rest (1 + e^epsilon)."""
         spare = self.certain + self.rest * 4.0
         found = factor_for(above, below, delta - spare, start)
@@ -416,10 +416,10 @@ class Shifted:
         while math.isfinite(found.factor) and self.certain + self.rest * (1 + found.factor) > spare:
             spare = self.certain + self.rest * (2 + 2 * found.factor)
             found = factor_for(above, below, delta - spare, start)
-        return Found(factor=found.factor, floor=found.floor + spare)
+        return FoundShift(factor=found.factor, floor=found.floor + spare)
 
 
-def worst(shifted: Shifted, places: Sequence[int], delta: float, *, log_concave: bool) -> Found:
+def worst(shifted: Shifted, places: Sequence[int], delta: float, *, log_concave: bool) -> FoundShift:
     """The factor that is enough for every place of the protected row; the ends come first, mostly the answer."""
     first, last = places[0], places[-1]
     found = shifted.found(first, first, delta)

@@ -24,8 +24,6 @@ from tacit.coupled.noiseless.row_laws import RowLaw, as_typed
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.rounding import up
 
-__all__ = ["KINDS", "Minorant", "minorants_of", "rectangle", "undisclosed"]
-
 MOST_NODES = 48
 KINDS = ("normal", "rectangle", "rectangles", "triangle")
 _ROUND = 1 << 60

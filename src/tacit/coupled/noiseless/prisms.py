@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.coupled.noiseless.lattice import Found, SumLaw, excess, factor_for, sum_law, sum_laws
+from tacit.coupled.noiseless.lattice import FoundShift, SumLaw, excess, factor_for, sum_law, sum_laws
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import precision
@@ -222,7 +222,7 @@ def plane_epsilon(
     low, high, outside = _sum_of(law, hidden, delta, most_points)
     one, two = law.half_ranges
     middle = _placed(low, (one, two), law.half_ranges), _placed(high, (one, two), law.half_ranges)
-    found = Found(factor=1.0, floor=0.0)
+    found = FoundShift(factor=1.0, floor=0.0)
     # The corners of the range need most, as a rule: they come first, and the others are only checked.
     places = sorted(law.weights, key=lambda x: -abs(x[0] - one) / one - abs(x[1] - two) / two)
     for x in places:

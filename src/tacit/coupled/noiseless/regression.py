@@ -58,7 +58,7 @@ HINT = 'such as "uniform(-1, 1)", "normal(0, 1, clamp=(-2.5, 2.5))" or "laplace(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Density:
+class RowDensity:
     """A symmetric density around `centre` that falls outwards, cut at `centre` +- `half`; the tails sit on the ends."""
 
     name: str
@@ -87,7 +87,7 @@ class Density:
         return self.scale**2 * (1 if self.kind == "normal" else 2)
 
 
-def density(text: object) -> Density:
+def density(text: object) -> RowDensity:
     """Read a law; unbounded, constant and lopsided ones are refused."""
     match = _TEXT.fullmatch(text) if isinstance(text, str) and len(text) < 200 else None
     try:
@@ -108,7 +108,7 @@ def density(text: object) -> Density:
                 must="have low below high, and no clamp",
                 hint="a constant column leaves no prism: nothing hides a row",
             )
-        return Density(
+        return RowDensity(
             name=name, kind=kind, centre=(first + second) / 2, scale=1.0, half=(second - first) / 2
         )
     if not second > 0:
@@ -130,11 +130,11 @@ def density(text: object) -> Density:
         raise InvalidParameter(
             parameter="rows", value=name, must="be clamped at two ends that are equally far from its middle"
         )
-    return Density(name=name, kind=kind, centre=first, scale=second, half=half)
+    return RowDensity(name=name, kind=kind, centre=first, scale=second, half=half)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
+class DesignBox:
     """Intervals, one a coordinate, on which the density of the products is at least `height`."""
 
     intervals: tuple[tuple[float, float], ...]
@@ -150,8 +150,8 @@ class Box:
 class Design:
     """Regressors and error with their laws, and bounds on the coefficients of the centred columns."""
 
-    regressors: tuple[Density, ...]
-    error: Density
+    regressors: tuple[RowDensity, ...]
+    error: RowDensity
     slopes: tuple[float, ...]
     level: float = 0.0
     points: int = 100
@@ -207,7 +207,7 @@ class Design:
         """The grid on which each product is recorded."""
         return tuple(2 * half / self.points for half in self.half_widths(part))
 
-    def box(self, part: int, intervals: Sequence[tuple[float, float]]) -> Box:
+    def box(self, part: int, intervals: Sequence[tuple[float, float]]) -> DesignBox:
         """The height on a box that is symmetric in all coordinates but the square; refused outside of the support."""
         given = tuple((float(a), float(b)) for a, b in intervals)
         lows, halves = self.lows(part), self.half_widths(part)
@@ -229,7 +229,7 @@ class Design:
             raise InvalidParameter(
                 parameter="prism", value=0.0, must="hold only values that can occur: its height is 0"
             )
-        return Box(intervals=given, height=height)
+        return DesignBox(intervals=given, height=height)
 
     def _flat(self, reach: Sequence[float]) -> float:
         """Part 0: the density of (g, h) at the far corner."""
@@ -254,7 +254,7 @@ class Design:
         value = value * self.error.at(far * (1 - 1e-12))
         return float(np.min(value)) * _SAFE
 
-    def prism(self, part: int, box: Box) -> Prism:
+    def prism(self, part: int, box: DesignBox) -> Prism:
         """The box on the grid of recorded products."""
         steps, lows = self.steps(part), self.lows(part)
         count = sides(box.intervals, lows, steps)
@@ -267,11 +267,11 @@ class Design:
         mass = min(Fraction(1), Fraction(box.height * cells * _SAFE))
         return Prism(mass=mass, points=count, half_ranges=(self.points // 2,) * (self.dimension + 1))
 
-    def best_box(self, part: int) -> Box:
+    def best_box(self, part: int) -> DesignBox:
         """A good box, found by moving its sides; any box is right, a better one is smaller in epsilon."""
         return _best_box(self, part)
 
-    def _searched(self, part: int) -> Box:
+    def _searched(self, part: int) -> DesignBox:
         starts = itertools.product(
             (0.6, 0.3, 0.1, 0.03), (0.5,) if part else (0.0,), (1.0, 0.5, 0.2) if part else (0.0,)
         )
@@ -285,7 +285,7 @@ class Design:
             )
         return box
 
-    def _descent(self, part: int, start: float, lower: float, own: float) -> tuple[float, Box | None]:
+    def _descent(self, part: int, start: float, lower: float, own: float) -> tuple[float, DesignBox | None]:
         """Move one side, all sides, or all sides with the low end of the square, as long as it helps."""
         halves, d = self.half_widths(part), self.dimension
         share = [own if part and j == part - 1 else start for j in range(d + 1)]
@@ -311,7 +311,7 @@ class Design:
 
     def _tried(
         self, part: int, halves: Sequence[float], share: Sequence[float], lower: float
-    ) -> tuple[float, Box | None]:
+    ) -> tuple[float, DesignBox | None]:
         """(What the box costs for one row: the squared norm of half range/standard deviation; the box)."""
         intervals = [(-h * s, h * s) for h, s in zip(halves, share, strict=True)]
         if part:
@@ -326,7 +326,7 @@ class Design:
 
 
 @lru_cache(maxsize=64)
-def _best_box(design: Design, part: int) -> Box:
+def _best_box(design: Design, part: int) -> DesignBox:
     """Kept: a curve asks for the same box at every delta."""
     return design._searched(part)
 
@@ -341,7 +341,7 @@ _FINE = 60
 _SPAN = 16.0
 
 
-def recorded(law: Density) -> RowLaw:
+def recorded(law: RowDensity) -> RowLaw:
     """The centred column on a grid of a 60th of its half range."""
     half = Fraction(repr(law.half))
     step = half / _FINE
@@ -639,7 +639,7 @@ def exact_regression(
     parts = tuple(range(len(laws) + 1)) if flag("constant", constant) else tuple(range(1, len(laws) + 1))
     if assume not in ASSUMPTIONS:
         raise UnknownName(what="assumption", name=str(assume), known=ASSUMPTIONS)
-    boxes: list[Box | None] = [None] * len(parts)
+    boxes: list[DesignBox | None] = [None] * len(parts)
     if assume == "prism":
         given = [None] * len(parts) if prisms is None else list(listed("prisms", prisms))
         if len(given) != len(parts):
@@ -693,7 +693,7 @@ def exact_regression(
 def _within_reach(
     design: Design,
     parts: Sequence[int],
-    boxes: Sequence[Box | None],
+    boxes: Sequence[DesignBox | None],
     rows: Sequence[int],
     slope: float,
     delta: float,
@@ -715,7 +715,7 @@ def _within_reach(
 
 
 def _sizes(
-    design: Design, parts: Sequence[int], boxes: Sequence[Box | None], n: object, sizes: Any
+    design: Design, parts: Sequence[int], boxes: Sequence[DesignBox | None], n: object, sizes: Any
 ) -> tuple[int, ...]:
     if (n is None) == (sizes is None):
         raise InvalidParameter(parameter="n", value=n, must="be given, or sizes, not both")

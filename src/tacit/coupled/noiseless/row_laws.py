@@ -22,8 +22,6 @@ from tacit.exact.balls import Ball, ball, precision, scaled_floor
 from tacit.exact.checks import is_number, plain, text
 from tacit.exact.rounding import exact_parameter
 
-__all__ = ["RowLaw", "as_typed", "bernoulli", "laplace", "normal", "table", "uniform"]
-
 DIGITS = 128
 MOST_VALUES = 1 << 20
 HUNDREDTH = 100

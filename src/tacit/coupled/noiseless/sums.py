@@ -25,7 +25,7 @@ from tacit.coupled.noiseless.answer import (
     within_reach,
 )
 from tacit.coupled.noiseless.lattice import (
-    Found,
+    FoundShift,
     Shifted,
     SumLaw,
     chosen,
@@ -297,10 +297,10 @@ def _family(laws: list[RowLaw]) -> _Class:
 
 def _known(
     family: _Class, hidden: int, delta: float, *, laws_for: float | None = None
-) -> tuple[Found, Found, dict[int, float]]:
+) -> tuple[FoundShift, FoundShift, dict[int, float]]:
     """Worst over the laws of the class, all with one simulator; sums are enclosed well enough for `laws_for`."""
     worlds = []
-    pair = Found(factor=1.0, floor=0.0)
+    pair = FoundShift(factor=1.0, floor=0.0)
     for law in family.laws:
         shift = int((law.low - family.low) / family.step)
         total = [(1.0, sum_law(law.weights, hidden, delta=laws_for or delta))]
@@ -310,8 +310,8 @@ def _known(
         apart = Shifted(total, 0, gaps[-1], {0: 1.0}, slack=slack)
         pair = pair.or_worse(worst(apart, gaps, delta, log_concave=law.log_concave))
 
-    def against(simulator: dict[int, float], ends: bool) -> Found:
-        out = Found(factor=1.0, floor=0.0)
+    def against(simulator: dict[int, float], ends: bool) -> FoundShift:
+        out = FoundShift(factor=1.0, floor=0.0)
         near = max(simulator) - min(simulator) <= 1
         for law, places, total, slack in worlds:
             one = Shifted(total, places[0], places[-1], simulator, slack=slack)
@@ -333,10 +333,10 @@ def _gaps(law: RowLaw) -> Sequence[int]:
 
 def _shaped(
     family: _Class, hidden: int, delta: float, assume: str, over: tuple[object, object] | None
-) -> tuple[Found, Found, dict[int, float], list[Minorant]]:
+) -> tuple[FoundShift, FoundShift, dict[int, float], list[Minorant]]:
     """Worst over the laws of the class, each by its best shape; the simulator knows the range only."""
     simulator = middle(family.top)
-    worst_found = worst_pair = Found(factor=1.0, floor=0.0)
+    worst_found = worst_pair = FoundShift(factor=1.0, floor=0.0)
     shapes = []
     for law in family.laws:
         tried = [rectangle(law, *over)] if over is not None else shapes_below(law, assume)
@@ -362,10 +362,10 @@ def _promise(top: int, shape: Minorant, hidden: int, delta: float) -> float:
 
 def _against(
     top: int, laws: Any, certain: float, simulator: dict[int, float], delta: float, log_concave: bool
-) -> Found:
+) -> FoundShift:
     """Every place of the range: a law that contains the shape may put the row anywhere."""
     if certain >= delta or not laws:
-        return Found(factor=math.inf, floor=max(certain, delta))
+        return FoundShift(factor=math.inf, floor=max(certain, delta))
     worlds = Shifted(laws, 0, top, simulator, certain=certain)
     return worst(worlds, range(top + 1), delta, log_concave=log_concave)
 
@@ -539,11 +539,11 @@ class _Runs:
             self.kept.update(zip(new, laws, strict=True))
         return [self.kept[run] for run in runs]
 
-    def _found(self, law: SumLaw, simulator: dict[int, float]) -> Found:
+    def _found(self, law: SumLaw, simulator: dict[int, float]) -> FoundShift:
         # A sum of independent bits is log-concave: both ends of {0, 1} are all there is.
         return worst(Shifted([(1.0, law)], 0, 1, simulator), [0, 1], self.delta, log_concave=True)
 
-    def alone(self, p: Fraction) -> Found:
+    def alone(self, p: Fraction) -> FoundShift:
         """All rows with this probability, between the two values of a row."""
         return self._found(sum_law(bernoulli(p).weights, self.hidden, delta=self.delta), {0: 1.0})
 
@@ -557,7 +557,7 @@ class _Runs:
             even=self.a + self.b == 1,
         )
 
-    def worst(self, simulator: dict[int, float]) -> Found:
+    def worst(self, simulator: dict[int, float]) -> FoundShift:
         """The factor that is enough at every corner."""
         if self.a == self.b:
             return self._found(self._laws([(self.hidden, self.hidden)])[0], simulator)
@@ -665,7 +665,7 @@ class _Bins:
         values = total.at(first - x, points, upper=upper).reshape(-1, width).sum(axis=1)
         return np.asarray(values * _MORE if upper else values / _MORE)
 
-    def worst(self, delta: float, total: SumLaw) -> Found:
+    def worst(self, delta: float, total: SumLaw) -> FoundShift:
         """Every value of the row against the middle one, both directions."""
         middle = (len(self.law.weights) - 1) // 2
         ideal = [self.binned(total, middle, upper=side) for side in (False, True)]
@@ -673,13 +673,13 @@ class _Bins:
         rest = total.outside + self.off
         spare = 4 * rest
         while True:
-            found = Found(factor=1.0, floor=0.0)
+            found = FoundShift(factor=1.0, floor=0.0)
             for x in self.law.support:
                 real = [self.binned(total, x, upper=side) for side in (False, True)]
                 for above, below in ((real[1], ideal[0]), (ideal[1], real[0])):
                     start = found.factor if math.isfinite(found.factor) else 1.0
                     found = found.or_worse(factor_for(above, below, delta - spare, start))
-            found = Found(factor=found.factor, floor=found.floor + spare)
+            found = FoundShift(factor=found.factor, floor=found.floor + spare)
             if math.isinf(found.factor) or rest * (1 + found.factor) <= spare:
                 return found
             spare = rest * (2 + 2 * found.factor)

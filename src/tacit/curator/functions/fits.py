@@ -47,7 +47,7 @@ from tacit.sources.schema import Schema
 from tacit.statistics.base import Question, base_unit, by_columns, filter_of, row_limit
 
 
-class Fit(ABC):
+class FunctionFit(ABC):
     """A function before and after its noise; everything here but `integers` is public."""
 
     @property
@@ -122,7 +122,7 @@ class Fit(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MachineFit(Fit):
+class MachineFit(FunctionFit):
     """A classifier or a regression function: weights of a public feature map."""
 
     plan: MachinePlan
@@ -360,7 +360,7 @@ class PureDensity(Density):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DensityFit(Fit):
+class DensityFit(FunctionFit):
     """Noisy coefficients of a kernel density estimate, in the columns' own units."""
 
     plan: DensityPlan
@@ -499,7 +499,7 @@ TEN_THOUSANDTHS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PureDensityFit(Fit):
+class PureDensityFit(FunctionFit):
     """Noisy sums of cosines and sines of a Fourier series density, in the columns' own units.
 
     Guarantee: that of its mechanism, Pure(epsilon). A row has one key of the grid at most, and the key alone decides

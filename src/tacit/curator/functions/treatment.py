@@ -18,7 +18,7 @@ from tacit.accounting.events import GaussianEvent
 from tacit.curator.functions.fits import (
     Density,
     DensityFit,
-    Fit,
+    FunctionFit,
     MachineFit,
     PureDensity,
     PureDensityFit,
@@ -29,7 +29,7 @@ from tacit.curator.functions.fits import (
 from tacit.curator.functions.statistics import InputColumns, MachineStatistic
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Noisy, Treatment, mu_squared_within, pure_within
+from tacit.curator.treatments import NoisyParts, Treatment, mu_squared_within, pure_within
 from tacit.errors import FitFailed, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
@@ -50,14 +50,14 @@ class PublishedFunction:
     """
 
     kind: str
-    fit: Fit = field(repr=False)
+    fit: FunctionFit = field(repr=False)
     inputs: InputColumns = field(repr=False)
     numbers: Floats = field(repr=False)
     publishable: bool = True
 
     @classmethod
     def of(
-        cls, question: Question, fit: Fit, numbers: Floats, *, publishable: bool = True
+        cls, question: Question, fit: FunctionFit, numbers: Floats, *, publishable: bool = True
     ) -> PublishedFunction:
         """The function of a question from its released numbers."""
         return cls(
@@ -127,7 +127,7 @@ MARGIN = 1 - 2.0**-50
 class FunctionTreatment(Treatment):
     """One release of all the numbers that a function is made of."""
 
-    fit: Fit
+    fit: FunctionFit
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -139,7 +139,7 @@ class FunctionTreatment(Treatment):
         """What the claim rests on."""
         return self.fit.theorems
 
-    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> Noisy:
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """Fits, adds the noise, and lets go of the rows or their counts, however it ends."""
         (rows,) = cells
         try:
@@ -149,19 +149,19 @@ class FunctionTreatment(Treatment):
         noisy = self.fit.mechanism.release(true, source=source).values
         numbers = np.empty(noisy.size, dtype=object)
         numbers[:] = [int(v) for v in np.ravel(noisy)]
-        return Noisy(parts={"numbers": numbers})
+        return NoisyParts(parts={"numbers": numbers})
 
     def fitted(self, rows: Any) -> Any:
         """The true integers, or the one fixed sentence. PRIVATE: to be given to the mechanism only."""
         return _fitted(lambda: self.fit.integers(rows))
 
-    def numbers(self, noisy: Noisy) -> Floats:
+    def numbers(self, noisy: NoisyParts) -> Floats:
         """The released numbers, as floats."""
         spacing = self.fit.spacing
         return np.array([float(int(v) * spacing) for v in np.ravel(noisy.parts["numbers"])])
 
     def read(
-        self, question: Question, noisy: Noisy, confidence: Fraction, *, coordinates: int = 1
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """The function on the grid that is shown, or its weights, with a band for the noise, point by point."""
         numbers, z = self.numbers(noisy), self.fit.spread(float(confidence), coordinates)
@@ -183,7 +183,9 @@ class FunctionTreatment(Treatment):
         uncut = np.broadcast_to(reach, np.shape(plain)).reshape(shape)
         return Estimate(value=value, low=low, high=high, reach=uncut)
 
-    def function(self, question: Question, noisy: Noisy, *, publishable: bool = True) -> PublishedFunction:
+    def function(
+        self, question: Question, noisy: NoisyParts, *, publishable: bool = True
+    ) -> PublishedFunction:
         """What was released, as a function of any point."""
         return PublishedFunction.of(question, self.fit, self.numbers(noisy), publishable=publishable)
 

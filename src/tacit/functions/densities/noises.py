@@ -15,19 +15,6 @@ from tacit.exact.checks import positive, settle, whole
 from tacit.noise import CaratheodoryBody, KNormVector, caratheodory_second_moments
 from tacit.noise.source import SeededSource
 
-__all__ = [
-    "NOISES",
-    "CoefficientNoise",
-    "EuclideanLaplaceNoise",
-    "FourierSeriesNoise",
-    "GaussianNoise",
-    "LaplaceNoise",
-    "SharedLaplaceNoise",
-    "noise_from_record",
-    "public_normals",
-    "public_uniforms",
-]
-
 
 def public_uniforms(count: int, seed: int) -> Floats:
     """Numbers in (0, 1) that anybody can draw again: for simulations of what is public, never for a release."""

@@ -11,8 +11,6 @@ from tacit.functions.densities.kde import GaussianKDE, ReflectedKDE, SobolevKDE
 from tacit.functions.density_families import DensityFamily
 from tacit.functions.fourier.family import FourierKDE
 
-__all__ = ["FAMILIES", "family_from_record"]
-
 FAMILIES: dict[str, type[DensityFamily]] = {
     c.kind: c
     for c in (

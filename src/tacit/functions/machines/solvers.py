@@ -224,7 +224,7 @@ SAFE: float = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class FitProblem:
     """What is minimised: features of the rows that count, their targets, and the public numbers."""
 
     loss: Loss
@@ -261,7 +261,7 @@ class Problem:
         return SAFE * length * (2 * (float(self.phi.shape[1]) + 4) * UNIT * self.radius + self.rounding)
 
 
-def gap_of_smooth(problem: Problem, weights: Floats) -> float:
+def gap_of_smooth(problem: FitProblem, weights: Floats) -> float:
     """|J'(w)|^2 / (4 penalty), with every rounding counted against us."""
     loss = problem.loss
     assert isinstance(loss, SmoothLoss)
@@ -276,7 +276,7 @@ def gap_of_smooth(problem: Problem, weights: Floats) -> float:
     return SAFE * (length + SAFE * error) ** 2 / (4 * problem.penalty)
 
 
-def gap_of_hinges(problem: Problem, weights: Floats, dual: Floats) -> float:
+def gap_of_hinges(problem: FitProblem, weights: Floats, dual: Floats) -> float:
     """The Fenchel gap of w and the dual vector, with every rounding counted against us."""
     loss = problem.loss
     assert isinstance(loss, PiecewiseLoss)
@@ -323,7 +323,7 @@ INTERIOR_STEPS = 120
 ROWS_AT_ONCE = 8192
 
 
-def solve(problem: Problem, *, tolerance: float, spacing: float) -> Floats | None:
+def solve(problem: FitProblem, *, tolerance: float, spacing: float) -> Floats | None:
     """Weights on the grid whose certified gap is at most the tolerance; None if that was not reached."""
     if not problem.phi.shape[0]:
         return np.zeros(problem.phi.shape[1])
@@ -346,7 +346,7 @@ def _gram(phi: Floats, weights: Floats) -> Floats:
     return total
 
 
-def _newton(problem: Problem, tolerance: float, spacing: float) -> Floats | None:
+def _newton(problem: FitProblem, tolerance: float, spacing: float) -> Floats | None:
     from scipy.linalg import cho_factor, cho_solve
 
     loss, n, penalty = problem.loss, problem.size, problem.penalty
@@ -374,7 +374,7 @@ def _newton(problem: Problem, tolerance: float, spacing: float) -> Floats | None
     return None
 
 
-def _interior(problem: Problem, tolerance: float, spacing: float) -> Floats | None:
+def _interior(problem: FitProblem, tolerance: float, spacing: float) -> Floats | None:
     """Mehrotra's predictor and corrector for min a'Qa/2 - g'a, 0 <= a <= 1, Q = B B' / (2 penalty size)."""
     from scipy.linalg import cho_factor, cho_solve
 

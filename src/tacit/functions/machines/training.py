@@ -18,7 +18,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import members, non_negative, positive, settle, whole
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.functions.machines.features import FeatureMap
-from tacit.functions.machines.solvers import UNIT, Loss, Problem, SmoothLoss, numerical_floor, solve
+from tacit.functions.machines.solvers import UNIT, FitProblem, Loss, SmoothLoss, numerical_floor, solve
 from tacit.guarantees import Bound, GaussianDP, Neighbours, Pure, gaussian_budget
 from tacit.mechanisms import L1, L2, Laplace, PermuteAndFlip, RoundedGaussian, Score, on_grid
 from tacit.mechanisms.base import epsilon_parameter
@@ -298,7 +298,7 @@ class MachinePlan:
         found = []
         for target in targets:
             used = finite & np.isfinite(target)
-            problem = Problem(
+            problem = FitProblem(
                 loss=self.loss, phi=phi[used], target=np.clip(target[used], -1.0, 1.0), penalty=self.penalty,
                 size=self.size, radius=self.features.radius, rounding=self.features.rounding,
             )  # fmt: skip
@@ -344,7 +344,7 @@ class MachinePlan:
         }
 
 
-def _solved(problem: Problem, tolerance: float, spacing: float) -> Floats | None:
+def _solved(problem: FitProblem, tolerance: float, spacing: float) -> Floats | None:
     """The solver's answer; whatever goes wrong inside is the same as not reaching the tolerance."""
     try:
         with np.errstate(all="ignore"):

@@ -14,8 +14,6 @@ from tacit.guarantees.bounds.pure import Pure
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Approximate", "Pointwise"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approximate(Bound):

@@ -19,8 +19,6 @@ from tacit.guarantees.arguments import Numbers, each
 if TYPE_CHECKING:
     from tacit.exact.rounding import Interval
 
-__all__ = ["Bound", "Level", "rebuild", "remainder", "solve_epsilon"]
-
 
 class Level(float):
     """A stated number that also answers for its curve.

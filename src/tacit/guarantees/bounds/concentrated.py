@@ -16,8 +16,6 @@ from tacit.guarantees.bounds.base import Bound
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Concentrated"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concentrated(Bound):

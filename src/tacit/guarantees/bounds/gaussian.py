@@ -15,8 +15,6 @@ from tacit.guarantees.bounds.base import Bound, solve_epsilon
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["GaussianDP", "normal_cdf"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianDP(Bound):

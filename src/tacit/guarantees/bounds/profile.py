@@ -27,8 +27,6 @@ from tacit.guarantees.bounds.pure import Pure
 from tacit.guarantees.bounds.renyi import Renyi
 from tacit.guarantees.curve import Curve, Directions, composer
 
-__all__ = ["Profile"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile(Bound):

@@ -14,8 +14,6 @@ from tacit.guarantees.bounds.base import Bound, Level
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Pure"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pure(Bound):

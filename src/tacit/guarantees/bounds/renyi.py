@@ -18,7 +18,6 @@ from tacit.guarantees.bounds.pure import Pure
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["COMMON_ORDERS", "Renyi"]
 
 Q = TypeVar("Q", float, Fraction)
 

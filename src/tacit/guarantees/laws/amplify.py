@@ -34,8 +34,6 @@ from tacit.guarantees.units import Coupled, GroupOf, Neighbours, Unit
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Sampling", "amplify_bound", "amplify_for"]
-
 
 class Sampling(StrEnum):
     """How the part is drawn."""

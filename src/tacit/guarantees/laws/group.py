@@ -26,8 +26,6 @@ from tacit.guarantees.laws.registry import LAWS, law
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["group_bound"]
-
 
 @law("group-pure", operation="group", rests_on="group-privacy")
 def group_pure(bound: Pure, size: int) -> Pure:

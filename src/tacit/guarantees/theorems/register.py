@@ -11,8 +11,6 @@ from enum import StrEnum
 
 from tacit.errors import InvalidParameter, UnknownName
 
-__all__ = ["THEOREMS", "Standing", "Theorem", "register", "theorem"]
-
 
 class Standing(StrEnum):
     """How a statement relates to its source."""

@@ -384,7 +384,7 @@ _FURTHEST = 700.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Walk:
+class _GroupWalk:
     """All steps but the first: from s `spacing` on, `rest[s + middle]` is what the best split found of them leaves.
 
     `first` is the curve of one step on the grid, with which a split is chosen; the chosen one is then bounded anew.
@@ -444,7 +444,7 @@ def _both_signs(epsilons: Floats, delta: Floats) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _walk(products: tuple[Product, ...], size: int) -> _Walk | None:
+def _walk(products: tuple[Product, ...], size: int) -> _GroupWalk | None:
     """The best splits of steps 2 to `size` on a grid, from certified values of the curve; None without a grid."""
     if not 2 <= size <= _MOST_POINTS // 4:
         return None
@@ -474,7 +474,7 @@ def _walk(products: tuple[Product, ...], size: int) -> _Walk | None:
         if left:
             power = _joined(power, power, spacing)
     assert rest is not None
-    return _Walk(spacing=spacing, first=first, rest=rest)
+    return _GroupWalk(spacing=spacing, first=first, rest=rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -603,9 +603,9 @@ class ProductPair(MeasuredPair):
         return self.product.delta(epsilon)
 
     def pld(self) -> PrivacyLossDistribution:
-        from tacit.pld.engine import Engine
+        from tacit.pld.engine import CompositionEngine
 
-        return Engine(list(self.product.pairs)).pld()
+        return CompositionEngine(list(self.product.pairs)).pld()
 
     def renyi(self, order: float) -> float:
         return self.product.renyi(order)

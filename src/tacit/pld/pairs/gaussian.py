@@ -16,7 +16,7 @@ from tacit.exact.arrays import UNIT, Column, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, up
-from tacit.pld.distributions import AtomicPLD, Cells, PrivacyLossDistribution, TailPLD, Tails
+from tacit.pld.distributions import AtomicPLD, LossCells, PrivacyLossDistribution, TailPLD, Tails
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
 from tacit.pld.quadrature import (
     QuadratureRange,
@@ -58,7 +58,7 @@ _NODES = np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563,
 _SHARES = np.array([0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.34785484513745385]) / 2
 
 
-def normal_cells(x: Floats, half: Column, wide: Callable[[slice], Cells]) -> Cells:
+def normal_cells(x: Floats, half: Column, wide: Callable[[slice], LossCells]) -> LossCells:
     """Masses of N(half, 1) and N(-half, 1) between edges x, by Gauss's rule of four nodes in narrow cells.
 
     The rule's error for a cell of width w is at most w^9 max|phi^(8)| 4!^4/(9 8!^3), and |He_8(z)| is at most
@@ -102,7 +102,7 @@ def normal_cells(x: Floats, half: Column, wide: Callable[[slice], Cells]) -> Cel
         known = wide(slice(at.start, at.stop + 1))
         for k, values in enumerate((known.p, known.q, known.p_error, known.q_error)):
             rows[k][:, at] = np.where(narrow[:, at], rows[k][:, at], values)
-    return Cells(p=rows[0], q=rows[1], p_error=rows[2], q_error=rows[3])
+    return LossCells(p=rows[0], q=rows[1], p_error=rows[2], q_error=rows[3])
 
 
 # The total variation of the density of a tilted loss, for normal noise that is sampled.
@@ -153,7 +153,7 @@ def gaussian_pld(mu: Column) -> TailPLD:
         slack = 8 * UNIT * (float(np.max(np.abs(finite), initial=0.0)) + widest**2)
         return Tails(values=np.array([g[0] for g in got]), errors=np.array([g[1] for g in got]), slack=slack)
 
-    def cells(edges: Floats) -> Cells:
+    def cells(edges: Floats) -> LossCells:
         return normal_cells(edges / mu, mu / 2, lambda at: law.tail_cells(edges[:, at]))
 
     law = TailPLD(tails=tails, closed_cells=cells)

@@ -25,7 +25,7 @@ from tacit.exact.balls import (
 )
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
-from tacit.pld.distributions import AtomicPLD, Cells, PrivacyLossDistribution, TailPLD, Tails
+from tacit.pld.distributions import AtomicPLD, LossCells, PrivacyLossDistribution, TailPLD, Tails
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
 from tacit.pld.pairs.responses import ListedPair
 from tacit.pld.quadrature import (
@@ -51,7 +51,7 @@ def laplace_pld(top: Column) -> TailPLD:
         values = np.array([1 - p_below, p_below, q_above, 1 - q_above])
         return Tails(values=values, errors=values * (8 + 4 * widest) * UNIT)
 
-    def cells(edges: Floats) -> Cells:
+    def cells(edges: Floats) -> LossCells:
         ends = np.clip(edges, -top, top)
         left, right = ends[:, :-1], ends[:, 1:]
         grown = np.expm1((right - left) / 2) / 2
@@ -62,7 +62,7 @@ def laplace_pld(top: Column) -> TailPLD:
         p = p + 0.5 * at_top + 0.5 * np.exp(-top) * at_bottom
         q = q + 0.5 * np.exp(-top) * at_top + 0.5 * at_bottom
         relative = (16 + 8 * widest) * UNIT
-        return Cells(p=p, q=q, p_error=relative * p, q_error=relative * q)
+        return LossCells(p=p, q=q, p_error=relative * p, q_error=relative * q)
 
     return TailPLD(tails=tails, bounds=(-widest, widest), closed_cells=cells)
 

@@ -18,8 +18,6 @@ from tacit.exact.rounding import Interval, up
 from tacit.pld.distributions import AtomicPLD
 from tacit.pld.pairs.base import Pair, check_order
 
-__all__ = ["LARGEST_SHUFFLED", "ShuffledPair"]
-
 LARGEST_SHUFFLED = 50.0
 """Above this local epsilon nobody else's answer hides one."""
 _REACH, _FLOOR = 11.5, 40

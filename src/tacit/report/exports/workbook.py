@@ -26,8 +26,6 @@ from tacit.errors import InvalidParameter
 from tacit.report.building import about_you
 from tacit.report.exports.tables import COVER, FORM, numbered_sheets, sheets
 
-__all__ = ["COVER", "ready", "workbook"]
-
 LONGEST = 32_767
 """Letters of a cell."""
 LOOKED = 1000

@@ -24,8 +24,6 @@ from tacit.sources.opening.files import Files
 from tacit.sources.opening.frames import ROWS, Duck, name_of, started, text_of, text_of_object
 from tacit.sources.opening.values import open_texts, rewriter
 
-__all__ = ["VIEW", "names_of", "open_database"]
-
 VIEW = "the view or query behind the table gives a value or null for every row, and fails for none"
 BASE = "__tacit_base"
 PIECE = 20_000

@@ -39,8 +39,6 @@ from tacit.sources.opening.frames import (
     text_of_object,
 )
 
-__all__ = ["open_parquet"]
-
 PROBLEM = "is not a readable Parquet file"
 HINT = "is it another kind of file, or was it cut off? write it again as Parquet"
 TAIL = 8

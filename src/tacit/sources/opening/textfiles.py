@@ -52,8 +52,8 @@ def opened(path: str, encoding: str | None = None) -> Any:
         file.seek(0)
         return file
     if encoding == "utf-16":
-        return _Stream(file, MARKS[first[:2]], first[2:])
-    return _Stream(file, encoding, first)
+        return _TextStream(file, MARKS[first[:2]], first[2:])
+    return _TextStream(file, encoding, first)
 
 
 def _check(path: str, encoding: str, first: bytes) -> None:
@@ -71,7 +71,7 @@ def _check(path: str, encoding: str, first: bytes) -> None:
         )  # fmt: skip
 
 
-class _Stream:
+class _TextStream:
     """A file read through its encoding."""
 
     def __init__(self, file: Any, encoding: str, held: bytes) -> None:
@@ -79,7 +79,7 @@ class _Stream:
         self._raw, self._made, self._ended = held, b"", False
         self._wide = encoding.startswith("utf-16")
 
-    def __enter__(self) -> _Stream:
+    def __enter__(self) -> _TextStream:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -25,7 +25,6 @@ from tacit.sources.schema import Schema
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["ENDINGS", "twin", "write_table"]
 
 MOST_ROWS = 100_000_000
 UNKNOWN_KEYS = 200
