@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import itertools
 import json
 import math
@@ -125,9 +126,10 @@ def test_the_field_has_room_for_the_sums_of_all_holders() -> None:
 
 
 def test_a_joint_sparse_histogram_spans_so_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.parties.treating.MOST_CELLS", 91 * 3)
+    module = importlib.import_module("tacit.parties.joint")  # the room exports a function of that name
+    monkeypatch.setattr(module, "MOST_CELLS", 91 * 3)
     joint(tacit.sparse_histogram(["state", "age"]))
-    monkeypatch.setattr("tacit.parties.treating.MOST_CELLS", 91 * 3 - 1)
+    monkeypatch.setattr(module, "MOST_CELLS", 91 * 3 - 1)
     with pytest.raises(InvalidParameter, match="span at most"):
         joint(tacit.sparse_histogram(["state", "age"]))
     asked = tacit.ask(tacit.count(by="state"), public=tacit.public_totals(total=5))

@@ -643,7 +643,7 @@ def test_every_corner_is_looked_at_however_they_are_cut_into_runs(
 
     def found(_: Any, run: tuple[int, int], simulator: Any) -> Any:
         need = max(1 / (1 + abs(k - peak)) for k in range(run[0], run[1] + 1))
-        return module.Found(factor=1 + need + 0.3 * (run[1] > run[0]), floor=0.0)
+        return module.FoundShift(factor=1 + need + 0.3 * (run[1] > run[0]), floor=0.0)
 
     monkeypatch.setattr(module, "_RUNS", 3)
     monkeypatch.setattr(module._Runs, "_laws", laws)
