@@ -32,12 +32,19 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def made_by(name: str) -> Any:
+    """A program of docs/_site."""
+    if str(DOCS / "_site") not in sys.path:
+        sys.path.append(str(DOCS / "_site"))
+    return importlib.import_module(name)
+
+
 # --- theorems ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("id", sorted(THEOREMS))
 def test_every_theorem_has_its_page(id: str) -> None:
     path = THEORY / f"{id}.md"
     assert path.exists(), f"docs/theory/{id}.md is missing"
-    text = page(path)
+    _, text = made_by("theorems").parts(page(path))
     assert text.startswith("# ")
     places = [text.find(f"\n**{heading}.** ") for heading in HEADINGS]
     missing = [h for h, at in zip(HEADINGS, places, strict=True) if at < 0]
@@ -47,8 +54,47 @@ def test_every_theorem_has_its_page(id: str) -> None:
         assert "\n**Correction.** " in text, f"docs/theory/{id}.md does not say what it corrects"
 
 
-def test_every_page_is_a_registered_theorem() -> None:
-    assert not {p.stem for p in PAGES} - set(THEOREMS), "pages without a registered theorem"
+def test_the_register_is_what_the_pages_say() -> None:
+    """Both ways: every page is registered as its front matter says, and nothing else is."""
+    generator = made_by("theorems")
+    assert page(generator.REGISTER) == generator.register(), "run: python docs/_site/theorems.py"
+    said = {p.stem: generator.front(p) for p in PAGES}
+    known = {
+        t.id: {**{k: getattr(t, k) for k in generator.KEYS[:-1]}, "room": said.get(t.id, {}).get("room")}
+        for t in THEOREMS.values()
+    }
+    assert len(known) > 200
+    assert known == said
+    assert set(generator.STANDINGS) == {s.value for s in Standing}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("---\nid", "id", "begins with front matter"),
+        ("id: one", "id: two", "name of the page"),
+        ("standing: sharper", "standing: better", "as printed"),
+        ("standing: sharper\n", "", "one line for each of"),
+        ("standing: sharper\n", "standing: sharper\nstanding: sharper\n", "one line for each of"),
+        ('"A is B: yes."', "A is B: yes.", "one.md: "),
+        ('"A is B: yes."', "7", "one line of text"),
+        ('"A is B: yes."', '""', "one line of text"),
+        ('"A is B: yes."', '"A is B:\\nyes."', "one line of text"),
+    ],
+)
+def test_front_matter_that_is_not_complete_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    said = (
+        'id: one\nstatement: "A is B: yes."\nsource: "A"\nassumptions: "B"\nstanding: sharper\nroom: risk\n'
+    )
+    text = f"---\n{said}---\n\n# One\n"
+    front = made_by("theorems").front
+    path = tmp_path / "one.md"
+    path.write_text(text, "utf-8")
+    assert front(path)["statement"] == "A is B: yes."
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), "utf-8")
+    with pytest.raises(ValueError, match=told):
+        front(path)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
@@ -233,9 +279,7 @@ def commands(group: Any, prefix: str = "tacit") -> dict[str, set[str]]:
 
 
 def test_the_page_of_commands_is_made_from_their_help() -> None:
-    sys.path.append(str(DOCS / "_site"))
-    generator = importlib.import_module("commands")
-    assert page(DOCS / "cli.md") == generator.page(), "run: python docs/_site/commands.py"
+    assert page(DOCS / "cli.md") == made_by("commands").page(), "run: python docs/_site/commands.py"
 
 
 def test_every_command_has_its_section_with_its_options() -> None:

@@ -40,7 +40,7 @@ from tacit.guarantees.laws.amplify import Sampling, amplify_for
 from tacit.guarantees.laws.compose import compose_bounds, parts_touched
 from tacit.guarantees.laws.convert import path
 from tacit.guarantees.laws.registry import law
-from tacit.guarantees.theorems.register import register
+from tacit.guarantees.theorems import register
 from tacit.guarantees.units import steps
 
 PURE, STATED = Pure(epsilon=1), Approximate(epsilon=1, delta=1e-6)

@@ -1,4 +1,5 @@
-"""What is promised: bounds, units, conditions, and the laws between them. No data, no randomness, no I/O.
+"""What is promised: bounds, units, conditions, and the laws between them. No data, no randomness. The only file
+that is read is the package's own register of theorems.
 
 Read in this order: `bounds/` (how much), `units.py` (for whom), `conditions.py` (given what),
 `guarantee.py` (the three together), `laws/` (what follows from what), `meaning.py` and `explain.py`

@@ -1,13 +1,16 @@
-"""Every theorem that the algebra rests on: id, statement, source, assumptions.
+"""Every theorem that tacit rests on: id, statement, source, assumptions.
 
 An id names a page in docs/theory, where the proof is, and marks the laws that use the theorem. A statement
 that differs from its source is marked: CORRECTED (the source is wrong) or SHARPER (ours, and better).
+`python docs/_site/theorems.py` makes theorems.json from the front matter of the pages.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from tacit.errors import InvalidParameter, UnknownName
 
@@ -61,3 +64,8 @@ def theorem(id: str) -> Theorem:
     if id not in THEOREMS:
         raise UnknownName(what="theorem", name=id, known=THEOREMS)
     return THEOREMS[id]
+
+
+for _room in json.loads(Path(__file__).with_name("theorems.json").read_text("utf-8")).values():
+    for _id, _said in _room.items():
+        register(_id, **{**_said, "standing": Standing(_said["standing"])})
