@@ -1,6 +1,6 @@
 """`tacit ledger show|verify|export`: what was spent, by whom, on what; whether it is still what was written.
 
-The commands that write to a ledger are in `ledger.py`.
+The commands that write to a ledger follow those that read it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     tacit_data      a keyed mark of the data that each answer was made from; never exported
 
 Writers take turns from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the order
-of arrival (`store.py`); a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
+of arrival; a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
 rollback journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL
 (docs/decisions/0008-ledger-storage.md).
 """

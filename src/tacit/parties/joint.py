@@ -3,7 +3,7 @@
 All holders declare one schema, one unit and the same asks; the digest of that is part of every message. It is the
 digest of what is asked (`tacit.curator.request`): nothing in it was chosen, computed or is a sentence. Each reads its
 own table through its own curator, which bounds, clamps, rounds and charges its own ledger first; adds its share of the
-noise; and sends it masked. What is made of the sum: `joint.py`.
+noise; and sends it masked. The second half of this file makes releases of the sum.
 """
 
 from __future__ import annotations

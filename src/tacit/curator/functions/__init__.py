@@ -1,7 +1,7 @@
 """Functions that a curator releases: densities, classifiers and regression functions, with bands and certificates.
 
-Read in this order: `statistics.py` (columns as coordinates), `statistics.py` (what is asked), `fits.py` and `fits.py`
-(how it is fitted), `treatment.py` (its noise, its price and its band), `treatment.py` (what comes out).
+Read in this order: `statistics.py` (columns as coordinates, and what is asked), `fits.py` (how it is fitted),
+`treatment.py` (its noise, its price, its band, and what comes out).
 """
 
 from tacit.curator.functions.fits import Density, density

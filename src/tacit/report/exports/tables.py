@@ -1,6 +1,6 @@
 """SDMX-CSV 2.0 with names beside codes: a row an observation, its keys as dimensions, the interval as attributes.
 
-A code is a function of its key alone (`tables.py`), so that a series that is loaded by its code stays that of its key.
+A code is a function of its key alone, so that a series that is loaded by its code stays that of its key.
 `_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is the period of
 the plan's [report] where it is one that SDMX knows (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
 COMMENT_OBS stands in each row of a release that was withdrawn or replaced, and only there; the code list of OBS_STATUS
