@@ -1,9 +1,9 @@
 """What was spent: reserve, run, commit, in one SQLite file or a PostgreSQL database.
 
-Read in this order: `entries.py` (what is kept, and who), `budget.py` (running totals and checks), `register.py` (who may
-do what), `log.py` (how entries hang together and what they amount to), `store.py` (where they lie, who writes next),
-`approvals.py` (roles, approvals, withdrawals), `ledger.py` (all of it as one), `looks.py` (who has seen the data),
-`verify.py`.
+Read in this order: `entries.py` (what is kept, and who), `budget.py` (running totals and checks), `register.py` (who
+may do what), `log.py` (how entries hang together and what they amount to), `store.py` (where they lie, who writes
+next), `approvals.py` (roles, approvals, withdrawals), `ledger.py` (all of it as one), `looks.py` (who has seen the
+data), `verify.py`.
 """
 
 from tacit.ledger.budget import ChargeCheck, Limit, filtered, parts_of, parts_words, recount, running_total
