@@ -19,7 +19,7 @@ def main(bits: int, occupied: int, rule: str) -> None:
     times, size, table = [], 0, 0.0
     for _ in range(3):
         start = time.perf_counter()
-        mechanism = SparseHistogram.for_epsilon(epsilon=1, sensitivity=L1(1), domain=1 << bits, rule=rule)
+        mechanism = SparseHistogram.for_target(epsilon=1, sensitivity=L1(1), domain=1 << bits, rule=rule)
         out = mechanism.release(keys, counts)
         times.append(time.perf_counter() - start)
         size = out.keys.size

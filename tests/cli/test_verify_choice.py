@@ -102,7 +102,7 @@ def one_part(found: Treatment) -> Treatment:
 
 def small_move(found: Treatment) -> Treatment:
     def smaller(m: Any) -> Laplace:
-        return Laplace.for_epsilon(epsilon=m.exact_epsilon, sensitivity=L1(m.sensitivity.steps(1) - 1))
+        return Laplace.for_target(epsilon=m.exact_epsilon, sensitivity=L1(m.sensitivity.steps(1) - 1))
 
     return _each(found, Laplace, smaller)
 
@@ -110,7 +110,7 @@ def small_move(found: Treatment) -> Treatment:
 def another_grid(found: Treatment) -> Treatment:
     def coarser(m: Any) -> Laplace:
         moved = L1(4 * m.sensitivity.steps(1))
-        return Laplace.for_epsilon(epsilon=m.exact_epsilon, sensitivity=moved, spacing=4)
+        return Laplace.for_target(epsilon=m.exact_epsilon, sensitivity=moved, spacing=4)
 
     return _each(found, Laplace, coarser)
 
@@ -269,7 +269,7 @@ def half(noise: Any) -> Any:
     """The same law for a smaller move, at the same price."""
     if isinstance(noise, Laplace):
         made_for = L1(max(noise.sensitivity.exact / 2, noise.step))
-        return Laplace.for_epsilon(epsilon=noise.exact_epsilon, sensitivity=made_for, spacing=noise.step)
+        return Laplace.for_target(epsilon=noise.exact_epsilon, sensitivity=made_for, spacing=noise.step)
     squared = noise.sensitivity.squared_steps(noise.step) * noise.step**2
     return replace(noise, sensitivity=L2.root(squared / 2), noise_std=noise.noise_std * 5 / 7)
 

@@ -186,7 +186,7 @@ CHECKED = {
 }  # fmt: skip
 TABLES: dict[str, TableMechanism] = {
     "CellSums": CellSums(noise=Laplace(sensitivity=L1(1), noise_scale=2), sums=(np.array([0, 0, 1]),)),
-    "FittedTables": FittedTables.for_epsilon(
+    "FittedTables": FittedTables.for_target(
         epsilon=Fraction(1), l1=2,
         agreement=Agreement(places=(np.array([0, 0]), np.array([0, 1])), sizes=(1, 2)),
     ),

@@ -145,7 +145,7 @@ COLUMNS = Schema({"g": category([str(i) for i in range(96)]), "x": integer(0, 9)
 
 
 def by_laplace(counts: np.ndarray, source: Source) -> list[Any]:
-    one = Laplace.for_epsilon(epsilon=Fraction(1, 2), sensitivity=L1(1))
+    one = Laplace.for_target(epsilon=Fraction(1, 2), sensitivity=L1(1))
     return [int(v) for v in one.release(counts, source=source).values]
 
 

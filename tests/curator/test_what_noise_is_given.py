@@ -95,7 +95,7 @@ def test_prices_are_kept_by_every_way_to_pay_them() -> None:
     for price in (PRICES["rho"], Price(rho=Fraction(3))):
         epsilon = pure_within(price)
         assert epsilon is not None
-        cost = Laplace.for_epsilon(epsilon=epsilon, sensitivity=_l1(1)).exact_rho
+        cost = Laplace.for_target(epsilon=epsilon, sensitivity=_l1(1)).exact_rho
         assert cost is not None
         assert cost <= price.rho < cost * Fraction(1001, 1000)
     for share in (Fraction(1), Fraction(1, 3)):

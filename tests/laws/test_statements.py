@@ -268,7 +268,7 @@ def test_levels_of_a_range_tree_move_as_their_noise_says() -> None:
 def test_sums_of_noisy_cells_are_sums_of_what_was_noised() -> None:
     """CellSums and RangeAnswers: with the same noise, answers differ exactly as the cells do; nothing else is added, so
     that the cells' noise, of which one row moves one cell by 1, is all that must be private."""
-    noise = Laplace.for_epsilon(epsilon=1, sensitivity=L1(1))
+    noise = Laplace.for_target(epsilon=1, sensitivity=L1(1))
     counts, more = np.array([3, 0, 4, 1]), np.array([3, 0, 5, 1])
     cells = CellSums(noise=noise, sums=(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])))
     ranges = RangeAnswers(noise=noise, ranges=np.array([[0, 1], [1, 3], [2, 2]]), cells=4)

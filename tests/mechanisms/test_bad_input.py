@@ -34,24 +34,24 @@ from tacit.mechanisms import (
 from tacit.noise import LinfBall, SeededSource
 
 BY_EPSILON = {
-    "Laplace": lambda e: Laplace.for_epsilon(epsilon=e, sensitivity=L1(1)),
+    "Laplace": lambda e: Laplace.for_target(epsilon=e, sensitivity=L1(1)),
     "Geometric": lambda e: Geometric(epsilon=e),
     "TruncatedGeometric": lambda e: TruncatedGeometric(epsilon=e, low=0, high=10),
     "Staircase": lambda e: Staircase(epsilon=e, sensitivity=L1(3)),
-    "Gamma": lambda e: Gamma.for_epsilon(epsilon=e, sensitivity=L2(1), dimension=1),
-    "KNorm": lambda e: KNorm.for_epsilon(epsilon=e, sensitivity=Gauge(1, LinfBall(coordinates=1))),
+    "Gamma": lambda e: Gamma.for_target(epsilon=e, sensitivity=L2(1), dimension=1),
+    "KNorm": lambda e: KNorm.for_target(epsilon=e, sensitivity=Gauge(1, LinfBall(coordinates=1))),
     "Gaussian": lambda e: Gaussian.for_target(epsilon=e, delta=1e-6, sensitivity=L2(1)),
     "RoundedGaussian": lambda e: RoundedGaussian.for_target(
         epsilon=e, delta=1e-6, sensitivity=L2(1), dimension=1
     ),
-    "IntervalExponential": lambda e: IntervalExponential.for_epsilon(
+    "IntervalExponential": lambda e: IntervalExponential.for_target(
         epsilon=e, sensitivity=L1(1), low=0, high=10
     ),
     "RandomizedResponse": lambda e: RandomizedResponse(epsilon=e),
     "Exponential": lambda e: Exponential(epsilon=e, sensitivity=Score(1)),
     "PermuteAndFlip": lambda e: PermuteAndFlip(epsilon=e, sensitivity=Score(1)),
     "SmoothLaplace": lambda e: SmoothLaplace.for_target(epsilon=e, delta=1e-6),
-    "SmoothStudent": lambda e: SmoothStudent.for_epsilon(epsilon=e),
+    "SmoothStudent": lambda e: SmoothStudent.for_target(epsilon=e),
     "MedianByTest": lambda e: MedianByTest(proposed=L1(1), test_epsilon=e, release_epsilon=e, delta=1e-6),
 }
 
@@ -89,7 +89,7 @@ def test_tiny_and_vast_epsilons_have_answers(name, epsilon) -> None:
 def test_shapes_that_are_empty_or_have_no_dimension() -> None:
     source = SeededSource(seed=1)
     laplace, gaussian = (
-        Laplace.for_epsilon(epsilon=1, sensitivity=L1(1)),
+        Laplace.for_target(epsilon=1, sensitivity=L1(1)),
         Gaussian(sensitivity=L2(1), noise_std=2),
     )
     for mechanism in (laplace, gaussian):
@@ -122,7 +122,7 @@ def test_shapes_that_are_empty_or_have_no_dimension() -> None:
 @pytest.mark.parametrize("values", [[1.0], [math.nan], [math.inf], ["a"], [None], [True], [1 + 2j]])
 def test_only_integers_are_released(values) -> None:
     for mechanism in (
-        Laplace.for_epsilon(epsilon=1, sensitivity=L1(1)),
+        Laplace.for_target(epsilon=1, sensitivity=L1(1)),
         Geometric(epsilon=1),
         RandomizedResponse(epsilon=1),
     ):
@@ -175,12 +175,12 @@ def test_other_parameters() -> None:
         lambda: SmoothLaplace(epsilon=1, noise_multiplier=0.5, beta=1),
         lambda: SmoothLaplace.for_target(epsilon=1, delta=0),
         lambda: Gaussian.for_target(epsilon=1, delta=0, sensitivity=L2(1)),
-        lambda: Laplace.for_epsilon(epsilon=1, sensitivity=L1(1)).error_quantile(1),
+        lambda: Laplace.for_target(epsilon=1, sensitivity=L1(1)).error_quantile(1),
         lambda: Geometric(epsilon=1).error_quantile(0),
-        lambda: Laplace.for_epsilon(epsilon=1, sensitivity=L1(1)).max_error(confidence=0.9, dimension=0),
+        lambda: Laplace.for_target(epsilon=1, sensitivity=L1(1)).max_error(confidence=0.9, dimension=0),
         lambda: Selection(epsilon=1, sensitivity=Score(1), candidates=["a", "a"]),
         lambda: Selection(epsilon=1, sensitivity=Score(1), candidates=["a"]).choose({"b": 1}),
-        lambda: KNorm.for_epsilon(epsilon=1, sensitivity=Gauge(1, LinfBall(coordinates=2))).max_error(
+        lambda: KNorm.for_target(epsilon=1, sensitivity=Gauge(1, LinfBall(coordinates=2))).max_error(
             dimension=3
         ),
     ]
@@ -200,7 +200,7 @@ def test_integers_beyond_64_bits_stay_exact() -> None:
     mechanism = TruncatedGeometric(epsilon=1, low=-vast, high=vast)
     assert abs(int(mechanism.release(vast - 3, source=source).values) - vast) < 100
     assert int(mechanism.release(10 * vast, source=source).values) <= vast
-    wide = Laplace.for_epsilon(epsilon=1e-30, sensitivity=L1(1))
+    wide = Laplace.for_target(epsilon=1e-30, sensitivity=L1(1))
     assert wide.release([0], source=source).values.dtype == object
     assert wide.expected_error() == pytest.approx(1e30)
     interval = IntervalExponential(sensitivity=L1(1), noise_scale=1, low=-vast, high=vast)

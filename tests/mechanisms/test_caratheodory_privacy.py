@@ -81,7 +81,7 @@ def worst_ratio(density: np.ndarray, axis: np.ndarray, move: np.ndarray, within:
 
 def test_difference_keeps_epsilon_for_one_frequency() -> None:
     """A disc; 160 000 lattice points, 40 000 outputs."""
-    mechanism = KNormDifference.for_epsilon(
+    mechanism = KNormDifference.for_target(
         epsilon=2, sensitivity=Contribution(1, CaratheodoryBody(frequencies=1), True)
     )
     density, axis = on_lattice(1, 25.0, 0.125, float(mechanism.noise_scale))
@@ -159,7 +159,7 @@ def test_caratheodory_noise_as_printed_exceeds_epsilon(m: int) -> None:
     assert loss.max() == pytest.approx(epsilon * (m + 1) / 2)
     assert loss.max() > 1.4 * epsilon
     with pytest.raises(InvalidParameter, match="symmetric"):
-        KNorm.for_epsilon(epsilon=epsilon, sensitivity=Gauge(2, CaratheodoryBody(frequencies=m)))
+        KNorm.for_target(epsilon=epsilon, sensitivity=Gauge(2, CaratheodoryBody(frequencies=m)))
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -180,4 +180,4 @@ def test_caratheodory_noise_as_printed_exceeds_where_the_difference_does_not(m: 
 def test_contributions_under_add_or_remove_need_half() -> None:
     for replace, scale in ((True, 2.0), (False, 1.0)):
         one = fourier_contribution(frequencies=4, replace=replace)
-        assert float(KNormDifference.for_epsilon(epsilon=1, sensitivity=one).noise_scale) == scale
+        assert float(KNormDifference.for_target(epsilon=1, sensitivity=one).noise_scale) == scale

@@ -30,13 +30,13 @@ from tacit.mechanisms import (
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1, 8])
 @pytest.mark.parametrize(("value", "spacing"), [(1, 1), (3, 1), (0.75, 0.25), (2.5, 1)])
 def test_laplace_in_one_dimension(epsilon, value, spacing) -> None:
-    mechanism = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(value), spacing=spacing)
+    mechanism = Laplace.for_target(epsilon=epsilon, sensitivity=L1(value), spacing=spacing)
     assert float(mechanism.bound.epsilon) == pytest.approx(epsilon, rel=1e-15)
     assert tight(worst_loss(mechanism.distribution, math.floor(value / spacing), 12), mechanism.bound.epsilon)
 
 
 def test_laplace_in_three_dimensions_splits_its_move() -> None:
-    mechanism = Laplace.for_epsilon(epsilon=1, sensitivity=L1(2))
+    mechanism = Laplace.for_target(epsilon=1, sensitivity=L1(2))
     log = {k: math.log(mass(mechanism.distribution, k)) for k in range(-8, 9)}
     worst = 0.0
     for move in itertools.product(range(-2, 3), repeat=3):
@@ -49,7 +49,7 @@ def test_laplace_in_three_dimensions_splits_its_move() -> None:
 def test_the_laplace_curve_is_its_own_sum() -> None:
     """delta(e) = sum over outputs of max(0, P - e^e Q), and a vector's move is no worse than a scalar's."""
     for steps in (1, 2, 5):
-        mechanism = Laplace.for_epsilon(epsilon=1.5, sensitivity=L1(steps))
+        mechanism = Laplace.for_target(epsilon=1.5, sensitivity=L1(steps))
         p = np.array([mass(mechanism.distribution, k) for k in range(-200, 201)])
         for e in (0.0, 0.3, 1.0, 1.49):
             summed = float(np.maximum(p - math.exp(e) * np.roll(p, steps), 0).sum())
@@ -72,7 +72,7 @@ def test_the_laplace_curve_on_fine_grids_covers_the_discrete_law() -> None:
         above |= exact > continuous(e, 2.0) * (1 + 1e-9)
         assert exact <= continuous(e, 2.0 + 2 * math.log(math.cosh(0.25))) + 1e-12
     assert above
-    fine = Laplace.for_epsilon(epsilon=1, sensitivity=L1(1), spacing=2.0**-20)
+    fine = Laplace.for_target(epsilon=1, sensitivity=L1(1), spacing=2.0**-20)
     assert fine.profile.delta(0.5) == pytest.approx(1 - math.exp(-0.25), rel=1e-9)
 
 

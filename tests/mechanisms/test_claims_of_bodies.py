@@ -42,7 +42,7 @@ BODIES = [
 @pytest.mark.parametrize(("body", "corner"), BODIES)
 def test_k_norms_on_a_dense_set_of_outputs(body, corner) -> None:
     """The densities are proportional to exp(-gauge / scale), with one constant: log ratios are gauge differences."""
-    mechanism = KNorm.for_epsilon(epsilon=1.2, sensitivity=Gauge(2, body))
+    mechanism = KNorm.for_target(epsilon=1.2, sensitivity=Gauge(2, body))
     scale = float(mechanism.noise_scale)
     moves = np.random.default_rng(1).normal(size=(20, body.dimension))
     moves = moves / np.maximum(gauge(body, moves), gauge(body, -moves))[:, None] * 2
@@ -56,7 +56,7 @@ def test_k_norms_on_a_dense_set_of_outputs(body, corner) -> None:
 def test_gamma_mechanism_uses_the_covariance() -> None:
     sigma = np.array([[2.0, 1.0], [1.0, 3.0]])
     inverse = np.linalg.inv(sigma)
-    mechanism = Gamma.for_epsilon(epsilon=0.8, sensitivity=Mahalanobis(1.5, sigma))
+    mechanism = Gamma.for_target(epsilon=0.8, sensitivity=Mahalanobis(1.5, sigma))
     norm = lambda x: np.sqrt(np.einsum("ij,jk,ik->i", x, inverse, x))  # noqa: E731
     outputs, worst = dense(2, 12.0, 41), 0.0
     for angle in np.linspace(0, math.pi, 24):
@@ -66,7 +66,7 @@ def test_gamma_mechanism_uses_the_covariance() -> None:
             worst, float((np.abs(norm(outputs - move) - norm(outputs)) / float(mechanism.noise_scale)).max())
         )
     assert tight(worst, mechanism.bound.epsilon)
-    plain = Gamma.for_epsilon(epsilon=0.8, sensitivity=L2.root(2), dimension=3)
+    plain = Gamma.for_target(epsilon=0.8, sensitivity=L2.root(2), dimension=3)
     assert float(plain.noise_scale) == pytest.approx(math.sqrt(2) / 0.8)
 
 
@@ -83,7 +83,7 @@ def difference_density(low: float, high: float, scale: float, x: np.ndarray) -> 
 def test_k_norm_difference_in_one_dimension(low, high) -> None:
     """Contributions in [low, high] have gauge 1, and replaced ones move by up to high - low."""
     body = Box(low=[low], high=[high])
-    mechanism = KNormDifference.for_epsilon(epsilon=1, sensitivity=Contribution(1, body))
+    mechanism = KNormDifference.for_target(epsilon=1, sensitivity=Contribution(1, body))
     scale, width = float(mechanism.noise_scale), high - low
     x = np.linspace(-40, 40, 161)
     base, moved = difference_density(low, high, scale, x), difference_density(low, high, scale, x - width)
@@ -115,7 +115,7 @@ def test_rounding_to_the_grid_keeps_the_bound_of_continuous_noise() -> None:
     p = np.array([cdf(k + 0.5) - cdf(k - 0.5) for k in cells])
     for e in (0.1, 0.5, 1.5):
         assert np.maximum(p - math.exp(e) * np.roll(p, 1), 0).sum() <= gauss.bound.delta(e) * (1 + 1e-9)
-    radial = Gamma.for_epsilon(epsilon=1, sensitivity=L2(1), dimension=2)
+    radial = Gamma.for_target(epsilon=1, sensitivity=L2(1), dimension=2)
     scale = float(radial.noise_scale)
 
     def cell(i: int, j: int) -> float:

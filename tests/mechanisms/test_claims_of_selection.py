@@ -101,7 +101,7 @@ def test_permute_and_flip_breaks_the_range_that_the_exponential_mechanism_keeps(
 
 @pytest.mark.parametrize(("high", "steps"), [(4, 1), (30, 3), (200, 1), (3, 5)])
 def test_interval_exponential(high, steps) -> None:
-    mechanism = IntervalExponential.for_epsilon(epsilon=1, sensitivity=L1(steps), low=0, high=high)
+    mechanism = IntervalExponential.for_target(epsilon=1, sensitivity=L1(steps), low=0, high=high)
     assert 0.99999 <= float(mechanism.bound.epsilon) <= 1
     scale = float(mechanism.noise_scale)
     centres = np.arange(high + 1)

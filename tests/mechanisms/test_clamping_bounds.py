@@ -35,7 +35,7 @@ def test_reads_the_ranges_that_hold_rows():
     counts[80 + 20] = 10_000  # [2^-1, 2^0)
     counts[80 + 30] = 5_000
     counts[80 - 22] = 400
-    noise = Laplace.for_epsilon(epsilon=0.5, sensitivity=L1(1))
+    noise = Laplace.for_target(epsilon=0.5, sensitivity=L1(1))
     found = bounds_from_counts(
         noise.release(counts, source=SeededSource(seed=1)).values, edges=EDGES, noise=noise
     )
@@ -48,7 +48,7 @@ def test_reads_the_ranges_that_hold_rows():
 @pytest.mark.parametrize(
     "noise",
     [
-        Laplace.for_epsilon(epsilon=1, sensitivity=L1(2)),
+        Laplace.for_target(epsilon=1, sensitivity=L1(2)),
         Gaussian(sensitivity=L2(1), noise_std=5, dimension=161),
     ],
 )

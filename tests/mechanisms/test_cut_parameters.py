@@ -24,7 +24,7 @@ from tacit.mechanisms.partition import GaussianSelection
 def test_corners_of_moves_are_whole(corner: tuple[object, object]) -> None:
     """(1.9, 0) was cut to (1, 0): a claimed epsilon of 1 was at least 1.85."""
     with pytest.raises(InvalidParameter):
-        PolytopeNorm.for_epsilon(epsilon=1, points=[corner, (0, 1)])  # type: ignore[list-item]
+        PolytopeNorm.for_target(epsilon=1, points=[corner, (0, 1)])  # type: ignore[list-item]
     with pytest.raises(InvalidParameter):
         PolytopeNorm(points=(corner, (0, 1)), noise_scale=1)  # type: ignore[arg-type]
 

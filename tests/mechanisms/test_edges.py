@@ -90,7 +90,7 @@ def test_a_body_sampled_in_floats_pays_for_both_sides(epsilon: float) -> None:
         coordinates=2, sampler=lambda n, source: (source.words(2 * n).reshape(n, 2) >> np.uint64(11)) * 2.0**-52 - 1.0,
         absolute_error=2.0**-50, marginal_density_bound=0.5, reach=1.0,
     )  # fmt: skip
-    made = KNorm.for_epsilon(epsilon=epsilon, sensitivity=Gauge(1, body), spacing=2.0**-10)
+    made = KNorm.for_target(epsilon=epsilon, sensitivity=Gauge(1, body), spacing=2.0**-10)
     whole = (1 + math.exp(epsilon)) * made.numerical_delta
     assert made.numerical_delta > 0
     assert whole * (1 - 1e-9) <= float(made.bound.delta) <= whole * (1 + 1e-9)  # type: ignore[attr-defined]

@@ -41,9 +41,9 @@ def enumerated(law, reach: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 ADDITIVE = [
-    (Laplace.for_epsilon(epsilon=0.5, sensitivity=L1(2)), 300),
-    (Laplace.for_epsilon(epsilon=3, sensitivity=L1(1)), 60),
-    (Laplace.for_epsilon(epsilon=1, sensitivity=L1(1), spacing=0.125), 600),
+    (Laplace.for_target(epsilon=0.5, sensitivity=L1(2)), 300),
+    (Laplace.for_target(epsilon=3, sensitivity=L1(1)), 60),
+    (Laplace.for_target(epsilon=1, sensitivity=L1(1), spacing=0.125), 600),
     (Geometric(epsilon=0.7, sensitivity=CountSensitivity(2)), 200),
     (Gaussian(sensitivity=L2(1), noise_std=0.4), 20),
     (Gaussian(sensitivity=L2(1), noise_std=6, spacing=0.5), 300),
@@ -105,7 +105,7 @@ def test_truncated_geometric_against_known_values() -> None:
 
 
 def test_interval_errors() -> None:
-    mechanism = IntervalExponential.for_epsilon(epsilon=0.5, sensitivity=L1(1), low=-5, high=20)
+    mechanism = IntervalExponential.for_target(epsilon=0.5, sensitivity=L1(1), low=-5, high=20)
     x = np.arange(26)
     gaps = np.abs(x[:, None] - x[None, :])
     rows = np.exp(-gaps / float(mechanism.noise_scale))
@@ -189,11 +189,11 @@ def test_estimates_from_answers() -> None:
 
 
 SHAPED = [
-    KNorm.for_epsilon(epsilon=1, sensitivity=Gauge(1, L1Ball(coordinates=3)), spacing=2.0**-12),
-    KNorm.for_epsilon(epsilon=1, sensitivity=Gauge(1, LinfBall(coordinates=4)), spacing=2.0**-12),
-    KNorm.for_epsilon(epsilon=1, sensitivity=Gauge(1, Box(low=[-1, -3], high=[1, 3])), spacing=2.0**-12),
-    KNorm.for_epsilon(epsilon=1, sensitivity=Gauge(1, EuclideanBall(coordinates=5)), spacing=2.0**-12),
-    Gamma.for_epsilon(epsilon=1, sensitivity=Mahalanobis(1, [[2, 1], [1, 3]]), spacing=2.0**-12),
+    KNorm.for_target(epsilon=1, sensitivity=Gauge(1, L1Ball(coordinates=3)), spacing=2.0**-12),
+    KNorm.for_target(epsilon=1, sensitivity=Gauge(1, LinfBall(coordinates=4)), spacing=2.0**-12),
+    KNorm.for_target(epsilon=1, sensitivity=Gauge(1, Box(low=[-1, -3], high=[1, 3])), spacing=2.0**-12),
+    KNorm.for_target(epsilon=1, sensitivity=Gauge(1, EuclideanBall(coordinates=5)), spacing=2.0**-12),
+    Gamma.for_target(epsilon=1, sensitivity=Mahalanobis(1, [[2, 1], [1, 3]]), spacing=2.0**-12),
 ]
 
 
@@ -237,7 +237,7 @@ def test_euclidean_laplace_has_the_variance_gamma_marginal() -> None:
     "body", [Box(low=[-1, -1], high=[3, 1]), Simplex(vertices=[[-1, -1], [3, -1], [-1, 3]])]
 )
 def test_difference_errors_hold(body) -> None:
-    mechanism = KNormDifference.for_epsilon(epsilon=1, sensitivity=Contribution(1, body), spacing=2.0**-10)
+    mechanism = KNormDifference.for_target(epsilon=1, sensitivity=Contribution(1, body), spacing=2.0**-10)
     law = Difference(distribution=KNormVector(body=body, noise_scale=mechanism.noise_scale))
     drawn = law.sample(spacing=mechanism.step, size=40_000, source=SeededSource(seed=5)).to_floats()
     widest = drawn[:, int(np.argmax(drawn.std(axis=0)))]

@@ -13,8 +13,8 @@ from tacit.guarantees import Concentrated
 from tacit.mechanisms.base import Mechanism
 
 MECHANISMS: list[Mechanism] = [
-    m.Laplace.for_epsilon(epsilon=0.5, sensitivity=m.L1(2), spacing=1),
-    m.Laplace.for_epsilon(epsilon=0.5, sensitivity=m.L1(2), spacing=Fraction(1, 1 << 20)),
+    m.Laplace.for_target(epsilon=0.5, sensitivity=m.L1(2), spacing=1),
+    m.Laplace.for_target(epsilon=0.5, sensitivity=m.L1(2), spacing=Fraction(1, 1 << 20)),
     m.Gaussian.for_rho(rho=0.1, sensitivity=m.L2(1), spacing=1),
     m.Gaussian.for_rho(rho=0.1, sensitivity=m.L2(3), spacing=1, dimension=4),
     m.RoundedGaussian.for_target(
@@ -27,7 +27,7 @@ MECHANISMS: list[Mechanism] = [
     m.Exponential(epsilon=0.5, sensitivity=m.Score(1)),
     m.PermuteAndFlip(epsilon=0.5, sensitivity=m.Score(1)),
     m.Selection(epsilon=0.5, sensitivity=m.Score(1), candidates=("a", "b")),
-    m.SparseHistogram.for_epsilon(epsilon=0.5, sensitivity=m.L1(2), domain=1 << 64),
+    m.SparseHistogram.for_target(epsilon=0.5, sensitivity=m.L1(2), domain=1 << 64),
     m.StableHistogram.for_target(epsilon=0.5, delta=1e-6, sensitivity=m.L1(2)),
     m.StableHistogram.for_target(
         epsilon=0.5, delta=1e-6, sensitivity=m.L1(3), unit=m.KeysOfAUnit(keys=3, each=2, total=3)

@@ -66,7 +66,7 @@ from tacit.mechanisms.strategies import Budget
 from tacit.mechanisms.tables import CellSums, ShapedTables
 from tacit.noise import CaratheodoryBody, LinfBall, SampledBody, SeededSource
 
-LAPLACE = Laplace.for_epsilon(epsilon=1, sensitivity=L1(1))
+LAPLACE = Laplace.for_target(epsilon=1, sensitivity=L1(1))
 PLACES = (np.array([0, 1]), np.array([0, 0]))
 
 
@@ -98,18 +98,18 @@ def test_a_short_number_lies_on_or_above(value: Fraction) -> None:
 
 
 PURE: dict[str, Callable[[], Any]] = {
-    "Laplace": lambda: Laplace.for_epsilon(epsilon=Fraction(1, 3), sensitivity=L1(5)),
+    "Laplace": lambda: Laplace.for_target(epsilon=Fraction(1, 3), sensitivity=L1(5)),
     "Geometric": lambda: Geometric(epsilon=Fraction(1, 3)),
     "Staircase": lambda: Staircase(epsilon=Fraction(1, 3), sensitivity=L1(5)),
     "CumulativeTree": lambda: CumulativeTree(bins=64, l1=2, epsilon=Fraction(1, 3)),
-    "Gamma": lambda: Gamma.for_epsilon(epsilon=Fraction(1, 3), sensitivity=L2(5), dimension=2),
-    "KNorm": lambda: KNorm.for_epsilon(epsilon=Fraction(1, 3), sensitivity=Gauge(5, LinfBall(coordinates=2))),
-    "KNormDifference": lambda: KNormDifference.for_epsilon(
+    "Gamma": lambda: Gamma.for_target(epsilon=Fraction(1, 3), sensitivity=L2(5), dimension=2),
+    "KNorm": lambda: KNorm.for_target(epsilon=Fraction(1, 3), sensitivity=Gauge(5, LinfBall(coordinates=2))),
+    "KNormDifference": lambda: KNormDifference.for_target(
         epsilon=Fraction(1, 3), sensitivity=Contribution(5, LinfBall(coordinates=2))
     ),
-    "PolytopeNorm": lambda: PolytopeNorm.for_epsilon(epsilon=Fraction(1, 3), points=((3,),), times=7),
-    "RangeNorm": lambda: RangeNorm.for_epsilon(epsilon=Fraction(1, 3), dimension=3, times=7),
-    "HullTables": lambda: HullTables.for_epsilon(
+    "PolytopeNorm": lambda: PolytopeNorm.for_target(epsilon=Fraction(1, 3), points=((3,),), times=7),
+    "RangeNorm": lambda: RangeNorm.for_target(epsilon=Fraction(1, 3), dimension=3, times=7),
+    "HullTables": lambda: HullTables.for_target(
         epsilon=Fraction(1, 3), image=Image(patterns=((1, 0), (1, 1)), sizes=(2,)), times=7
     ),
     "ShapedTables": lambda: ShapedTables(sizes=(2, 3), noise_scale=21, times=7),
@@ -117,7 +117,7 @@ PURE: dict[str, Callable[[], Any]] = {
     "Exponential": lambda: Exponential(epsilon=Fraction(1, 3), sensitivity=Score(5)),
     "PermuteAndFlip": lambda: PermuteAndFlip(epsilon=Fraction(1, 3), sensitivity=Score(5)),
     "RandomizedResponse": lambda: RandomizedResponse(epsilon=Fraction(1, 3), categories=4),
-    "FittedTables": lambda: FittedTables.for_epsilon(
+    "FittedTables": lambda: FittedTables.for_target(
         epsilon=Fraction(1, 3), l1=4, agreement=Agreement(places=PLACES, sizes=(2, 1))
     ),
     "RangeAnswers": lambda: RangeAnswers(
@@ -463,7 +463,7 @@ RELEASED: dict[str, Callable[[], Any]] = {
     "SmoothLaplace": lambda: SmoothLaplace.for_target(epsilon=1, delta=1e-6).release(
         3, SmoothBound(value=1, beta=0), source=seeded()
     ),
-    "SmoothStudent": lambda: SmoothStudent.for_epsilon(epsilon=1, degrees=3).release(
+    "SmoothStudent": lambda: SmoothStudent.for_target(epsilon=1, degrees=3).release(
         3, SmoothBound(value=1, beta=0), source=seeded()
     ),
     "SparseHistogram": lambda: SparseHistogram(noise=LAPLACE, domain=99, threshold=3).release(
@@ -486,7 +486,7 @@ RELEASED: dict[str, Callable[[], Any]] = {
     "Candidate": lambda: choose(Workload(matrix=np.eye(2, dtype=np.int64)), epsilon=1)[0].release(
         [1, 2], source=seeded()
     ),
-    "FittedTables": lambda: FittedTables.for_epsilon(
+    "FittedTables": lambda: FittedTables.for_target(
         epsilon=1, l1=2, agreement=Agreement(places=PLACES, sizes=(2, 1))
     ).release([[1, 2], [3]], source=seeded()),
     "ShapedTables": lambda: ShapedTables(sizes=(2,), noise_scale=1).release([[1, 2]], source=seeded()),
@@ -494,7 +494,7 @@ RELEASED: dict[str, Callable[[], Any]] = {
         [[1, 2], [2, 1]], source=seeded()
     ),
     "CellSums": lambda: CellSums(noise=LAPLACE, sums=(np.array([0, 0]),)).release([1, 2], source=seeded()),
-    "HullTables": lambda: HullTables.for_epsilon(
+    "HullTables": lambda: HullTables.for_target(
         epsilon=Fraction(1), image=Image(patterns=((1, 0), (1, 1)), sizes=(2,))
     ).release([[1, 2]], source=seeded()),
 }  # fmt: skip

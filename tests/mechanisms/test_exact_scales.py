@@ -28,7 +28,7 @@ THIRDS = [Fraction(1, 3), Fraction(3), Fraction(7, 11), Fraction(10**20 + 1, 3)]
 def test_laplace_scales_are_exact_quotients(epsilon: Fraction) -> None:
     """No third is a float: a scale that went through one would be too small for every second epsilon."""
     for sensitivity in (1, 5):
-        one = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(sensitivity))
+        one = Laplace.for_target(epsilon=epsilon, sensitivity=L1(sensitivity))
         assert Fraction(one.noise_scale) == one.distribution.noise_scale == sensitivity / epsilon
         assert (
             Geometric(epsilon=epsilon, sensitivity=CountSensitivity(sensitivity)).distribution.noise_scale
@@ -36,12 +36,12 @@ def test_laplace_scales_are_exact_quotients(epsilon: Fraction) -> None:
         )
         cut = TruncatedGeometric(epsilon=epsilon, low=0, high=5, sensitivity=CountSensitivity(sensitivity))
         assert cut.distribution.noise_scale == sensitivity / epsilon
-        fine = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(sensitivity), spacing=Fraction(1, 8))
+        fine = Laplace.for_target(epsilon=epsilon, sensitivity=L1(sensitivity), spacing=Fraction(1, 8))
         assert fine.distribution.noise_scale == 8 * sensitivity / epsilon
-        points = PolytopeNorm.for_epsilon(epsilon=epsilon, points=[(1, 0), (0, 1)], times=sensitivity)
+        points = PolytopeNorm.for_target(epsilon=epsilon, points=[(1, 0), (0, 1)], times=sensitivity)
         assert points.noise_scale == sensitivity / epsilon
         assert (
-            RangeNorm.for_epsilon(epsilon=epsilon, dimension=2, times=sensitivity).noise_scale
+            RangeNorm.for_target(epsilon=epsilon, dimension=2, times=sensitivity).noise_scale
             == sensitivity / epsilon
         )
     tree = CumulativeTree(bins=64, l1=2, epsilon=epsilon)

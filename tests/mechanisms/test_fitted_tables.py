@@ -117,7 +117,7 @@ def test_errors_are_those_that_are_seen(fixed: bool, gaussian: bool) -> None:
     mechanism = (
         FittedTables.for_mu_squared(mu_squared=Fraction(1, 2), l2_squared=3, agreement=agreement)
         if gaussian
-        else FittedTables.for_epsilon(epsilon=1, l1=3, agreement=agreement)
+        else FittedTables.for_target(epsilon=1, l1=3, agreement=agreement)
     )
     leaves = np.arange(3, 12)
     true = [np.add.reduceat(leaves, np.arange(0, 9, 9 // n)) for n in levels]
@@ -145,7 +145,7 @@ def test_errors_are_those_that_are_seen(fixed: bool, gaussian: bool) -> None:
 def test_half_widths_hold_for_the_discrete_law_itself(epsilon: Any) -> None:
     """The exact law of one fitted count of two tables of one count each, (X + Y) / 2, by enumeration."""
     agreement = Agreement(places=(np.zeros(1, int), np.zeros(1, int)), sizes=(1, 1))
-    mechanism = FittedTables.for_epsilon(epsilon=epsilon, l1=2, agreement=agreement)
+    mechanism = FittedTables.for_target(epsilon=epsilon, l1=2, agreement=agreement)
     assert mechanism.exact_epsilon == epsilon
     steps, rate = int(1 / mechanism.noise.step), float(mechanism.noise.distribution.rate)
     k = np.arange(-int(40 / rate), int(40 / rate) + 1)
@@ -162,7 +162,7 @@ def test_half_widths_hold_for_the_discrete_law_itself(epsilon: Any) -> None:
 def test_a_fit_costs_what_its_noise_costs() -> None:
     """The move of a row in the noised counts, by definition, over the scale that is drawn."""
     agreement = tree([1, 2, 4])
-    mechanism = FittedTables.for_epsilon(epsilon=Fraction(3, 2), l1=3, agreement=agreement)
+    mechanism = FittedTables.for_target(epsilon=Fraction(3, 2), l1=3, agreement=agreement)
     assert mechanism.noise.exact_epsilon == mechanism.exact_epsilon == Fraction(3, 2)
     # Three counts move by one, which is 64 steps each.
     assert mechanism.noise.distribution.rate * 3 * 64 == Fraction(3, 2)
@@ -172,14 +172,14 @@ def test_a_fit_costs_what_its_noise_costs() -> None:
     assert "fitted-tables" in mechanism.theorems
     assert mechanism.noise_distribution["on"] == "7 counts, then least squares"
     # Very many rows of one unit: the grid gets coarser, and the claim stays.
-    wide = FittedTables.for_epsilon(epsilon=1, l1=3 * 10**5, agreement=agreement)
+    wide = FittedTables.for_target(epsilon=1, l1=3 * 10**5, agreement=agreement)
     assert wide.noise.step == 1
     assert wide.exact_epsilon == 1
 
 
 def test_bad_input() -> None:
     agreement = tree([1, 2])
-    mechanism = FittedTables.for_epsilon(epsilon=1, l1=2, agreement=agreement)
+    mechanism = FittedTables.for_target(epsilon=1, l1=2, agreement=agreement)
     with pytest.raises(InvalidParameter):
         mechanism.release([np.array([1, 2]), np.array([3])])
     with pytest.raises(InvalidParameter):

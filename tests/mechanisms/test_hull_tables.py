@@ -69,7 +69,7 @@ def test_the_law_of_three_cells_that_are_exchanged() -> None:
     """Moves e_i - e_j: a hexagon, with gauge max(|x|, |y|, |x + y|) in two of the cells; the third is -(x + y)."""
     image = small_image(np.eye(3, dtype=int), (3,), replaced=True, absent=False)
     assert image is not None
-    mechanism = HullTables.for_epsilon(epsilon=Fraction(1), image=image)
+    mechanism = HullTables.for_target(epsilon=Fraction(1), image=image)
     assert mechanism.exact_epsilon == 1
     assert mechanism.bound.epsilon == 1
 
@@ -93,7 +93,7 @@ def test_errors_are_those_that_are_seen(name: str) -> None:
     way = WAYS[0] if name in ("two by two", "nested") else WAYS[2]
     image = small_image(patterns, sizes, **way)
     assert image is not None
-    mechanism = HullTables.for_epsilon(epsilon=Fraction(1, 2), image=image, times=2)
+    mechanism = HullTables.for_target(epsilon=Fraction(1, 2), image=image, times=2)
     assert mechanism.noise_scale == 4
     total = patterns.T @ np.arange(3, 3 + len(patterns))
     true = np.split(total, np.cumsum(sizes)[:-1])
@@ -128,6 +128,6 @@ def test_large_images_and_bad_input() -> None:
     image = small_image(TWO_BY_TWO, (2, 2), replaced=False, absent=True)
     assert image is not None
     with pytest.raises(InvalidParameter):
-        HullTables.for_epsilon(epsilon=Fraction(1), image=image).release([np.array([1, 2, 3])])
+        HullTables.for_target(epsilon=Fraction(1), image=image).release([np.array([1, 2, 3])])
     with pytest.raises(InvalidParameter):
         HullTables(image=None, noise_scale=Fraction(1))  # type: ignore[arg-type]

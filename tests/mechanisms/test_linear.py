@@ -160,7 +160,7 @@ PLANE = [(1, 0), (0, 1), (1, 1), (2, 1)]
 
 def test_polytope_noise_has_the_density_of_its_gauge():
     """The gauge is Gamma(d) distributed, cones come up by volume, and within a cone directions are uniform."""
-    fine = PolytopeNorm.for_epsilon(epsilon=1, points=PLANE, spacing=2.0**-20)
+    fine = PolytopeNorm.for_target(epsilon=1, points=PLANE, spacing=2.0**-20)
     source, count = SeededSource(seed=5), 800
     draws = np.array([fine.release([0, 0], source=source).to_floats() for _ in range(count)])
     sizes = np.array([gauge(fine.cones, x) for x in draws])
@@ -196,8 +196,8 @@ def test_polytope_noise_keeps_its_epsilon_and_reaches_it():
 def test_range_norm_is_the_hull_of_the_cube_corners(k):
     """Two independent derivations of one law agree: facets of the hull, and T (U_i - U_0)."""
     points = [p for p in itertools.product((0, 1), repeat=k) if any(p)]
-    hull = PolytopeNorm.for_epsilon(epsilon=1, points=points)
-    short = RangeNorm.for_epsilon(epsilon=1, dimension=k)
+    hull = PolytopeNorm.for_target(epsilon=1, points=points)
+    short = RangeNorm.for_target(epsilon=1, dimension=k)
     assert sum(hull.volumes) == math.factorial(k + 1)
     np.testing.assert_allclose(hull.covariance, covariance_of(short) - np.eye(k) / 12, rtol=1e-12)
     assert hull.expected_error() == pytest.approx(short.expected_error(), rel=1e-6)
@@ -219,7 +219,7 @@ def test_range_norm_integrates_to_its_density():
         expected = density[np.maximum(abs(x), abs(y)) <= t].sum()
         seen = (np.abs(draws).max(axis=1) <= t).mean()
         assert abs(seen - expected) < 5 * math.sqrt(0.25 / 4000) + 0.01
-    mechanism = RangeNorm.for_epsilon(epsilon=1, dimension=2)
+    mechanism = RangeNorm.for_target(epsilon=1, dimension=2)
     for level in (0.5, 0.95):
         inside = (np.abs(draws[:, 0]) <= mechanism.error_quantile(level) - 0.5).mean()
         assert abs(inside - level) < 5 * math.sqrt(0.25 / 4000)
@@ -336,9 +336,9 @@ def test_bad_input():
     with pytest.raises(InvalidParameter):
         RangeTree.plan(cells=8, epsilon=1).release(np.zeros(7, int))
     with pytest.raises(InvalidParameter):
-        RangeNorm.for_epsilon(epsilon=1, dimension=2).max_error(dimension=3)
+        RangeNorm.for_target(epsilon=1, dimension=2).max_error(dimension=3)
     with pytest.raises(InvalidParameter):
-        RangeNorm.for_epsilon(epsilon=1, dimension=0)
+        RangeNorm.for_target(epsilon=1, dimension=0)
     with pytest.raises(InvalidParameter):
         gaussian_wins_from(epsilon=1, delta=1e-6, against="me")
 

@@ -131,7 +131,7 @@ def test_trees_add_up_without_wrapping() -> None:
 
 def test_types_follow_from_the_sums() -> None:
     """Neighbours at 2^62 once had int64 on one side and Python integers on the other."""
-    mechanism = Laplace.for_epsilon(epsilon=1, sensitivity=L1(1))
+    mechanism = Laplace.for_target(epsilon=1, sensitivity=L1(1))
     for edge in (1 << 62, -(1 << 62)):
         kinds = {
             mechanism.release(np.array([edge + move]), source=SeededSource(seed=4)).values.dtype

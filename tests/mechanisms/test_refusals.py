@@ -59,7 +59,7 @@ from tacit.mechanisms.smooth import SmoothStudent
 from tacit.mechanisms.tables import CellSums
 from tacit.noise import EuclideanBall, FormulaBody, LinfBall, Needs, SampledBody, SeededSource
 
-LAPLACE = Laplace.for_epsilon(epsilon=1, sensitivity=L1(1))
+LAPLACE = Laplace.for_target(epsilon=1, sensitivity=L1(1))
 SAMPLED = SampledBody(
     coordinates=2, sampler=lambda n, s: np.zeros((n, 2)), absolute_error=1e-9, marginal_density_bound=1.0, reach=1.0
 )  # fmt: skip
@@ -119,7 +119,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a hull of no points": (lambda: hulls.facets([]), "list of moves"),
     "a hull in seven dimensions": (lambda: hulls.facets([(1, 0, 0, 0, 0, 0, 0)]), "too many for its facets"),
     "a difference of sampled noises": (
-        lambda: KNormDifference.for_epsilon(epsilon=1, sensitivity=Contribution(1, SAMPLED)),  # type: ignore[arg-type]
+        lambda: KNormDifference.for_target(epsilon=1, sensitivity=Contribution(1, SAMPLED)),  # type: ignore[arg-type]
         "sampler is exact",
     ),
     "the law of a sampled body": (lambda: KNorm(sensitivity=Gauge(1, SAMPLED), noise_scale=1).law, "black box"),

@@ -38,14 +38,14 @@ from tacit.mechanisms import (
 from tacit.noise import CryptographicSource, LinfBall, SampledBody, SeededSource
 
 ADDITIVE = [
-    Laplace.for_epsilon(epsilon=0.5, sensitivity=L1(1), spacing=2.0**-8),
+    Laplace.for_target(epsilon=0.5, sensitivity=L1(1), spacing=2.0**-8),
     Geometric(epsilon=0.3),
     Gaussian(sensitivity=L2(1), noise_std=7.3, spacing=0.25),
     Staircase(epsilon=1, sensitivity=L1(3)),
-    Gamma.for_epsilon(epsilon=1, sensitivity=L2(1), dimension=1, spacing=2.0**-4),
+    Gamma.for_target(epsilon=1, sensitivity=L2(1), dimension=1, spacing=2.0**-4),
     RoundedGaussian(sensitivity=L2(1), noise_std=2, dimension=1, spacing=2.0**-4),
-    KNorm.for_epsilon(epsilon=1, sensitivity=Gauge(1, LinfBall(coordinates=1)), spacing=2.0**-4),
-    KNormDifference.for_epsilon(
+    KNorm.for_target(epsilon=1, sensitivity=Gauge(1, LinfBall(coordinates=1)), spacing=2.0**-4),
+    KNormDifference.for_target(
         epsilon=1, sensitivity=Contribution(1, Box(low=[-1], high=[2])), spacing=2.0**-4
     ),
 ]
@@ -138,7 +138,7 @@ def test_a_float_sampler_costs_a_delta() -> None:
         marginal_density_bound=0.5,
         reach=1.0,
     )
-    mechanism = KNorm.for_epsilon(epsilon=1, sensitivity=Gauge(1, body), spacing=2.0**-10)
+    mechanism = KNorm.for_target(epsilon=1, sensitivity=Gauge(1, body), spacing=2.0**-10)
     assert isinstance(mechanism.bound, Approximate)
     out = mechanism.release([3, 4], source=SeededSource(seed=1))
     assert out.numerical_delta == mechanism.numerical_delta > 0
@@ -156,7 +156,7 @@ def test_the_laws_of_noise_are_plain_values() -> None:
         Exponential(epsilon=1, sensitivity=Score(1)),
         PermuteAndFlip(epsilon=1, sensitivity=Score(1)),
         IntervalExponential(sensitivity=L1(1), noise_scale=1, low=0, high=3),
-        SmoothStudent.for_epsilon(epsilon=1),
+        SmoothStudent.for_target(epsilon=1),
         SmoothLaplace.for_target(epsilon=1, delta=1e-6),
     ]
     for mechanism in everything:
@@ -168,7 +168,7 @@ def test_the_laws_of_noise_are_plain_values() -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        Laplace.for_epsilon(epsilon=0.01, sensitivity=L1(1), spacing=2.0**-20),
+        Laplace.for_target(epsilon=0.01, sensitivity=L1(1), spacing=2.0**-20),
         Gaussian(sensitivity=L2(1), noise_std=1000, dimension=10_000_000, spacing=2.0**-10),
     ],
     ids=["Laplace", "Gaussian"],

@@ -45,7 +45,7 @@ from tacit.noise import EuclideanBall, FormulaBody, L1Ball, LinfBall, Needs
 KINDS = [L1(2.0), L2(2.0), Linf(2.0), CountSensitivity(2), Score(2.0), Gauge(2.0, L1Ball(coordinates=2))]
 WRONG = [
     (lambda s: Laplace(sensitivity=s, noise_scale=1), {"L1"}),
-    (lambda s: Laplace.for_epsilon(epsilon=1, sensitivity=s), {"L1"}),
+    (lambda s: Laplace.for_target(epsilon=1, sensitivity=s), {"L1"}),
     (lambda s: Gaussian(sensitivity=s, noise_std=1), {"L2"}),
     (lambda s: Gaussian.for_target(epsilon=1, delta=1e-3, sensitivity=s), {"L2"}),
     (lambda s: RoundedGaussian(sensitivity=s, noise_std=1, dimension=2), {"L2"}),

@@ -60,9 +60,9 @@ from tacit.noise import CaratheodoryBody, Ellipsoid, EuclideanBall, L1Ball, Linf
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 PLACES = (np.array([0, 1]), np.array([0, 0]))
 SCALES: dict[str, tuple[Callable[[], Any], Fraction]] = {
-    "Laplace": (lambda: Laplace.for_epsilon(epsilon=THIRD, sensitivity=L1(5)), Fraction(15)),
+    "Laplace": (lambda: Laplace.for_target(epsilon=THIRD, sensitivity=L1(5)), Fraction(15)),
     "Laplace on a grid": (
-        lambda: Laplace.for_epsilon(epsilon=THIRD, sensitivity=L1(Fraction(7, 8)), spacing=Fraction(1, 4)),
+        lambda: Laplace.for_target(epsilon=THIRD, sensitivity=L1(Fraction(7, 8)), spacing=Fraction(1, 4)),
         Fraction(9, 4),
     ),
     "Geometric": (lambda: Geometric(epsilon=THIRD, sensitivity=CountSensitivity(5)).distribution, Fraction(15)),
@@ -70,34 +70,34 @@ SCALES: dict[str, tuple[Callable[[], Any], Fraction]] = {
         lambda: TruncatedGeometric(epsilon=THIRD, low=0, high=9, sensitivity=CountSensitivity(5)).distribution,
         Fraction(15),
     ),
-    "Gamma": (lambda: Gamma.for_epsilon(epsilon=THIRD, sensitivity=L2(5), dimension=2), Fraction(15)),
+    "Gamma": (lambda: Gamma.for_target(epsilon=THIRD, sensitivity=L2(5), dimension=2), Fraction(15)),
     "Gamma on a grid": (
-        lambda: Gamma.for_epsilon(epsilon=THIRD, sensitivity=L2(5), dimension=2, spacing=Fraction(1, 4)), Fraction(15),
+        lambda: Gamma.for_target(epsilon=THIRD, sensitivity=L2(5), dimension=2, spacing=Fraction(1, 4)), Fraction(15),
     ),
     "KNorm": (
-        lambda: KNorm.for_epsilon(epsilon=THIRD, sensitivity=Gauge(5, LinfBall(coordinates=2))), Fraction(15),
+        lambda: KNorm.for_target(epsilon=THIRD, sensitivity=Gauge(5, LinfBall(coordinates=2))), Fraction(15),
     ),
     "a replaced contribution": (
-        lambda: KNormDifference.for_epsilon(epsilon=THIRD, sensitivity=Contribution(5, LinfBall(coordinates=2))),
+        lambda: KNormDifference.for_target(epsilon=THIRD, sensitivity=Contribution(5, LinfBall(coordinates=2))),
         Fraction(30),
     ),
     "an added contribution": (
-        lambda: KNormDifference.for_epsilon(
+        lambda: KNormDifference.for_target(
             epsilon=THIRD, sensitivity=Contribution(5, LinfBall(coordinates=2), replace=False)
         ), Fraction(15),
     ),
     "the gauge of a hull": (
-        lambda: KNormDifference.for_epsilon(epsilon=THIRD, sensitivity=HullGauge(5, LinfBall(coordinates=2))),
+        lambda: KNormDifference.for_target(epsilon=THIRD, sensitivity=HullGauge(5, LinfBall(coordinates=2))),
         Fraction(15),
     ),
-    "PolytopeNorm": (lambda: PolytopeNorm.for_epsilon(epsilon=THIRD, points=((3,),), times=7), Fraction(21)),
-    "RangeNorm": (lambda: RangeNorm.for_epsilon(epsilon=THIRD, dimension=3, times=7), Fraction(21)),
+    "PolytopeNorm": (lambda: PolytopeNorm.for_target(epsilon=THIRD, points=((3,),), times=7), Fraction(21)),
+    "RangeNorm": (lambda: RangeNorm.for_target(epsilon=THIRD, dimension=3, times=7), Fraction(21)),
     "HullTables": (
-        lambda: HullTables.for_epsilon(epsilon=THIRD, image=Image(patterns=((1,),), sizes=(1,)), times=7).noise,
+        lambda: HullTables.for_target(epsilon=THIRD, image=Image(patterns=((1,),), sizes=(1,)), times=7).noise,
         Fraction(21),
     ),
     "FittedTables": (
-        lambda: FittedTables.for_epsilon(
+        lambda: FittedTables.for_target(
             epsilon=THIRD, l1=4, agreement=Agreement(places=PLACES, sizes=(2, 1))
         ).noise, Fraction(12),
     ),
@@ -508,7 +508,7 @@ def test_a_threshold_on_keys_counts_groups_and_both_versions(group: int, replace
 def test_own_cells_show_no_more_often_than_claimed(unit: KeysOfAUnit) -> None:
     """Every way to spread a unit's rows over its cells, listed: the worst is what is claimed."""
     total = unit.total or 0
-    noise = Laplace.for_epsilon(epsilon=1, sensitivity=L1(total))
+    noise = Laplace.for_target(epsilon=1, sensitivity=L1(total))
     made = StableHistogram(noise=noise, threshold=9, unit=unit)
 
     def shown(counts: tuple[int, ...]) -> float:
@@ -519,7 +519,7 @@ def test_own_cells_show_no_more_often_than_claimed(unit: KeysOfAUnit) -> None:
     assert made.bound.delta == made.key_delta
     with pytest.raises(errors.InvalidParameter, match="in all"):
         StableHistogram(
-            noise=Laplace.for_epsilon(epsilon=1, sensitivity=L1(total - 1)) if total > 1 else noise, threshold=9,
+            noise=Laplace.for_target(epsilon=1, sensitivity=L1(total - 1)) if total > 1 else noise, threshold=9,
             unit=unit if total > 1 else KeysOfAUnit(keys=2),
         )  # fmt: skip
 

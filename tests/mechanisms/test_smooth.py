@@ -150,10 +150,10 @@ def test_smooth_student_against_a_dense_scan(degrees, multiplier, beta) -> None:
 def test_student_calibration_and_the_published_cauchy_choice() -> None:
     assert student_epsilon(noise_multiplier=6, beta=Fraction(1, 6), degrees=1) < 0.23
     for epsilon, degrees in itertools.product((1e-3, 0.5, 1, 20), (1, 3)):
-        mechanism = SmoothStudent.for_epsilon(epsilon=epsilon, degrees=degrees)
+        mechanism = SmoothStudent.for_target(epsilon=epsilon, degrees=degrees)
         assert 0.999 * epsilon <= mechanism.bound.epsilon <= epsilon
     with pytest.raises(InvalidParameter, match="beta"):
-        SmoothStudent.for_epsilon(epsilon=1, beta=2)
+        SmoothStudent.for_target(epsilon=1, beta=2)
 
 
 def test_release_uses_the_bound_of_the_data() -> None:
@@ -171,9 +171,9 @@ def test_release_uses_the_bound_of_the_data() -> None:
     wide = SmoothBound(value=10**30, beta=0)
     assert mechanism.expected_error(wide) == pytest.approx(2e30)
     assert mechanism.error_quantile(wide) == pytest.approx(2e30 * math.log(20))
-    assert SmoothStudent.for_epsilon(epsilon=1).expected_error(wide) == math.inf
+    assert SmoothStudent.for_target(epsilon=1).expected_error(wide) == math.inf
     tiny = SmoothBound(value=Fraction(1, 10**300), beta=0)
-    assert int(SmoothStudent.for_epsilon(epsilon=1).release(7, tiny, source=source).values) == 7
+    assert int(SmoothStudent.for_target(epsilon=1).release(7, tiny, source=source).values) == 7
 
 
 def test_the_distance_to_instability_is_the_definition_on_all_small_data_sets() -> None:

@@ -156,7 +156,7 @@ def test_huge_domains(domain) -> None:
     keys = sorted({int.from_bytes(rng.bytes(25), "big") % domain for _ in range(500)})
     array = np.array(keys, dtype=object if domain > 1 << 64 else np.uint64)
     counts = rng.integers(1, 400, size=array.size)
-    mechanism = SparseHistogram.for_epsilon(
+    mechanism = SparseHistogram.for_target(
         epsilon=1,
         sensitivity=L1(2),
         domain=domain,
@@ -178,7 +178,7 @@ def test_huge_domains(domain) -> None:
 
 def test_structural_zeros_are_never_released() -> None:
     impossible = Impossible(keys=np.arange(0, 4000, 2))
-    mechanism = SparseHistogram.for_epsilon(
+    mechanism = SparseHistogram.for_target(
         epsilon=0.5, sensitivity=L1(1), domain=4000, threshold=0, impossible=impossible
     )
     assert mechanism.cells == 2000
@@ -216,7 +216,7 @@ def test_tested_domains_that_are_too_large_to_list() -> None:
 
 
 def test_thresholds_are_the_sources() -> None:
-    noise = Laplace.for_epsilon(epsilon=1, sensitivity=L1(2))
+    noise = Laplace.for_target(epsilon=1, sensitivity=L1(2))
     assert hall_threshold(noise, cells=1 << 16) == math.floor(2 * math.log(2**16)) == 22
     assert hall_threshold(noise, cells=1 << 16, occupied=3152) == math.floor(2 * math.log(2**16 / 3152)) == 6
     assert hall_threshold(noise, cells=64) == math.floor(2 * math.log(64)) == 8
@@ -230,7 +230,7 @@ def test_thresholds_are_the_sources() -> None:
 
 
 def test_guarantee_is_the_noises() -> None:
-    mechanism = SparseHistogram.for_epsilon(epsilon=0.7, sensitivity=L1(2), domain=1 << 40)
+    mechanism = SparseHistogram.for_target(epsilon=0.7, sensitivity=L1(2), domain=1 << 40)
     assert mechanism.bound == Pure(epsilon=0.7)
     assert mechanism.event == mechanism.noise.event
     assert mechanism.noise_distribution["threshold"] == mechanism.threshold
@@ -257,16 +257,16 @@ def test_errors_against_a_sum_over_the_law(noise) -> None:
 
 def test_halls_bound_on_the_risk_is_above_ours() -> None:
     for p, q, epsilon in ((64, 22, 1.0), (1 << 16, 3152, 1.0), (1 << 40, 10, 0.1), (1000, 1, 3.0)):
-        mechanism = SparseHistogram.for_epsilon(epsilon=epsilon, sensitivity=L1(2), domain=p)
+        mechanism = SparseHistogram.for_target(epsilon=epsilon, sensitivity=L1(2), domain=p)
         assert mechanism.expected_error(occupied=q) <= (2 * q + 1) / epsilon * (math.log(p) + 1)
-        known = SparseHistogram.for_epsilon(
+        known = SparseHistogram.for_target(
             epsilon=epsilon, sensitivity=L1(2), domain=p, rule="known", occupied=q
         )
         assert known.expected_error(occupied=q) <= 3 * q / epsilon * (math.log(p / q) + 1)
 
 
 def test_all_errors_at_once_stay_within_max_error() -> None:
-    mechanism = SparseHistogram.for_epsilon(epsilon=1, sensitivity=L1(2), domain=2000, threshold=5)
+    mechanism = SparseHistogram.for_target(epsilon=1, sensitivity=L1(2), domain=2000, threshold=5)
     source, missed = SeededSource(seed=6), 0
     counts = np.arange(1, 101)
     for _ in range(400):
@@ -333,14 +333,14 @@ def test_wide_keys_are_checked_too() -> None:
     with pytest.raises(InvalidParameter):
         Impossible(test=lambda k: k)
     with pytest.raises(InvalidParameter):
-        SparseHistogram.for_epsilon(epsilon=1, sensitivity=L1(2), domain=10, rule="known")
+        SparseHistogram.for_target(epsilon=1, sensitivity=L1(2), domain=10, rule="known")
     with pytest.raises(InvalidParameter):
-        SparseHistogram.for_epsilon(epsilon=1, sensitivity=L1(2), domain=10, rule="known", occupied=11)
+        SparseHistogram.for_target(epsilon=1, sensitivity=L1(2), domain=10, rule="known", occupied=11)
     with pytest.raises(InvalidParameter):
-        SparseHistogram.for_epsilon(epsilon=1, sensitivity=L1(2), domain=10, rule="best")
+        SparseHistogram.for_target(epsilon=1, sensitivity=L1(2), domain=10, rule="best")
 
 
 def test_an_empty_table_is_released_like_any_other() -> None:
-    mechanism = SparseHistogram.for_epsilon(epsilon=1, sensitivity=L1(2), domain=1 << 30, rule="floor")
+    mechanism = SparseHistogram.for_target(epsilon=1, sensitivity=L1(2), domain=1 << 30, rule="floor")
     out = mechanism.release([], [], source=SeededSource(seed=1))
     assert abs(out.keys.size - mechanism.expected_false) < 8 * math.sqrt(mechanism.expected_false)

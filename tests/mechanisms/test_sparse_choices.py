@@ -191,7 +191,7 @@ def test_the_fitted_risk_is_that_of_the_prior_by_definition(noise) -> None:
 def trials(counts: dict[int, int], p: int, number: int, rules) -> dict[str, float]:
     """Mean sum of absolute errors at epsilon = 1, replace-one, of each rule; keys are the first ones."""
     true = np.repeat(list(counts), list(counts.values()))
-    mechanism = SparseHistogram.for_epsilon(epsilon=1, sensitivity=L1(2), domain=p, rule="floor")
+    mechanism = SparseHistogram.for_target(epsilon=1, sensitivity=L1(2), domain=p, rule="floor")
     source, sums = SeededSource(seed=2026), dict.fromkeys(rules, 0.0)
     for _ in range(number):
         out = mechanism.release(np.arange(true.size), true, source=source)

@@ -13,7 +13,7 @@ from tacit.mechanisms import L1, Impossible, Laplace, SparseHistogram
 from tacit.mechanisms.sparse_keys import draw_empty, pack_keys
 from tacit.noise import SeededSource
 
-NOISE = Laplace.for_epsilon(epsilon=1, sensitivity=L1(1))
+NOISE = Laplace.for_target(epsilon=1, sensitivity=L1(1))
 
 
 def all_but(possible: int) -> Impossible:

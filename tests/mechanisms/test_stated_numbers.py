@@ -30,9 +30,7 @@ def test_every_exception_from_tightness_is_named() -> None:
 @pytest.mark.parametrize("high", [2, 10])
 def test_what_replaced_contributions_reach_of_a_difference_of_norms(high: int) -> None:
     """A - B for contributions in [-1, high], one of them replaced: densities by quadrature, on many outputs."""
-    mechanism = KNormDifference.for_epsilon(
-        epsilon=1, sensitivity=Contribution(1, Box(low=[-1], high=[high]))
-    )
+    mechanism = KNormDifference.for_target(epsilon=1, sensitivity=Contribution(1, Box(low=[-1], high=[high])))
     scale, step = float(mechanism.noise_scale), 0.02 * high
     t = np.arange(-60 * high, 60 * high, step)
     one = np.exp(-np.where(t > 0, t / high, -t) / scale)

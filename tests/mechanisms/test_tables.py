@@ -58,17 +58,17 @@ def drawn(mechanism: ShapedTables, counts: list[Any], seed: int) -> list[Any]:
 
 def test_the_law_of_two_counts_and_their_number_by_enumeration() -> None:
     """One table of two keys, all rows counted: (rows, first key) has range-norm noise, the last is the difference."""
-    mechanism = ShapedTables.for_epsilon(epsilon=2, sizes=[2], complete=True)
+    mechanism = ShapedTables.for_target(epsilon=2, sizes=[2], complete=True)
     seen = drawn(mechanism, [np.array([7, 4])], seed=1)
     agree(Counter((a + b - 11, a - 7) for ((a, b),) in seen), enumerated(span, 0.5))
 
 
 def test_the_law_of_two_counts_that_are_replaced_by_enumeration() -> None:
     """Two keys that rows may lack: cube noise on both. With rows that never lack one: on the first alone."""
-    mechanism = ShapedTables.for_epsilon(epsilon=2, sizes=[2], replaced=True)
+    mechanism = ShapedTables.for_target(epsilon=2, sizes=[2], replaced=True)
     seen = drawn(mechanism, [np.array([7, 4])], seed=2)
     agree(Counter((a - 7, b - 4) for ((a, b),) in seen), enumerated(largest, 0.5))
-    fixed = ShapedTables.for_epsilon(epsilon=2, sizes=[2], replaced=True, complete=True, fixed=True)
+    fixed = ShapedTables.for_target(epsilon=2, sizes=[2], replaced=True, complete=True, fixed=True)
     seen = drawn(fixed, [np.array([7, 4])], seed=3)
     assert all(a + b == 11 for ((a, b),) in seen)
     # A Laplace variable of scale 1/2, rounded.
@@ -82,7 +82,7 @@ def test_the_law_of_two_counts_that_are_replaced_by_enumeration() -> None:
 def test_what_gets_noise_is_moved_by_no_more_than_the_claim(way: dict[str, bool]) -> None:
     """All rows that can come, go or be replaced, by definition; the move in the gauge of the law that is drawn."""
     sizes = [2, 3, 2]
-    mechanism = ShapedTables.for_epsilon(epsilon=1, sizes=sizes, times=2, **way)
+    mechanism = ShapedTables.for_target(epsilon=1, sizes=sizes, times=2, **way)
     keys = [range(s) if mechanism.complete else range(-1, s) for s in sizes]
     rows = [
         [np.eye(s, dtype=int)[k] * (k >= 0) for s, k in zip(sizes, row, strict=True)]
@@ -112,7 +112,7 @@ def test_what_gets_noise_is_moved_by_no_more_than_the_claim(way: dict[str, bool]
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_errors_are_those_that_are_seen(way: dict[str, bool]) -> None:
     sizes = [2, 3, 4]
-    mechanism = ShapedTables.for_epsilon(epsilon=Fraction(1, 2), sizes=sizes, **way)
+    mechanism = ShapedTables.for_target(epsilon=Fraction(1, 2), sizes=sizes, **way)
     source, runs = SeededSource(seed=4), 700
     noise = [
         mechanism.release([np.zeros(s, dtype=int) for s in sizes], source=source).values for _ in range(runs)
@@ -130,8 +130,8 @@ def test_errors_are_those_that_are_seen(way: dict[str, bool]) -> None:
 
 
 def test_eight_margins_err_as_the_library_knows() -> None:
-    apart = ShapedTables.for_epsilon(epsilon=1, sizes=[2] * 8)
-    whole = ShapedTables.for_epsilon(epsilon=1, sizes=[2] * 8, complete=True)
+    apart = ShapedTables.for_target(epsilon=1, sizes=[2] * 8)
+    whole = ShapedTables.for_target(epsilon=1, sizes=[2] * 8, complete=True)
     assert apart.mean_sizes() == pytest.approx([6.0] * 8, rel=2e-3)
     assert whole.mean_sizes() == pytest.approx([11 / 3] * 8, rel=2e-3)
     for mechanism, complete in ((apart, False), (whole, True)):
@@ -142,7 +142,7 @@ def test_eight_margins_err_as_the_library_knows() -> None:
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_sums_of_noisy_cells_err_like_their_number(gaussian: bool) -> None:
     places = (np.arange(24) // 8, np.arange(24) % 2, np.array([-1] * 4 + [0] * 20))
-    noise: Any = Laplace.for_epsilon(epsilon=Fraction(1, 3), sensitivity=L1(1))
+    noise: Any = Laplace.for_target(epsilon=Fraction(1, 3), sensitivity=L1(1))
     if gaussian:
         noise = RoundedGaussian(sensitivity=L2(1), noise_std=3, dimension=24)
     mechanism = CellSums(noise=noise, sums=places)
@@ -166,13 +166,13 @@ def test_what_cannot_be_is_refused() -> None:
         {"sizes": [1025]},
     ):  # fmt: skip
         with pytest.raises(InvalidParameter):
-            ShapedTables.for_epsilon(epsilon=1, **bad)
-    mechanism = ShapedTables.for_epsilon(epsilon=1, sizes=[2, 2])
+            ShapedTables.for_target(epsilon=1, **bad)
+    mechanism = ShapedTables.for_target(epsilon=1, sizes=[2, 2])
     with pytest.raises(InvalidParameter):
         mechanism.release([np.zeros(2, dtype=int)])
     with pytest.raises(InvalidParameter):
         CellSums(noise=mechanism, sums=(np.zeros(3, dtype=int),))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter):
-        CellSums(noise=Laplace.for_epsilon(epsilon=1, sensitivity=L1(1)), sums=())
+        CellSums(noise=Laplace.for_target(epsilon=1, sensitivity=L1(1)), sums=())
     large = [np.array([1 << 70, 5]), np.array([3, 4])]
     assert mechanism.release(large, source=SeededSource(seed=1)).values[0][0] > 1 << 69

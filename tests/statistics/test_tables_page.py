@@ -35,7 +35,7 @@ def test_trees_answer_ranges_of_real_histograms_better_than_cells():
     with path.open() as lines:
         rows = list(csv.DictReader(lines))
     source = SeededSource(seed=3)
-    laplace = Laplace.for_epsilon(epsilon=0.1, sensitivity=L1(2))
+    laplace = Laplace.for_target(epsilon=0.1, sensitivity=L1(2))
     tree = RangeTree.plan(cells=4096, epsilon=0.1, neighbours="replace-one", absent=False)
     ends = np.sort(np.random.default_rng(0).integers(0, 4097, (500, 2)), axis=1)
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 import tacit
+from support.parameter_examples import MECHANISMS
 from tacit.accounting import filters
 from tacit.curator import Curator, Price, make_plan, price
 from tacit.ledger import Ledger, Request, export
@@ -234,28 +235,27 @@ NAMED: dict[str, dict[str, Any]] = {
     "CumulativeGaussian.for_target": {
         "bins": 8, "l2_squared": 1, "epsilon": 1, "delta": 1e-6, "total_is_public": False
     },
-    "Gamma.for_epsilon": {**_ONE, "sensitivity": L2(1), "dimension": 2},
+    "Gamma.for_target": {**_ONE, "sensitivity": L2(1), "dimension": 2},
     "Gaussian.for_rho": {"rho": 1, "spacing": 1, "sensitivity": L2(1), "dimension": 2},
     "Gaussian.for_target": {**_TWO, "sensitivity": L2(1), "dimension": 2},
     "GaussianSelection.for_rho": {"rho": 1, "delta": 1e-6, "keys": 2, "replaced": False, "group": 1},
     "GaussianSelection.for_target": {"epsilon": 1, "delta": 1e-6, "keys": 2, "replaced": False, "group": 1},
-    "IntervalExponential.for_epsilon": {**_ONE, "sensitivity": L1(1), "low": 0, "high": 8},
-    "KNorm.for_epsilon": {**_ONE, "sensitivity": Gauge(1, CUBE)},
-    "KNormDifference.for_epsilon": {**_ONE, "sensitivity": Contribution(1, CUBE)},
-    "Laplace.for_epsilon": {**_ONE, "sensitivity": L1(1)},
+    "IntervalExponential.for_target": {**_ONE, "sensitivity": L1(1), "low": 0, "high": 8},
+    "KNorm.for_target": {**_ONE, "sensitivity": Gauge(1, CUBE)},
+    "KNormDifference.for_target": {**_ONE, "sensitivity": Contribution(1, CUBE)},
+    "Laplace.for_target": {**_ONE, "sensitivity": L1(1)},
     "Mahalanobis.from_factor": {"value": 1, "factor": [[1, 0], [0, 2]]},
-    "PolytopeNorm.for_epsilon": {**_ONE, "points": [(1, 0), (0, 1)], "times": 1},
-    "RangeNorm.for_epsilon": {**_ONE, "dimension": 2, "times": 1},
+    "PolytopeNorm.for_target": {**_ONE, "points": [(1, 0), (0, 1)], "times": 1},
+    "RangeNorm.for_target": {**_ONE, "dimension": 2, "times": 1},
     "RangeTree.plan": {"cells": 4, "epsilon": 1, "delta": 1e-6, "branching": 2, "rows": 1, "absent": False},
     "RoundedGaussian.for_mu_squared": {"mu_squared": 0.5, "squared_steps": 2, "dimension": 2},
     "RoundedGaussian.for_target": {**_TWO, "sensitivity": L2(1), "dimension": 2},
-    "ShapedTables.for_epsilon": {
+    "ShapedTables.for_target": {
         "epsilon": 1, "sizes": (2, 3), "times": 1, "replaced": True, "complete": True, "fixed": False
     },
     "SmoothLaplace.classic": _TWO,
     "SmoothLaplace.for_target": _TWO,
-    "SmoothStudent.for_epsilon": {**_ONE, "degrees": 3, "beta": 0.01},
-    "SparseHistogram.for_epsilon": {"epsilon": 1, "sensitivity": L1(1), "domain": 100},
+    "SmoothStudent.for_target": {**_ONE, "degrees": 3, "beta": 0.01},
     "SparseHistogram.for_target": {"epsilon": 1, "delta": 1e-6, "sensitivity": L2(1), "domain": 100},
     "SparseHistogram.with_rule": {
         "noise": Laplace(sensitivity=L1(1), noise_scale=1), "domain": 100, "threshold": None, "occupied": 3
@@ -264,5 +264,13 @@ NAMED: dict[str, dict[str, Any]] = {
         "epsilon": 1, "delta": 1e-6, "sensitivity": L1(2), "unit": KeysOfAUnit(keys=2, each=1, total=2)
     },
     "Bernoulli.exponential": {"exponent": 1},
+    **{
+        f"{name}.for_target": MECHANISMS[name]
+        for name in (
+            "CumulativeTree", "Exponential", "Geometric", "HadamardResponse", "OptimalSelection", "PermuteAndFlip",
+            "QuantileSelection", "RandomizedResponse", "Selection", "Staircase", "SubsetSelection",
+            "TruncatedGeometric",
+        )
+    },
 }  # fmt: skip
 """Mechanisms and laws by another name."""

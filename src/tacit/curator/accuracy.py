@@ -186,7 +186,7 @@ def _least_gaussian(group: Group, reach: int, confidence: Fraction, coordinates:
     """|round(Z)| <= reach with the asked probability: noise_std = (reach + 1/2) / z."""
     parts, _, l2_squared = group
     std = (reach + 0.5) / normal_quantile(float(confidence), coordinates)
-    level = Fraction(down(Fraction(std * (1 - 1e-12))))
+    level = down(Fraction(std * (1 - 1e-12)))
     return Applied(
         parts, RoundedGaussian(sensitivity=L2.root(l2_squared), noise_std=level, dimension=coordinates)
     )

@@ -153,7 +153,7 @@ def _put(value: Any, given: Mapping[str, Any]) -> Any:
     if KNOWN.get(type(value).__name__) == type(value).__module__:
         return {
             "is": type(value).__name__,
-            **{n: _put(getattr(value, n), given) for n in _names(type(value))},
+            **{n: _put(_field(value, n), given) for n in _names(type(value))},
         }
     if isinstance(value, tuple):
         return [_put(v, given) for v in value]
@@ -165,6 +165,13 @@ def _put(value: Any, given: Mapping[str, Any]) -> Any:
     if isinstance(value, datetime.date):
         return {"day": value.isoformat()}
     raise TypeError(f"a {type(value).__name__} has no place in a stored choice")
+
+
+def _field(value: Any, name: str) -> Any:
+    """A field as it is written: a standard deviation of a mechanism that is a float, as the fraction that it is."""
+    found = getattr(value, name)
+    noise = name == "noise_std" and type(value).__module__.startswith("tacit.mechanisms.")
+    return Fraction(found) if noise and isinstance(found, float) else found
 
 
 def _names(kind: type) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def _mechanisms(
         l1, move = facts.sensitivity.l1, int(facts.sensitivity.l2_squared)
 
         def plain(cells: int) -> Iterator[tuple[str, Laplace | RoundedGaussian]]:
-            yield "Laplace", Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(l1))
+            yield "Laplace", Laplace.for_target(epsilon=epsilon, sensitivity=L1(l1))
             if square is not None:
                 made = RoundedGaussian.for_mu_squared(mu_squared=square, squared_steps=move, dimension=cells)
                 yield "Gaussian", made
@@ -88,7 +88,7 @@ def _mechanisms(
         moved = int(question.sensitivity.l1), int(question.sensitivity.l2_squared)
         yield (
             "Laplace noise and least squares",
-            FittedTables.for_epsilon(epsilon=epsilon, l1=moved[0], agreement=agreement),
+            FittedTables.for_target(epsilon=epsilon, l1=moved[0], agreement=agreement),
         )
         if square is not None:
             yield (
@@ -103,7 +103,7 @@ def _mechanisms(
         # One count alone has nothing to be shaped by; where the number of rows is known, one count tells two.
         if not (1 if way.get("fixed") else 2) <= count <= MOST_SHAPED:
             continue
-        shaped = ShapedTables.for_epsilon(
+        shaped = ShapedTables.for_target(
             epsilon=epsilon, sizes=sizes, times=facts.times, replaced=facts.replaced, **way
         )
         law = "cube noise" if facts.replaced else "range-norm noise"
@@ -111,7 +111,7 @@ def _mechanisms(
     bins = _bins(question) if facts.ranges is not None else 0
     image = _image(facts, names, tuple(sizes), bins)
     if image is not None:
-        hull = HullTables.for_epsilon(epsilon=epsilon, image=image, times=facts.times)
+        hull = HullTables.for_target(epsilon=epsilon, image=image, times=facts.times)
         yield f"K-norm noise on {len(image.base)} of {sum(sizes)} counts", hull
 
 

@@ -323,7 +323,7 @@ def law_of(treatment: Treatment) -> str:
 def laplace(group: Group, epsilon: Fraction) -> Applied:
     """The smallest Laplace noise of this epsilon for one vector."""
     parts, l1, _ = group
-    return Applied(parts, Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(l1)))
+    return Applied(parts, Laplace.for_target(epsilon=epsilon, sensitivity=L1(l1)))
 
 
 def gaussian(group: Group, mu_squared: Fraction) -> Applied:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -149,6 +150,13 @@ def epsilon_parameter(value: object, name: str = "epsilon") -> Fraction:
     return exact
 
 
+def float_noise_std(value: object) -> float:
+    """A standard deviation as the float that it is; a fraction that no float equals is kept, and nothing is rounded."""
+    exact = exact_parameter("noise_std", value)
+    number = float(exact)
+    return number if Fraction(number) == exact else exact  # type: ignore[return-value]
+
+
 def confidence_level(value: object) -> Fraction:
     """A number strictly between 0 and 1."""
     level = exact_parameter("confidence", value, positive=False)
@@ -189,6 +197,17 @@ class Mechanism(ABC):
     @abstractmethod
     def noise_distribution(self) -> dict[str, Any]:
         """The law of the noise for a certificate: plain JSON values, exact numbers as strings."""
+
+    @classmethod
+    def for_epsilon(cls, **parameters: Any) -> Self:
+        """The old name of `for_target`."""
+        warnings.warn(
+            f"{cls.__name__}.for_epsilon is now {cls.__name__}.for_target; the next version has only the new name",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        made: Self = cls.for_target(**parameters)  # type: ignore[attr-defined]
+        return made
 
     @property
     def event(self) -> Event:

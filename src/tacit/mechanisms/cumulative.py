@@ -22,7 +22,7 @@ from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import GaussianDP, Pure
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
+from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, float_noise_std, shown
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.laplace import GRID_STEPS, chernoff, squared_weights, sum_quantiles
 from tacit.mechanisms.sensitivity import L2
@@ -213,6 +213,13 @@ class CumulativeTree(Cumulative):
         settle(self, l1=self.l1)
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
+
+    @classmethod
+    def for_target(
+        cls, *, epsilon: Exact, bins: int, l1: Exact, total_is_public: bool = False
+    ) -> CumulativeTree:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, bins=bins, l1=l1, total_is_public=total_is_public)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -412,7 +419,7 @@ class CumulativeGaussian(Cumulative):
 
     bins: int
     l2_squared: Exact
-    noise_std: Exact
+    noise_std: float
     bits: int
     total_is_public: bool = False
 
@@ -421,8 +428,7 @@ class CumulativeGaussian(Cumulative):
         settle(self, total_is_public=flag("total_is_public", self.total_is_public))
         exact_parameter("l2_squared", self.l2_squared)
         settle(self, l2_squared=self.l2_squared)
-        exact_parameter("noise_std", self.noise_std)
-        settle(self, noise_std=self.noise_std)
+        settle(self, noise_std=float_noise_std(self.noise_std))
         settle(self, bits=whole("bits", self.bits, least=LEAST_BITS))
         if self.bits > MOST_BITS:
             raise InvalidParameter(parameter="bits", value=self.bits, must=f"be at most {MOST_BITS}")
@@ -435,7 +441,7 @@ class CumulativeGaussian(Cumulative):
         target, move = epsilon_parameter(rho, "rho"), exact_parameter("l2_squared", l2_squared)
         bits = _bits(target, move)
         square = _strategy(checked_bins(bins), bits).square * move / (2 * target) * SPARE
-        noise_std = Fraction(upper(lambda: ball(square).sqrt()))
+        noise_std = upper(lambda: ball(square).sqrt())
         return cls(
             bins=bins, l2_squared=l2_squared, noise_std=noise_std, bits=bits, total_is_public=total_is_public
         )
@@ -450,7 +456,7 @@ class CumulativeGaussian(Cumulative):
         mu = Fraction(unit.bound.mu)
         bits = _bits(mu**2 / 2, move)
         square = _strategy(checked_bins(bins), bits).square * move / mu**2 * SPARE
-        noise_std = Fraction(upper(lambda: ball(square).sqrt()))
+        noise_std = upper(lambda: ball(square).sqrt())
         return cls(
             bins=bins, l2_squared=l2_squared, noise_std=noise_std, bits=bits, total_is_public=total_is_public
         )

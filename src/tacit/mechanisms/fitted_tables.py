@@ -187,9 +187,9 @@ class FittedTables(TableMechanism):
             )
 
     @classmethod
-    def for_epsilon(cls, *, epsilon: Exact, l1: int, agreement: Agreement) -> FittedTables:
+    def for_target(cls, *, epsilon: Exact, l1: int, agreement: Agreement) -> FittedTables:
         """The smallest Laplace noise with this epsilon, on a fine grid."""
-        noise = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(l1), spacing=Fraction(1, _fine(l1)))
+        noise = Laplace.for_target(epsilon=epsilon, sensitivity=L1(l1), spacing=Fraction(1, _fine(l1)))
         return cls(noise=noise, agreement=agreement)
 
     @classmethod
@@ -441,7 +441,7 @@ class HullTables(TableMechanism):
     times: int = 1
 
     @classmethod
-    def for_epsilon(cls, *, epsilon: Fraction, image: Image, times: int = 1) -> HullTables:
+    def for_target(cls, *, epsilon: Fraction, image: Image, times: int = 1) -> HullTables:
         """The smallest noise with this epsilon."""
         return cls(image=image, noise_scale=times / Fraction(epsilon), times=times)
 

@@ -271,23 +271,23 @@ def _mechanism(
         if m == 1:
             # The body is the disc, which is symmetric: the move itself is in twice the disc.
             moved = Gauge(records * (2 if replace else 1), EuclideanBall(coordinates=2))
-            return KNorm.for_epsilon(
+            return KNorm.for_target(
                 epsilon=epsilon, sensitivity=moved.rounded(spacing=step, records=records), spacing=step
             )
         one = fourier_contribution(frequencies=m, replace=replace)
         several = Contribution(records * one.exact, one.body, replace)
-        return KNormDifference.for_epsilon(
+        return KNormDifference.for_target(
             epsilon=epsilon, sensitivity=several.rounded(spacing=step, records=records), spacing=step
         )
     if name == "laplace":
         l1 = fourier_l1(frequencies=m, dimension=d, replace=replace)
         moved_l1 = L1(l1.exact * records).rounded(spacing=step, dimension=count, records=records)
-        return Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(moved_l1.exact * _ROOM), spacing=step)
+        return Laplace.for_target(epsilon=epsilon, sensitivity=L1(moved_l1.exact * _ROOM), spacing=step)
     l2 = fourier_l2(frequencies=m, dimension=d, replace=replace)
     exact_l2 = L2.root(l2.square * records**2).rounded(spacing=step, dimension=count, records=records)
     moved_l2 = L2(exact_l2.exact * _ROOM)
     if name == "gamma":
-        return Gamma.for_epsilon(epsilon=epsilon, sensitivity=moved_l2, dimension=count, spacing=step)
+        return Gamma.for_target(epsilon=epsilon, sensitivity=moved_l2, dimension=count, spacing=step)
     assert delta is not None
     return RoundedGaussian.for_target(
         epsilon=epsilon, delta=delta, sensitivity=moved_l2, dimension=count, spacing=step

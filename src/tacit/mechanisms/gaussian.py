@@ -28,6 +28,7 @@ from tacit.mechanisms.base import (
     confidence_level,
     dimension_parameter,
     epsilon_parameter,
+    float_noise_std,
     in_units,
     short_up,
     shown,
@@ -118,14 +119,13 @@ class Gaussian(AdditiveMechanism):
     """
 
     sensitivity: L2
-    noise_std: Exact
+    noise_std: float
     dimension: int = 1
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
         need("Gaussian", self.sensitivity, (L2,), HINT)
-        exact_parameter("noise_std", self.noise_std)
-        settle(self, noise_std=self.noise_std)
+        settle(self, noise_std=float_noise_std(self.noise_std))
         settle(self, dimension=dimension_parameter(self.dimension))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         self.sensitivity.squared_steps(self.step)
@@ -139,7 +139,9 @@ class Gaussian(AdditiveMechanism):
         need("Gaussian", sensitivity, (L2,), HINT)
 
         def make(noise_std: Fraction) -> Gaussian:
-            return cls(sensitivity=sensitivity, noise_std=noise_std, dimension=dimension, spacing=spacing)
+            return cls(
+                sensitivity=sensitivity, noise_std=float(noise_std), dimension=dimension, spacing=spacing
+            )
 
         start = sensitivity.exact * Fraction(math.sqrt(2 * math.log(2 / limit)) / min(target, 1e6) + 1e-3)
         # The continuous curve is close to that of the law for all but the smallest noise.
@@ -153,7 +155,7 @@ class Gaussian(AdditiveMechanism):
         target = epsilon_parameter(rho, "rho")
         square = need("Gaussian", sensitivity, (L2,), HINT).squared_steps(grid_spacing(spacing))
         exact = square * grid_spacing(spacing) ** 2 / (2 * target)
-        noise_std = Fraction(upper(lambda: ball(exact).sqrt()))
+        noise_std = upper(lambda: ball(exact).sqrt())
         return cls(sensitivity=sensitivity, noise_std=noise_std, dimension=dimension, spacing=spacing)
 
     @property
@@ -351,14 +353,13 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
     """
 
     sensitivity: L2 | Mahalanobis
-    noise_std: Exact
+    noise_std: float
     dimension: int | None = None
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
         need("Gaussian", self.sensitivity, (L2, Mahalanobis), HINT)
-        exact_parameter("noise_std", self.noise_std)
-        settle(self, noise_std=self.noise_std)
+        settle(self, noise_std=float_noise_std(self.noise_std))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
 
@@ -372,13 +373,13 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
         need("Gaussian", sensitivity, (L2, Mahalanobis), HINT)
         size = euclidean_size(sensitivity, grid_spacing(spacing))
         std = least(lambda s: GaussianDP(mu=up(size / s)).delta(target) <= limit, size)
-        return cls(sensitivity=sensitivity, noise_std=std, dimension=dimension, spacing=spacing)
+        return cls(sensitivity=sensitivity, noise_std=float(std), dimension=dimension, spacing=spacing)
 
     @classmethod
     def for_mu_squared(cls, *, mu_squared: Exact, squared_steps: int, dimension: int = 1) -> RoundedGaussian:
         """The smallest noise of this mu^2 on the integers: noise_std^2 = l2^2 / mu^2, rounded up."""
         steps = whole("squared_steps", squared_steps, least=1)
-        std = Fraction(root(steps / exact_parameter("mu_squared", mu_squared), up))
+        std = root(steps / exact_parameter("mu_squared", mu_squared), up)
         return cls(sensitivity=L2.root(steps), noise_std=std, dimension=dimension)
 
     @property

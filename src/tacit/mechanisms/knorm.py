@@ -233,7 +233,7 @@ class KNorm(Radial):
             )  # fmt: skip
 
     @classmethod
-    def for_epsilon(cls, *, epsilon: Exact, sensitivity: Gauge, spacing: Exact = 1) -> KNorm:
+    def for_target(cls, *, epsilon: Exact, sensitivity: Gauge, spacing: Exact = 1) -> KNorm:
         """The smallest noise with this epsilon."""
         target = epsilon_parameter(epsilon)
         need("K-norm", sensitivity, (Gauge,), "it is sized by the gauge of a body: Gauge(value, body)")
@@ -312,7 +312,7 @@ class KNormDifference(ShapedMechanism):
             )
 
     @classmethod
-    def for_epsilon(
+    def for_target(
         cls, *, epsilon: Exact, sensitivity: Contribution | HullGauge, spacing: Exact = 1
     ) -> KNormDifference:
         """The smallest noise with this epsilon."""
@@ -437,7 +437,7 @@ class Gamma(Radial):
         object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
 
     @classmethod
-    def for_epsilon(
+    def for_target(
         cls,
         *,
         epsilon: Exact,

@@ -75,7 +75,7 @@ class Laplace(AdditiveMechanism, CellNoise):
         self.sensitivity.steps(self.step)
 
     @classmethod
-    def for_epsilon(cls, *, epsilon: Exact, sensitivity: L1, spacing: Exact = 1) -> Laplace:
+    def for_target(cls, *, epsilon: Exact, sensitivity: L1, spacing: Exact = 1) -> Laplace:
         """The smallest noise with this epsilon."""
         target = epsilon_parameter(epsilon)
         steps = need("Laplace", sensitivity, (L1,), _HINT).steps(grid_spacing(spacing))
@@ -234,6 +234,7 @@ _GEOMETRIC_HINT = (
     "geometric noise is for one integer count: CountSensitivity(1) if a unit changes it by at most 1"
 )
 _ONE = Fraction(1)
+_COUNT = CountSensitivity(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +253,11 @@ class Geometric(AdditiveMechanism):
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
         need("geometric", self.sensitivity, (CountSensitivity,), _GEOMETRIC_HINT)
+
+    @classmethod
+    def for_target(cls, *, epsilon: Exact, sensitivity: CountSensitivity = _COUNT) -> Geometric:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, sensitivity=sensitivity)
 
     @property
     def step(self) -> Fraction:
@@ -344,6 +350,13 @@ class TruncatedGeometric(Mechanism):
                 must=f"be above low = {self.low}",
                 hint="the range is public",
             )
+
+    @classmethod
+    def for_target(
+        cls, *, epsilon: Exact, low: int, high: int, sensitivity: CountSensitivity = _COUNT
+    ) -> TruncatedGeometric:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, low=low, high=high, sensitivity=sensitivity)
 
     @property
     def distribution(self) -> DiscreteLaplace:
@@ -461,6 +474,18 @@ class Staircase(AdditiveMechanism, CellNoise):
         )
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         _ = self.distribution
+
+    @classmethod
+    def for_target(
+        cls,
+        *,
+        epsilon: Exact,
+        sensitivity: CountSensitivity | L1,
+        spacing: Exact = 1,
+        gamma: Exact | None = None,
+    ) -> Staircase:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, sensitivity=sensitivity, spacing=spacing, gamma=gamma)
 
     @property
     def step(self) -> Fraction:

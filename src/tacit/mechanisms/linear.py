@@ -242,15 +242,15 @@ def _on_base(
     if hull and len(moves) <= HULL_POINTS.get(d, 0):
         points = [tuple(int(x) for x in m) for m in moves]
         with contextlib.suppress(NotCertified):
-            noise = PolytopeNorm.for_epsilon(epsilon=budget.epsilon, points=points, times=workload.rows)
+            noise = PolytopeNorm.for_target(epsilon=budget.epsilon, points=points, times=workload.rows)
             made.append(("K-norm noise on the image of the L1 ball", noise))
     if int(np.abs(moves).max()) == 1 and d <= MOST_SHAPED:
         if workload.neighbours is Neighbours.ADD_OR_REMOVE and bool((moves >= 0).all()):
-            ranged = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=workload.rows)
+            ranged = RangeNorm.for_target(epsilon=budget.epsilon, dimension=d, times=workload.rows)
             made.append((f"range-norm noise on {on}", ranged))
         else:
             gauge = Gauge(workload.rows, LinfBall(coordinates=d))
-            made.append((f"cube noise on {on}", KNorm.for_epsilon(epsilon=budget.epsilon, sensitivity=gauge)))
+            made.append((f"cube noise on {on}", KNorm.for_target(epsilon=budget.epsilon, sensitivity=gauge)))
     ordered = np.vstack([base[still], moving])
     lift = workload.matrix @ np.linalg.pinv(ordered.astype(np.float64))
     lift = np.where(np.abs(lift - np.rint(lift)) < 1e-9, np.rint(lift), lift)
@@ -310,7 +310,7 @@ def one_way_margins(
     if k > MOST_COLUMNS:
         raise InvalidParameter(parameter="columns", value=k, must=f"be at most {MOST_COLUMNS:,}")
     budget = Budget.of(epsilon, delta)
-    laplace = Laplace.for_epsilon(epsilon=budget.epsilon, sensitivity=L1(k * m))
+    laplace = Laplace.for_target(epsilon=budget.epsilon, sensitivity=L1(k * m))
     on = f"{k} counts"
     found = [
         MarginPlan(
@@ -423,10 +423,10 @@ def _shaped_margins(counts: int, m: int, budget: Budget, *, replaced: bool, on: 
     mechanism: RangeNorm | KNorm
     if replaced:
         gauge = Gauge(m, LinfBall(coordinates=d))
-        mechanism, name = KNorm.for_epsilon(epsilon=budget.epsilon, sensitivity=gauge), "cube noise"
+        mechanism, name = KNorm.for_target(epsilon=budget.epsilon, sensitivity=gauge), "cube noise"
         mean, square = (d + 1) / 2 * b, (d + 1) * (d + 2) / 3 * b * b
     else:
-        mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=m)
+        mechanism = RangeNorm.for_target(epsilon=budget.epsilon, dimension=d, times=m)
         mean, square, name = (d + 2) / 3 * b, (d + 2) * (d + 3) / 6 * b * b, "range-norm noise"
     return MarginPlan(name=name, mechanism=mechanism, on=on, squared=d * (square + 1 / 12), absolute=d * mean)
 
@@ -437,7 +437,7 @@ def _all_but_one(shape: Sequence[int], m: int, budget: Budget) -> MarginPlan:
     n - sum of the s - 1 others is T (U_n - sum U_j + (s - 2) U_0): variance (s + (s-2)^2) / 12 times E T^2.
     """
     d, b = 1 + sum(s - 1 for s in shape), float(m / budget.epsilon)
-    mechanism = RangeNorm.for_epsilon(epsilon=budget.epsilon, dimension=d, times=m)
+    mechanism = RangeNorm.for_target(epsilon=budget.epsilon, dimension=d, times=m)
     second, mean = (d + 2) * (d + 3) * b * b, (d + 2) / 3 * b
     last = [(s + (s - 2) ** 2) / 12 * second for s in shape]
     squared = sum((s - 1) * (second / 6 + 1 / 12) + v + s / 12 for s, v in zip(shape, last, strict=True))

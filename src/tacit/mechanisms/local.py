@@ -532,6 +532,13 @@ class RandomizedResponse(LocalMechanism):
         settle(self, epsilon=self.epsilon)
         settle_categories(self)
 
+    @classmethod
+    def for_target(
+        cls, *, epsilon: Exact, categories: int = 2, labels: Sequence[str] | None = None
+    ) -> RandomizedResponse:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, categories=categories, labels=labels)
+
     @property
     def event(self) -> SimpleEvent:
         """Randomised response of one person's answer."""

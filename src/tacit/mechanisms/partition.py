@@ -25,7 +25,14 @@ from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.guarantees import Approximate, GaussianDP
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, event_of, shown
+from tacit.mechanisms.base import (
+    Mechanism,
+    confidence_level,
+    epsilon_parameter,
+    event_of,
+    float_noise_std,
+    shown,
+)
 from tacit.noise import GaussianVector
 from tacit.noise.source import Source, default_source
 
@@ -377,6 +384,13 @@ class OptimalSelection(PartitionSelection):
         """How many keys change between neighbours that differ in one unit."""
         return self.keys * (2 if self.replaced else 1)
 
+    @classmethod
+    def for_target(
+        cls, *, epsilon: Exact, delta: Exact, keys: int = 1, replaced: bool = False, group: int = 1
+    ) -> OptimalSelection:
+        """The mechanism of this (epsilon, delta): the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, delta=delta, keys=keys, replaced=replaced, group=group)
+
     @property
     def level(self) -> tuple[Fraction, Fraction]:
         """(epsilon, delta) for one key."""
@@ -470,7 +484,7 @@ class GaussianSelection(PartitionSelection):
     Theorem `partition-threshold`. Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009; Wilkins et al. 2024.
     """
 
-    noise_std: Exact
+    noise_std: float
     threshold: int
     keys: int = 1
     replaced: bool = False
@@ -478,8 +492,7 @@ class GaussianSelection(PartitionSelection):
     epsilon: Exact | None = None
 
     def __post_init__(self) -> None:
-        exact_parameter("noise_std", self.noise_std)
-        settle(self, noise_std=self.noise_std)
+        settle(self, noise_std=float_noise_std(self.noise_std))
         if self.epsilon is not None:
             epsilon_parameter(self.epsilon)
             settle(self, epsilon=self.epsilon)
@@ -500,7 +513,7 @@ class GaussianSelection(PartitionSelection):
         std, threshold = min(
             ((s, probe._lowest(s, target, float(limit))) for s in scan), key=lambda x: (x[1], x[0])
         )
-        found = cls(noise_std=Fraction(std), threshold=threshold, epsilon=epsilon, **shape)
+        found = cls(noise_std=std, threshold=threshold, epsilon=epsilon, **shape)
         return found._raised(lambda m: Fraction(m.delta(target)) <= limit)
 
     @classmethod
@@ -515,7 +528,7 @@ class GaussianSelection(PartitionSelection):
         square = Fraction(probe.moved * probe.group**2) / (2 * target) * (1 + Fraction(1, 1 << 40))
         std = Fraction(upper(lambda: ball(square).sqrt()))
         first = _threshold(probe, float(std), float(limit))
-        return cls(noise_std=std, threshold=first, **shape)._raised(lambda m: Fraction(m.new) <= limit)
+        return cls(noise_std=float(std), threshold=first, **shape)._raised(lambda m: Fraction(m.new) <= limit)
 
     def _raised(self, meets: Any) -> GaussianSelection:
         """The least threshold near this one that is certified."""

@@ -253,7 +253,7 @@ class PolytopeNorm(ShapedMechanism):
         object.__setattr__(self, "volumes", volumes)
 
     @classmethod
-    def for_epsilon(
+    def for_target(
         cls, *, epsilon: Exact, points: Sequence[Point], times: int = 1, spacing: Exact = 1
     ) -> PolytopeNorm:
         """The smallest noise with this epsilon."""
@@ -404,7 +404,7 @@ class RangeNorm(ShapedMechanism):
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
     @classmethod
-    def for_epsilon(cls, *, epsilon: Exact, dimension: int, times: int = 1, spacing: Exact = 1) -> RangeNorm:
+    def for_target(cls, *, epsilon: Exact, dimension: int, times: int = 1, spacing: Exact = 1) -> RangeNorm:
         """The smallest noise with this epsilon."""
         scale = whole("times", times, least=1) / epsilon_parameter(epsilon)
         return cls(dimension=dimension, noise_scale=scale, times=times, spacing=spacing)

@@ -166,6 +166,15 @@ class QuantileSelection(Mechanism):
             raise InvalidParameter(parameter="share", value=self.share, must="lie strictly between 0 and 1")
         settle(self, share=self.share)
 
+    @classmethod
+    def for_target(
+        cls, *, epsilon: Exact, bins: int, share: Exact, rank_sensitivity: Exact, confidence: Exact = 0.95
+    ) -> QuantileSelection:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(
+            epsilon=epsilon, bins=bins, share=share, rank_sensitivity=rank_sensitivity, confidence=confidence
+        )
+
     @property
     def _choice(self) -> Exponential:
         return Exponential(

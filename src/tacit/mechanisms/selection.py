@@ -143,6 +143,11 @@ class Exponential(SelectionMechanism):
         settle(self, epsilon=self.epsilon)
         need("exponential", self.sensitivity, (Score,), HINT)
 
+    @classmethod
+    def for_target(cls, *, epsilon: Exact, sensitivity: Score) -> Exponential:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, sensitivity=sensitivity)
+
     @property
     def profile(self) -> Profile:
         """The curve of a mechanism with epsilon-bounded range (Dong, Durfee, Rogers 2020)."""
@@ -213,6 +218,11 @@ class PermuteAndFlip(SelectionMechanism):
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
         need("permute-and-flip", self.sensitivity, (Score,), HINT)
+
+    @classmethod
+    def for_target(cls, *, epsilon: Exact, sensitivity: Score) -> PermuteAndFlip:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, sensitivity=sensitivity)
 
     @property
     def event(self) -> Event:
@@ -326,6 +336,18 @@ class Selection(Mechanism):
             raise UnknownName(what="method of selection", name=str(self.method), known=METHODS)
         _ = self.mechanism
 
+    @classmethod
+    def for_target(
+        cls,
+        *,
+        epsilon: Exact,
+        sensitivity: Score,
+        candidates: Sequence[str],
+        method: Literal["permute-and-flip", "exponential"] = "permute-and-flip",
+    ) -> Selection:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, sensitivity=sensitivity, candidates=candidates, method=method)
+
     @property
     def mechanism(self) -> Any:
         """The mechanism that chooses."""
@@ -419,7 +441,7 @@ class IntervalExponential(Mechanism):
             raise InvalidParameter(parameter="high", value=self.high, must="be above low")
 
     @classmethod
-    def for_epsilon(
+    def for_target(
         cls, *, epsilon: Exact, sensitivity: L1, low: Exact, high: Exact, spacing: Exact = 1
     ) -> IntervalExponential:
         """The smallest noise (to one part in 10^5) whose exact epsilon is at most this one."""

@@ -478,7 +478,7 @@ class SmoothStudent(SmoothMechanism):
         self._check()
 
     @classmethod
-    def for_epsilon(
+    def for_target(
         cls, *, epsilon: Exact, degrees: int = 1, beta: Exact | None = None, spacing: Exact = 1
     ) -> SmoothStudent:
         """The smallest noise (to one part in 10^5) with this epsilon at a given beta.

@@ -227,35 +227,32 @@ class SparseHistogram(Mechanism):
             )  # fmt: skip
 
     @classmethod
-    def for_epsilon(
-        cls,
-        *,
-        epsilon: Exact,
-        sensitivity: L1,
-        domain: int,
-        **how: Unpack[ThresholdRule],
-    ) -> SparseHistogram:
-        """Laplace noise for a pure epsilon; threshold=, rule=, occupied= and impossible= as for `with_rule`."""
-        noise = Laplace.for_epsilon(epsilon=epsilon, sensitivity=sensitivity)
-        return cls.with_rule(noise=noise, domain=domain, **how)
-
-    @classmethod
     def for_target(
         cls,
         *,
         epsilon: Exact,
-        delta: Exact,
-        sensitivity: L2,
+        delta: Exact = 0,
+        sensitivity: L1 | L2,
         domain: int,
         **how: Unpack[ThresholdRule],
     ) -> SparseHistogram:
-        """Gaussian noise for (epsilon, delta): for units with many keys it is smaller than Laplace noise.
+        """Laplace noise for a pure epsilon and an L1 sensitivity, Gaussian noise for (epsilon, delta) and an L2 one.
 
-        threshold=, rule=, occupied= and impossible= as for `with_rule`.
+        For units with many keys Gaussian noise is smaller. threshold=, rule=, occupied= and impossible= as for
+        `with_rule`.
         """
-        noise = Gaussian.for_target(
-            epsilon=epsilon, delta=delta, sensitivity=sensitivity, dimension=domain_size(domain)
-        )
+        noise: Laplace | Gaussian
+        if isinstance(sensitivity, L2):
+            noise = Gaussian.for_target(
+                epsilon=epsilon, delta=delta, sensitivity=sensitivity, dimension=domain_size(domain)
+            )
+        else:
+            if exact_parameter("delta", delta, positive=False) != 0:
+                raise InvalidParameter(
+                    parameter="delta", value=delta, must="be 0 for an L1 sensitivity: Laplace noise has no delta",
+                    hint="give an L2 sensitivity for Gaussian noise",
+                )  # fmt: skip
+            noise = Laplace.for_target(epsilon=epsilon, sensitivity=sensitivity)
         return cls.with_rule(noise=noise, domain=domain, **how)
 
     @classmethod

@@ -144,7 +144,7 @@ class StableHistogram(Mechanism):
             )
             stated: Exact | None = exact_parameter("epsilon", epsilon)
         else:
-            noise, stated = Laplace.for_epsilon(epsilon=epsilon, sensitivity=sensitivity), None
+            noise, stated = Laplace.for_target(epsilon=epsilon, sensitivity=sensitivity), None
         make = _maker(cls, noise, keys, stated)
         if not isinstance(noise, Gaussian):
             limits = limit

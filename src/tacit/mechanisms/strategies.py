@@ -61,10 +61,10 @@ def block_mechanism(
     """Noise for one block: its share of epsilon, or of mu^2; `move` is L1, or squared L2."""
     if not gaussian:
         part = budget.epsilon if share == 1 else budget.epsilon * share * SLACK
-        return Laplace.for_epsilon(epsilon=part, sensitivity=L1(move))
+        return Laplace.for_target(epsilon=part, sensitivity=L1(move))
     # mu_l^2 = share mu^2, so that the squares add up to mu^2.
     target = budget.mu**2 * share
-    std = Fraction(upper(lambda: (ball(move) / ball(target)).sqrt()))
+    std = upper(lambda: (ball(move) / ball(target)).sqrt())
     return RoundedGaussian(sensitivity=L2.root(move), noise_std=std, dimension=size)
 
 

@@ -127,6 +127,19 @@ class SubsetSelection(LocalMechanism):
             )  # fmt: skip
         settle(self, subset=d)
 
+    @classmethod
+    def for_target(
+        cls,
+        *,
+        epsilon: Exact,
+        categories: int = 2,
+        labels: Sequence[str] | None = None,
+        subset: int | None = None,
+        share: Exact = 0,
+    ) -> SubsetSelection:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, categories=categories, labels=labels, subset=subset, share=share)
+
     @property
     def size(self) -> int:
         """How many categories an answer names."""
@@ -264,6 +277,13 @@ class HadamardResponse(LocalMechanism):
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
         settle_categories(self, most=MOST_HADAMARD_CATEGORIES)
+
+    @classmethod
+    def for_target(
+        cls, *, epsilon: Exact, categories: int = 2, labels: Sequence[str] | None = None
+    ) -> HadamardResponse:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, categories=categories, labels=labels)
 
     @property
     def outcomes(self) -> int:

@@ -157,7 +157,7 @@ class ShapedTables(TableMechanism):
             )
 
     @classmethod
-    def for_epsilon(
+    def for_target(
         cls, *, epsilon: Exact, sizes: Sequence[int], times: int = 1, replaced: bool = False, complete: bool = False,
         fixed: bool = False,
     ) -> ShapedTables:  # fmt: skip

@@ -328,7 +328,7 @@ class ChangesByQuantile(_Changes):
     def noise_at(self, level: Exact) -> Laplace:
         """The noise if this level is chosen: how far g and its rounding move, over release_epsilon."""
         moved = L1(Fraction(level) / self.rows).rounded(spacing=self.spacing)
-        return Laplace.for_epsilon(epsilon=self.release_epsilon, sensitivity=moved, spacing=self.spacing)
+        return Laplace.for_target(epsilon=self.release_epsilon, sensitivity=moved, spacing=self.spacing)
 
     def scores(self, changes: Sequence[Exact]) -> list[int]:
         """The score of each level: a secret."""
@@ -526,7 +526,7 @@ class SampledSensitivity(RandomMechanism):
             raise InvalidParameter(parameter="sensitivities", value="one below 0", must="be at least 0")
         step = Fraction(self.spacing)
         # Rounding g to the grid adds a step, which also keeps the noise where the sampled ones are all 0 (ties).
-        return Laplace.for_epsilon(
+        return Laplace.for_target(
             epsilon=self.epsilon, sensitivity=L1(found[self.rank - 1] + step), spacing=self.spacing
         )
 

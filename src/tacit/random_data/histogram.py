@@ -230,7 +230,7 @@ class RandomHistogram(RandomMechanism):
     def noise(self) -> Laplace:
         """The noise of the other cells."""
         moved = 2 if self.neighbours is Neighbours.REPLACE_ONE else 1
-        return Laplace.for_epsilon(epsilon=self.epsilon, sensitivity=L1(moved))
+        return Laplace.for_target(epsilon=self.epsilon, sensitivity=L1(moved))
 
     def law(self, counts: tuple[int, ...]) -> tuple[Coordinate, ...]:
         """The law of the output for the referee."""

@@ -109,7 +109,7 @@ class PredictiveHistogram(RandomMechanism):
     @property
     def noise(self) -> Laplace:
         """The noise of cells that are not told as 0."""
-        return Laplace.for_epsilon(epsilon=self.epsilon, sensitivity=L1(2))
+        return Laplace.for_target(epsilon=self.epsilon, sensitivity=L1(2))
 
     def told_zero(self, count: int) -> float:
         """How likely a cell of so many rows is told as 0 by the coin alone (a made-up count)."""

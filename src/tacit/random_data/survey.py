@@ -340,7 +340,7 @@ class OverlapHistogram:
     @property
     def noise(self) -> Laplace:
         """The noise of the other cells: up to d rows leave a cell, and as many enter one."""
-        return Laplace.for_epsilon(epsilon=self.epsilon, sensitivity=L1(2 * self.overlap.most_replaced))
+        return Laplace.for_target(epsilon=self.epsilon, sensitivity=L1(2 * self.overlap.most_replaced))
 
     def breaks(self, one: Counts, other: Counts) -> bool:
         """Do two tables have outputs that are not epsilon-indistinguishable?"""

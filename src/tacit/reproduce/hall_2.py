@@ -90,7 +90,7 @@ class Table:
 
 def noise_of(epsilon: float) -> Laplace:
     """Replace-one neighbours: L1 sensitivity 2."""
-    return Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(2))
+    return Laplace.for_target(epsilon=epsilon, sensitivity=L1(2))
 
 
 def exact_errors(table: Table, epsilon: float) -> dict[str, float]:

@@ -46,7 +46,7 @@ def simulated(people: int, epsilon: float, runs: int, seed: int) -> float:
 
 def _curator(epsilon: float, moved: int) -> float:
     """The standard deviation of discrete Laplace noise on numbers that one replaced person moves by so much."""
-    return math.sqrt(float(Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(moved)).distribution.variance))
+    return math.sqrt(float(Laplace.for_target(epsilon=epsilon, sensitivity=L1(moved)).distribution.variance))
 
 
 def _row(what: str, size: float, n: int, epsilon: float, seed: int) -> Row:

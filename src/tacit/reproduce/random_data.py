@@ -99,7 +99,7 @@ class Setting:
 
 def released(setting: Setting, seed: int) -> dict[str, Floats]:
     """One release by each method, in counts."""
-    noise = Laplace.for_epsilon(epsilon=setting.epsilon, sensitivity=L1(2))
+    noise = Laplace.for_target(epsilon=setting.epsilon, sensitivity=L1(2))
     plain = np.asarray(noise.release(list(setting.counts), source=SeededSource(seed=2 * seed)).values)
     random = setting.mechanism.release(list(setting.counts), source=SeededSource(seed=2 * seed + 1)).counts
     level = hall_threshold(noise, cells=len(setting.counts))

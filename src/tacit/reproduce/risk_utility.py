@@ -197,7 +197,7 @@ def _lost(truth: npt.NDArray[np.float64], told: npt.NDArray[np.float64]) -> floa
 def _released(
     truth: npt.NDArray[np.float64], epsilon: float, seed: int, inside: Integers, outside: Integers
 ) -> tuple[float, float]:
-    mechanism = Laplace.for_epsilon(epsilon=epsilon, sensitivity=L1(2))
+    mechanism = Laplace.for_target(epsilon=epsilon, sensitivity=L1(2))
     source = SeededSource(seed=1000 * seed + round(10 * epsilon))
     noisy = mechanism.release(truth.astype(np.int64).ravel(), source=source)
     told = np.asarray(noisy.values, dtype=np.float64).reshape(truth.shape)

@@ -102,7 +102,7 @@ class SparseQuestion(Question):
         if epsilon is None:
             raise InvalidParameter(parameter="epsilon", value=None, must="be given, or rho")
         if delta is None:
-            return SparseHistogram.for_epsilon(
+            return SparseHistogram.for_target(
                 epsilon=epsilon, sensitivity=self.l1_sensitivity, domain=self.domain,
                 rule=rule, occupied=occupied, impossible=self.impossible,
             )  # fmt: skip

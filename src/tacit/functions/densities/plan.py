@@ -125,17 +125,22 @@ class DensityPlan:
         if self.mechanism == "laplace":
             assert isinstance(sensitivity, L1)
             assert self.epsilon is not None
-            return Laplace.for_epsilon(epsilon=self.epsilon, sensitivity=sensitivity, spacing=PLAN_SPACING)
+            return Laplace.for_target(epsilon=self.epsilon, sensitivity=sensitivity, spacing=PLAN_SPACING)
         assert isinstance(sensitivity, L2)
         m = self.family.coefficients
         if self.mechanism == "gamma":
             assert self.epsilon is not None
-            return Gamma.for_epsilon(
+            return Gamma.for_target(
                 epsilon=self.epsilon, sensitivity=sensitivity, dimension=m, spacing=PLAN_SPACING
             )
         assert self.mu is not None
         std = sensitivity.exact / Fraction(self.mu)
-        return RoundedGaussian(sensitivity=sensitivity, noise_std=std, dimension=m, spacing=PLAN_SPACING)
+        return RoundedGaussian(
+            sensitivity=sensitivity,
+            noise_std=std,  # type: ignore[arg-type]
+            dimension=m,
+            spacing=PLAN_SPACING,
+        )
 
     @property
     def noise(self) -> CoefficientNoise:

@@ -408,7 +408,7 @@ class FourierRegression:
         spacing = fourier_spacing(self.family.order)
         moved = 2 if self.neighbours is Neighbours.REPLACE_ONE else 1
         one = HullGauge(moved, CaratheodoryBody(frequencies=self.family.order))
-        return KNormDifference.for_epsilon(
+        return KNormDifference.for_target(
             epsilon=self._share(1),
             sensitivity=one.rounded(spacing=spacing, records=2),
             spacing=spacing / LEVELS,
@@ -418,7 +418,7 @@ class FourierRegression:
     def total_noise(self) -> Laplace:
         """The noise of sum y_i."""
         moved = 2 if self.neighbours is Neighbours.REPLACE_ONE else 1
-        return Laplace.for_epsilon(epsilon=self._share(2), sensitivity=L1(moved), spacing=Fraction(1, LEVELS))
+        return Laplace.for_target(epsilon=self._share(2), sensitivity=L1(moved), spacing=Fraction(1, LEVELS))
 
     @property
     def bound(self) -> Pure:

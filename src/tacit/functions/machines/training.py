@@ -237,9 +237,14 @@ class MachinePlan:
         )
 
     @property
-    def noise_std(self) -> Fraction:
-        """Of each weight; at a point x the machine's value gets noise of std noise_std |phi(x)|."""
+    def exact_noise_std(self) -> Fraction:
+        """sensitivity / mu."""
         return Fraction(self.l2_sensitivity) / Fraction(self.mu)
+
+    @property
+    def noise_std(self) -> float:
+        """Of each weight; at a point x the machine's value gets noise of std noise_std |phi(x)|."""
+        return float(self.exact_noise_std)
 
     @property
     def spacing(self) -> Fraction:
@@ -259,7 +264,7 @@ class MachinePlan:
         """The noise on the weights."""
         return RoundedGaussian(
             sensitivity=L2(Fraction(self.l2_sensitivity)),
-            noise_std=self.noise_std,
+            noise_std=self.exact_noise_std,  # type: ignore[arg-type]
             dimension=self.features.dimension * self.heads,
             spacing=self.spacing,
         )
@@ -490,7 +495,7 @@ class PenaltyChoice:
         each = epsilon_parameter(self.epsilon) / len(self.candidates)
         return (
             PermuteAndFlip(epsilon=self.epsilon, sensitivity=Score(sensitivity)),
-            Laplace.for_epsilon(epsilon=each, sensitivity=L1(sensitivity), spacing=SPACING),
+            Laplace.for_target(epsilon=each, sensitivity=L1(sensitivity), spacing=SPACING),
         )
 
     def expected_errors(self) -> dict[str, float]:
