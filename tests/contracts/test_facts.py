@@ -227,6 +227,7 @@ ASKS = re.compile(r"\.(stat|lstat|exists|is_file|iterdir|glob|rglob|samefile|lex
 MAY_ASK = {
     "curator/ledgers.py": "where ledgers lie",
     "curator/certificate.py": "keys of who signs",
+    "curator/plan_files.py": "names of plans beside one that is missing",
     "curator/verifying.py": "what was published",
 }
 
