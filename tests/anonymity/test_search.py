@@ -15,6 +15,7 @@ from support import anonymous as plain
 from support.shared import shared
 from tacit import anonymity as anon
 from tacit import errors
+from tacit.anonymity.search import Criteria
 
 TREES = {
     "age": anon.intervals(range(20, 40), widths=[5, 10]),
@@ -95,6 +96,19 @@ def test_the_best_node_is_the_best_of_all(how: dict[str, Any], good: Any, share:
     left = found.table.to_pylist()
     assert plain.k_of(left, list(TREES)) >= how["k"]
     assert found.nodes == 4 * 3 * 2
+
+
+def test_joining_spoils_a_good_class_just_where_the_search_allows_for_it() -> None:
+    """A class of a, b joined by four a: two values stay two, but neither their entropy nor their distance stays."""
+    few, more = [{"ill": "a"}, {"ill": "b"}], [{"ill": "a"}] * 4
+    everybody = [{"ill": "a"}] * 5 + [{"ill": "b"}] * 5
+    assert len({r["ill"] for r in few + more}) == 2
+    assert plain.entropy_l(few, [], "ill") >= 2 - 1e-9 > plain.entropy_l(few + more, [], "ill")
+    assert far(few, everybody) <= 0.2 < far(few + more, everybody)
+    assert Criteria(k=2, diverse=2).monotone
+    assert not Criteria(k=2, diverse=2, diversity="entropy").monotone
+    assert not Criteria(k=2, diverse=2, diversity="recursive").monotone
+    assert not Criteria(k=2, t=0.2).monotone
 
 
 def test_the_published_optimum_for_adult() -> None:
