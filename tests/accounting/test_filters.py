@@ -348,3 +348,14 @@ def test_a_filter_is_not_copied() -> None:
             with pytest.raises(tacit.NoLaw, match="whole budget again") as caught:
                 attempt(chosen)
             assert "Ledger" in caught.value.hint
+
+
+def test_a_forked_process_has_no_second_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork copies all that is in memory: what the copy admits, the first one does not know of."""
+    chosen = filter_for(tacit.Pure(epsilon=1.0))
+    chosen.admit(tacit.Pure(epsilon=0.25))
+    with monkeypatch.context() as forked:
+        forked.setattr("tacit.accounting.filters.os.getpid", lambda: -1)
+        with pytest.raises(tacit.NoLaw, match="whole budget again"):
+            chosen.admit(tacit.Pure(epsilon=0.25))
+    chosen.admit(tacit.Pure(epsilon=0.75))

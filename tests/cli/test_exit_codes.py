@@ -107,6 +107,22 @@ def test_files_that_cannot_be_written_after_the_charge(
     assert spent(plan) == 0.25
 
 
+def test_a_ledger_that_cannot_be_read_after_the_release(
+    plan: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was spent is known with the charge: no code 2, which would say that nothing was charged."""
+
+    def locked(_: object) -> None:
+        raise LedgerError(ledger="t.ledger", reason="is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.curator.curator.Curator.standing", property(locked))
+        code, out, _ = say("release", plan, "--out", plan.parent / "out", "--json")
+    told = json.loads(out)
+    assert (code, told["charged"], told["spent"]["epsilon"]) == (0, True, 0.25)
+    assert (plan.parent / "out" / "manifest.json").exists()
+
+
 def test_bad_input_charges_nothing_and_exits_with_2(plan: Path, say: Say) -> None:
     (plan.parent / "t.parquet").write_bytes(b"no table")
     code, out, _ = say("release", plan, "--out", plan.parent / "out", "--json")

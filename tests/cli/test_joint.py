@@ -266,6 +266,12 @@ def test_data_and_versions_that_change_between_rounds(place: Path, tacit) -> Non
     refused = combine(tacit, "masked", "--go-on")
     assert refused.code == 1
     assert "0 holders sent" in refused.error
+    # Another message in its place is found when the holder is charged; the next time it is not charged again.
+    Path("mail/masked-2.msg").write_bytes(b"another")
+    for code in (3, 2):
+        said = contribute(tacit, "west", "mail/to-2-agree.msg")
+        assert said.code == code
+        assert "not hold another message" in said.error
 
 
 def test_all_drop_out_and_nobody_is_charged(place: Path, tacit) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import shutil
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from tacit.curator.prices import price
 from tacit.curator.request import declared_files, given_of, request_text
 from tacit.curator.verifying import verify_release
 from tacit.errors import InvalidParameter, LedgerError
-from tacit.sources.opening.joining import join
+from tacit.sources.opening.joining import digest_of_rows, join
 
 SCHEMA = {"x": tacit.integer(0, 10_000), "s": tacit.category(["a", "b"])}
 UNIT = tacit.rows()
@@ -357,6 +359,50 @@ def test_another_public_table_in_memory_is_another_question(folder: Path, kind: 
     more = FRAMES[kind]({"s": ["a", "b", "c"], "r": ["north", "north", "north"]})
     assert in_the_north(folder, more) == (1000, False)
     assert in_the_north(folder, FRAMES[kind]({"s": ["a"], "r": ["north"]})) == (500, False)
+
+
+def test_one_public_table_in_whichever_library(folder: Path) -> None:
+    found = [in_the_north(folder, make(REGIONS["north"])) for make in FRAMES.values()]
+    assert found == [(1000, False), (1000, True), (1000, True)]
+
+
+LONG = 1 << 60
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ([1, 2], [1.0, 2.0], True),
+        ([1, 2], [Decimal("1.00"), Decimal("2.00")], True),
+        ([0.5], [Decimal("0.50")], True),
+        # A double above 2^53 is no key, and a whole number is.
+        ([LONG], [float(LONG)], False),
+        ([LONG], [Decimal(LONG)], False),
+        # A decimal that is not whole is no word, and its text is.
+        ([Decimal("0.1")], ["0.1"], False),
+        ([datetime.date(2020, 1, 1)], ["2020-01-01"], False),
+        ([1], ["1"], False),
+        ([1], [True], False),
+        ([None], ["None"], False),
+    ],
+)
+def test_what_is_not_read_alike_has_two_digests(one: list[Any], other: list[Any], alike: bool) -> None:
+    digests = {digest_of_rows(["v"], pa.table({"v": values})) for values in (one, other)}
+    assert len(digests) == (1 if alike else 2)
+
+
+def test_a_long_number_is_not_answered_for_a_double(folder: Path) -> None:
+    """The double above 2^53 is no key of the category: nobody is in it, and the record of the number is not its."""
+    schema = {**SCHEMA, "r": tacit.category([str(LONG)])}
+    found = []
+    for value in (LONG, float(LONG)):
+        data = join(folder / "jan.csv", pa.table({"s": ["a", "b"], "r": [value] * 2}), on="s", public=True)
+        with tacit.Curator(
+            data, protect=UNIT, schema=schema, budget=tacit.Pure(epsilon=1000.0), ledger=folder / "jan.ledger"
+        ) as one:
+            answer = one.release(tacit.count(where=f"r = '{LONG}'"), epsilon=20)
+        found.append((float(answer.value), answer.replayed))
+    assert found == [(1000, False), (0, False)]
 
 
 def test_a_public_table_that_changes_in_memory(folder: Path) -> None:

@@ -201,6 +201,19 @@ def test_precedence_and_case():
     assert str(parse("age not between 1 and 2")) == "not (age >= 1 and age <= 2)"
 
 
+@pytest.mark.parametrize("operator", [">= 3 or age <", "=>", "", ">= 3 or"])
+def test_a_tree_has_no_text_of_another_one(operator):
+    """Its text would be that of another filter, and the digest of a question is made of it."""
+    with pytest.raises(UnknownName, match="comparison"):
+        Compare(column="age", operator=operator, value=5).check(SCHEMA)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_constant_is_finite(value):
+    with pytest.raises(WrongType):
+        Compare(column="odd name", operator="<", value=value).check(SCHEMA)
+
+
 def test_the_nearest_column_is_named():
     with pytest.raises(UnknownColumn, match="did you mean 'age'"):
         ask.count(where="aeg > 1").on(SCHEMA, rows())

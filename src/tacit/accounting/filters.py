@@ -11,6 +11,7 @@ docs/theory/profile-filter.md for a counterexample.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -55,6 +56,7 @@ class Filter(ABC):
         self._currency, self._limits, self._stated = currency, limits, stated
         self._total = currency.zero()
         self._lock = Lock()
+        self._process = os.getpid()
 
     @abstractmethod
     def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
@@ -112,6 +114,9 @@ class Filter(ABC):
         `exact` has a bound's numbers as fractions, where its floats only stand for them: ten releases of one tenth fill
         a budget of 1 exactly.
         """
+        if os.getpid() != self._process:
+            # A process that was forked has a copy of it, without a word.
+            self.__reduce__()
         cost = self._asked(release, neighbours, exact)
         with self._lock:
             before = self._total

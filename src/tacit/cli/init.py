@@ -330,7 +330,7 @@ def _privately(path: Path, out: Path | None, paid: dict[str, Any], *, json: bool
     found = read_plan(path)
     with watched("Releasing", quiet=json), found.curator() as curator:
         releases = inspect_privately(curator, **paid)
-        spent, left = curator.standing
+    spent, left = releases[-1].standing
     if json:
         shares = [
             {"name": r.name, "value": r.value, "low": r.interval[0], "high": r.interval[1]} for r in releases

@@ -214,11 +214,11 @@ def contribute(
     with read_plan(plan, releases=False).curator() as curator, locked(state):
         kept = _kept(agreed, session, curator, signing, index, state, plan)
         answer = kept.handle(raw)
-        kind = read(answer, session=session.id, keys=list(session.keys)).kind
-        place = message_place(out, f"{kind}-{index}.msg", answer)
-        with charge_made() if kept.holder.charged else nullcontext():
+        with charge_made() if kept.paid else nullcontext():
+            kind = read(answer, session=session.id, keys=list(session.keys)).kind
+            place = message_place(out, f"{kind}-{index}.msg", answer)
+            spent = str(curator.spent)
             deliver(place, answer)
-        spent = str(curator.spent)
         told = {"holder": agreed.names[index], "index": index, "kind": kind, "message": str(place),
                 "charged": kept.holder.charged, "spent": spent}  # fmt: skip
     if json:

@@ -155,7 +155,8 @@ def release(
                     exports=exports,
                     replaces=replaces,
                 )
-            spent, left = curator.standing
+            # As it was with the charge: a ledger that cannot be read by now takes nothing back.
+            spent, left = releases[-1].standing
     except KeyboardInterrupt:
         print(f"tacit: interrupted; {INTERRUPTED}", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -487,6 +487,8 @@ UNSAID: dict[str, Any] = {
 """What an ask says where nobody said anything, in formats 3 and 4."""
 PLAIN_READING = {"decimal": ".", "dates": "year-first"}
 """What is read where nobody says anything about it."""
+IN_MEMORY = re.compile(r"the \w+ table")
+"""What a joined table is called that lies in no file: a file has an ending."""
 
 
 def request_digest(
@@ -528,7 +530,7 @@ def request_text(
         "unit": Guarantee(bound=Pure(epsilon=0.0), unit=unit).record["unit"],
         "price": _price(total),
         "given": _given(given, typed),
-        "reading": _reading(reading),
+        "reading": _reading(reading, typed),
         "releases": [_ask(a, schema, typed) for a in asks],
     }
     said = {name: value for name, value in parts.items() if value is not None and value != {}}
@@ -667,7 +669,14 @@ def _given(given: Given | None, typed: bool) -> dict[str, Any] | None:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+def _named(table: str, typed: bool) -> str:
+    """A table that is joined: the names of its files, or that it lies in memory, whichever library holds it there."""
+    if not typed and IN_MEMORY.fullmatch(table):
+        return "a table in memory"
+    return ", ".join(sorted(table.split(", ")))
+
+
+def _reading(reading: Mapping[str, Any], typed: bool) -> dict[str, Any]:
     """How files are read: what stands for itself is left out, and lists whose order says nothing are sorted."""
     said = {name: value for name, value in reading.items() if PLAIN_READING.get(name) != value}
     said |= {name: sorted(said[name]) for name in ("missing", "partitions") if name in said}
@@ -675,8 +684,8 @@ def _reading(reading: Mapping[str, Any]) -> dict[str, Any]:
         said["joins"] = [
             {
                 **step,
-                "table": ", ".join(sorted(step["table"].split(", "))),
-                **({"reading": _reading(step["reading"])} if "reading" in step else {}),
+                "table": _named(step["table"], typed),
+                **({"reading": _reading(step["reading"], typed)} if "reading" in step else {}),
             }
             for step in said["joins"]
         ]

@@ -398,6 +398,8 @@ class KeptHolder:
 
         self.path, self._key, self._session = path, key, session
         self.note, self._sent = dict(note or {}), b""
+        self.paid = False
+        """Was it this message for which the ledger was charged, and none before?"""
         self._source = source if source is not None else default_source()
         self.holder = Holder(
             session=session, index=index, key=key, contribute=once, source=self._source, table=table,
@@ -416,10 +418,12 @@ class KeptHolder:
     def handle(self, raw: bytes) -> bytes:
         """The answer to a message of the aggregator, after the new state is on the disk."""
         self._load()
+        before = self.holder.charged
         try:
             answer = self.holder.handle(raw)
         finally:
             self._save()
+        self.paid = self.holder.charged and not before
         return answer
 
     # --- the file -----------------------------------------------------------------------------------------

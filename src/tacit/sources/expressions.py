@@ -21,6 +21,7 @@ clamped, replaced where missing, as the schema says. The test of a row looks at 
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -115,6 +116,9 @@ class Compare(Expression):
 
     def check(self, schema: Schema) -> None:
         column = schema[self.column]
+        if self.operator not in FLIPPED:
+            # The text of a tree is its name: nothing may stand there that reads as another tree.
+            raise UnknownName(what="comparison", name=str(self.operator), known=FLIPPED)
         if self.operator not in ("=", "!=") and isinstance(column, Category | Flag):
             raise WrongType(
                 column=self.column,
@@ -215,7 +219,9 @@ def check_value(name: str, column: Column, value: Value) -> None:
     elif isinstance(column, Date):
         good, wanted = isinstance(value, str) and _is_day(value), "a date such as '2020-01-31'"
     else:
-        good, wanted = isinstance(value, int | float) and not isinstance(value, bool), "a number"
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        good = good and not (isinstance(value, float) and not math.isfinite(value))
+        wanted = "a number"
     if not good:
         raise WrongType(
             column=name,

@@ -13,8 +13,10 @@ Rows without a match keep their place, with missing values. Keys are compared as
 
 from __future__ import annotations
 
+import datetime
 import glob
 import hashlib
+import math
 import os
 import secrets
 from collections.abc import Callable, Sequence
@@ -296,7 +298,9 @@ def _key(relation: Any, name: str) -> Any:
 def digest_of_rows(names: Sequence[str], rows: Any) -> str:
     """What tells one public table from another: the names of its columns, and its rows in any order.
 
-    Numbers are what they are, in whichever type they are kept. It is not keyed: anybody may know a public table.
+    Numbers are what they are, in whichever type they are kept, as far as all types are read alike: below 2^53. A value
+    that is no number has its kind, since a day or a decimal is not read as the text of it. It is not keyed: anybody may
+    know a public table.
     """
     columns = [rows.column(i).to_pylist() for i in range(rows.num_columns)]
     each = sorted(
@@ -310,11 +314,12 @@ def digest_of_rows(names: Sequence[str], rows: Any) -> str:
 
 
 def _told(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Decimal):
-        return _told(float(value)) if Fraction(float(value)) == Fraction(value) else str(value.normalize())
-    return value if value is None or isinstance(value, bool | int | float | str | bytes) else str(value)
+    if isinstance(value, float | Decimal) and math.isfinite(value):
+        exact = Fraction(value)
+        return int(exact) if exact.denominator == 1 and abs(exact) < 1 << 53 else exact
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return value
+    return ("datetime" if isinstance(value, datetime.datetime) else type(value).__name__, str(value))
 
 
 class _Other:
