@@ -145,7 +145,7 @@ def small(folder: Path) -> list[dict[str, Any]]:
             "variances by state": ask.variance("income", by="state"), "quartiles": ask.quantiles("income"),
         }  # fmt: skip
         for name, statistic in kinds.items():
-            asks = [tacit.ask(statistic, name=f"release {i}") for i in range(100)]
+            asks = [tacit.query(statistic, name=f"release {i}") for i in range(100)]
             for paid in ({"epsilon": 10.0}, {"epsilon": 10.0, "delta": 1e-6}):
 
                 def whole(asks: Any = asks, paid: Any = paid) -> list[Any]:

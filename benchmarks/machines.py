@@ -23,7 +23,8 @@ import _adult
 import numpy as np
 from _peers import run_peer
 
-from tacit import PrivateLogisticRegression, PrivateSVC, PublicBall, PublicBox
+from tacit import PrivateLogisticRegression, PrivateSVC
+from tacit.functions.machines import PublicBall, PublicBox
 
 BOX = PublicBox(low=[-2, -1.5], high=[3, 2])
 

@@ -67,7 +67,7 @@ def main() -> list[dict[str, Any]]:
         folder = Path(name)
         make(folder / "rows.parquet")
         budget = tacit.Guarantee(
-            bound=tacit.Pure(epsilon=1e6), unit=UNIT, condition=tacit.RandomData(gamma=0.999)
+            bound=tacit.Pure(epsilon=1e6), unit=UNIT, condition=tacit.guarantees.RandomData(gamma=0.999)
         )
         given = {"random_data": 0.05, "rows": ROWS}
         schema = {"cell": tacit.integer(0, CELLS - 1)}

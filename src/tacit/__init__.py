@@ -1,67 +1,43 @@
 """tacit publishes statistics about people without telling on any of them, and certifies each release.
 
-Names are loaded when they are first used, so that importing tacit costs next to nothing.
+Names and packages are loaded when they are first used, so that importing tacit costs next to nothing.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.2.0"
 
 _HOME: dict[str, str] = {
-    "Always": "tacit.guarantees",
     "Approximate": "tacit.guarantees",
-    "Ask": "tacit.curator",
-    "BoundedAdversary": "tacit.guarantees",
     "BudgetExceeded": "tacit.errors",
     "Concentrated": "tacit.guarantees",
-    "CountTable": "tacit.statistics",
-    "Coupled": "tacit.guarantees",
     "Curator": "tacit.curator",
-    "DensityChoice": "tacit.functions.densities",
-    "DensityPlan": "tacit.functions.densities",
-    "FourierBasis": "tacit.functions.bases",
-    "FourierKDE": "tacit.functions.fourier",
-    "FourierPlan": "tacit.functions.fourier",
     "GaussianDP": "tacit.guarantees",
-    "GaussianKDE": "tacit.functions.densities",
     "Guarantee": "tacit.guarantees",
-    "HermiteBasis": "tacit.functions.bases",
-    "HistogramBasis": "tacit.functions.bases",
     "Ledger": "tacit.ledger",
-    "Neighbours": "tacit.guarantees",
     "NoLaw": "tacit.errors",
     "Plan": "tacit.curator",
-    "Pointwise": "tacit.guarantees",
-    "Priors": "tacit.guarantees",
     "PrivateKernelRegressor": "tacit.functions.machines",
     "PrivateLogisticRegression": "tacit.functions.machines",
     "PrivateSVC": "tacit.functions.machines",
     "PrivateSVR": "tacit.functions.machines",
     "Profile": "tacit.guarantees",
-    "PublicBall": "tacit.functions.machines",
-    "PublicBox": "tacit.functions.machines",
     "Pure": "tacit.guarantees",
-    "RandomData": "tacit.guarantees",
-    "ReflectedKDE": "tacit.functions.densities",
+    "Query": "tacit.curator",
     "Release": "tacit.curator",
-    "ReleasedDensity": "tacit.functions.densities",
     "Releases": "tacit.curator",
     "Renyi": "tacit.guarantees",
     "Schema": "tacit.sources",
-    "SobolevKDE": "tacit.functions.densities",
     "TacitError": "tacit.errors",
-    "WaveletBasis": "tacit.functions.bases",
     "account": "tacit.accounting",
-    "ask": "tacit.curator",
     "bins": "tacit.sources",
     "calibrate": "tacit.accounting",
     "category": "tacit.sources",
     "clamping_bounds": "tacit.statistics",
     "classifier": "tacit.curator.functions",
-    "compare_densities": "tacit.functions.densities",
     "compose": "tacit.guarantees",
     "concentrated_budget": "tacit.guarantees",
     "contingency": "tacit.statistics",
@@ -73,6 +49,7 @@ _HOME: dict[str, str] = {
     "dp_sgd": "tacit.accounting",
     "events": "tacit.accounting",
     "files": "tacit.sources",
+    "filter_for": "tacit.accounting",
     "flag": "tacit.sources",
     "gaussian_budget": "tacit.guarantees",
     "group": "tacit.guarantees",
@@ -93,10 +70,10 @@ _HOME: dict[str, str] = {
     "post_process": "tacit.guarantees",
     "privacy_curve": "tacit.accounting",
     "proportion": "tacit.statistics",
-    "public_bandwidth": "tacit.functions.densities",
     "public_totals": "tacit.statistics",
     "quantile": "tacit.statistics",
     "quantiles": "tacit.statistics",
+    "query": "tacit.curator",
     "ranges": "tacit.statistics",
     "ratio": "tacit.statistics",
     "read_plan": "tacit.curator.plan_files",
@@ -111,64 +88,94 @@ _HOME: dict[str, str] = {
     "suggest": "tacit.curator.custodian",
     "sum": "tacit.statistics",
     "synthetic_rows": "tacit.statistics",
-    "theorem": "tacit.guarantees",
     "variance": "tacit.statistics",
     "watch": "tacit.sources.error_boundary",
 }
 
+_PACKAGES = (
+    "accounting",
+    "anonymity",
+    "attacks",
+    "audit",
+    "coupled",
+    "curator",
+    "errors",
+    "exact",
+    "functions",
+    "guarantees",
+    "ledger",
+    "mechanisms",
+    "noise",
+    "parties",
+    "pld",
+    "random_data",
+    "report",
+    "risk",
+    "sources",
+    "statistics",
+)
+"""Packages that `tacit.NAME` loads, and `dir(tacit)` lists."""
+
+_RENAMED: dict[str, str] = {
+    "Ask": "tacit.Query",
+    "ask": "tacit.query",
+    "Always": "tacit.guarantees.Always",
+    "BoundedAdversary": "tacit.guarantees.BoundedAdversary",
+    "CountTable": "tacit.statistics.CountTable",
+    "Coupled": "tacit.guarantees.Coupled",
+    "DensityChoice": "tacit.functions.densities.DensityChoice",
+    "DensityPlan": "tacit.functions.densities.DensityPlan",
+    "FourierBasis": "tacit.functions.bases.FourierBasis",
+    "FourierKDE": "tacit.functions.fourier.FourierKDE",
+    "FourierPlan": "tacit.functions.fourier.FourierPlan",
+    "GaussianKDE": "tacit.functions.densities.GaussianKDE",
+    "HermiteBasis": "tacit.functions.bases.HermiteBasis",
+    "HistogramBasis": "tacit.functions.bases.HistogramBasis",
+    "Neighbours": "tacit.guarantees.Neighbours",
+    "Pointwise": "tacit.guarantees.Pointwise",
+    "Priors": "tacit.guarantees.Priors",
+    "PublicBall": "tacit.functions.machines.PublicBall",
+    "PublicBox": "tacit.functions.machines.PublicBox",
+    "RandomData": "tacit.guarantees.RandomData",
+    "ReflectedKDE": "tacit.functions.densities.ReflectedKDE",
+    "ReleasedDensity": "tacit.functions.densities.ReleasedDensity",
+    "SobolevKDE": "tacit.functions.densities.SobolevKDE",
+    "WaveletBasis": "tacit.functions.bases.WaveletBasis",
+    "compare_densities": "tacit.functions.densities.compare_densities",
+    "public_bandwidth": "tacit.functions.densities.public_bandwidth",
+    "theorem": "tacit.guarantees.theorem",
+}
+"""Names of version 0.1, with their new ones: they work with a DeprecationWarning (docs/renamed.md)."""
+
 __all__ = [
-    "Always",
     "Approximate",
-    "Ask",
-    "BoundedAdversary",
     "BudgetExceeded",
     "Concentrated",
-    "CountTable",
-    "Coupled",
     "Curator",
-    "DensityChoice",
-    "DensityPlan",
-    "FourierBasis",
-    "FourierKDE",
-    "FourierPlan",
     "GaussianDP",
-    "GaussianKDE",
     "Guarantee",
-    "HermiteBasis",
-    "HistogramBasis",
     "Ledger",
-    "Neighbours",
     "NoLaw",
     "Plan",
-    "Pointwise",
-    "Priors",
     "PrivateKernelRegressor",
     "PrivateLogisticRegression",
     "PrivateSVC",
     "PrivateSVR",
     "Profile",
-    "PublicBall",
-    "PublicBox",
     "Pure",
-    "RandomData",
-    "ReflectedKDE",
+    "Query",
     "Release",
-    "ReleasedDensity",
     "Releases",
     "Renyi",
     "Schema",
-    "SobolevKDE",
     "TacitError",
-    "WaveletBasis",
     "__version__",
     "account",
-    "ask",
     "bins",
     "calibrate",
     "category",
     "clamping_bounds",
     "classifier",
-    "compare_densities",
     "compose",
     "concentrated_budget",
     "contingency",
@@ -180,6 +187,7 @@ __all__ = [
     "dp_sgd",
     "events",
     "files",
+    "filter_for",
     "flag",
     "gaussian_budget",
     "group",
@@ -200,10 +208,10 @@ __all__ = [
     "post_process",
     "privacy_curve",
     "proportion",
-    "public_bandwidth",
     "public_totals",
     "quantile",
     "quantiles",
+    "query",
     "ranges",
     "ratio",
     "read_plan",
@@ -218,74 +226,121 @@ __all__ = [
     "suggest",
     "sum",
     "synthetic_rows",
-    "theorem",
     "variance",
     "watch",
 ]
 
 if TYPE_CHECKING:
+    from tacit import (
+        accounting as accounting,
+    )
+    from tacit import (
+        anonymity as anonymity,
+    )
+    from tacit import (
+        attacks as attacks,
+    )
+    from tacit import (
+        audit as audit,
+    )
+    from tacit import (
+        coupled as coupled,
+    )
+    from tacit import (
+        curator as curator,
+    )
+    from tacit import (
+        errors as errors,
+    )
+    from tacit import (
+        exact as exact,
+    )
+    from tacit import (
+        functions as functions,
+    )
+    from tacit import (
+        guarantees as guarantees,
+    )
+    from tacit import (
+        ledger as ledger,
+    )
+    from tacit import (
+        mechanisms as mechanisms,
+    )
+    from tacit import (
+        noise as noise,
+    )
+    from tacit import (
+        parties as parties,
+    )
+    from tacit import (
+        pld as pld,
+    )
+    from tacit import (
+        random_data as random_data,
+    )
+    from tacit import (
+        report as report,
+    )
+    from tacit import (
+        risk as risk,
+    )
+    from tacit import (
+        sources as sources,
+    )
+    from tacit import (
+        statistics as statistics,
+    )
     from tacit.accounting import (
         account,
         calibrate,
         dp_sgd,
         events,
+        filter_for,
         privacy_curve,
     )
     from tacit.curator import (
-        Ask,
         Curator,
         Plan,
+        Query,
         Release,
         Releases,
-        ask,
+        query,
     )
-    from tacit.curator.custodian import inspect, inspect_privately, suggest
-    from tacit.curator.fitting import least_squares
+    from tacit.curator.custodian import (
+        inspect,
+        inspect_privately,
+        suggest,
+    )
+    from tacit.curator.fitting import (
+        least_squares,
+    )
     from tacit.curator.functions import (
         classifier,
         density,
         regression_function,
     )
-    from tacit.curator.plan_files import read_plan
+    from tacit.curator.plan_files import (
+        read_plan,
+    )
     from tacit.errors import (
         BudgetExceeded,
         NoLaw,
         TacitError,
     )
-    from tacit.functions.bases import FourierBasis, HermiteBasis, HistogramBasis, WaveletBasis
-    from tacit.functions.densities import (
-        DensityChoice,
-        DensityPlan,
-        GaussianKDE,
-        ReflectedKDE,
-        ReleasedDensity,
-        SobolevKDE,
-        compare_densities,
-        public_bandwidth,
-    )
-    from tacit.functions.fourier import FourierKDE, FourierPlan
     from tacit.functions.machines import (
         PrivateKernelRegressor,
         PrivateLogisticRegression,
         PrivateSVC,
         PrivateSVR,
-        PublicBall,
-        PublicBox,
     )
     from tacit.guarantees import (
-        Always,
         Approximate,
-        BoundedAdversary,
         Concentrated,
-        Coupled,
         GaussianDP,
         Guarantee,
-        Neighbours,
-        Pointwise,
-        Priors,
         Profile,
         Pure,
-        RandomData,
         Renyi,
         compose,
         concentrated_budget,
@@ -300,7 +355,6 @@ if TYPE_CHECKING:
         repeat,
         rows,
         subsample,
-        theorem,
     )
     from tacit.ledger import (
         Ledger,
@@ -317,9 +371,10 @@ if TYPE_CHECKING:
         join,
         number,
     )
-    from tacit.sources.error_boundary import watch
+    from tacit.sources.error_boundary import (
+        watch,
+    )
     from tacit.statistics import (
-        CountTable,
         clamping_bounds,
         contingency,
         count,
@@ -342,14 +397,35 @@ if TYPE_CHECKING:
         variance,
     )
 
+else:
+    # Hidden from type checkers, which would take any name for one that exists.
+    def __getattr__(name: str) -> object:
+        if name in _HOME:
+            value = getattr(importlib.import_module(_HOME[name]), name)
+            globals()[name] = value
+            return value
+        if name in _PACKAGES:
+            return importlib.import_module(f"tacit.{name}")
+        if name in _RENAMED:
+            import warnings
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(importlib.import_module(_HOME[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+            place, _, new = _RENAMED[name].rpartition(".")
+            warnings.warn(
+                f"tacit.{name} is now {place}.{new}; the next version has only the new name",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            return getattr(importlib.import_module(place), new)
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}{_nearest(name)}")
+
+
+def _nearest(name: str) -> str:
+    """The likeliest name that was meant, as a question."""
+    import difflib
+
+    near = difflib.get_close_matches(name, [*__all__, *_PACKAGES], n=1)
+    return f"; did you mean {near[0]!r}?" if near and not name.startswith("_") else ""
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_PACKAGES])

@@ -54,7 +54,7 @@ def test_epochs_that_do_not_divide_are_rounded_up(
 
 def test_batches_without_replacement_move_by_twice_the_norm() -> None:
     found = run(records=1000, batch_size=1000, epochs=3, noise_multiplier=8, sampling="without_replacement")
-    assert found.neighbours is tacit.Neighbours.REPLACE_ONE
+    assert found.neighbours is tacit.guarantees.Neighbours.REPLACE_ONE
     # The whole table three times, Gaussian noise 8 on a sum that moves by 2: mu^2 = 3 / 16.
     truth = tacit.GaussianDP(mu=math.sqrt(3 / 16)).epsilon(1e-6)
     assert found.epsilon(1e-6) == pytest.approx(truth, rel=1e-3)

@@ -24,7 +24,7 @@ MADE = {"time": "2026-01-01T00:00:00+00:00", "noise": CIPHER, "data": {"bounded"
 
 def gaussian(low: float, high: float) -> dict[str, Any]:
     plan = make_plan(
-        [tacit.ask(tacit.sum("v"), mu=0.5)], schema=tacit.Schema({"v": tacit.integer(int(low), int(high))}),
+        [tacit.query(tacit.sum("v"), mu=0.5)], schema=tacit.Schema({"v": tacit.integer(int(low), int(high))}),
         unit=tacit.rows(), budget=tacit.GaussianDP(mu=1.0),
     )  # fmt: skip
     made: dict[str, Any] = json.loads(

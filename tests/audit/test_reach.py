@@ -121,7 +121,7 @@ def test_a_grid_serves_all_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     orders = [1.25, 1.5, *map(float, range(2, 20)), 1000.0, math.inf]
     for event in (LAPLACE, ev.TabulatedEvent(p=(0.7, 0.3), q=(0.3, 0.7)),
                   ev.PoissonSampledEvent(event=LAPLACE, sampling_rate=0.1)):  # fmt: skip
-        found = [event.renyi(order, neighbours=tacit.Neighbours.ADD_OR_REMOVE) for order in orders]
+        found = [event.renyi(order, neighbours=tacit.guarantees.Neighbours.ADD_OR_REMOVE) for order in orders]
         made.clear()
         bound = {"kind": "renyi", "orders": orders, "epsilons": found}
         assert opinion_on_certificate(stated(bound, event)).confirmed is True
@@ -144,7 +144,7 @@ def test_a_ball_around_0_to_a_power_is_no_number_and_costs_nothing() -> None:
 
 def counted(**more: Any) -> dict[str, Any]:
     plan = make_plan(
-        [tacit.ask(tacit.sum("v"), **more)], schema=chain.SCHEMA, unit=tacit.rows(),
+        [tacit.query(tacit.sum("v"), **more)], schema=chain.SCHEMA, unit=tacit.rows(),
         budget=tacit.Approximate(epsilon=9.0, delta=1e-3),
     )  # fmt: skip
     made = certify(plan, plan.releases[0], ledger={}, made=MADE, values=None)
@@ -179,7 +179,7 @@ def test_noise_of_very_many_steps_is_under_the_continuous_curve_that_is_wider() 
     """Laplace noise on a grid is above the continuous one of its epsilon, and under that of 2 ln cosh(1 / 2b) more."""
     schema = {"v": tacit.number(0, 120)}
     plan = make_plan(
-        [tacit.ask(tacit.mean("v"), epsilon=0.2)], schema=tacit.Schema(schema), unit=tacit.rows(),
+        [tacit.query(tacit.mean("v"), epsilon=0.2)], schema=tacit.Schema(schema), unit=tacit.rows(),
         budget=tacit.Pure(epsilon=1.0),
     )  # fmt: skip
     honest = json.loads(json.dumps(certify(plan, plan.releases[0], ledger={}, made=MADE, values=None)))

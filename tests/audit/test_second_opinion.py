@@ -157,7 +157,7 @@ def test_every_statistic_is_confirmed(unit: str) -> None:
         for asked in chain.ASKED.values():
             try:
                 plan = make_plan(
-                    [tacit.ask(asked, **paid)], schema=chain.SCHEMA, unit=chain.UNITS[unit], budget=budget
+                    [tacit.query(asked, **paid)], schema=chain.SCHEMA, unit=chain.UNITS[unit], budget=budget
                 )
             except TacitError:
                 continue
@@ -173,7 +173,7 @@ def test_every_statistic_is_confirmed(unit: str) -> None:
 
 def test_noise_that_gives_less_than_its_event_is_noticed() -> None:
     plan = make_plan(
-        [tacit.ask(tacit.count(), epsilon=1.0)],
+        [tacit.query(tacit.count(), epsilon=1.0)],
         schema=chain.SCHEMA, unit=tacit.rows(), budget=tacit.Pure(epsilon=2.0),
     )  # fmt: skip
     certificate = json.loads(json.dumps(certify(plan, plan.releases[0], ledger={}, made=MADE, values=None)))

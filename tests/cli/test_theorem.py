@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("id", sorted(THEOREMS))
 def test_a_theorem_names_the_page_of_its_proof(id: str) -> None:
-    page = tacit.theorem(id).page
+    page = tacit.guarantees.theorem(id).page
     assert (ROOT / page).is_file()
     assert Path(page).stem == id
 
@@ -25,7 +25,7 @@ def test_a_theorem_names_the_page_of_its_proof(id: str) -> None:
 def test_it_says_what_an_id_stands_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["theorem", "gdp-to-zcdp"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    one = tacit.theorem("gdp-to-zcdp")
+    one = tacit.guarantees.theorem("gdp-to-zcdp")
     for part in (one.statement, one.assumptions, one.source, "corrected", one.page):
         assert " ".join(part.split()) in told
     assert main(["theorem", "gdp-to-zcdp", "--json"]) == 0

@@ -70,7 +70,7 @@ class LoadedCoinEvent(SimpleEvent):
     kind: ClassVar[str] = "loaded_coin"
     chance: float
 
-    def pairs(self, neighbours: tacit.Neighbours) -> tuple[Pair, Pair]:
+    def pairs(self, neighbours: tacit.guarantees.Neighbours) -> tuple[Pair, Pair]:
         pair = FinitePair(p=(self.chance, 1 - self.chance), q=(0.5, 0.5))
         return pair, pair.swapped()
 

@@ -31,25 +31,55 @@ def test_exports_are_sorted_and_importable() -> None:
     assert tacit.__all__ == sorted(tacit.__all__)
     for name in tacit.__all__:
         assert getattr(tacit, name) is not None
-    assert dir(tacit) == tacit.__all__
+    assert len(tacit.__all__) <= 80
+    assert dir(tacit) == sorted([*tacit.__all__, *tacit._PACKAGES])
+
+
+def test_packages_are_found_from_the_top() -> None:
+    """In a fresh interpreter, by attribute access alone; every package of the library but the two programs."""
+    inner = {p.name for p in SRC.iterdir() if (p / "__init__.py").exists()} | {"errors"}
+    assert set(tacit._PACKAGES) == inner - {"cli", "reproduce"}
+    code = "import tacit; print([getattr(tacit, n).__name__ for n in tacit._PACKAGES]); tacit.filter_for"
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert told.strip() == str([f"tacit.{name}" for name in tacit._PACKAGES])
+
+
+def test_old_names_work_with_a_warning_and_stand_on_their_page() -> None:
+    listed = dict(
+        re.findall(r"^\| `tacit\.(\w+)` \| `([\w.]+)` \|$", (ROOT / "docs/renamed.md").read_text(), re.M)
+    )
+    assert listed == tacit._RENAMED
+    assert not set(tacit._RENAMED) & set(dir(tacit))
+    for old, new in tacit._RENAMED.items():
+        with pytest.warns(DeprecationWarning, match=re.escape(f"tacit.{old} is now {new};")):
+            found = getattr(tacit, old)
+        place, _, name = new.rpartition(".")
+        assert found is getattr(importlib.import_module(place), name)
 
 
 def test_exports_are_what_type_checkers_see() -> None:
     """The lazy table, the imports under TYPE_CHECKING and __all__ name the same things from the same homes."""
     seen: dict[str, str] = {}
+    packages: list[str | None] = []
     for node in ast.parse((SRC / "__init__.py").read_text()).body:
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             for inner in node.body:
                 assert isinstance(inner, ast.ImportFrom)
                 assert inner.module is not None
+                if inner.module == "tacit":
+                    packages += [alias.asname for alias in inner.names]
+                    continue
                 seen |= {alias.asname or alias.name: inner.module for alias in inner.names}
     assert sorted([*seen, "__version__"]) == tacit.__all__
     assert seen == tacit._HOME
+    assert tuple(packages) == tacit._PACKAGES
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
-        tacit.nothing_of_the_kind  # noqa: B018
+        getattr(tacit, "nothing_of_the_kind")  # noqa: B009
+    with pytest.raises(AttributeError, match="did you mean 'count'"):
+        getattr(tacit, "cuont")  # noqa: B009
 
 
 def test_the_version_is_that_of_the_package() -> None:
@@ -89,8 +119,8 @@ def test_signatures_name_every_parameter() -> None:
     for thing in [*methods, *(e for e in exported if inspect.isfunction(e))]:
         kinds = {p.kind for p in inspect.signature(thing).parameters.values()}
         assert inspect.Parameter.VAR_KEYWORD not in kinds, thing.__qualname__
-    priced = set(inspect.signature(tacit.ask).parameters)
-    for thing in (tacit.Curator.preview, tacit.Curator.release, tacit.ask):
+    priced = set(inspect.signature(tacit.query).parameters)
+    for thing in (tacit.Curator.preview, tacit.Curator.release, tacit.query):
         given = inspect.signature(thing).parameters
         assert {"epsilon", "delta", "rho", "mu", "within", "confidence", "simultaneous"} <= set(
             given

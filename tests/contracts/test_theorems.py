@@ -139,7 +139,7 @@ def exactly() -> list[Plan]:
     ]
     return [
         make_plan(
-            [tacit.ask(asked)], schema=whole, unit=unit, budget=BUDGETS[1], given=given,
+            [tacit.query(asked)], schema=whole, unit=unit, budget=BUDGETS[1], given=given,
             total=Price(epsilon=Fraction(1), delta=Fraction(1, 10**4)),
         )
         for asked, given, unit in wanted
@@ -148,7 +148,7 @@ def exactly() -> list[Plan]:
 
 def on_random_data() -> list[Plan]:
     """Plans given random data: a table, and a count of one cell."""
-    asks = [tacit.ask(STATISTICS["histogram"]), tacit.ask(tacit.count(where="sick"))]
+    asks = [tacit.query(STATISTICS["histogram"]), tacit.query(tacit.count(where="sick"))]
     given = {"random_data": Fraction(1, 10), "rows": 1000}
     return [
         make_plan(asks, schema=SCHEMA, unit=unit, budget=BUDGETS[0], total=PRICES[0], given=given)

@@ -35,6 +35,8 @@ WRONG = """import tacit
 
 
 def checked(bound: tacit.guarantees.Bound, guarantee: tacit.Guarantee, found: tacit.Releases) -> None:
+    tacit.Pur  # wrong
+    tacit.risk.optimal_cuont  # wrong
     half: str = tacit.Pure(epsilon=1).epsilon  # wrong
     bound.rhoo  # wrong
     guarantee.bound.epsilom  # wrong

@@ -159,15 +159,15 @@ def test_a_checked_claim_becomes_a_guarantee_with_its_condition() -> None:
     count = FiniteMechanism.of(sum, [prior])
     definition = Distributional(priors=known_rows(prior, unknown=4))
     made = promised(definition, count, epsilon=1, family="fair answers")
-    assert isinstance(made.condition, tacit.Priors)
+    assert isinstance(made.condition, tacit.guarantees.Priors)
     assert made.condition.unknown_rows == 4
-    assert isinstance(made.unit, tacit.Coupled)
+    assert isinstance(made.unit, tacit.guarantees.Coupled)
     assert made.unit.family == 5
     found = definition.delta(count, epsilon=1)
     assert Fraction(made.bound.parameters["delta"]) >= found.high
     dp = FiniteMechanism.of(lambda x: {x[0]: "3/4", 1 - x[0]: "1/4"}, point_priors([0, 1], rows=1))
     plain = promised(SimulationDP(values=(0, 1), rows=1), dp, epsilon="ln 3", family="all")
-    assert isinstance(plain.condition, tacit.Always)
+    assert isinstance(plain.condition, tacit.guarantees.Always)
     assert plain.bound.kind == "pure"
     assert plain.bound.parameters["epsilon"] == pytest.approx(math.log(3))
     less = promised(SimulationDP(values=(0, 1), rows=1), dp, epsilon="ln 2", family="all")

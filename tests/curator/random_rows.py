@@ -48,7 +48,7 @@ def curator(
 
 
 def planned(*asks: Any, unit: Any = REPLACE, epsilon: Any = 1, given: Any = None, **schema: Any) -> Any:
-    listed = [a if isinstance(a, tacit.Ask) else tacit.ask(a) for a in asks]
+    listed = [a if isinstance(a, tacit.Query) else tacit.query(a) for a in asks]
     return make_plan(
         listed, schema=Schema(schema or SCHEMA), unit=unit, budget=Pure(epsilon=9.0),
         total=price(epsilon=epsilon), given=given,

@@ -15,7 +15,7 @@ from tacit.accounting import account, bound_of, covers, events
 from tacit.curator import charging as charges
 from tacit.curator.planning import Plan, make_plan
 from tacit.curator.prices import price
-from tacit.curator.request import Ask
+from tacit.curator.request import Query
 from tacit.errors import InternalError, TacitError
 from tacit.exact.rounding import up
 from tacit.guarantees import (
@@ -96,7 +96,7 @@ def units(relation: str) -> list[Unit]:
 
 
 def plan_of(statistic: Any, unit: Unit, budget: Bound, **words: Any) -> Plan:
-    ask = Ask(statistic=statistic, price=price(**words))
+    ask = Query(statistic=statistic, price=price(**words))
     return make_plan([ask], schema=SCHEMA, unit=unit, budget=budget)
 
 
@@ -169,7 +169,7 @@ def test_a_plan_whose_events_say_more_than_its_bound_is_not_made(monkeypatch: py
 
 def test_a_charge_below_the_account_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """A charge that forgets one of two releases is noticed, whatever the kind of the budget."""
-    asks = [Ask(statistic=st.count(by=k), price=price(epsilon=0.5)) for k in ("s", "r")]
+    asks = [Query(statistic=st.count(by=k), price=price(epsilon=0.5)) for k in ("s", "r")]
     for budget in BUDGETS:
         whole = make_plan(asks, schema=SCHEMA, unit=rows(), budget=budget).charged
         half = make_plan(asks[:1], schema=SCHEMA, unit=rows(), budget=budget).charged
@@ -183,9 +183,9 @@ def test_a_charge_below_the_account_is_not_made(monkeypatch: pytest.MonkeyPatch)
 def test_a_shared_price_and_one_beside_it_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gaussian releases that divide a price, and one with its own: the sum passes, and less than it does not."""
     asks = [
-        Ask(statistic=tacit.density(["x"], size=1000, points=3), price=None),
-        Ask(statistic=tacit.density(["y"], size=1000, points=3), price=None),
-        Ask(statistic=st.count(by="r"), price=price(epsilon=0.5, delta=1e-7)),
+        Query(statistic=tacit.density(["x"], size=1000, points=3), price=None),
+        Query(statistic=tacit.density(["y"], size=1000, points=3), price=None),
+        Query(statistic=st.count(by="r"), price=price(epsilon=0.5, delta=1e-7)),
     ]
     total = price(epsilon=1, delta=1e-6)
     made = make_plan(asks, schema=SCHEMA, unit=rows(), budget=BUDGETS[1], total=total)

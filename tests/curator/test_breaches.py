@@ -45,14 +45,14 @@ TABLES = {
 }
 
 
-def asked(delta: bool) -> list[tacit.Ask]:
+def asked(delta: bool) -> list[tacit.Query]:
     """Every statistic that has such a price, finished and not."""
     out = []
     for name, one in ASKED.items():
         if ("keys" in name and not delta) or (delta and (name == "bounds" or "sparse" in name)):
             continue
         paid = {"epsilon": 0.5, "delta": 1e-3} if delta else {"epsilon": 0.5}
-        out += [tacit.ask(one, name=f"{name} {flag}", consistent=flag, **paid) for flag in (False, True)]
+        out += [tacit.query(one, name=f"{name} {flag}", consistent=flag, **paid) for flag in (False, True)]
     return out
 
 
@@ -107,7 +107,7 @@ def test_a_cell_that_another_question_occupies_is_not_occupied(paid: Any) -> Non
         source=SeededSource(seed=6),
     )  # fmt: skip
     asks = [
-        tacit.ask(tacit.sparse_histogram(["a", "b"], where=where), name=where, **paid)
+        tacit.query(tacit.sparse_histogram(["a", "b"], where=where), name=where, **paid)
         for where in ("f", "not f")
     ]
     with held, watched() as draws:

@@ -12,7 +12,7 @@ import pytest
 
 import tacit
 from tacit.curator.certificate import content_digest, is_bound
-from tacit.curator.request import ask
+from tacit.curator.request import query
 from tacit.errors import InvalidParameter
 from tacit.guarantees.record import from_record
 from tacit.noise.source import SeededSource
@@ -21,7 +21,7 @@ from .conftest import SCHEMA
 
 
 def plan_of(curator: tacit.Curator) -> Any:
-    asks = [ask(tacit.count(by="state"), epsilon=0.125), ask(tacit.mean("income"), epsilon=0.25)]
+    asks = [query(tacit.count(by="state"), epsilon=0.125), query(tacit.mean("income"), epsilon=0.25)]
     return curator.preview(asks)
 
 
@@ -145,7 +145,7 @@ def test_columns_are_those_that_are_read_and_no_parts_of_words() -> None:
 
 def test_what_was_declared_stands_in_it(make: Any) -> None:
     with make(budget=tacit.Pure(epsilon=1.0), protect=tacit.rows()) as curator:
-        asked = ask(
+        asked = query(
             tacit.count(by="state"), consistent=True, interval=0.9, public=tacit.public_totals(total=2000)
         )
         said = curator.release(asked, epsilon=0.1).certificate

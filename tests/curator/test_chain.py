@@ -190,7 +190,7 @@ def test_releases_of_a_plan_compose_to_no_more_than_its_charge(name: str, unit: 
         table(versions(UNITS[unit])[0][0]), protect=UNITS[unit], schema=SCHEMA, budget=budget,
         source=SeededSource(seed=1),
     ) as held:  # fmt: skip
-        plan = held.preview([tacit.ask(ASKED[n], **how) for n, how in asked], **paid)
+        plan = held.preview([tacit.query(ASKED[n], **how) for n, how in asked], **paid)
         with watched() as draws:
             answers = held.release(plan)
         (kept,) = held.ledger.charges()

@@ -75,7 +75,7 @@ def test_clamping_bounds_have_noise_for_what_a_unit_moves(unit: str) -> None:
         for pair in neighbours(unit)
     )
     plan = make_plan(
-        [tacit.ask(statistic, epsilon=Fraction(1, 2))], schema=schema, unit=UNITS[unit],
+        [tacit.query(statistic, epsilon=Fraction(1, 2))], schema=schema, unit=UNITS[unit],
         budget=tacit.Pure(epsilon=4.0),
     )  # fmt: skip
     (only,) = plan.releases[0].treatment.noise

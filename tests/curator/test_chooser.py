@@ -233,7 +233,7 @@ def test_intervals_of_released_tables_hold(name: str, unit: str) -> None:
         pa.table(columns), protect=ROWS[unit], schema=SCHEMA, budget=paid, source=SeededSource(seed=8)
     ) as held:  # fmt: skip
         truth = held.release(ASKED[name], epsilon=1000).table["value"].to_numpy()
-        asks = [tacit.ask(ASKED[name], epsilon=Fraction(1, 2), name=str(turn)) for turn in range(runs)]
+        asks = [tacit.query(ASKED[name], epsilon=Fraction(1, 2), name=str(turn)) for turn in range(runs)]
         for answer in held.release(asks):
             told = answer.table
             inside.append((told["low"].to_numpy() <= truth) & (truth <= told["high"].to_numpy()))

@@ -150,7 +150,7 @@ def test_explain_says_it_in_words_and_in_json(tmp_path: Path, run: Runner) -> No
     assert said["guarantee"] == json.loads(certificate.read_text())["guarantee"]
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
     for name in said["theorems"]:
-        assert tacit.theorem(name)
+        assert tacit.guarantees.theorem(name)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_the_better_noise_is_chosen_and_said(make: Any) -> None:
     few = curator.preview(tacit.count(), epsilon=0.5, delta=1e-6).releases[0].treatment
     many = curator.preview(tacit.margins(["state", "age", "insured"], order=1), epsilon=0.5, delta=1e-6)
     wide = curator.preview(
-        [tacit.ask(tacit.count(where=f"age > {i}")) for i in range(40)], epsilon=0.5, delta=1e-6
+        [tacit.query(tacit.count(where=f"age > {i}")) for i in range(40)], epsilon=0.5, delta=1e-6
     )
     assert law_of(few.noise[0]) == "laplace"
     assert law_of(many.releases[0].treatment.noise[0]) == "laplace"
@@ -117,8 +117,8 @@ def test_the_better_noise_is_chosen_and_said(make: Any) -> None:
 def test_a_plan_is_one_event_and_costs_no_more_than_its_sum(make: Any) -> None:
     curator = make()
     plan = curator.preview(
-        [tacit.ask(tacit.count(by="state"), epsilon=0.05, delta=1e-7, name=f"c{i}") for i in range(8)]
-        + [tacit.ask(tacit.mean("income"), rho=0.001, name="m")],
+        [tacit.query(tacit.count(by="state"), epsilon=0.05, delta=1e-7, name=f"c{i}") for i in range(8)]
+        + [tacit.query(tacit.mean("income"), rho=0.001, name="m")],
         epsilon=0.4,
         delta=1e-7,
     )
@@ -134,7 +134,7 @@ def test_a_plan_is_one_event_and_costs_no_more_than_its_sum(make: Any) -> None:
 def test_weights_divide_a_price(make: Any) -> None:
     curator = make(tacit.Pure(epsilon=1.0))
     plan = curator.preview(
-        [tacit.ask(tacit.count(), weight=3), tacit.ask(tacit.count(by="state"))], epsilon=0.4
+        [tacit.query(tacit.count(), weight=3), tacit.query(tacit.count(by="state"))], epsilon=0.4
     )
     assert [r.treatment.pure() for r in plan.releases] == [Fraction(3, 10), Fraction(1, 10)]
     assert plan.charged.exact == {"epsilon": Fraction(2, 5)}
@@ -172,7 +172,7 @@ def test_certificate_says_what_was_run(make: Any) -> None:
     assert said["ledger"]["digest"] == curator.ledger.entries()[0].digest
     assert curator.ledger.verify().ok
     for name in said["theorems"]:
-        assert tacit.theorem(name).statement
+        assert tacit.guarantees.theorem(name).statement
     assert "people" not in said["statistic"]
 
 
@@ -271,9 +271,9 @@ def test_a_declared_sampling_model_widens_the_interval_to_the_population(make: A
     )
     plan = curator.preview(
         [
-            tacit.ask(tacit.proportion("x > 0.5"), epsilon=0.2, sampling=True, name="share"),
-            tacit.ask(tacit.mean("x"), epsilon=0.2, sampling=True, name="mean"),
-            tacit.ask(tacit.mean("x"), epsilon=0.2, name="noise only"),
+            tacit.query(tacit.proportion("x > 0.5"), epsilon=0.2, sampling=True, name="share"),
+            tacit.query(tacit.mean("x"), epsilon=0.2, sampling=True, name="mean"),
+            tacit.query(tacit.mean("x"), epsilon=0.2, name="noise only"),
         ]
     )
     from tacit.curator.treatments import population
@@ -296,9 +296,9 @@ def test_a_declared_sampling_model_widens_the_interval_to_the_population(make: A
     assert min(hits) >= 57
     assert wider
     with pytest.raises(InvalidParameter, match="one row"):
-        make().preview(tacit.ask(tacit.mean("income"), epsilon=0.1, sampling=True))
+        make().preview(tacit.query(tacit.mean("income"), epsilon=0.1, sampling=True))
     with pytest.raises(InvalidParameter, match="mean or a proportion"):
-        curator.preview(tacit.ask(tacit.count(), epsilon=0.1, sampling=True))
+        curator.preview(tacit.query(tacit.count(), epsilon=0.1, sampling=True))
 
 
 def test_consistent_margins_agree(make: Any) -> None:
@@ -329,7 +329,7 @@ def test_price_of_privacy_stands_beside_the_error(make: Any) -> None:
     assert best.mean is not None
     assert best.floor <= best.mean
     told = (
-        curator.preview(tacit.ask(tacit.proportion("insured"), epsilon=0.5, sampling=True, rows=1000))
+        curator.preview(tacit.query(tacit.proportion("insured"), epsilon=0.5, sampling=True, rows=1000))
         .releases[0]
         .expected
     )
@@ -344,7 +344,7 @@ def test_hierarchies_sparse_tables_and_public_totals(make: Any) -> None:
     for level in (1, 2):
         assert tree[tree.level == level]["value"].sum() == whole
     public = tacit.public_totals(total=2000)
-    fixed = curator.release(tacit.ask(tacit.count(by="state"), epsilon=1.0, public=public))
+    fixed = curator.release(tacit.query(tacit.count(by="state"), epsilon=1.0, public=public))
     assert fixed.table["value"].sum() == 2000
     assert any("public" in d for d in fixed.guarantee.declared)
     assert any("public" in d for d in fixed.certificate["guarantee"]["declared"])
@@ -384,9 +384,9 @@ def test_target_errors_divide_a_price(make: Any, budget: Any, paid: Any) -> None
     """Errors stand to each other as their targets do, and the price is the asked one."""
     curator = make(budget)
     asks = [
-        tacit.ask(tacit.count(by="state"), target=20),
-        tacit.ask(tacit.count(by="age"), target=60),
-        tacit.ask(tacit.sum("income", by="state"), target=5_000_000),
+        tacit.query(tacit.count(by="state"), target=20),
+        tacit.query(tacit.count(by="age"), target=60),
+        tacit.query(tacit.sum("income", by="state"), target=5_000_000),
     ]
     plan = curator.preview(asks, **paid)
     ratios = [(r.expected.within or 0) / float(r.ask.target or 1) for r in plan.releases]

@@ -17,7 +17,7 @@ import pytest
 import tacit
 from tacit.curator.planning import make_plan
 from tacit.curator.prices import Price
-from tacit.curator.request import Ask, given_of
+from tacit.curator.request import Query, given_of
 from tacit.errors import InvalidParameter
 from tacit.guarantees import GroupOf, Neighbours, People, Rows
 from tacit.sources.schema import Schema
@@ -39,7 +39,7 @@ PEOPLE = tacit.people("id", at_most=4, groups=2)
 
 def digest(*asks: Any, unit: Any = PEOPLE, schema: Schema = SCHEMA, **more: Any) -> str:
     """The digest of a plan; the ways to pay are those of a plan without a price."""
-    given = [a if isinstance(a, Ask) else tacit.ask(a, epsilon=Fraction(1, 2)) for a in asks]
+    given = [a if isinstance(a, Query) else tacit.query(a, epsilon=Fraction(1, 2)) for a in asks]
     return make_plan(given, schema=schema, unit=unit, budget=BUDGET, **more).digest
 
 
@@ -63,10 +63,10 @@ CHANGED: dict[str, list[Any]] = {
 
 
 def test_every_field_of_an_ask_changes_the_digest() -> None:
-    assert set(CHANGED) == {f.name for f in fields(Ask)}
+    assert set(CHANGED) == {f.name for f in fields(Query)}
     unit = tacit.rows()
     own = {"price": Price(epsilon=Fraction(1, 2))}
-    one = replace(tacit.ask(tacit.mean("v"), name="m"), **own)
+    one = replace(tacit.query(tacit.mean("v"), name="m"), **own)
     # A weight alone divides nothing, and what holds always is no assumption: see below.
     changed = [
         replace(one, **{name: value})
@@ -81,7 +81,7 @@ def test_every_field_of_an_ask_changes_the_digest() -> None:
 
 def test_what_says_nothing_is_no_other_question_and_what_says_something_is() -> None:
     unit, total = tacit.rows(), Price(epsilon=Fraction(1, 2))
-    one, two = tacit.ask(tacit.count(), name="one"), tacit.ask(tacit.count(by="a"), name="two")
+    one, two = tacit.query(tacit.count(), name="one"), tacit.query(tacit.count(by="a"), name="two")
     heavy, always = replace(one, weight=Fraction(2)), replace(one, given=given_of("always"))
     about: dict[str, Any] = {"schema": SCHEMA, "unit": unit, "budget": BUDGET, "total": total}
     alone = [make_plan([a], **about).digest for a in (one, heavy, always)]
@@ -103,7 +103,7 @@ def test_every_field_of_a_price_changes_the_digest() -> None:
         "simultaneous": [Price(within=Fraction(50), simultaneous=True)],
     }
     assert set(ways) == {f.name for f in fields(Price)}
-    one = tacit.ask(tacit.count(by="a"), name="c")
+    one = tacit.query(tacit.count(by="a"), name="c")
     budget = {"rho": tacit.Concentrated(rho=9.0), "mu": tacit.GaussianDP(mu=9.0)}
     differ(
         [
@@ -117,7 +117,7 @@ def test_every_field_of_a_price_changes_the_digest() -> None:
     # And the delta of the plan itself, at which its curves are read.
     differ(
         [
-            make_plan([one, tacit.ask(tacit.count())], schema=SCHEMA, unit=PEOPLE, budget=BUDGET,
+            make_plan([one, tacit.query(tacit.count())], schema=SCHEMA, unit=PEOPLE, budget=BUDGET,
                       total=Price(epsilon=Fraction(1, 2), delta=Fraction(1, d))).digest
             for d in (10**5, 10**6)
         ]
@@ -163,8 +163,8 @@ def test_every_declared_total_changes_the_digest_and_the_words() -> None:
     ]
     differ([p.digest for p in given])
     differ([repr(p.declared) for p in given])
-    asks = [tacit.ask(tacit.count(by="a"), public=p, epsilon=0.5) for p in given[:6]]
-    differ([digest(tacit.ask(tacit.count(by="a"), epsilon=0.5)), *(digest(a) for a in asks)])
+    asks = [tacit.query(tacit.count(by="a"), public=p, epsilon=0.5) for p in given[:6]]
+    differ([digest(tacit.query(tacit.count(by="a"), epsilon=0.5)), *(digest(a) for a in asks)])
     # The order in which numbers are given is no difference.
     one, two = ({"a": [1, 2], "b": [1, 1, 1]}, {"b": [1, 1, 1], "a": [1, 2]})
     assert tacit.public_totals(tables=one).digest == tacit.public_totals(tables=two).digest
@@ -187,7 +187,7 @@ def test_every_field_of_a_statistic_changes_the_digest() -> None:
         tacit.sparse_histogram(["a", "b"], impossible=[{"a": "x", "b": 1}]),
         tacit.sparse_histogram(["a", "b"], impossible=[{"a": "x", "b": 2}]),
     ]  # fmt: skip
-    differ([digest(tacit.ask(s, name="s", epsilon=0.5)) for s in found])
+    differ([digest(tacit.query(s, name="s", epsilon=0.5)) for s in found])
 
 
 def test_every_declaration_of_a_column_changes_the_digest() -> None:
@@ -210,7 +210,7 @@ def test_what_is_declared_reaches_the_ledger_and_the_certificate() -> None:
     with tacit.Curator(table, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=9.0)) as held:
         found = []
         for total in (100, 5000):
-            asked = tacit.ask(tacit.count(by="a"), public=tacit.public_totals(total=total))
+            asked = tacit.query(tacit.count(by="a"), public=tacit.public_totals(total=total))
             answer = held.release(asked, epsilon=1)
             assert not answer.replayed
             assert int(np.sum(answer.estimate.value)) == total
@@ -232,7 +232,7 @@ def test_a_plan_for_another_schema_or_unit_is_refused() -> None:
     )
     budget = tacit.Pure(epsilon=9.0)
     made = make_plan(
-        [tacit.ask(tacit.count(by="a"), epsilon=1)], schema=Schema(schema), unit=tacit.rows(), budget=budget
+        [tacit.query(tacit.count(by="a"), epsilon=1)], schema=Schema(schema), unit=tacit.rows(), budget=budget
     )
     for unit, declared in (
         (tacit.rows(), other), (tacit.rows(neighbours="replace-one"), schema),

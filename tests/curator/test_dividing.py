@@ -45,7 +45,7 @@ def test_medians_get_the_better_of_pure_and_gaussian_shares(column: str, neighbo
         found = errors(held.preview(asked, epsilon=1, delta=1e-6))
         pure = errors(held.preview(asked[0], epsilon=Fraction(1, count)))[0]
         mu = tacit.gaussian_budget(epsilon=1.0, delta=1e-6).mu / math.sqrt(count)
-        paid = tacit.ask(asked[0], mu=Fraction(mu).limit_denominator(10**12))
+        paid = tacit.query(asked[0], mu=Fraction(mu).limit_denominator(10**12))
         normal = errors(held.preview([paid], epsilon=1, delta=1e-6))[0]
     assert max(found) <= 1.001 * min(pure, normal)
     assert len(set(found)) == 1

@@ -70,9 +70,9 @@ def test_a_price_of_ones_own_is_paid_beside_the_divided_one() -> None:
     """One release asks for epsilon 1, two others divide 0.5: 1.5 is charged, and the ledger has it."""
     schema = {"s": tacit.category(["a", "b"]), "t": tacit.category()}
     asked = [
-        tacit.ask(tacit.count(by="s"), epsilon=1),
-        tacit.ask(tacit.count(by="t")),
-        tacit.ask(tacit.count(by="t", where="s == 'a'")),
+        tacit.query(tacit.count(by="s"), epsilon=1),
+        tacit.query(tacit.count(by="t")),
+        tacit.query(tacit.count(by="t", where="s == 'a'")),
     ]
     with tacit.Curator(
         pa.table({"s": ["a"], "t": ["k"]}), protect=tacit.rows(), schema=schema,

@@ -94,7 +94,7 @@ def test_one_exact_answer_a_table_and_nothing_beside_it() -> None:
         with pytest.raises(NoLaw, match="auxiliary knowledge"):
             one.release(tacit.sum("x"), given=GIVEN, **PRICE)
     with curator() as one, pytest.raises(NoLaw, match="beside something else"):
-        one.preview([tacit.ask(tacit.sum("x"), given=GIVEN), tacit.count(where="f")], **PRICE)
+        one.preview([tacit.query(tacit.sum("x"), given=GIVEN), tacit.count(where="f")], **PRICE)
 
 
 def test_a_plain_budget_does_not_pay_for_it() -> None:

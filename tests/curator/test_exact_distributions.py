@@ -366,10 +366,10 @@ def test_a_curators_draws_follow_each_other_and_are_those_of_their_laws() -> Non
     is the same; what is released is the true count and the draw."""
     data = pa.table({"g": [str(i % 5) for i in range(400)], "x": [i % 10 for i in range(400)]})
     asks = [
-        tacit.ask(tacit.count(by="g"), name="laplace", epsilon=1),
-        tacit.ask(tacit.count(by="g"), name="gaussian", mu=1),
-        tacit.ask(tacit.mean("x", by="g"), name="mean", epsilon=1),
-        tacit.ask(tacit.sparse_histogram(["g", "x"]), name="sparse", epsilon=1, delta=1e-3),
+        tacit.query(tacit.count(by="g"), name="laplace", epsilon=1),
+        tacit.query(tacit.count(by="g"), name="gaussian", mu=1),
+        tacit.query(tacit.mean("x", by="g"), name="mean", epsilon=1),
+        tacit.query(tacit.sparse_histogram(["g", "x"]), name="sparse", epsilon=1, delta=1e-3),
     ]
     stream = [int(w) for w in SeededSource(seed=8).words(4000)]
     source = Stream(stream)

@@ -80,9 +80,9 @@ def test_rows_are_not_printed() -> None:
 def test_what_belongs_to_tables_is_refused_or_changes_nothing() -> None:
     with curator() as held:
         with pytest.raises(TacitError):
-            held.preview(tacit.ask(ASKS["flag"], sampling=True), **PAID)
+            held.preview(tacit.query(ASKS["flag"], sampling=True), **PAID)
         with pytest.raises(TacitError):
-            held.preview([tacit.ask(ASKS["flag"], target=1), tacit.ask(tacit.count(), target=1)], **PAID)
+            held.preview([tacit.query(ASKS["flag"], target=1), tacit.query(tacit.count(), target=1)], **PAID)
         assert held.release(ASKS["flag"], consistent=True, **PAID).table.shape == (101, 4)
 
 

@@ -88,7 +88,7 @@ def test_what_is_run_is_within_what_is_stated_charged_and_paid(paid: Any) -> Non
         assert certificate["numerical_delta"] == 0.0
         assert {"machine-sensitivity", "machine-gap", "rounded-gaussian"} <= set(certificate["theorems"])
         for theorem in certificate["theorems"]:
-            tacit.theorem(theorem)
+            tacit.guarantees.theorem(theorem)
 
 
 @pytest.mark.parametrize("name", ASKS)

@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit.curator.prices import Price
-from tacit.curator.request import Ask
+from tacit.curator.request import Query
 from tacit.errors import InvalidParameter
 
 ODD = (1.9, True, np.int8(3), np.bool_(True), -1, b"x", [1])
@@ -58,4 +58,4 @@ def test_a_price_is_one_price(numbers: dict[str, Fraction]) -> None:
 @pytest.mark.parametrize("confidence", [F(1), F(2)])
 def test_a_confidence_is_below_one(confidence: Fraction) -> None:
     with pytest.raises(InvalidParameter, match="confidence"):
-        Ask(statistic=tacit.count(), confidence=confidence)
+        Query(statistic=tacit.count(), confidence=confidence)

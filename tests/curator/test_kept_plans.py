@@ -18,7 +18,7 @@ def test_the_same_question_at_the_same_price_is_planned_once(make: Any) -> None:
         assert held.preview(tacit.count(by=["state"]), epsilon=0.1) is plan
         assert held.preview([tacit.count(by="state")], epsilon=0.1) is plan
         assert held.preview(tacit.count(by="state"), epsilon=0.2) is not plan
-        assert held.preview(tacit.ask(tacit.count(by="state"), consistent=True), epsilon=0.1) is not plan
+        assert held.preview(tacit.query(tacit.count(by="state"), consistent=True), epsilon=0.1) is not plan
         assert other.preview(tacit.count(by="state"), epsilon=0.1) is not plan
 
 
@@ -54,7 +54,7 @@ def test_what_is_refused_is_refused_again_and_few_are_kept(make: Any) -> None:
             held.preview(tacit.count(), epsilon=1 + turn)
         assert held.preview(tacit.count(), epsilon=0.1) is not first
         assert held.preview(tacit.count(), epsilon=0.1).digest == first.digest
-        many = [tacit.ask(tacit.count(), name=str(n)) for n in range(kept_plans.LONGEST + 1)]
+        many = [tacit.query(tacit.count(), name=str(n)) for n in range(kept_plans.LONGEST + 1)]
         assert held.preview(many, epsilon=0.1) is not held.preview(many, epsilon=0.1)
 
 

@@ -176,7 +176,7 @@ def test_plans_and_certificates_name_the_rows_beyond_a_limit_on_groups(make: Any
     }
     said = {}
     for name, statistic in asked.items():
-        plan = curator.preview([tacit.ask(statistic, name=name, epsilon=1.0)])
+        plan = curator.preview([tacit.query(statistic, name=name, epsilon=1.0)])
         (answer,) = curator.release(plan)
         found = [t for t in answer.certificate["intervals"]["do_not_cover"] if "beyond 1 group of" in t]
         assert ("beyond 1 group of" in str(plan)) == bool(found)

@@ -71,7 +71,7 @@ def test_what_is_no_number_or_out_of_reach_is_one_typed_sentence(word: str) -> N
     for bad in BAD:
         paid = {"delta": {"epsilon": 1}, "confidence": {"within": 50}}.get(word, {}) | {word: bad}
         with pytest.raises(InvalidParameter) as told:
-            tacit.ask(tacit.count(), **paid)
+            tacit.query(tacit.count(), **paid)
         assert word in str(told.value), bad
         assert len(str(told.value)) < 400, bad
 
@@ -80,7 +80,7 @@ def test_what_is_no_number_or_out_of_reach_is_one_typed_sentence(word: str) -> N
 def test_flags_are_true_or_false_and_nothing_that_is_taken_for_one(word: Any) -> None:
     for name in ("consistent", "sampling"):
         with pytest.raises(InvalidParameter, match=name):
-            tacit.ask(tacit.count(), **{name: word})
+            tacit.query(tacit.count(), **{name: word})
     with pytest.raises(InvalidParameter, match="simultaneous"):
         price(within=50, simultaneous=word)
     with pytest.raises(InvalidParameter, match="simultaneous"):
@@ -101,14 +101,14 @@ def test_flags_are_true_or_false_and_nothing_that_is_taken_for_one(word: Any) ->
 
 
 def test_numpy_flags_are_flags() -> None:
-    assert tacit.ask(tacit.count(), consistent=np.True_).consistent is True
+    assert tacit.query(tacit.count(), consistent=np.True_).consistent is True
     assert price(within=50, simultaneous=np.False_).simultaneous is False
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, "3", True, np.float64(3), 10**16])
 def test_a_guess_at_rows_is_a_whole_number(rows: Any) -> None:
     with pytest.raises(InvalidParameter, match="rows"):
-        tacit.ask(tacit.count(), rows=rows)
+        tacit.query(tacit.count(), rows=rows)
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -143,7 +143,7 @@ def test_every_price_within_the_limits_is_answered_or_refused_by_name(name: str,
 def test_a_releases_own_delta_is_added_to_the_plans_and_takes_nothing_from_it() -> None:
     """Forty that share (1, 1e-6) beside one that pays (0.5, 1e-6) with all of its delta: (1.5, 2e-6), or better."""
     shared = [tacit.count(by="s", where=f"n > {i % 8}") for i in range(40)]
-    own = tacit.ask(tacit.count(by="t", of="people"), epsilon=0.5, delta=1e-6)
+    own = tacit.query(tacit.count(by="t", of="people"), epsilon=0.5, delta=1e-6)
     with curator() as held:
         together = held.preview([*shared, own], epsilon=1, delta=1e-6)
         without = held.preview(shared, epsilon=1, delta=1e-6)
@@ -157,7 +157,7 @@ def test_a_releases_own_delta_is_added_to_the_plans_and_takes_nothing_from_it() 
 def test_deltas_of_two_releases_add_up() -> None:
     """Each needs all of its delta to name keys: the charge is the sum, not the larger one."""
     asks = [
-        tacit.ask(tacit.count(by="t", of="people", where=where), epsilon=0.25, delta=delta)
+        tacit.query(tacit.count(by="t", of="people", where=where), epsilon=0.25, delta=delta)
         for where, delta in ((None, 1e-6), ("f", 3e-6))
     ]
     with curator() as held:
@@ -173,7 +173,7 @@ def test_deltas_of_two_releases_add_up() -> None:
 
 def test_a_price_that_nobody_would_pay_is_refused() -> None:
     with curator() as held:
-        for asked in ([tacit.ask(tacit.count(), epsilon=1)], tacit.ask(tacit.count(), epsilon=1)):
+        for asked in ([tacit.query(tacit.count(), epsilon=1)], tacit.query(tacit.count(), epsilon=1)):
             with pytest.raises(InvalidParameter, match="price of its own"):
                 held.preview(asked, epsilon=2)
 
@@ -199,17 +199,17 @@ def test_means_of_groups_of_people_have_a_price_under_every_budget(size: int, st
 def test_names_that_would_be_one_file_are_refused_before_anything_is_spent() -> None:
     with curator() as held:
         for other in ("a-b", "A b", "a b"):
-            asks = [tacit.ask(tacit.count(), name="a b"), tacit.ask(tacit.mean("x"), name=other)]
+            asks = [tacit.query(tacit.count(), name="a b"), tacit.query(tacit.mean("x"), name=other)]
             with pytest.raises(InvalidParameter, match="name"):
                 held.preview(asks, epsilon=1)
         # A name that is made keeps out of the way of one that is given.
-        given = tacit.ask(tacit.mean("x"), name="COUNT")
+        given = tacit.query(tacit.mean("x"), name="COUNT")
         names = [r.name for r in held.preview([tacit.count(), given], epsilon=1).releases]
         assert len({n.casefold() for n in names}) == 2
 
 
 def test_an_ask_is_valid_from_birth() -> None:
-    one = tacit.ask(tacit.count())
+    one = tacit.query(tacit.count())
     for changes in (
         {"price": 1.0}, {"public": 5}, {"weight": 1}, {"weight": Fraction(0)}, {"confidence": 0.95},
         {"target": -1}, {"rows": "many"}, {"name": 5}, {"statistic": "count"},
@@ -255,7 +255,7 @@ def test_a_budget_that_is_the_price_is_enough(word: str) -> None:
             with curator(kinds[word](**{word: number}), unit) as one:
                 one.release(statistic, **{word: number})
     with curator(kinds[word](**{word: 0.3}), unit) as several:
-        several.release([tacit.ask(s) for s in asked], **{word: 0.3})
+        several.release([tacit.query(s) for s in asked], **{word: 0.3})
         with pytest.raises(tacit.BudgetExceeded):
             several.release(tacit.count(), **{word: 0.0003})
 

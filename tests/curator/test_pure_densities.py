@@ -101,7 +101,7 @@ def test_the_drawn_noise_is_that_of_the_price_and_of_the_certificate(monkeypatch
         assert said["plan"]["charge"]["bound"] == said["guarantee"]["bound"]
         assert {"caratheodory-noise", "k-norm-difference", "fourier-sensitivity"} <= set(said["theorems"])
         for theorem in said["theorems"]:
-            tacit.theorem(theorem)
+            tacit.guarantees.theorem(theorem)
         assert said["function"]["numbers"] == [float(v) for v in release.function.numbers]
         assert len(said["function"]["numbers"]) == 10
         assert held.release(tacit.density("x", size=300, guarantee="pure", order=5), epsilon=0.2).replayed

@@ -136,11 +136,11 @@ def test_tables_with_next_to_no_rows(unit: Any, n: int) -> None:
 # --- what is charged -------------------------------------------------------------------------------------
 def test_gamma_is_divided_by_weight_and_adds_up_exactly() -> None:
     asks = [
-        tacit.ask(tacit.count(by="k"), weight=2),
-        tacit.ask(tacit.count(where="f")),
-        tacit.ask(tacit.mean("c")),
-        tacit.ask(tacit.count(by="all"), given={"random_data": 0.02}),
-        tacit.ask(tacit.count(by="all"), given="always", name="plain"),
+        tacit.query(tacit.count(by="k"), weight=2),
+        tacit.query(tacit.count(where="f")),
+        tacit.query(tacit.mean("c")),
+        tacit.query(tacit.count(by="all"), given={"random_data": 0.02}),
+        tacit.query(tacit.count(by="all"), given="always", name="plain"),
     ]
     plan = planned(*asks, given={"random_data": 0.3, "rows": 8000})
     gammas = [r.guarantee.condition.gamma if r.guarantee.condition != Always() else 0 for r in plan.releases]
@@ -157,13 +157,15 @@ def test_what_falls_back_leaves_its_share_to_the_others() -> None:
 
 
 def test_three_times_a_tenth_is_three_tenths() -> None:
-    asks = [tacit.ask(tacit.count(by="k"), name=n, given={"random_data": 0.1}) for n in "abc"]
+    asks = [tacit.query(tacit.count(by="k"), name=n, given={"random_data": 0.1}) for n in "abc"]
     with curator(0.3) as one:
         one.release(asks, epsilon=0.3)
         assert one.standing[1].condition == RandomData(gamma=0.0)
     with curator(0.3) as one:
         with pytest.raises(BudgetExceeded, match="gamma"):
-            one.release([*asks, tacit.ask(tacit.count(where="f"), given={"random_data": 1e-9})], epsilon=0.3)
+            one.release(
+                [*asks, tacit.query(tacit.count(where="f"), given={"random_data": 1e-9})], epsilon=0.3
+            )
         assert one.ledger.entries() == ()
 
 
@@ -192,8 +194,8 @@ def test_what_one_release_declares_of_the_plan_all_rest_on() -> None:
     own = {"random_data": 0.01, "rows": 8000}
     before = "this plan was fixed before any other release about these data was seen"
     asks = [
-        tacit.ask(tacit.count(by="k"), given={**own, "fixed_before": True}),
-        tacit.ask(tacit.count(where="f"), given=own),
+        tacit.query(tacit.count(by="k"), given={**own, "fixed_before": True}),
+        tacit.query(tacit.count(where="f"), given=own),
         tacit.count(by="all"),
         tacit.mean("c"),
     ]
@@ -277,7 +279,7 @@ def test_statistics_without_a_mechanism() -> None:
         with pytest.raises(NoLaw, match="no mechanism"):
             planned(asked, given=given)
         with pytest.raises(NoLaw, match="no mechanism"):
-            planned(tacit.ask(asked, given=given), tacit.count(by="k"))
+            planned(tacit.query(asked, given=given), tacit.count(by="k"))
         plan = planned(asked, tacit.count(by="k"), given=given)
         assert plan.releases[0].guarantee.condition == Always()
         assert plan.gamma == Fraction(1, 10)
@@ -285,13 +287,15 @@ def test_statistics_without_a_mechanism() -> None:
 
 
 def test_public_totals_and_random_data_do_not_go_together() -> None:
-    asked = tacit.ask(tacit.count(by="k"), public=tacit.public_totals(total=8000), given={"random_data": 0.1})
+    asked = tacit.query(
+        tacit.count(by="k"), public=tacit.public_totals(total=8000), given={"random_data": 0.1}
+    )
     with pytest.raises(NoLaw, match="public totals"):
         planned(asked)
-    totals = tacit.ask(tacit.count(by="k"), public=tacit.public_totals(total=8000))
+    totals = tacit.query(tacit.count(by="k"), public=tacit.public_totals(total=8000))
     for asks, given in (
         ([totals, tacit.count(by="c")], {"random_data": 0.1, "rows": 8000}),
-        ([totals, tacit.ask(tacit.count(by="c"), given={"random_data": 0.1})], None),
+        ([totals, tacit.query(tacit.count(by="c"), given={"random_data": 0.1})], None),
         ([totals], {"random_data": 0.1}),
     ):
         with pytest.raises(NoLaw, match="public totals"):
@@ -327,7 +331,7 @@ def test_where_rows_are_added_a_least_number_is_declared() -> None:
 
 
 def test_a_release_keeps_its_own_words() -> None:
-    own = tacit.ask(tacit.count(by="k"), given={"random_data": 0.1, "rows": 500})
+    own = tacit.query(tacit.count(by="k"), given={"random_data": 0.1, "rows": 500})
     plan = planned(own, tacit.count(where="f"), unit=ADD, given={"random_data": 0.1, "rows": 8000})
     assert [r.treatment.given.rows for r in plan.releases] == [500, 8000]
     assert not any("before any other release" in d for d in plan.charge.declared)

@@ -65,7 +65,7 @@ def text_of(*asks: Any, total: Any = None, **changes: Any) -> str:
 
 def test_the_form_is_written_down() -> None:
     """Format 4, letter by letter: who changes it makes every old question a new one."""
-    asked = tacit.ask(tacit.mean("x", by="s"), epsilon=0.1, interval=0.9)
+    asked = tacit.query(tacit.mean("x", by="s"), epsilon=0.1, interval=0.9)
     assert json.loads(text_of(asked)) == {
         "format": 4,
         "releases": [
@@ -81,53 +81,53 @@ def test_the_form_is_written_down() -> None:
         },
         "unit": {"kind": "rows", "neighbours": "add-or-remove"},
     }
-    assert text_of(tacit.ask(tacit.count(), epsilon=0.5)) == text_of(
-        tacit.ask(tacit.count(), epsilon=Fraction(1, 2), interval=0.95, weight=1)
+    assert text_of(tacit.query(tacit.count(), epsilon=0.5)) == text_of(
+        tacit.query(tacit.count(), epsilon=Fraction(1, 2), interval=0.95, weight=1)
     )
 
 
 COUNT = tacit.count(by="s")
 OTHERS: dict[str, Any] = {
-    "statistic": lambda: text_of(tacit.ask(tacit.count(), epsilon=1)),
-    "price": lambda: text_of(tacit.ask(COUNT, epsilon=2)),
-    "accuracy": lambda: text_of(tacit.ask(COUNT, within=3)),
-    "name": lambda: text_of(tacit.ask(COUNT, epsilon=1, name="n")),
-    "interval": lambda: text_of(tacit.ask(COUNT, epsilon=1, interval=0.9)),
-    "consistent": lambda: text_of(tacit.ask(COUNT, epsilon=1, consistent=True)),
-    "total": lambda: text_of(tacit.ask(COUNT), total=price(epsilon=1, delta=1e-6)),
-    "given": lambda: text_of(tacit.ask(COUNT, epsilon=1, given={"random_data": 0.1, "rows": 10})),
-    "reading": lambda: text_of(tacit.ask(COUNT, epsilon=1), reading={"separator": ";"}),
-    "unit": lambda: text_of(tacit.ask(COUNT, epsilon=1), unit=tacit.rows(neighbours="replace-one")),
-    "schema": lambda: text_of(tacit.ask(COUNT, epsilon=1), schema=tacit.Schema({"s": SCHEMA["s"]})),
+    "statistic": lambda: text_of(tacit.query(tacit.count(), epsilon=1)),
+    "price": lambda: text_of(tacit.query(COUNT, epsilon=2)),
+    "accuracy": lambda: text_of(tacit.query(COUNT, within=3)),
+    "name": lambda: text_of(tacit.query(COUNT, epsilon=1, name="n")),
+    "interval": lambda: text_of(tacit.query(COUNT, epsilon=1, interval=0.9)),
+    "consistent": lambda: text_of(tacit.query(COUNT, epsilon=1, consistent=True)),
+    "total": lambda: text_of(tacit.query(COUNT), total=price(epsilon=1, delta=1e-6)),
+    "given": lambda: text_of(tacit.query(COUNT, epsilon=1, given={"random_data": 0.1, "rows": 10})),
+    "reading": lambda: text_of(tacit.query(COUNT, epsilon=1), reading={"separator": ";"}),
+    "unit": lambda: text_of(tacit.query(COUNT, epsilon=1), unit=tacit.rows(neighbours="replace-one")),
+    "schema": lambda: text_of(tacit.query(COUNT, epsilon=1), schema=tacit.Schema({"s": SCHEMA["s"]})),
 }
 
 
 def test_all_that_is_asked_is_in_it() -> None:
-    found = {name: other() for name, other in OTHERS.items()} | {"": text_of(tacit.ask(COUNT, epsilon=1))}
+    found = {name: other() for name, other in OTHERS.items()} | {"": text_of(tacit.query(COUNT, epsilon=1))}
     assert len(set(found.values())) == len(found)
 
 
 def test_one_release_for_the_price_of_the_whole_plan_is_one_at_its_own() -> None:
-    assert text_of(tacit.ask(COUNT), total=price(rho=1)) == text_of(tacit.ask(COUNT, rho=1))
+    assert text_of(tacit.query(COUNT), total=price(rho=1)) == text_of(tacit.query(COUNT, rho=1))
 
 
 def test_what_nobody_needs_to_say_may_be_said() -> None:
-    plain, random = text_of(tacit.ask(COUNT, epsilon=1)), given_of({"random_data": 0.1, "rows": 10})
-    assert text_of(tacit.ask(COUNT, epsilon=1), given=given_of("always")) == plain
-    assert text_of(tacit.ask(COUNT, epsilon=1, given="always")) == plain
-    assert text_of(tacit.ask(COUNT, weight=2), total=price(epsilon=1)) == plain
-    assert text_of(tacit.ask(COUNT, epsilon=1), reading={"decimal": ".", "dates": "year-first"}) == plain
+    plain, random = text_of(tacit.query(COUNT, epsilon=1)), given_of({"random_data": 0.1, "rows": 10})
+    assert text_of(tacit.query(COUNT, epsilon=1), given=given_of("always")) == plain
+    assert text_of(tacit.query(COUNT, epsilon=1, given="always")) == plain
+    assert text_of(tacit.query(COUNT, weight=2), total=price(epsilon=1)) == plain
+    assert text_of(tacit.query(COUNT, epsilon=1), reading={"decimal": ".", "dates": "year-first"}) == plain
     # They are said where they change something.
-    both = (tacit.ask(COUNT, epsilon=1), tacit.ask(tacit.count(), epsilon=1, given="always"))
+    both = (tacit.query(COUNT, epsilon=1), tacit.query(tacit.count(), epsilon=1, given="always"))
     assert text_of(*both, given=random) != text_of(*(replace(a, given=None) for a in both), given=random)
-    several = [(tacit.ask(COUNT, weight=w), tacit.ask(tacit.count())) for w in (1, 2)]
+    several = [(tacit.query(COUNT, weight=w), tacit.query(tacit.count())) for w in (1, 2)]
     assert len({text_of(*asks, total=price(epsilon=1)) for asks in several}) == 2
 
 
 def test_lists_whose_order_says_nothing() -> None:
     def read(*missing: str, table: str = "a.csv, b.csv") -> str:
         joins = [{"table": table, "on": ["s"], "public": True, "reading": {"missing": list(missing)}}]
-        return text_of(tacit.ask(COUNT, epsilon=1), reading={"missing": list(missing), "joins": joins})
+        return text_of(tacit.query(COUNT, epsilon=1), reading={"missing": list(missing), "joins": joins})
 
     assert read("NA", "-") == read("-", "NA") == read("-", "NA", table="b.csv, a.csv")
     assert len({read("NA", "-"), read("NA"), read("NA", "-", table="a.csv")}) == 3
@@ -135,7 +135,7 @@ def test_lists_whose_order_says_nothing() -> None:
 
 def test_small_cells_that_nobody_spoke_of_are_not_the_same_as_none() -> None:
     said = [{"random_data": 0.1, "rows": 10}, {"random_data": 0.1, "rows": 10, "small_cells": False}]
-    first, second = (text_of(tacit.ask(COUNT, epsilon=1, given=one)) for one in said)
+    first, second = (text_of(tacit.query(COUNT, epsilon=1, given=one)) for one in said)
     assert first != second
 
 

@@ -106,7 +106,7 @@ def test_a_second_version_of_a_random_sample_is_refused(tmp_path):
             ledger=tmp_path / "sample.ledger" if version else None, table="t", version=version or "0",
         )  # fmt: skip
 
-    with opened(300, "", tacit.Always()) as survey:
+    with opened(300, "", tacit.guarantees.Always()) as survey:
         condition = survey.preview(asked, given=given, **price).charge.condition
     with opened(300, "1", condition) as survey:
         assert survey.release(asked, given=given, **price).table["value"].tolist() == [300, 200]
@@ -126,7 +126,7 @@ def test_a_second_version_of_a_sample_of_fixed_size_is_refused(tmp_path):
             ledger=tmp_path / "fixed.ledger" if version else None, table="t", version=version or "0",
         )  # fmt: skip
 
-    with opened(9000, "", tacit.Always()) as survey:
+    with opened(9000, "", tacit.guarantees.Always()) as survey:
         condition = survey.preview(asked, given=given, **price).charge.condition
     with opened(9000, "1", condition) as survey:
         survey.release(asked, given=given, **price)

@@ -36,7 +36,7 @@ SCHEMA = {
 
 
 def text(*asks: Any, total: Any = None, given: Any = None, schema: Any = SCHEMA) -> str:
-    asks = tuple(a if isinstance(a, tacit.Ask) else tacit.ask(a, epsilon=1) for a in asks)
+    asks = tuple(a if isinstance(a, tacit.Query) else tacit.query(a, epsilon=1) for a in asks)
     return request_text(
         asks, schema=tacit.Schema(schema), unit=tacit.rows(), total=total, given=given, reading={}
     )
@@ -49,11 +49,11 @@ def where(*spelled: str) -> list[Any]:
 def prices(**words: list[Any]) -> list[Any]:
     (name, values), more = next(iter(words.items())), list(words.items())[1:]
     rest = {n: v[0] for n, v in more}
-    return [tacit.ask(tacit.count(), **{name: value}, **rest) for value in values]
+    return [tacit.query(tacit.count(), **{name: value}, **rest) for value in values]
 
 
 def given(word: str, *values: Any, **rest: Any) -> list[Any]:
-    return [tacit.ask(tacit.count(), epsilon=1, given={word: value, **rest}) for value in values]
+    return [tacit.query(tacit.count(), epsilon=1, given={word: value, **rest}) for value in values]
 
 
 HALF = [0.5, Fraction(1, 2), np.float64(0.5)]
@@ -97,8 +97,8 @@ SAME: dict[str, list[Any]] = {
     "whole epsilon": prices(epsilon=[1, 1.0, Decimal(1), Fraction(1), np.int64(1)]),
     "delta": prices(delta=[1e-6, Fraction(1, 10**6), Decimal("0.000001")], epsilon=[1]),
     "accuracy": prices(within=[50, 50.0, Decimal("5e1")]),
-    "interval": [tacit.ask(tacit.count(), epsilon=1, interval=v) for v in (0.9, Fraction(9, 10), Decimal("0.9"))],
-    "target": [tacit.ask(tacit.count(), epsilon=1, target=v) for v in (2, 2.0, Fraction(2))],
+    "interval": [tacit.query(tacit.count(), epsilon=1, interval=v) for v in (0.9, Fraction(9, 10), Decimal("0.9"))],
+    "target": [tacit.query(tacit.count(), epsilon=1, target=v) for v in (2, 2.0, Fraction(2))],
     "probability": given("probability", 0.5, "1/2", "0.5", Fraction(1, 2), Decimal("0.5"), [0.5], ("1/2",),
                          unknown_rows=900),
     "probabilities": given("probability", [0.1, 0.9], ("1/10", Fraction(9, 10)), unknown_rows=900),
@@ -161,10 +161,10 @@ def test_the_declared_bounds_have_one_spelling() -> None:
 @pytest.mark.parametrize("words", [{"epsilon": 1, "delta": 1e-6}, {"within": 50, "delta": 1e-6}, {"rho": 1}])
 def test_a_single_release_at_its_own_price_or_the_plans(words: dict[str, Any]) -> None:
     count = tacit.count(by="s")
-    assert text(tacit.ask(count, **words)) == text(tacit.ask(count), total=price(**words))
+    assert text(tacit.query(count, **words)) == text(tacit.query(count), total=price(**words))
     # Of two, one with a price of its own is not the same as two that share.
-    pair = [text(tacit.ask(count, **words), tacit.ask(tacit.count()), total=price(**words)),
-            text(tacit.ask(count), tacit.ask(tacit.count()), total=price(**words))]  # fmt: skip
+    pair = [text(tacit.query(count, **words), tacit.query(tacit.count()), total=price(**words)),
+            text(tacit.query(count), tacit.query(tacit.count()), total=price(**words))]  # fmt: skip
     assert pair[0] != pair[1]
 
 
@@ -174,8 +174,8 @@ def test_both_have_one_choice_and_one_charge(statistic: Any) -> None:
     """What is one question must get one answer: the same noise for the same charge, whichever was asked first."""
     about: Any = {"schema": tacit.Schema(SCHEMA), "unit": tacit.rows(),
                   "budget": tacit.Approximate(epsilon=9.0, delta=1e-3)}  # fmt: skip
-    own = make_plan([tacit.ask(statistic, epsilon=1, delta=1e-6)], **about)
-    whole = make_plan([tacit.ask(statistic)], total=price(epsilon=1, delta=1e-6), **about)
+    own = make_plan([tacit.query(statistic, epsilon=1, delta=1e-6)], **about)
+    whole = make_plan([tacit.query(statistic)], total=price(epsilon=1, delta=1e-6), **about)
     assert own.digest == whole.digest
     assert own.charged == whole.charged
     assert own.releases[0].treatment == whole.releases[0].treatment
@@ -202,10 +202,10 @@ def curator(rows: Path, **more: Any) -> tacit.Curator:
 def test_another_spelling_is_answered_from_the_record(rows: Path) -> None:
     with curator(rows) as one:
         first = one.release(tacit.count(where="age > 5"), epsilon=1)
-        second = one.release(tacit.ask(tacit.count(where="(5.0 < age)", by=[]), epsilon=Fraction(1)))
+        second = one.release(tacit.query(tacit.count(where="(5.0 < age)", by=[]), epsilon=Fraction(1)))
         assert (first.replayed, second.replayed) == (False, True)
         assert first.value == second.value
-        own = one.release(tacit.ask(tacit.mean("x"), epsilon=1, delta=1e-6))
+        own = one.release(tacit.query(tacit.mean("x"), epsilon=1, delta=1e-6))
         whole = one.release([tacit.mean("x")], epsilon=1.0, delta=Fraction(1, 10**6))[0]
         assert whole.replayed
         assert whole.value == own.value
@@ -262,7 +262,7 @@ def test_what_format_3_recorded_is_free_and_verifies(
         found = verify_release(rows.with_name(folder), ledger=str(rows.with_suffix(".ledger")))
         assert not [str(f) for f in found.findings if f.holds is False]
     with curator(rows) as one:
-        asked = tacit.ask(tacit.count(where="age > 5.0"), name="n", epsilon=1)
+        asked = tacit.query(tacit.count(where="age > 5.0"), name="n", epsilon=1)
         assert one.release(asked, key=key).replayed
         assert one.preview(asked).digest != charge.plan_digest
     if key is None:
@@ -295,7 +295,7 @@ def test_a_release_in_another_spelling_verifies(rows: Path, capsys: pytest.Captu
 
 def test_an_approval_of_format_3_can_be_used(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, key = (
-        tacit.ask(tacit.count(where="age > 5.0"), epsilon=1),
+        tacit.query(tacit.count(where="age > 5.0"), epsilon=1),
         SigningKey(Ed25519PrivateKey.generate()),
     )
     with tacit.Ledger.create(
@@ -312,5 +312,5 @@ def test_an_approval_of_format_3_can_be_used(rows: Path, monkeypatch: pytest.Mon
         ledger.approve(number, by="ben", key=key)
         with curator(rows, analyst="ann") as one:
             assert not one.release(asked).replayed
-            assert one.release(tacit.ask(tacit.count(where="5 < age"), epsilon=1)).replayed
+            assert one.release(tacit.query(tacit.count(where="5 < age"), epsilon=1)).replayed
         assert ledger.verify().ok

@@ -179,9 +179,9 @@ def test_names_that_are_made_differ_on_every_file_system() -> None:
         {"St ate": tacit.flag(), "st-ate": tacit.flag(), "st/ate": tacit.flag(), "ST_ate": tacit.flag()}
     )
     from tacit.curator.planning import make_plan
-    from tacit.curator.request import ask
+    from tacit.curator.request import query
 
-    asks = [ask(tacit.count(by=c), epsilon=0.1) for c in ("St ate", "st-ate", "st/ate", "ST_ate", "st-ate")]
+    asks = [query(tacit.count(by=c), epsilon=0.1) for c in ("St ate", "st-ate", "st/ate", "ST_ate", "st-ate")]
     plan = make_plan(asks, schema=schema, unit=tacit.rows(), budget=tacit.Pure(epsilon=1.0))
     assert len({r.name.casefold() for r in plan.releases}) == 5
     check_names(r.name for r in plan.releases)

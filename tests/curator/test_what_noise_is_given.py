@@ -214,7 +214,7 @@ def test_parts_of_a_price_are_no_more_than_the_whole() -> None:
 
 def test_releases_divide_an_epsilon_and_a_delta_without_loss_or_gain() -> None:
     """Counts, quantiles and unknown keys with unequal weights: their parts add up to the whole by the theorems."""
-    from tacit.curator.request import Ask
+    from tacit.curator.request import Query
 
     asked = [
         ask.count(by="state"),
@@ -225,7 +225,7 @@ def test_releases_divide_an_epsilon_and_a_delta_without_loss_or_gain() -> None:
     ]
     weights = [Fraction(1), Fraction(2), Fraction(3), Fraction(1), Fraction(5)]
     asks = [
-        Ask(name=str(i), statistic=s, weight=w) for i, (s, w) in enumerate(zip(asked, weights, strict=True))
+        Query(name=str(i), statistic=s, weight=w) for i, (s, w) in enumerate(zip(asked, weights, strict=True))
     ]
     questions = [s.on(SCHEMA, MANY) for s in asked]
     for total in (Price(epsilon=Fraction(1), delta=Fraction(1, 10**6)), PRICES["epsilon"]):

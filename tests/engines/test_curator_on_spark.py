@@ -24,20 +24,20 @@ SCHEMA = {
     "town": tacit.category(),
 }
 ASKS = [
-    tacit.ask(tacit.count(by="state"), epsilon=0.5),
-    tacit.ask(tacit.count(by=["state", "insured"], of="people"), epsilon=0.5),
-    tacit.ask(tacit.sum("income", by="state"), epsilon=0.5),
-    tacit.ask(tacit.mean("income"), epsilon=0.5),
-    tacit.ask(tacit.variance("age"), epsilon=0.5),
-    tacit.ask(tacit.ratio("income", "age"), epsilon=0.5),
-    tacit.ask(tacit.proportion("insured and age > 30", by="state"), epsilon=0.5),
-    tacit.ask(tacit.quantiles("income", by="state", resolution=256), epsilon=0.5),
-    tacit.ask(tacit.histogram("age", 7, where="insured"), epsilon=0.5),
-    tacit.ask(tacit.margins(["state", "age", "insured"]), epsilon=0.5),
-    tacit.ask(tacit.sparse_histogram(["state", "age", "insured"]), epsilon=0.5),
-    tacit.ask(tacit.count(by="town", of="people"), epsilon=0.5, delta=1e-6),
-    tacit.ask(tacit.mean("income", by="town"), epsilon=0.5, delta=1e-6),
-    tacit.ask(tacit.density(["income", "age"], size=3000, guarantee="pure", order=2), epsilon=0.5),
+    tacit.query(tacit.count(by="state"), epsilon=0.5),
+    tacit.query(tacit.count(by=["state", "insured"], of="people"), epsilon=0.5),
+    tacit.query(tacit.sum("income", by="state"), epsilon=0.5),
+    tacit.query(tacit.mean("income"), epsilon=0.5),
+    tacit.query(tacit.variance("age"), epsilon=0.5),
+    tacit.query(tacit.ratio("income", "age"), epsilon=0.5),
+    tacit.query(tacit.proportion("insured and age > 30", by="state"), epsilon=0.5),
+    tacit.query(tacit.quantiles("income", by="state", resolution=256), epsilon=0.5),
+    tacit.query(tacit.histogram("age", 7, where="insured"), epsilon=0.5),
+    tacit.query(tacit.margins(["state", "age", "insured"]), epsilon=0.5),
+    tacit.query(tacit.sparse_histogram(["state", "age", "insured"]), epsilon=0.5),
+    tacit.query(tacit.count(by="town", of="people"), epsilon=0.5, delta=1e-6),
+    tacit.query(tacit.mean("income", by="town"), epsilon=0.5, delta=1e-6),
+    tacit.query(tacit.density(["income", "age"], size=3000, guarantee="pure", order=2), epsilon=0.5),
 ]
 
 
@@ -103,7 +103,9 @@ def test_counts_given_random_data_have_the_same_answer(visits: Path, neighbours:
     unit = tacit.rows(neighbours=neighbours)
     schema = SCHEMA | {"age": tacit.integer(0, 119)}
     asks = [tacit.count(by=["state", "age"]), tacit.count(where="age > 98"), tacit.proportion("age > 98")]
-    budget = tacit.Guarantee(bound=tacit.Pure(epsilon=3.0), unit=unit, condition=tacit.RandomData(gamma=0.9))
+    budget = tacit.Guarantee(
+        bound=tacit.Pure(epsilon=3.0), unit=unit, condition=tacit.guarantees.RandomData(gamma=0.9)
+    )
     found = []
     for engine in ("duckdb", "spark"):
         with tacit.Curator(

@@ -19,7 +19,7 @@ from fuzz.stores import FILES, FRAMES, JOINS, KEY, SEVERAL, TYPED, TYPES, Row, S
 from fuzz.trials import BUDGET
 from fuzz.worlds import Column, base_of, draw_statistics
 from tacit import statistics as st
-from tacit.curator.request import Ask, ask
+from tacit.curator.request import Query, query
 from tacit.errors import TacitError
 from tacit.guarantees import GroupOf, Neighbours, People, Unit, group_of, people, rows
 from tacit.sources import category, date, derived, flag, integer, number
@@ -60,7 +60,7 @@ class Setting:
     columns: tuple[Column, ...]
     schema: Schema
     unit: Unit
-    asks: tuple[Ask, ...]
+    asks: tuple[Query, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class History:
     reader: str
     setting: Setting
     steps: tuple[Step, ...]
-    asked: tuple[Ask, ...]
+    asked: tuple[Query, ...]
     portable: bool = False
     odd: tuple[str, ...] = ()
 
@@ -189,9 +189,9 @@ def draw_derived(rng: random.Random, declared: dict[str, Any]) -> Any:
         return None
 
 
-def draw_asks(rng: random.Random, schema: Schema, unit: Unit) -> tuple[Ask, ...]:
+def draw_asks(rng: random.Random, schema: Schema, unit: Unit) -> tuple[Query, ...]:
     """Questions with prices of their own; some on random data, some with totals that are public."""
-    found: list[Ask] = []
+    found: list[Query] = []
     epsilon = rng.choice([0.5, 2.0, 20.0])
     names = [
         n for n, c in schema.items() if type(c).__name__ in ("Category", "Flag") and getattr(c, "known", True)
@@ -202,7 +202,7 @@ def draw_asks(rng: random.Random, schema: Schema, unit: Unit) -> tuple[Ask, ...]
             try:
                 if (statistic.on(schema, unit).cells or 0) > 300:
                     break
-                made = ask(statistic, name=f"q{i}", **paid)
+                made = query(statistic, name=f"q{i}", **paid)
                 found.append(made)
                 break
             except TacitError:
@@ -210,16 +210,18 @@ def draw_asks(rng: random.Random, schema: Schema, unit: Unit) -> tuple[Ask, ...]
     if names and isinstance(unit, type(rows())):
         by = rng.choice(names)
         given = {"random_data": 0.05} | ({"rows": 5} if unit.neighbours is Neighbours.ADD_OR_REMOVE else {})
-        found.append(ask(st.count(by=by), name="random", epsilon=epsilon, given=given))
+        found.append(query(st.count(by=by), name="random", epsilon=epsilon, given=given))
         total = tacit.public_totals(total=rng.choice([3, 20]))
         found.append(
-            ask(st.count(by=by), name="totals", epsilon=epsilon, public=total, consistent=rng.random() < 0.5)
+            query(
+                st.count(by=by), name="totals", epsilon=epsilon, public=total, consistent=rng.random() < 0.5
+            )
         )
-        found.append(ask(st.count(by=by), name="drawn", epsilon=epsilon, sampling=False, consistent=True))
+        found.append(query(st.count(by=by), name="drawn", epsilon=epsilon, sampling=False, consistent=True))
     return tuple(_planned(found, schema, unit))
 
 
-def _planned(asks: list[Ask], schema: Schema, unit: Unit) -> list[Ask]:
+def _planned(asks: list[Query], schema: Schema, unit: Unit) -> list[Query]:
     """Those that a plan can hold."""
     from tacit.curator.planning import make_plan
 

@@ -24,7 +24,7 @@ from fuzz.worlds import World
 from tacit.curator import curator as curator_room
 from tacit.curator.planning import Plan, choose, make_plan
 from tacit.curator.prices import CONFIDENCE, price
-from tacit.curator.request import ask
+from tacit.curator.request import query
 from tacit.errors import TacitError
 from tacit.exact.arrays import Words
 from tacit.noise.source import SeededSource, Source
@@ -99,7 +99,7 @@ def asked(world: World, statistic: Any, paid: tuple[tuple[str, float], ...]) -> 
 
 def plan_of(world: World, wanted: Sequence[Asked]) -> Plan:
     """A plan in which every statistic pays for itself."""
-    asks = [ask(a.statistic, **dict(a.price)) for a in wanted]
+    asks = [query(a.statistic, **dict(a.price)) for a in wanted]
     return make_plan(asks, schema=world.schema, unit=world.unit, budget=BUDGET)
 
 

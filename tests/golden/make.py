@@ -428,7 +428,7 @@ def versions() -> Case:
 
 def questions(curator: tacit.Curator) -> dict[str, Callable[[], Any]]:
     """Questions in Python, by name: each asks for one release or several, at prices of every kind."""
-    ask, release = tacit.ask, curator.release
+    ask, release = tacit.query, curator.release
     by_sex = tacit.count(by="sex")
     return {
         "epsilon": lambda: release(tacit.count(), epsilon=0.5),

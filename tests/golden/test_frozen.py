@@ -139,7 +139,7 @@ def questions() -> Iterator[tuple[str, Callable[[], Plan]]]:
     def asked(asks: list[Any], unit: Any, paid: Price | None, **more: Any) -> Callable[[], Plan]:
         budget = more.pop("budget", tacit.Approximate(epsilon=1000.0, delta=0.1))
         return lambda: make_plan(
-            [tacit.ask(a) if not isinstance(a, tacit.Ask) else a for a in asks],
+            [tacit.query(a) if not isinstance(a, tacit.Query) else a for a in asks],
             schema=schema(), unit=unit, budget=budget, total=paid, **more,
         )  # fmt: skip
 
@@ -162,7 +162,7 @@ def questions() -> Iterator[tuple[str, Callable[[], Plan]]]:
             yield f"{name}, {unit_name}", asked([statistic], unit, SHARED)
         for budget in (tacit.Approximate(epsilon=1000.0, delta=0.1), tacit.Concentrated(rho=100.0)):
             for within in (5, 200):
-                ask = tacit.ask(tacit.margins(["a", "b"], order=1), within=within)
+                ask = tacit.query(tacit.margins(["a", "b"], order=1), within=within)
                 yield f"within {within}, {unit_name}, {budget.kind}", asked([ask], unit, None, budget=budget)
     for rows, data in (
         ("many", {"random_data": 0.05, "rows": 8000}),

@@ -155,7 +155,7 @@ def test_renyi_between_and_beyond_its_orders() -> None:
         (tacit.Approximate, {"epsilon": 1, "delta": 1}),
         (tacit.Approximate, {"epsilon": 1, "delta": 1.5}),
         (tacit.Approximate, {"epsilon": 1, "delta": -1e-9}),
-        (tacit.Pointwise, {"epsilon": 1, "delta": math.nan}),
+        (tacit.guarantees.Pointwise, {"epsilon": 1, "delta": math.nan}),
         (tacit.Concentrated, {"rho": -0.1}),
         (tacit.Concentrated, {"rho": math.inf}),
         (tacit.GaussianDP, {"mu": math.nan}),
@@ -190,7 +190,7 @@ def test_bad_questions_are_refused(bad: object) -> None:
     [
         tacit.Pure(epsilon=1),
         tacit.Approximate(epsilon=1, delta=1e-6),
-        tacit.Pointwise(epsilon=1, delta=1e-6),
+        tacit.guarantees.Pointwise(epsilon=1, delta=1e-6),
         tacit.Concentrated(rho=0.1),
         tacit.Renyi(orders=(2.0, 8.0), epsilons=(0.2, 0.8)),
         tacit.GaussianDP(mu=0.5),

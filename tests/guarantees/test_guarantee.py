@@ -60,7 +60,7 @@ def test_replace_one_does_not_give_add_or_remove() -> None:
         lambda: tacit.people("id", at_most=3, groups=0),
         lambda: tacit.group_of(ROWS, size=0),
         lambda: tacit.group_of(tacit.group_of(ROWS, size=2), size=2),
-        lambda: tacit.Coupled(priv="", alt="the rest"),
+        lambda: tacit.guarantees.Coupled(priv="", alt="the rest"),
     ],
 )
 def test_bad_units(make: object) -> None:
@@ -117,8 +117,8 @@ def test_priors_do_not_compose_without_a_theorem() -> None:
 
 
 def test_bounded_adversaries() -> None:
-    def cipher(advantage: float, kind: str = "sim") -> tacit.BoundedAdversary:
-        return tacit.BoundedAdversary(
+    def cipher(advantage: float, kind: str = "sim") -> tacit.guarantees.BoundedAdversary:
+        return tacit.guarantees.BoundedAdversary(
             assumption="the cipher is secure", advantage=advantage, definition=Indistinguishability(kind)
         )
 
@@ -130,7 +130,7 @@ def test_bounded_adversaries() -> None:
     with pytest.raises(tacit.NoLaw):
         tacit.compose(ind, ind)
     folded = tacit.compose(ind, ind, adaptive=False).condition
-    assert isinstance(folded, tacit.BoundedAdversary)
+    assert isinstance(folded, tacit.guarantees.BoundedAdversary)
     assert folded.advantage == pytest.approx(2.0**-100 * (1 + math.e))
     assert tacit.repeat(ind, 2, adaptive=False).condition == folded
     with pytest.raises(tacit.NoLaw):
@@ -173,13 +173,13 @@ def test_bad_conditions(gamma: float) -> None:
     with pytest.raises(InvalidParameter):
         RandomData(gamma=gamma)
     with pytest.raises(InvalidParameter):
-        tacit.BoundedAdversary(assumption="x", advantage=gamma)
+        tacit.guarantees.BoundedAdversary(assumption="x", advantage=gamma)
     with pytest.raises(InvalidParameter):
         Priors(family="", unknown_rows=1)
     with pytest.raises(InvalidParameter):
         Priors(family="f", unknown_rows=0)
     with pytest.raises(UnknownName):
-        tacit.BoundedAdversary(assumption="x", advantage=0.1, definition="both")  # type: ignore[arg-type]
+        tacit.guarantees.BoundedAdversary(assumption="x", advantage=0.1, definition="both")  # type: ignore[arg-type]
 
 
 # --- parallel composition ----------------------------------------------------------------------------

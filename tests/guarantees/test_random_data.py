@@ -20,7 +20,7 @@ def test_units_of_several_rows_are_refused_with_the_reason() -> None:
         tacit.people("id", at_most=1),
         tacit.people("id", at_most=3, neighbours="replace-one"),
         tacit.group_of(REPLACE, size=2),
-        tacit.Coupled(priv="p", alt="a"),
+        tacit.guarantees.Coupled(priv="p", alt="a"),
     ):
         with pytest.raises(tacit.NoLaw, match="two equal rows"):
             promise(tacit.Pure(epsilon=1), unit=unit, condition=UNDER)

@@ -22,7 +22,7 @@ from tacit.guarantees.explain import NO_PROTECTION
 advantages = st.one_of(st.sampled_from([0.0, 2.0**-100, 1e-6, 0.3, 1.0]), st.floats(0, 1))
 definitions = st.sampled_from(["sim", "ind"])
 conditions = st.one_of(
-    st.just(tacit.Always()),
+    st.just(tacit.guarantees.Always()),
     st.builds(
         lambda a, d: BoundedAdversary(assumption="x", advantage=a, definition=d), advantages, definitions
     ),
@@ -63,7 +63,7 @@ def test_sentences_and_numbers_agree(bound: Bound, condition: tacit.guarantees.C
     assert (harm is None) != (moved is None)
     if moved is not None:
         assert 100 * whole.posterior_shift() * (1 - 1e-8) <= float(moved[1])
-    if harm is not None and not isinstance(condition, tacit.Always):
+    if harm is not None and not isinstance(condition, tacit.guarantees.Always):
         plain = whole.bound.epsilon_at(0.0)
         level = 0.0 if math.isfinite(plain) else getattr(bound, "delta", None)
         reached = whole.incentive(delta=float(level) if isinstance(level, float) else 1e-6)
@@ -91,7 +91,7 @@ def test_what_protects_nobody_is_said_to(epsilon: float) -> None:
         promise(tacit.Pure(epsilon=epsilon)),
         on_random_data(tacit.Pure(epsilon=epsilon), 0.01),
         promise(tacit.Pure(epsilon=epsilon), condition=Priors(family="f", unknown_rows=3)),
-        promise(tacit.Pure(epsilon=epsilon), unit=tacit.Coupled(priv="p", alt="a")),
+        promise(tacit.Pure(epsilon=epsilon), unit=tacit.guarantees.Coupled(priv="p", alt="a")),
     ):
         assert "protects nobody" in whole.explain()
         assert "within limits" not in whole.explain()

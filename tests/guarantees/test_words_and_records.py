@@ -43,7 +43,7 @@ def test_conditions_are_never_hidden() -> None:
     assert "not differential privacy" in prior.explain()
     assert "uniform rows" in prior.explain()
     assert "50 rows" in str(prior)
-    school = tacit.Coupled(
+    school = tacit.guarantees.Coupled(
         priv="a student's record", alt="the table without the student's school", family=900
     )
     assert "without the student's school" in promise(tacit.Pure(epsilon=1), unit=school).explain()
@@ -51,15 +51,21 @@ def test_conditions_are_never_hidden() -> None:
 
 @given(any_closed)
 def test_every_guarantee_explains_itself_and_survives_its_record(bound: Bound) -> None:
-    for unit in (ROWS, REPLACE, PEOPLE, tacit.group_of(PEOPLE, size=2), tacit.Coupled(priv="p", alt="a")):
+    for unit in (
+        ROWS,
+        REPLACE,
+        PEOPLE,
+        tacit.group_of(PEOPLE, size=2),
+        tacit.guarantees.Coupled(priv="p", alt="a"),
+    ):
         whole = promise(bound, unit=unit)
         assert whole.explain()
         text = json.dumps(whole.record)
         assert from_record(json.loads(text)) == whole
     for condition in (
         Priors(family="f", unknown_rows=3),
-        tacit.BoundedAdversary(assumption="x", advantage=0.5),
-        tacit.Always(),
+        tacit.guarantees.BoundedAdversary(assumption="x", advantage=0.5),
+        tacit.guarantees.Always(),
     ):
         whole = promise(bound, condition=condition)
         assert whole.explain()

@@ -27,7 +27,7 @@ Law = list[float]
 
 def test_a_curve_that_reaches_zero_is_pure() -> None:
     assert tacit.convert(tacit.Approximate(epsilon=1, delta=0), tacit.Pure) == tacit.Pure(epsilon=1)
-    assert tacit.convert(tacit.Pointwise(epsilon=1, delta=0), tacit.Pure) == tacit.Pure(epsilon=1)
+    assert tacit.convert(tacit.guarantees.Pointwise(epsilon=1, delta=0), tacit.Pure) == tacit.Pure(epsilon=1)
     assert tacit.convert(tacit.Profile.laplace(epsilon=0.5), tacit.Pure) == tacit.Pure(epsilon=0.5)
     top = tacit.Renyi(orders=(2.0, math.inf), epsilons=(0.5, 1.0))
     assert tacit.convert(top, tacit.Pure) == tacit.Pure(epsilon=1)

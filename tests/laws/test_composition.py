@@ -128,7 +128,7 @@ def test_published_forms() -> None:
     )
     basic = tacit.repeat(tacit.Approximate(epsilon=0.5, delta=0.125), 2)
     assert basic == tacit.Approximate(epsilon=1.0, delta=0.25)
-    assert tacit.repeat(tacit.Pointwise(epsilon=0.5, delta=0.5), 2) == tacit.Pointwise(
+    assert tacit.repeat(tacit.guarantees.Pointwise(epsilon=0.5, delta=0.5), 2) == tacit.guarantees.Pointwise(
         epsilon=1.0, delta=0.75
     )
     # Dwork, Rothblum, Vadhan 2010 in the form of Kairouz, Oh, Viswanath 2015, Thm 3.4: by hand for k = 100

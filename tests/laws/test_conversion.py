@@ -45,7 +45,7 @@ def test_conversions_of_pure_are_above_randomised_response_and_nearly_reach_it(e
     start = tacit.Pure(epsilon=epsilon)
     for bound in (
         tacit.convert(start, tacit.Approximate),
-        tacit.convert(start, tacit.Pointwise),
+        tacit.convert(start, tacit.guarantees.Pointwise),
         tacit.convert(start, tacit.Concentrated),
         tacit.convert(start, tacit.Concentrated, law="pure-to-zcdp-printed"),
         tacit.convert(start, tacit.GaussianDP),
@@ -108,7 +108,7 @@ def test_corrected_sensitivity_of_gaussian_noise() -> None:
 
 @given(st.floats(0.01, 5), st.floats(1e-9, 0.1))
 def test_the_loss_is_small_with_the_probability_that_the_curve_shows(mu: float, tail: float) -> None:
-    bound = tacit.convert(tacit.GaussianDP(mu=mu), tacit.Pointwise, delta=tail)
+    bound = tacit.convert(tacit.GaussianDP(mu=mu), tacit.guarantees.Pointwise, delta=tail)
     # the loss of Gaussian noise is N(mu^2/2, mu^2): its exact tail must be below the stated one
     exceeds = 0.5 * math.erfc((float(bound.epsilon) / mu - mu / 2) / math.sqrt(2))
     assert exceeds <= tail

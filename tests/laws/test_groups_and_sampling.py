@@ -231,7 +231,7 @@ def test_the_printed_without_replacement_law_is_false() -> None:
 
 @given(any_closed, st.floats(0, 1))
 def test_sampling_never_hurts(bound: Bound, rate: float) -> None:
-    if not isinstance(bound, tacit.Pure | tacit.Approximate | tacit.Pointwise):
+    if not isinstance(bound, tacit.Pure | tacit.Approximate | tacit.guarantees.Pointwise):
         return
     for scheme in ("poisson", "without-replacement"):
         after = tacit.subsample(bound, rate=rate, scheme=scheme)

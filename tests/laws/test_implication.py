@@ -31,7 +31,9 @@ def consequences(draw: st.DrawFn, source: Bound) -> Bound:
     if kind == "approximate":
         return tacit.Approximate(epsilon=epsilon, delta=min(0.99, source.delta_at(epsilon) * nudge))
     if kind == "pointwise":
-        return tacit.Pointwise(epsilon=epsilon * 3, delta=min(0.99, source.delta_at(epsilon) * nudge))
+        return tacit.guarantees.Pointwise(
+            epsilon=epsilon * 3, delta=min(0.99, source.delta_at(epsilon) * nudge)
+        )
     if kind == "renyi":
         try:
             return tacit.Renyi(orders=(2.0,), epsilons=(source.renyi(2.0) * nudge,))
@@ -146,7 +148,7 @@ def test_pointwise_is_stronger_than_approximate() -> None:
         alpha
     )  # outcome 0 breaks the ratio, and its complement has P-mass < 1 - beta
     assert p[1] < 1 - beta
-    point = promise(tacit.Pointwise(epsilon=alpha, delta=beta))
+    point = promise(tacit.guarantees.Pointwise(epsilon=alpha, delta=beta))
     plain = promise(tacit.Approximate(epsilon=alpha, delta=beta))
     assert point.implies(plain)
     assert point.implies(plain).chain[0] == "pointwise-to-approximate"
@@ -162,7 +164,7 @@ def test_pointwise_does_not_survive_post_processing() -> None:
     assert p[0] <= delta  # outcome 0 alone exceeds the loss
     merged = math.log((p[0] + p[1]) / (q[0] + q[1]))
     assert merged > epsilon  # now outcomes of probability 0.9 do
-    bound = tacit.post_process(tacit.Pointwise(epsilon=epsilon, delta=delta))
+    bound = tacit.post_process(tacit.guarantees.Pointwise(epsilon=epsilon, delta=delta))
     assert bound == tacit.Approximate(epsilon=epsilon, delta=delta)
     assert second.hockey_stick([p[0] + p[1], p[2]], [q[0] + q[1], q[2]], epsilon) <= delta + 1e-12
 

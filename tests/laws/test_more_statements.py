@@ -114,7 +114,9 @@ def test_pointwise_is_enough_and_more_than_enough() -> None:
                 sum(a for a, b in zip(one, other, strict=True) if a > math.exp(epsilon) * b)
                 for one, other in ((p, q), (q, p))
             )
-            told = tacit.convert(tacit.Pointwise(epsilon=epsilon, delta=min(loud, 0.999)), tacit.Approximate)
+            told = tacit.convert(
+                tacit.guarantees.Pointwise(epsilon=epsilon, delta=min(loud, 0.999)), tacit.Approximate
+            )
             smallest = second.both(p, q, epsilon)
             assert (
                 smallest <= float(told.delta_at(epsilon) if hasattr(told, "delta_at") else told.delta) + 1e-12
@@ -162,7 +164,7 @@ def test_what_fails_rarely_fails_rarely_together() -> None:
     drawn = tacit.Guarantee(
         bound=bound,
         unit=tacit.rows(neighbours=Neighbours.ADD_OR_REMOVE),
-        condition=tacit.RandomData(gamma=added),
+        condition=tacit.guarantees.RandomData(gamma=added),
     )
     told = drawn.for_unit(tacit.rows(neighbours=Neighbours.REPLACE_ONE))
     assert added == 0.1

@@ -82,14 +82,17 @@ def test_pointwise_losses_compose() -> None:
         if max(tails) >= 1:
             continue
         stated = tacit.compose(
-            *(tacit.Pointwise(epsilon=float(e), delta=t) for e, t in zip(levels, tails, strict=True))
+            *(
+                tacit.guarantees.Pointwise(epsilon=float(e), delta=t)
+                for e, t in zip(levels, tails, strict=True)
+            )
         )
         assert exceeds(*second.product(*pairs), float(stated.epsilon)) <= float(stated.delta) + 1e-12
         assert float(stated.delta) == pytest.approx(1 - (1 - tails[0]) * (1 - tails[1]))
 
 
 def bounded(epsilon: float, advantage: float, kind: str) -> tacit.Guarantee:
-    condition = tacit.BoundedAdversary(
+    condition = tacit.guarantees.BoundedAdversary(
         assumption="A", advantage=advantage, definition=Indistinguishability(kind)
     )
     return tacit.Guarantee(bound=tacit.Pure(epsilon=epsilon), unit=tacit.rows(), condition=condition)
@@ -102,7 +105,7 @@ def test_advantages_of_bounded_adversaries_add_up(advantages: tuple[float, float
     for e1, e2 in ((0.4, 0.4), (0.4, 1.0)):
         both = tacit.compose(bounded(e1, a1, "ind"), bounded(e2, a2, "ind"), adaptive=False)
         pair = second.product(second.worst_approximate(e1, a1), second.worst_approximate(e2, a2))
-        assert isinstance(both.condition, tacit.BoundedAdversary)
+        assert isinstance(both.condition, tacit.guarantees.BoundedAdversary)
         assert both.bound.epsilon(0.0) == pytest.approx(e1 + e2)
         assert second.both(*pair, e1 + e2) <= both.condition.advantage + 1e-12
     # SIM: laws within a of private ones; products of them are within the sum.
@@ -112,7 +115,7 @@ def test_advantages_of_bounded_adversaries_add_up(advantages: tuple[float, float
     ideal = [x * y for x in p for y in p]
     apart = 0.5 * math.fsum(abs(x - y) for x, y in zip(joint, ideal, strict=True))
     whole = tacit.compose(bounded(0.5, a1, "sim"), bounded(0.5, a2, "sim")).condition
-    assert isinstance(whole, tacit.BoundedAdversary)
+    assert isinstance(whole, tacit.guarantees.BoundedAdversary)
     assert apart <= whole.advantage + 1e-12
     assert q[0] < p[0]
 
@@ -132,7 +135,7 @@ def test_groups_of_bounded_adversaries(epsilon: float, advantage: float, size: i
     grown = bounded(epsilon, advantage, "ind").group(size)
     laws = chain(epsilon, advantage, size)
     reached = second.hockey_stick(laws[0], laws[-1], epsilon * size)
-    assert isinstance(grown.condition, tacit.BoundedAdversary)
+    assert isinstance(grown.condition, tacit.guarantees.BoundedAdversary)
     assert reached <= grown.condition.advantage + 1e-12
     assert reached == pytest.approx(grown.condition.advantage, rel=1e-9)
     assert (
@@ -154,7 +157,7 @@ def test_what_holds_always_holds_under_conditions() -> None:
     assert failing == 0
     always = tacit.Guarantee(bound=tacit.Pure(epsilon=0.7), unit=tacit.rows())
     drawn = tacit.Guarantee(
-        bound=tacit.Pure(epsilon=0.7), unit=tacit.rows(), condition=tacit.RandomData(gamma=0.0)
+        bound=tacit.Pure(epsilon=0.7), unit=tacit.rows(), condition=tacit.guarantees.RandomData(gamma=0.0)
     )
     assert always.implies(drawn).chain == ("always-implies-random-data",)
     for sets in ([0], [1], [0, 1]):

@@ -176,7 +176,7 @@ def test_a_version_that_changes_between_rounds() -> None:
     [
         (tacit.median("age"), NoLaw),
         (tacit.count(by="town"), NoLaw),
-        (tacit.ask(tacit.mean("age"), sampling=True), NoLaw),
+        (tacit.query(tacit.mean("age"), sampling=True), NoLaw),
         ([], Exception),
     ],
 )

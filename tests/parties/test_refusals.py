@@ -75,8 +75,8 @@ def test_sizes_that_do_not_hold(given: tuple[int, ...], word: str) -> None:
 
 def test_weights_divide_a_joint_price_and_own_prices_stay() -> None:
     asked = [
-        tacit.ask(tacit.count(), weight=1), tacit.ask(tacit.sum("age"), weight=3),
-        tacit.ask(tacit.count(by="state"), epsilon=0.25),
+        tacit.query(tacit.count(), weight=1), tacit.query(tacit.sum("age"), weight=3),
+        tacit.query(tacit.count(by="state"), epsilon=0.25),
     ]  # fmt: skip
     plan = joint(asked)._plan
     epsilons = [r.treatment.pure() for r in plan.releases]
@@ -132,7 +132,7 @@ def test_a_joint_sparse_histogram_spans_so_many_cells(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "MOST_CELLS", 91 * 3 - 1)
     with pytest.raises(InvalidParameter, match="span at most"):
         joint(tacit.sparse_histogram(["state", "age"]))
-    asked = tacit.ask(tacit.count(by="state"), public=tacit.public_totals(total=5))
+    asked = tacit.query(tacit.count(by="state"), public=tacit.public_totals(total=5))
     with pytest.raises(NoLaw, match="not derived here"):
         joint(asked, protect=tacit.rows(neighbours="replace-one"))
 

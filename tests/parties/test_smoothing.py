@@ -69,12 +69,12 @@ def test_the_statement_on_enumerated_mechanisms(radius: int) -> None:
 
 
 def test_guarantees_lose_their_condition_by_the_theorem_only() -> None:
-    condition = tacit.BoundedAdversary(assumption="AES-256 holds", advantage=ETA)
+    condition = tacit.guarantees.BoundedAdversary(assumption="AES-256 holds", advantage=ETA)
     kept = tacit.Guarantee(bound=tacit.Pure(epsilon=1), unit=tacit.rows(), condition=condition)
     found = smoothed(kept, dimension=1, error=10)
-    assert found.condition == tacit.Always()
+    assert found.condition == tacit.guarantees.Always()
     assert float(found.bound.parameters["delta"]) == pytest.approx(1.8e-18, rel=0.02)
-    other = tacit.BoundedAdversary(assumption="AES-256 holds", advantage=ETA, definition="ind")
+    other = tacit.guarantees.BoundedAdversary(assumption="AES-256 holds", advantage=ETA, definition="ind")
     with pytest.raises(NoLaw, match="open"):
         smoothed(
             tacit.Guarantee(bound=tacit.Pure(epsilon=1), unit=tacit.rows(), condition=other),
@@ -89,7 +89,7 @@ def test_ind_does_not_give_sim_and_groups_keep_their_stand_in() -> None:
     ind, sim = (
         tacit.Guarantee(
             bound=tacit.Pure(epsilon=0.5), unit=tacit.rows(),
-            condition=tacit.BoundedAdversary(assumption="A", advantage=1e-9, definition=kind),
+            condition=tacit.guarantees.BoundedAdversary(assumption="A", advantage=1e-9, definition=kind),
         )
         for kind in ("ind", "sim")
     )  # fmt: skip

@@ -46,7 +46,7 @@ def answered(*asked: Any, seed: int = 5, rows: int = 3, given: float = 0.1) -> t
 
 @pytest.fixture(scope="module")
 def counts() -> tuple[Any, Any]:
-    return answered(tacit.ask(tacit.count(by=["place", "sex"]), consistent=True))
+    return answered(tacit.query(tacit.count(by=["place", "sex"]), consistent=True))
 
 
 # --- intervals ---------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def released(*asks: Any, epsilon: float = 2.0, rows: int = 400) -> tuple[Any, An
 @pytest.fixture(scope="module")
 def page() -> str:
     plan, releases, budget = released(
-        tacit.ask(ask.count(by="region"), name="by region"), ask.mean("weight"), ask.mean("height")
+        tacit.query(ask.count(by="region"), name="by region"), ask.mean("weight"), ask.mean("height")
     )
     desk = OfficerPart(analyst="ann", approved_by=("bo",), table="stays", version="2024-12", signed_by="ab12")
     return report_of(plan, releases, budget=budget, words=WORDING, desk=desk)
@@ -106,7 +106,7 @@ def test_a_look_and_a_condition_stand_in_the_open() -> None:
 
 
 def test_a_name_that_was_made_is_read_as_words_and_a_given_one_as_it_is() -> None:
-    plan, releases, budget = released(ask.count(by="region"), tacit.ask(ask.count(), name="covid-19"))
+    plan, releases, budget = released(ask.count(by="region"), tacit.query(ask.count(), name="covid-19"))
     text = report_of(plan, releases, budget=budget)
     headings = re.findall(r"<h2[^>]*>([^<]*)</h2>", text) + re.findall(r"<h3[^>]*>([^<]*)</h3>", text)
     assert "Count by region" in headings

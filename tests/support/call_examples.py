@@ -166,7 +166,7 @@ CURATOR: dict[str, Call] = {
     "Price": (Price, {"epsilon": Fraction(1)}),
     "Price.part": (Price(epsilon=Fraction(1)).part, {"share": Fraction(1, 2)}),
     "make_plan": (make_plan, {
-        "asks": [tacit.ask(tacit.count(), epsilon=1)], "schema": SCHEMA, "unit": UNIT, "budget": BUDGET.bound,
+        "asks": [tacit.query(tacit.count(), epsilon=1)], "schema": SCHEMA, "unit": UNIT, "budget": BUDGET.bound,
     }),
 }  # fmt: skip
 

@@ -283,7 +283,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 }
 
 CURATOR: dict[str, dict[str, Any]] = {
-    "Ask": {"statistic": count()},
-    "ask": {"statistic": count(), "name": "n", "weight": 1, "interval": 0.9, "rows": 10, "epsilon": 1},
+    "Query": {"statistic": count()},
+    "query": {"statistic": count(), "name": "n", "weight": 1, "interval": 0.9, "rows": 10, "epsilon": 1},
     "price": {"epsilon": 0.5, "delta": 1e-6},
 }

@@ -16,7 +16,7 @@ orders = st.one_of(st.sampled_from([1.01, 1.5, 2.0, 3.0, 16.0]), st.floats(1.01,
 
 pure = st.builds(lambda e: tacit.Pure(epsilon=e), epsilons)
 approximate = st.builds(lambda e, d: tacit.Approximate(epsilon=e, delta=d), epsilons, deltas)
-pointwise = st.builds(lambda e, d: tacit.Pointwise(epsilon=e, delta=d), epsilons, deltas)
+pointwise = st.builds(lambda e, d: tacit.guarantees.Pointwise(epsilon=e, delta=d), epsilons, deltas)
 concentrated = st.builds(lambda r: tacit.Concentrated(rho=r), st.floats(1e-6, 5))
 gaussian = st.builds(lambda m: tacit.GaussianDP(mu=m), st.floats(1e-4, 4))
 

@@ -11,6 +11,17 @@ from tacit.curator.curator import Curator
 from tacit.curator.planning import Plan, Planned, make_plan
 from tacit.curator.prices import Price, price
 from tacit.curator.release import Release, Releases
-from tacit.curator.request import Ask, ask
+from tacit.curator.request import Query, query
 
-__all__ = ["Ask", "Curator", "Plan", "Planned", "Price", "Release", "Releases", "ask", "make_plan", "price"]
+__all__ = [
+    "Curator",
+    "Plan",
+    "Planned",
+    "Price",
+    "Query",
+    "Release",
+    "Releases",
+    "make_plan",
+    "price",
+    "query",
+]

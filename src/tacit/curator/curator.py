@@ -25,7 +25,7 @@ from tacit.curator.ledgers import Keeper, Named
 from tacit.curator.planning import KeptPlans, Plan, make_plan
 from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.release import Release, Releases, ledger_part, read_release
-from tacit.curator.request import Ask, Assumed, Given, asks_of, declared_files, given_of, nameless
+from tacit.curator.request import Assumed, Given, Query, asks_of, declared_files, given_of, nameless
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.text import told_of
 from tacit.curator.treatments import NoisyParts
@@ -42,7 +42,7 @@ from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
 from tacit.statistics import Statistic, read_cells
 
-Asked = Statistic | Ask | Plan | Sequence[Statistic | Ask]
+Asked = Statistic | Query | Plan | Sequence[Statistic | Query]
 Paid = Number | None
 
 
@@ -182,14 +182,14 @@ class Curator:
 
     @overload
     def release(
-        self, asked: Statistic | Ask, *, epsilon: Paid = ..., delta: Paid = ..., rho: Paid = ..., mu: Paid = ...,
+        self, asked: Statistic | Query, *, epsilon: Paid = ..., delta: Paid = ..., rho: Paid = ..., mu: Paid = ...,
         within: Paid = ..., confidence: Paid = ..., simultaneous: bool = ..., given: Assumed = ...,
         key: str | None = ..., consistent: bool | None = ...,
     ) -> Release: ...  # fmt: skip
 
     @overload
     def release(
-        self, asked: Plan | Sequence[Statistic | Ask], *, epsilon: Paid = ..., delta: Paid = ..., rho: Paid = ...,
+        self, asked: Plan | Sequence[Statistic | Query], *, epsilon: Paid = ..., delta: Paid = ..., rho: Paid = ...,
         mu: Paid = ..., within: Paid = ..., confidence: Paid = ..., simultaneous: bool = ..., given: Assumed = ...,
         key: str | None = ..., consistent: bool | None = ...,
     ) -> Releases: ...  # fmt: skip
@@ -223,7 +223,7 @@ class Curator:
         )  # fmt: skip
         plan = self._planned(asked, total, given_of(given), consistent=consistent)
         releases = self._run(plan, plan.digest if key is None else text("key", key))
-        return releases[0] if isinstance(asked, Statistic | Ask) else releases
+        return releases[0] if isinstance(asked, Statistic | Query) else releases
 
     def _request(self, plan: Plan, key: str, *, joint: bool = False) -> Request:
         if not joint:

@@ -24,7 +24,7 @@ from tacit.curator.planning import Plan, Planned
 from tacit.curator.prices import Number as Paid
 from tacit.curator.prices import price
 from tacit.curator.release import Releases
-from tacit.curator.request import RESERVED, Ask, ask, folded
+from tacit.curator.request import RESERVED, Query, folded, query
 from tacit.curator.text import digits
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownColumn, UnknownName, visible
 from tacit.guarantees import Unit
@@ -456,13 +456,13 @@ def _words(names: Iterable[str]) -> Iterator[str]:
         yield word
 
 
-def _asks(word: str, name: str, column: Column, rows: int | None) -> Iterator[Ask]:
+def _asks(word: str, name: str, column: Column, rows: int | None) -> Iterator[Query]:
     outside = _outside(name, column)
     if outside is not None:
         # Of all rows: those without a value are not outside.
         there = And(parts=(Not(inner=IsMissing(column=name)), outside))
-        yield ask(proportion(there), name=f"{word} outside", rows=rows)
-    yield ask(proportion(IsMissing(column=name)), name=f"{word} missing", rows=rows)
+        yield query(proportion(there), name=f"{word} outside", rows=rows)
+    yield query(proportion(IsMissing(column=name)), name=f"{word} missing", rows=rows)
 
 
 def _outside(name: str, column: Column) -> Expression | None:

@@ -23,7 +23,7 @@ from tacit.curator.curator import Curator
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.planning import Plan, make_plan
 from tacit.curator.prices import Price, price
-from tacit.curator.request import Ask, ExactGiven, Given, ask, given_of
+from tacit.curator.request import ExactGiven, Given, Query, given_of, query
 from tacit.curator.text import PublicWords, words_in
 from tacit.errors import EmptyComposition, InvalidParameter, NoSuchFile, TacitError, UnknownName, visible
 from tacit.guarantees import Always, Bound, Guarantee, RandomData, Unit, people, rows
@@ -453,7 +453,7 @@ class PlanFile:
     spend: Price | None
     ledger: str | None = field(repr=False)
     analyst: str
-    asks: tuple[Ask, ...]
+    asks: tuple[Query, ...]
     table: str = ""
     version: str = ""
     another_ledger: bool = False
@@ -553,7 +553,7 @@ def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:
     )
 
 
-def asks_in(releases: Any) -> tuple[Ask, ...]:
+def asks_in(releases: Any) -> tuple[Query, ...]:
     """What the [[release]] tables ask for."""
     if not isinstance(releases, list) or not releases:
         raise EmptyComposition(what="the list of releases", hint='add a [[release]] with kind = "count"')
@@ -640,7 +640,7 @@ def _gamma(table: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _ask(number: int, table: Any) -> Ask:
+def _ask(number: int, table: Any) -> Query:
     where = f"release {number}"
     if not isinstance(table, Mapping) or "kind" not in table:
         raise InvalidParameter(parameter=where, value=None, must='have a kind: kind = "count"')
@@ -657,7 +657,7 @@ def _ask(number: int, table: Any) -> Ask:
         missing = [n for n, p in takes.items() if p.default is p.empty and n not in given]
         if missing:
             raise InvalidParameter(parameter=missing[0], value=None, must=f"be given for a {kind}")
-        return ask(function(**given), **rest)
+        return query(function(**given), **rest)
     except TacitError as problem:
         problem.args = (f"{where}: {problem}",)
         raise

@@ -32,10 +32,10 @@ from tacit.curator.prices import Price
 from tacit.curator.random_counts import condition_of, declared_by, fits, gamma_of, treat_on_random_data
 from tacit.curator.request import (
     ALWAYS,
-    Ask,
     Assumed,
     ExactGiven,
     Given,
+    Query,
     check_names,
     check_unit,
     earlier_digests,
@@ -171,7 +171,7 @@ MOST_CUTS = 8
 """So many cuts are tried; more differ by a release of hundreds."""
 
 
-def divided(asks: Sequence[Ask], questions: Sequence[Question], total: Price | None) -> list[Price]:
+def divided(asks: Sequence[Query], questions: Sequence[Question], total: Price | None) -> list[Price]:
     """The price of each ask: its own, or its share of the plan's."""
     sharing = [i for i, a in enumerate(asks) if a.price is None]
     if sharing and total is None:
@@ -203,7 +203,7 @@ def divided(asks: Sequence[Ask], questions: Sequence[Question], total: Price | N
 
 
 def _weights(
-    asks: Sequence[Ask], questions: Sequence[Question], sharing: Sequence[int]
+    asks: Sequence[Query], questions: Sequence[Question], sharing: Sequence[int]
 ) -> tuple[Weights, Weights]:
     """Shares of an epsilon, and of a squared mu. By weight both are the same; by target errors they follow the noise:
     Laplace noise errs like l1 / epsilon, Gaussian noise like l2 / mu."""
@@ -299,7 +299,7 @@ Wanted = tuple[Question, Price, Treatment]
 
 
 def on_random_data(
-    asks: Sequence[Ask], wanted: Sequence[Wanted], given: Given | None, *, unit: Unit, budget: Bound
+    asks: Sequence[Query], wanted: Sequence[Wanted], given: Given | None, *, unit: Unit, budget: Bound
 ) -> list[tuple[Question, Treatment]]:
     """Question and treatment of each ask: the plain one, or one with exact small cells."""
     found = [(question, plain) for question, _, plain in wanted]
@@ -368,7 +368,7 @@ def _agreeing() -> NoLaw:
 class Planned:
     """One release of a plan: the question, its noise, what that promises and how far it will err."""
 
-    ask: Ask
+    ask: Query
     question: Question
     treatment: Treatment
     guarantee: Guarantee
@@ -497,7 +497,7 @@ def event_record(record: dict[str, Any], gamma: Fraction, priors: Priors | None 
 
 
 def make_plan(
-    asks: Sequence[Ask], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None,
+    asks: Sequence[Query], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None,
     given: Assumed = None, reading: Mapping[str, Any] | None = None,
 ) -> Plan:  # fmt: skip
     """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read.
@@ -509,7 +509,7 @@ def make_plan(
     if not asks:
         raise EmptyComposition(what="the plan", hint="ask for at least one statistic")
     for a in asks:
-        instance("asks", a, Ask, must="be a list of asks", hint="tacit.ask(statistic, ...) makes one")
+        instance("asks", a, Query, must="be a list of asks", hint="tacit.query(statistic, ...) makes one")
     for name, value, kind in (("schema", schema, Schema), ("unit", unit, Unit), ("budget", budget, Bound)):
         instance(name, value, kind, must=f"be a {kind.__name__}")
     if total is not None:
@@ -563,7 +563,7 @@ def chosen(
 
 
 def _exactly(
-    asks: Sequence[Ask], questions: Sequence[Question], prices: Sequence[Price], given: Given | None
+    asks: Sequence[Query], questions: Sequence[Question], prices: Sequence[Price], given: Given | None
 ) -> list[tuple[Question, Treatment]] | None:
     """The one exact answer of a plan; None where none is asked for. Beside it nothing may be published."""
     words = [a.given if a.given is not None else given for a in asks]
@@ -580,7 +580,7 @@ def _exactly(
     return [treat_exactly(questions[0], prices[0], exact[0])]
 
 
-def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment, unit: Unit) -> Planned:
+def _planned(a: Query, question: Question, treatment: Treatment, plain: Treatment, unit: Unit) -> Planned:
     def error_of(one: Treatment) -> Expected:
         return expected(question, one, confidence=a.confidence, rows=a.rows, sampling=a.sampling)
 
@@ -600,7 +600,7 @@ def _planned(a: Ask, question: Question, treatment: Treatment, plain: Treatment,
     )  # fmt: skip
 
 
-def _questions(asks: Sequence[Ask], schema: Schema, unit: Unit) -> list[Question]:
+def _questions(asks: Sequence[Query], schema: Schema, unit: Unit) -> list[Question]:
     """The question of each ask; a statistic that is asked several times, itself and no equal one, is one question."""
     seen: dict[int, Question] = {}
     out = []
@@ -612,12 +612,12 @@ def _questions(asks: Sequence[Ask], schema: Schema, unit: Unit) -> list[Question
     return out
 
 
-def _promise(a: Ask, guarantee: Guarantee) -> Guarantee:
+def _promise(a: Query, guarantee: Guarantee) -> Guarantee:
     """With public totals the bound compares tables that agree on them, and says so."""
     return guarantee if a.public is None else a.public.restrict(guarantee)
 
 
-def _named(asks: Sequence[Ask]) -> list[Ask]:
+def _named(asks: Sequence[Query]) -> list[Query]:
     """Every ask with a name of its own; names that are not given are made of the statistic."""
     taken = [a.name for a in asks if a.name]
     check_names(taken)
@@ -634,7 +634,7 @@ def _named(asks: Sequence[Ask]) -> list[Ask]:
     return out
 
 
-def title_of(a: Ask) -> str:
+def title_of(a: Query) -> str:
     """The name of an ask that was given none, but for its number among several."""
     words = [a.statistic.kind]
     for key in ("column", "numerator", "denominator", "columns", "of"):
@@ -674,7 +674,7 @@ class KeptPlans:
         self._lock = threading.Lock()
 
     def get(
-        self, asks: Sequence[Ask], total: Price | None, given: Given | None, make: Callable[[], Plan]
+        self, asks: Sequence[Query], total: Price | None, given: Given | None, make: Callable[[], Plan]
     ) -> Plan:
         """The plan for these asks: the one that was made before, or one that is made now."""
         place = _place(asks, total, given)
@@ -693,7 +693,7 @@ class KeptPlans:
         return made
 
 
-def _place(asks: Sequence[Ask], total: Price | None, given: Given | None) -> Hashable | None:
+def _place(asks: Sequence[Query], total: Price | None, given: Given | None) -> Hashable | None:
     """What a plan is looked up by; None for what is long, or holds tables of public totals."""
     if len(asks) > LONGEST or any(a.public is not None for a in asks):
         return None

@@ -259,7 +259,7 @@ def given_of(value: object) -> Given | None:
     if not isinstance(value, Mapping):
         raise InvalidParameter(
             parameter="given", value=type(value).__name__, must="say given what it is private",
-            hint='{"random_data": 0.05, "rows": 8000}, or tacit.RandomData(gamma=0.05)',
+            hint='{"random_data": 0.05, "rows": 8000}, or tacit.guarantees.RandomData(gamma=0.05)',
         )  # fmt: skip
     if "unknown_rows" in value:
         return _exactly(value)
@@ -334,7 +334,7 @@ MOST_ASKED_ROWS = 10**15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Query:
     """One release of a plan before it is priced.
 
     `consistent` asks for post-processing: whole numbers that are not negative, margins that add up. `weight` is the
@@ -405,7 +405,7 @@ def _asked_rows(value: object) -> int:
     return int(value)
 
 
-def ask(
+def query(
     statistic: Statistic,
     *,
     name: str = "",
@@ -424,8 +424,8 @@ def ask(
     within: Number | None = None,
     confidence: Number | None = None,
     simultaneous: bool = False,
-) -> Ask:
-    """A statistic for a plan: `ask(count(by="state"), name="by state", weight=2)`, or with a price of its own.
+) -> Query:
+    """A statistic for a plan: `query(count(by="state"), name="by state", weight=2)`, or with a price of its own.
 
     `interval` is the confidence of the intervals, `rows` a public guess at the rows of a cell, for expected errors.
     `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means
@@ -434,7 +434,7 @@ def ask(
     `given={"random_data": 0.05}` makes it random differential privacy with a gamma of its own; "always" keeps it
     differentially private in a plan that is not.
     """
-    return Ask(
+    return Query(
         statistic=statistic,
         name=name,
         weight=decimal("weight", weight),
@@ -457,14 +457,14 @@ def ask(
     )
 
 
-def asks_of(asked: Any) -> list[Ask]:
+def asks_of(asked: Any) -> list[Query]:
     """What was asked, a statistic or several, each as an ask."""
-    if isinstance(asked, Ask):
+    if isinstance(asked, Query):
         return [asked]
     if isinstance(asked, Statistic):
-        return [ask(asked)]
+        return [query(asked)]
     if isinstance(asked, Sequence) and not isinstance(asked, str):
-        return [a if isinstance(a, Ask) else ask(a) for a in asked]
+        return [a if isinstance(a, Query) else query(a) for a in asked]
     raise InvalidParameter(
         parameter="asked", value=type(asked).__name__, must="be a statistic, a list of them, or a plan",
         hint='for example tacit.count(by="state")',
@@ -492,7 +492,7 @@ IN_MEMORY = re.compile(r"the \w+ table")
 
 
 def request_digest(
-    asks: Sequence[Ask], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
+    asks: Sequence[Query], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
     reading: Mapping[str, Any],
 ) -> str:  # fmt: skip
     """The digest of what is asked."""
@@ -500,7 +500,7 @@ def request_digest(
 
 
 def earlier_digests(
-    asks: Sequence[Ask], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
+    asks: Sequence[Query], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
     reading: Mapping[str, Any],
 ) -> tuple[str, ...]:  # fmt: skip
     """What earlier formats with a set of files called the same spelling of the question."""
@@ -509,7 +509,7 @@ def earlier_digests(
 
 
 def request_text(
-    asks: Sequence[Ask], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
+    asks: Sequence[Query], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
     reading: Mapping[str, Any], form: int = FORMAT,
 ) -> str:  # fmt: skip
     """What is asked, as canonical JSON; `form` 3 is that of earlier records."""
@@ -538,7 +538,7 @@ def request_text(
     return canonical_table({**texts, "schema": schema.text if typed else _schema(schema)})
 
 
-def _ask(a: Ask, schema: Schema, typed: bool) -> dict[str, Any]:
+def _ask(a: Query, schema: Schema, typed: bool) -> dict[str, Any]:
     said: dict[str, Any] = {
         "name": a.name,
         "weight": str(a.weight),

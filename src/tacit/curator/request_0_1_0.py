@@ -22,7 +22,7 @@ from tacit.curator.functions.fits import DensityFit, MachineFit, PureDensityFit
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData, fits
-from tacit.curator.request import Ask, ExactGiven, Given, SampledGiven
+from tacit.curator.request import ExactGiven, Given, Query, SampledGiven
 from tacit.curator.selected import ClampingTreatment, Ranks, Selected, Sparse
 from tacit.curator.treatments import Treatment
 from tacit.exact.canonical import canonical, canonical_table, sha256
@@ -79,7 +79,7 @@ def plan_text(plan: Plan, mechanism: Told | None = None) -> str:
     return canonical_table({**texts, "schema": plan.schema.text})
 
 
-def _ask(a: Ask) -> dict[str, Any]:
+def _ask(a: Query) -> dict[str, Any]:
     return {
         "name": a.name,
         "statistic": a.statistic.describe(),

@@ -1,4 +1,12 @@
-"""Functions: kernels, Gaussian-process release, and the sample paths behind it."""
+"""Functions: kernels, Gaussian-process release, and the sample paths behind it.
+
+The packages `bases`, `densities`, `fourier` and `machines` are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
 
 from tacit.functions.boxes import Box
 from tacit.functions.kernels import (
@@ -17,6 +25,19 @@ from tacit.functions.kernels import (
 from tacit.functions.means import KernelCombination, Mean
 from tacit.functions.paths.online import OnlinePath, PathStore
 from tacit.functions.process import FiniteBasis, GaussianProcessRelease, PathValues, ReleasedFunction
+
+if TYPE_CHECKING:
+    from tacit.functions import bases as bases
+    from tacit.functions import densities as densities
+    from tacit.functions import fourier as fourier
+    from tacit.functions import machines as machines
+else:
+    # Hidden from type checkers, which would take any name for one that exists.
+    def __getattr__(name: str) -> object:
+        if name in ("bases", "densities", "fourier", "machines"):
+            return importlib.import_module(f"tacit.functions.{name}")
+        raise AttributeError(f"module 'tacit.functions' has no attribute {name!r}")
+
 
 __all__ = [
     "Box",

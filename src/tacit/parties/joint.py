@@ -29,7 +29,7 @@ from tacit.curator.functions.fits import PureDensity
 from tacit.curator.planning import Plan, Planned, make_plan
 from tacit.curator.prices import Number, Price, stated
 from tacit.curator.release import Releases, read_release
-from tacit.curator.request import Ask, ask, request_text
+from tacit.curator.request import Query, query, request_text
 from tacit.curator.treatments import Applied, NoisyParts, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Words
@@ -74,7 +74,7 @@ class Joint:
     the chance that sparse masks fail may be, beyond 200 holders; it is a part of the delta of every release.
     """
 
-    asks: tuple[Ask, ...]
+    asks: tuple[Query, ...]
     schema: Schema
     unit: Unit
     sizes: Sizes
@@ -86,7 +86,7 @@ class Joint:
     @classmethod
     def of(
         cls,
-        asked: Statistic | Ask | Sequence[Statistic | Ask],
+        asked: Statistic | Query | Sequence[Statistic | Query],
         *,
         schema: Schema | Mapping[str, Any],
         protect: Unit,
@@ -99,7 +99,7 @@ class Joint:
         graph_delta: float = 0.0,
     ) -> Joint:
         """The agreement about one statistic or several, at one price."""
-        given = [asked] if isinstance(asked, Statistic | Ask) else list(asked)
+        given = [asked] if isinstance(asked, Statistic | Query) else list(asked)
         total = stated(
             epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=None, confidence=None, simultaneous=False
         )
@@ -108,7 +108,7 @@ class Joint:
                 parameter="epsilon", value=None, must="be given: there is no default price"
             )
         return cls(
-            asks=tuple(a if isinstance(a, Ask) else ask(a) for a in given),
+            asks=tuple(a if isinstance(a, Query) else query(a) for a in given),
             schema=schema if isinstance(schema, Schema) else Schema(schema),
             unit=protect,
             sizes=sizes,
@@ -186,7 +186,7 @@ class Joint:
         """Who shares masks with whom, and the chance that this exposes somebody."""
         return ring_for(self.sizes, self.graph_delta)
 
-    def _prices(self, asks: Sequence[Ask]) -> list[Price]:
+    def _prices(self, asks: Sequence[Query]) -> list[Price]:
         """The price of each: its own, or its weight's share of the common one, which add up to it."""
         total = sum((a.weight for a in asks if a.price is None), Fraction(0))
         out = []
@@ -200,7 +200,7 @@ class Joint:
             out.append(replace(own, epsilon=epsilon, delta=delta, rho=rho, mu=square))
         return out
 
-    def _treat(self, a: Ask, question: Question, price: Price, left: int) -> Treatment:
+    def _treat(self, a: Query, question: Question, price: Price, left: int) -> Treatment:
         if a.public is not None or a.sampling:
             raise NoLaw(
                 operation="public totals or declared sampling in a joint release", reason="not derived here"
@@ -487,7 +487,7 @@ def _made(joint: Joint, found: SecureSum, session: Session) -> dict[str, Any]:
 
 def joint_release(
     curators: Sequence[Curator],
-    asked: Statistic | Ask | Sequence[Statistic | Ask],
+    asked: Statistic | Query | Sequence[Statistic | Query],
     *,
     fewest: int,
     colluding: int,

@@ -6,7 +6,7 @@ Names are loaded when they are first used: the solver alone needs numpy and noth
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tacit.risk.certificate import Certificate, Loss
@@ -79,9 +79,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"tacit.risk.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'tacit.risk' has no attribute {name!r}")
+if not TYPE_CHECKING:
+    # Hidden from type checkers, which would take any name for one that exists.
+    def __getattr__(name: str) -> object:
+        if name in _HOME:
+            value = getattr(importlib.import_module(f"tacit.risk.{_HOME[name]}"), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module 'tacit.risk' has no attribute {name!r}")

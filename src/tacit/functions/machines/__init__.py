@@ -6,7 +6,7 @@ The estimators are loaded when they are first used: they need scikit-learn, and 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.functions.machines.features import (
     Domain,
@@ -63,7 +63,9 @@ __all__ = [
 _ESTIMATORS = ("PrivateKernelRegressor", "PrivateLogisticRegression", "PrivateSVC", "PrivateSVR")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ESTIMATORS:
-        return getattr(importlib.import_module("tacit.functions.machines.estimators"), name)
-    raise AttributeError(f"module 'tacit.functions.machines' has no attribute {name!r}")
+if not TYPE_CHECKING:
+    # Hidden from type checkers, which would take any name for one that exists.
+    def __getattr__(name: str) -> object:
+        if name in _ESTIMATORS:
+            return getattr(importlib.import_module("tacit.functions.machines.estimators"), name)
+        raise AttributeError(f"module 'tacit.functions.machines' has no attribute {name!r}")

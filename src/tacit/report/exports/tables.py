@@ -108,7 +108,7 @@ def sheets(names: Sequence[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise InvalidParameter(
             parameter="releases", value=len(names), must="have different names in one workbook",
-            hint="give each release a name of its own: tacit.ask(..., name='...')",
+            hint="give each release a name of its own: tacit.query(..., name='...')",
         )  # fmt: skip
     return list(_each(names, sheet_name, alike=str.casefold).values())
 
