@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 import shutil
-from dataclasses import replace
+import typing
+from collections.abc import Iterator
+from dataclasses import is_dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -20,11 +22,13 @@ import tacit
 from support.ledgers import tamper
 from support.spark import needs_spark
 from tacit.cli import main
+from tacit.curator import choice
 from tacit.curator.choice import choice_of, read_choice
 from tacit.curator.prices import price
 from tacit.curator.request import declared_files, given_of, request_text
 from tacit.curator.verifying import verify_release
 from tacit.errors import InvalidParameter, LedgerError
+from tacit.mechanisms import StableHistogram
 from tacit.sources.opening.joining import digest_of_rows, join
 
 SCHEMA = {"x": tacit.integer(0, 10_000), "s": tacit.category(["a", "b"])}
@@ -314,6 +318,81 @@ def test_a_choice_is_read_through_a_closed_table_and_checked(folder: Path) -> No
         assert wrong != text
         with pytest.raises(LedgerError, match="cannot read"):
             read_choice(plan, replace(charge, choice=json.loads(wrong)))
+
+
+@pytest.mark.parametrize(
+    "protect", [tacit.rows(), tacit.people("id", at_most=3, groups=2)], ids=["rows", "people"]
+)
+def test_a_sparse_histogram_with_a_fixed_threshold_is_stored_and_replayed(folder: Path, protect: Any) -> None:
+    """A domain so large that noise on the occupied cells alone hides least: what a unit can occupy is stored, too."""
+    schema = {"x": tacit.integer(0, 10**12)}
+    asked = tacit.sparse_histogram(["x"])
+    (folder / "sparse.csv").write_text("id,x\n" + "".join(f"{i},{i % 3}\n" for i in range(300)))
+
+    def opened() -> Any:
+        return tacit.Curator(
+            folder / "sparse.csv", protect=protect, schema=schema, ledger=folder / "sparse.ledger",
+            budget=tacit.Approximate(epsilon=2.0, delta=1e-4),
+        )  # fmt: skip
+
+    with opened() as one:
+        plan = one.preview(asked, epsilon=1.0, delta=1e-6)
+        assert isinstance(plan.releases[0].treatment.mechanism, StableHistogram)
+        first = one.release(asked, epsilon=1.0, delta=1e-6)
+        (charge,) = one.ledger.charges()
+        assert one.ledger.verify().ok
+    assert read_choice(plan, charge).releases[0].treatment == plan.releases[0].treatment
+    with opened() as one:
+        again = one.release(asked, epsilon=1.0, delta=1e-6)
+        assert again.replayed
+        assert again.to_csv() == first.to_csv()
+
+
+@pytest.mark.parametrize("columns", [1, 5])
+def test_a_plan_with_a_huge_sparse_histogram_is_released_and_verified(
+    folder: Path, capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    """A trillion cells, or their fifth power: no disk has room for all of them, and hardly one is written."""
+    names = ["x", "y", "z", "u", "v"][:columns]
+    (folder / "jan.csv").write_text(",".join(names) + "\n" + (",".join("7" * columns) + "\n") * 200)
+    schema = "".join(f'[schema.{n}]\nkind = "integer"\nlow = 0\nhigh = 1_000_000_000_000\n' for n in names)
+    (folder / "plan.toml").write_text(
+        '[data]\npath = "jan.csv"\n[protect]\nunit = "rows"\n'
+        + schema
+        + '[budget]\nepsilon = 2.0\ndelta = 1e-4\n[ledger]\npath = "jan.ledger"\n'
+        '[[release]]\nname = "x"\nkind = "sparse_histogram"\ncolumns = '
+        + json.dumps(names)
+        + "\nepsilon = 1.0\ndelta = 1e-6\n"
+    )
+    assert main(["release", str(folder / "plan.toml"), "--out", str(folder / "out")]) == 0
+    found = verify_release(folder / "out", ledger=str(folder / "jan.ledger"))
+    assert not [str(f) for f in found.findings if f.holds is False]
+    assert '"KeysOfAUnit"' in (folder / "out" / "certificates" / "x.json").read_text()
+    capsys.readouterr()
+
+
+NEVER_CHOSEN = {"HullGauge", "Mahalanobis", "SampledBody"}
+"""Sensitivities and bodies of mechanisms that are called by hand; the curator makes none of them."""
+
+
+def test_whatever_a_stored_class_can_hold_can_be_stored() -> None:
+    """Every data class that a field of a stored class names is in the table, or is the base of one that is."""
+    stored = [choice._class(name) for name in choice.KNOWN]
+    missing = set()
+    for kind in stored:
+        hints = typing.get_type_hints(kind)
+        for held in (c for field in choice._names(kind) for c in _classes(hints[field])):
+            if is_dataclass(held) and not any(issubclass(c, held) for c in stored):
+                missing.add(held.__name__)
+    assert missing == NEVER_CHOSEN
+
+
+def _classes(hint: Any) -> Iterator[type]:
+    for one in typing.get_args(hint) or [hint]:
+        if typing.get_args(one):
+            yield from _classes(one)
+        elif isinstance(one, type):
+            yield one
 
 
 # --- public tables in memory ------------------------------------------------------------------------------------

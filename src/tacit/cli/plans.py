@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from tacit.curator.plan_files import PlanFile
     from tacit.curator.verifying import Verified
     from tacit.guarantees import Guarantee
+    from tacit.statistics import Question
 
 PLAN = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file.")
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
 INTERRUPTED = (
     "nothing was written; a charge that was made stands, and an answer that was recorded is free to ask again"
 )
+UNTOLD = 10_000
+"""Room is kept for so many numbers where nobody knows before the release how many there will be."""
 
 
 def plan(
@@ -207,9 +210,17 @@ def free(out: Path, made: Plan | None = None) -> None:
 
 
 def room(made: Plan | None) -> int:
-    """About how many bytes the files of a plan take, rather too many."""
+    """About how many bytes the files of a plan take, rather too many.
+
+    Of a sparse histogram only the cells that stand out are written, however many there are.
+    """
+
+    def numbers(question: Question) -> int:
+        told = question.numbers or UNTOLD
+        return min(told, UNTOLD) if question.statistic.fits == "thresholds" else told
+
     releases = made.releases if made is not None else ()
-    return 1_000_000 + sum(100_000 + 400 * (r.question.numbers or 10_000) for r in releases)
+    return 1_000_000 + sum(100_000 + 400 * numbers(r.question) for r in releases)
 
 
 def wanted(file: PlanFile, export: str) -> tuple[str, ...]:

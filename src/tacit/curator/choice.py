@@ -95,7 +95,7 @@ ROOMS = {
     "mechanisms.sensitivity": "CountSensitivity L1 L2 Linf",
     "mechanisms.sparse": "SparseHistogram",
     "mechanisms.sparse_keys": "Impossible",
-    "mechanisms.stability": "StableHistogram",
+    "mechanisms.stability": "KeysOfAUnit StableHistogram",
     "mechanisms.tables": "CellSums ShapedTables",
     "noise.bodies": "EuclideanBall",
     "noise.caratheodory": "CaratheodoryBody",
