@@ -415,3 +415,30 @@ def test_a_link_of_a_protected_table_is_not_public(folder: Path) -> None:
     shutil.copyfile(folder / "visits.parquet", folder / "other.parquet")
     with pytest.raises(BadData, match="has a ledger"):
         curator(tacit.join(folder / "other.parquet", folder / "towns.parquet", on="person_id", public=True))
+
+
+def test_a_hard_link_put_in_the_place_of_the_file_has_its_own_ledger(tmp_path: Path) -> None:
+    """Between two releases of one curator the file becomes another name of one that has a ledger already."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def opened(name: str) -> tacit.Curator:
+        return tacit.Curator(
+            tmp_path / f"{name}.parquet",
+            protect=tacit.rows(),
+            schema={"x": tacit.integer(0, 9)},
+            budget=tacit.Pure(epsilon=1.0),
+            ledger=tmp_path / f"{name}.ledger",
+        )
+
+    for name, value in (("a", 1), ("b", 2)):
+        pq.write_table(pa.table({"x": [value] * 50}), tmp_path / f"{name}.parquet")
+        with opened(name) as curator:
+            curator.release(tacit.count(), epsilon=0.25)
+    with opened("a") as curator:
+        curator.release(tacit.sum("x"), epsilon=0.25)
+        (tmp_path / "link").hardlink_to(tmp_path / "b.parquet")
+        (tmp_path / "link").replace(tmp_path / "a.parquet")
+        with pytest.raises(LedgerError, match=r"b\.ledger is that of this table already"):
+            curator.release(tacit.count(where="x = 2"), epsilon=0.25)
+        assert len(curator.ledger.charges()) == 2

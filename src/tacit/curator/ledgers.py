@@ -371,7 +371,7 @@ class Keeper:
         self._drop: weakref.finalize[Any, Keeper] | None = None
         self._ledger: Ledger | None = None
         self._places: set[Path] = set()
-        self._read: tuple[Path, ...] = ()
+        self._read: tuple[Any, ...] = ()
         if isinstance(named, Ledger):
             named.check(budget=budget, table=self.table)
 
@@ -409,13 +409,15 @@ class Keeper:
         if ledger.rehearsal is not twin:
             raise ledger.not_for(twin)
         with self._lock:
-            if facts is not None and facts.protected != self._read:
+            # Another file under the same name may be one that has a ledger under its other name.
+            read = None if facts is None else tuple((s.path, s.device, s.inode) for s in facts.files)
+            if facts is not None and (facts.protected, read) != self._read:
                 home = home_of_files(facts.protected)
-                if home is not None and not self._places.issuperset(home.places):
+                if home is not None and (self._read or not self._places.issuperset(home.places)):
                     with home.alone(self._wait):
                         # A session's ledger leaves no note: it is gone with its process.
                         self._settled(ledger, home, note=self._drop is None)
-                self._read = facts.protected
+                self._read = (facts.protected, read)
         return ledger
 
     def for_looking(self, facts: Facts) -> Ledger:
