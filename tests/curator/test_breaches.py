@@ -144,11 +144,12 @@ def test_noise_is_never_rounded_down() -> None:
     for _ in range(200):
         square, mu_squared = int(random.integers(1, 10**6)), Fraction(int(random.integers(1, 10**6)), 10**5)
         noise: Any = gaussian((("x",), 1, square), mu_squared).mechanism
-        assert noise.noise_std**2 * mu_squared >= square
-        assert noise.noise_std**2 * mu_squared <= square * (1 + Fraction(1, 10**14))
-        assert Fraction(noise.bound.mu) ** 2 >= square / noise.noise_std**2
-        assert Fraction(noise.event.noise_multiplier) ** 2 <= noise.noise_std**2 / square
-        assert 2 * noise.exact_rho >= square / noise.noise_std**2
+        std = Fraction(noise.noise_std)
+        assert std**2 * mu_squared >= square
+        assert std**2 * mu_squared <= square * (1 + Fraction(1, 10**14))
+        assert Fraction(noise.bound.mu) ** 2 >= square / std**2
+        assert Fraction(noise.event.noise_multiplier) ** 2 <= std**2 / square
+        assert 2 * noise.exact_rho >= square / std**2
     for epsilon in (Fraction(1, 3), Fraction(7, 10), Fraction(10**30 + 1, 10**30)):
         applied = laplace((("x",), 7, 49), epsilon)
         assert Fraction(applied.mechanism.bound.epsilon) >= epsilon
