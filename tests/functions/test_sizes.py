@@ -62,7 +62,8 @@ def test_every_number_of_a_machine_counts(heads: int, rows: int, tolerance: floa
 
 def test_a_plan_sizes_its_noise_by_all_of_them() -> None:
     base = machine()
-    assert base.noise_std == Fraction(base.l2_sensitivity) / Fraction(0.7)
+    assert base.exact_noise_std == Fraction(base.l2_sensitivity) / Fraction(0.7)
+    assert base.noise_std == float(base.exact_noise_std)
     assert base.l2_sensitivity == pytest.approx(1 / (0.1 * 50), rel=0.011)
     assert base.l2_sensitivity > 1 / (0.1 * 50)
     for more, factor in (
