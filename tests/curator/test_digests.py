@@ -86,6 +86,8 @@ def test_what_says_nothing_is_no_other_question_and_what_says_something_is() -> 
     about: dict[str, Any] = {"schema": SCHEMA, "unit": unit, "budget": BUDGET, "total": total}
     alone = [make_plan([a], **about).digest for a in (one, heavy, always)]
     assert len(set(alone)) == 1
+    both = [make_plan([one, two], **about | {"given": given}).digest for given in (None, "always")]
+    assert len(set(both)) == 1
     shared = [make_plan([a, two], **about).digest for a in (one, heavy)]
     differ([*alone[:1], *shared])
     random_data = about | {"given": {"random_data": 0.05, "rows": 8000}}
