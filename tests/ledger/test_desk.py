@@ -17,8 +17,9 @@ from tacit.errors import BudgetExceeded, InvalidParameter, LedgerVersion, NotAll
 from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Recorded, Request, Ticket, overview, verify_ledger
+from tacit.ledger.entries import Person
 from tacit.ledger.log import head_mac
-from tacit.ledger.register import APPROVAL
+from tacit.ledger.register import APPROVAL, Open, Register
 
 ADA, EVE = SigningKey(Ed25519PrivateKey.generate()), SigningKey(Ed25519PrivateKey.generate())
 
@@ -174,6 +175,15 @@ def test_an_approver_who_lost_the_role_or_the_key_does_not_count(desk: Ledger) -
     desk.enrol("ada", ["approver", "analyst"], key=ADA.public.text)
     assert isinstance(desk.reserve(ask()), Ticket)
     assert desk.verify().ok
+
+
+def test_an_approval_in_an_earlier_ledger_counts_by_its_key() -> None:
+    """Entries of earlier versions revoke nothing: an approval stays, and counts if its key is the approver's."""
+    old, new = (SigningKey(Ed25519PrivateKey.generate()).public.text for _ in range(2))
+    register = Register(people={"ada": Person(name="ada", roles=("approver",), key=new)})
+    for key, counts in ((old, False), (new, True)):
+        request = Open(asked="0" * 64, analyst="ann", time="2026-11-17", approved={"ada": key})
+        assert register._approves("ada", request.approved["ada"], request) is counts
 
 
 def test_names_without_a_role_do_not_ask(desk: Ledger) -> None:
