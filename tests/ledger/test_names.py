@@ -164,6 +164,21 @@ def test_signs_and_digits_that_are_drawn_like_letters(letter: str) -> None:
     assert all(alike("alice", other) for other in ("alice!", "!alice", "alice|", "al|ice", "al!ce"))
 
 
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("bɨll", "bill"), ("mĸ", "mk"), ("ƒred", "fred"), ("aliȼe", "alice"), ("ⱥnna", "anna"), ("aðam", "adam"),
+     ("ɋuinn", "quinn"), ("zoɇ", "zoe"), ("user٥", "user5"), ("b৭", "b7")],
+)  # fmt: skip
+def test_strokes_hooks_and_digits_of_other_scripts(name: str, plain: str) -> None:
+    assert alike(name, plain)
+    with pytest.raises(InvalidParameter):
+        admitted("analyst", name, [plain])
+    # Known names go by their exact characters, and letters that differ are two names.
+    assert admitted("analyst", name, [name, plain]) == name
+    assert not alike("user٥", "user6")
+    assert admitted("analyst", "Łukasz", ["Jan"]) == "Łukasz"
+
+
 def test_digits_that_differ_are_two_names() -> None:
     known = ["anna1", "site 10", "b7", "m2", "user|2"]
     for name in (

@@ -13,6 +13,7 @@ drawn like letters of the basic Latin alphabet. Scripts of few or no readers, so
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
@@ -51,7 +52,7 @@ _LIKE = {
     "ɯ": "w", "ɲ": "n", "ŋ": "n", "ɾ": "r", "ʀ": "r", "ʂ": "s", "ƭ": "t", "ʉ": "u", "ƴ": "y", "ƶ": "z", "ʙ": "b",
     "ᴀ": "a", "ᴄ": "c", "ᴅ": "d", "ᴇ": "e", "ᴊ": "j", "ᴋ": "k", "ᴍ": "m", "ᴏ": "o", "ᴘ": "p", "ᴛ": "t", "ᴜ": "u",
     "ᴠ": "v", "ᴡ": "w", "ᴢ": "z", "ɢ": "g", "ʜ": "h", "ʟ": "l", "ɴ": "n", "ꜱ": "s", "ꞌ": "l", "ǀ": "l", "þ": "p",
-    "ƅ": "b", "ƃ": "b", "ꝋ": "o", "ɘ": "e", "ǃ": "l", "ƿ": "p", "æ": "ae", "œ": "oe",
+    "ƅ": "b", "ƃ": "b", "ꝋ": "o", "ɘ": "e", "ǃ": "l", "ƿ": "p", "æ": "ae", "œ": "oe", "ð": "d", "ĸ": "k",
     # digits and signs that are drawn like letters
     "0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "¡": "l", "۱": "l", "٠": "o", "۰": "o", "०": "o", "০": "o",
     "੦": "o", "૦": "o",
@@ -83,13 +84,25 @@ def skeleton(name: str, *, signs: bool = True) -> str:
         if shows_nothing(c) or _overlooked(c) or (c in _SIGNS and not signs):
             continue
         if c in _LIKE or unicodedata.category(c)[0] in "LMN":
-            found.append(_LIKE.get(c, c))
+            found.append(_LIKE.get(c) or _drawn(c))
         elif bare[at - 1 : at].isdigit() and bare[at + 1 : at + 2].isdigit():
             found.append(".")
     text = "".join(found)
     for pair, one in _PAIRS:
         text = text.replace(pair, one)
     return text
+
+
+_WITH = re.compile("LATIN (?:SMALL LETTER|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?")
+
+
+def _drawn(c: str) -> str:
+    """A Latin letter with a stroke, hook or tail is the letter; a digit of any script is the digit."""
+    digit = unicodedata.decimal(c, None)
+    if digit is not None:
+        return _LIKE.get(str(digit), str(digit))
+    letter = _WITH.fullmatch(unicodedata.name(c, ""))
+    return c if letter is None else _LIKE.get(letter[1].lower(), letter[1].lower())
 
 
 def _overlooked(c: str) -> bool:
