@@ -18,6 +18,7 @@ import pytest
 import tacit
 from tacit.cli import main
 from tacit.curator.cells import rule_of
+from tacit.curator.intervals import Estimate
 from tacit.noise.source import SeededSource
 from tacit.report.building import report_of
 from tacit.report.drawing import heat_map
@@ -283,3 +284,12 @@ def test_all_of_a_charge_are_withdrawn(place: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.startswith("charge 1 is withdrawn; the charge stays paid (")
     assert main(["verify", "out", "--ledger", "survey.ledger"]) == 1
     assert capsys.readouterr().out.splitlines()[-1].endswith("does not stand any more")
+
+
+def test_a_cell_is_judged_by_its_farther_end() -> None:
+    """An end that is far away counts whole, on either side, and a cut interval counts as far as before the cut."""
+    near, far = np.array([10.0, 10.0]), np.array([30.0, 11.0])
+    ends = Estimate(value=near, low=np.array([9.0, -30.0]), high=far)
+    assert ends.farthest.tolist() == [20.0, 40.0]
+    cut = Estimate(value=near, low=near, high=near, reach=np.array([7.0, 0.0]))
+    assert cut.farthest.tolist() == [7.0, 0.0]

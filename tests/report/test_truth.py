@@ -63,6 +63,7 @@ def test_the_mark_is_read_from_metadata_of_whole_files_only(tmp_path: Path) -> N
 
 def test_numbers_for_tests_are_not_to_be_published_and_views_are_believed() -> None:
     from tacit.noise.source import SeededSource
+    from tacit.report.building import FOR_A_TEST
 
     for source, said in ((SeededSource(seed=1), True), (None, False)):
         curator = tacit.Curator(
@@ -73,6 +74,7 @@ def test_numbers_for_tests_are_not_to_be_published_and_views_are_believed() -> N
             plan = curator.preview([tacit.count()], epsilon=0.5)
             shown = report_of(plan, curator.release(plan), budget=curator.budget, title="t")
         assert ("must not be published" in shown) is said
+        assert (FOR_A_TEST in shown) is said
         assert ("AES" in shown) is not said
 
 
