@@ -409,6 +409,53 @@ def test_a_second_ledger_for_a_linked_file_can_be_asked_for(folder: Path) -> Non
     assert spent(away / "l.ledger") == 0.125
 
 
+@pytest.mark.parametrize("how", ["path", "ledger", "declared"])
+def test_an_existing_ledger_of_another_table_is_not_believed_for_a_linked_file(
+    folder: Path, how: str
+) -> None:
+    """A ledger that has nothing to do with the file would be its second budget, as a new one would."""
+    assert release(written(folder, "plan.toml", 0.25), "a") == 0
+    away = folder / "away"
+    away.mkdir()
+    pq.write_table(pa.table({"age": [1, 2, 3]}), away / "other.parquet")
+    table = "other" if how == "declared" else ""
+    with curator(away / "other.parquet", ledger=away / "other.ledger", table=table) as one:
+        one.release(tacit.count(), epsilon=0.125)
+    os.link(folder / "visits.parquet", away / "linked.parquet")
+    other = Ledger.open(away / "other.ledger") if how == "ledger" else away / "other.ledger"
+    with pytest.raises(LedgerError, match=r"nothing says that it is the ledger of 'linked\.parquet'"):
+        curator(away / "linked.parquet", ledger=other, table=table).release(tacit.mean("age"), epsilon=0.1)
+    assert spent(away / "other.ledger") == 0.125
+    assert not (away / "linked.ledger-at").exists()
+    # Several files: each of them has its say.
+    both = tacit.files([away / "other.parquet", away / "linked.parquet"])
+    with pytest.raises(LedgerError, match="nothing says"):
+        curator(both, ledger=other, table=table).release(tacit.mean("age"), epsilon=0.1)
+    # It can be asked for, and is known from then on.
+    more = {"ledger": other, "table": table}
+    with curator(away / "linked.parquet", another_ledger=True, version="2", **more) as asked:
+        asked.release(tacit.count(), epsilon=0.0625)
+    with curator(away / "linked.parquet", version="2", **more) as known:
+        known.release(tacit.mean("age"), epsilon=0.03125)
+    assert spent(away / "other.ledger") == 0.21875
+
+
+def test_a_ledger_that_another_name_of_the_file_remembers_is_believed(folder: Path) -> None:
+    """The ledger lies in a third folder: where its file has a name beside it, or a note of it, that is enough."""
+    (folder / "ledgers").mkdir()
+    (folder / "away").mkdir()
+    place = folder / "ledgers" / "main.ledger"
+    with curator(folder / "visits.parquet", ledger=place) as first:
+        first.release(tacit.count(), epsilon=0.25)
+    os.link(folder / "visits.parquet", folder / "away" / "linked.parquet")
+    with pytest.raises(LedgerError, match="nothing says"):
+        curator(folder / "away" / "linked.parquet", ledger=place).release(tacit.count(), epsilon=0.125)
+    os.link(folder / "visits.parquet", folder / "ledgers" / "main.parquet")
+    with curator(folder / "away" / "linked.parquet", ledger=place, version="2") as second:
+        second.release(tacit.count(), epsilon=0.125)
+    assert spent(place) == 0.375
+
+
 def test_a_link_of_a_protected_table_is_not_public(folder: Path) -> None:
     assert release(written(folder, "plan.toml", 0.25), "a") == 0
     os.link(folder / "visits.parquet", folder / "towns.parquet")

@@ -91,6 +91,20 @@ SAME: dict[str, list[Any]] = {
         tacit.ranges("x", [0, 5, 10], at=[(0, 5)]),
         tacit.ranges("x", (0.0, 5.0, 10.0), at=((0.0, 5.0),)),
     ],
+    "ranges of a tenth": [
+        tacit.ranges("x", edges, at=[(0, edges[1])]) for edges in ([0, 0.1, 1], [0.0, Fraction(1, 10), Fraction(1)])
+    ],
+    "ranges of a tenth, all of them": [tacit.ranges("x", edges) for edges in ([0, 0.1, 1], [0, Fraction(1, 10), 1])],
+    "ends of ranges": [tacit.ranges("x", [0, 2.5, 10], at=[pair]) for pair in ((0, 2.5), (0.0, "2.5"))],
+    "ranges of days": [
+        tacit.ranges("d", edges, at=at)
+        for edges, at in (
+            (["2020-01-01", "2020-07-01"], [("2020-01-01", "2020-07-01")]),
+            ([datetime.date(2020, 1, 1), datetime.date(2020, 7, 1)], [("2020-01-01", datetime.date(2020, 7, 1))]),
+            (["20200101", "2020-07-01"], [["20200101", "2020-07-01"]]),
+        )
+    ],
+    "number of bins of ranges": [tacit.ranges("x", n) for n in (4, np.int64(4))],
     "gamma of a kernel": [tacit.classifier("s", ["x"], size=100, gamma=g) for g in (2, 2.0, Fraction(2))],
     "bandwidth": [tacit.density(["x"], size=100, bandwidth=b) for b in (1, 1.0, Fraction(1))],
     "epsilon": prices(epsilon=[0.5, Fraction(1, 2), Decimal("0.5"), np.float64(0.5), Decimal("0.50")]),
@@ -106,6 +120,17 @@ SAME: dict[str, list[Any]] = {
     "law": given("rows", "uniform(0, 1)", "uniform(0,1)", "Uniform( 0.0 , 1e0 )", unknown_rows=900),
     "law with a grid": given(
         "rows", "uniform(0, 1, grid=1/4)", "uniform(0, 1, grid = 0.25)", unknown_rows=900
+    ),
+    "law with ends": given(
+        "rows", "normal(0, 1, clamp=(-2, 2))", "normal(0.0,1, clamp = (-2.0,4/2))", unknown_rows=900
+    ),
+    "table of a law": given(
+        "rows", "table(0: 1/2, 5: 1/2)", "table(0: 0.5, 5: 0.5)", "Table( 5.0:.5,0 : 1/2 )", "table(5: 2/4, 0: 5e-1)",
+        "table(0: 1/4, 5: 1/2, 0.0: 1/4)",
+        unknown_rows=900,
+    ),
+    "table with a grid": given(
+        "rows", "table(0: 1/2, 5: 1/2, grid=1/2)", "table(grid = 0.5, 5: .5, 0: .5)", unknown_rows=900
     ),
     "size_epsilon": given("size_epsilon", 1, 1.0, sampling="fixed", n=50),
     "gamma": given("random_data", 0.05, Fraction(1, 20), Decimal("0.05"), rows=10),
@@ -132,6 +157,15 @@ DIFFERENT: dict[str, list[Any]] = {
     "price": [*prices(epsilon=[1, 2, 0.1, Fraction(1, 3)]), *prices(epsilon=[1], delta=[1e-6]), *prices(rho=[1])],
     "probability": given("probability", 0.5, 0.25, [0.5, 0.6], unknown_rows=900),
     "law": given("rows", "uniform(0, 1)", "uniform(0, 2)", "triangle(0, 1, 2)", unknown_rows=900),
+    "table of a law": given(
+        "rows", "table(0: 1/2, 5: 1/2)", "table(0: 1/3, 5: 2/3)", "table(0: 2/3, 5: 1/3)", "table(0: 1/2, 6: 1/2)",
+        "table(0: 1/2, 5: 1/2, grid=1)", "table(0: 1/2, 5: 1/2, grid=1/2)", "table(0: 1/2, 2: 1/4, 5: 1/4)",
+        unknown_rows=900,
+    ),
+    "ranges": [
+        *(tacit.ranges("x", e) for e in ([0, 0.1, 1], [0, 0.10000000000000002, 1], [0, 1], 2)),
+        *(tacit.ranges("x", [0, 1, 2], at=at) for at in ([(0, 1)], [(0, 2)], [(1, 2)], [(0, 1), (1, 2)])),
+    ],
     "rate": given("rate", 0.1, 0.2, sampling="binomial"),
     "groups": [tacit.count(by=["s", "n"]), tacit.count(by=["n", "s"]), tacit.count(by="s"), tacit.count()],
 }  # fmt: skip
@@ -235,11 +269,60 @@ epsilon = {epsilon}
 """
 
 
+def test_what_format_4_first_wrote_is_free(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edges of ranges stood as they were typed: the same spelling is still known."""
+    typed, other = (
+        tacit.query(tacit.ranges("x", edges), epsilon=1)
+        for edges in ([0, Fraction(1, 2), Fraction(11, 10)], [0, 0.5, 1.1])
+    )
+
+    def digest(*asks: Any, **words: Any) -> str:
+        return requests.earlier_digests(*asks, **words)[0]
+
+    with monkeypatch.context() as before:
+        before.setattr(planning, "request_digest", digest)
+        before.setattr(planning, "earlier_digests", lambda *_, **__: ())
+        with curator(rows) as one:
+            old = one.release(typed)
+    with curator(rows) as one:
+        now = one.release(typed)
+        assert now.replayed
+        # The other spelling was never asked. It is charged once, and has one text from now on.
+        assert not one.release(other).replayed
+        assert len(one.ledger.charges()) == 2
+    assert np.array_equal(old.estimate.value, now.estimate.value)
+
+
+FIRST_4 = {
+    "edges": (tacit.ranges("x", [0, Fraction(1, 10), 1], at=[(0, Fraction(1, 10))]), None,
+              "6f0dc2acf5f6d9400220cf39595f5a8a3ab528c21818efe94cdb84e71c81fe12"),
+    "table": (tacit.sum("x"), {"rows": "table(5: .5, 0: 1/2)", "unknown_rows": 60},
+              "6326c6e0cbb09da8b62415b8275d475ca37477811315d3415773b31b4ace5781"),
+}  # fmt: skip
+"""What the first texts of format 4 were called, by the program that wrote them."""
+
+
+@pytest.mark.parametrize("name", FIRST_4)
+def test_the_first_texts_of_format_4_are_frozen(name: str) -> None:
+    statistic, assumed, digest = FIRST_4[name]
+    words: Any = {
+        "schema": tacit.Schema(SCHEMA),
+        "unit": tacit.rows(),
+        "total": None,
+        "given": None,
+        "reading": {},
+    }
+    asked = tacit.query(statistic, epsilon=1, given=assumed)
+    assert requests.earlier_digests([asked], **words)[0] == digest
+    # Where nothing was typed in another way there is one text of this format.
+    assert len(requests.earlier_digests([tacit.query(tacit.count(), epsilon=1)], **words)) == 1
+
+
 def asked_in_format_3(monkeypatch: pytest.MonkeyPatch) -> None:
     """The curator as it was: format 3 is the digest, and nothing is earlier but 0.1.0."""
 
     def digest(*asks: Any, **words: Any) -> str:
-        return requests.earlier_digests(*asks, **words)[0]
+        return requests.earlier_digests(*asks, **words)[-1]
 
     monkeypatch.setattr(planning, "request_digest", digest)
     monkeypatch.setattr(planning, "earlier_digests", lambda *_, **__: ())

@@ -8,8 +8,9 @@ Beside `visits.parquet` lie
 
 so that a copied or renamed plan, a second plan, another spelling of the path or a link to the file all find the same
 budget. So does another name of the same file in its folder (a hard link), by device and inode. A file that has names
-which are not in its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those. A second
-ledger for a table that has one is refused in the same way. What the data contain plays no part in this. A copy of the
+which are not in its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those. Nor does
+it get an existing one that none of its names here or beside that ledger knows. A second ledger for a table that has one
+is refused in the same way. What the data contain plays no part in this. A copy of the
 data in another folder is not known as such (docs/known-limits.md).
 """
 
@@ -147,6 +148,19 @@ class Home:
                 "there is a ledger beside one of those, it is this table's",
                 hint="name that one; if there is none, say so: another_ledger=True, in a plan `another = true`",
             )
+
+    def admits_a_known_one(self, ledger: Ledger) -> None:
+        """Refuse an existing ledger for a file that has names elsewhere, if none of its names that we see knows it."""
+        for path in self.away:
+            folders = [path.parent, *([ledger.path.parent] if ledger.path is not None else [])]
+            if not any(_has(_beside(name), ledger) for folder in folders for name in _names_in(folder, path)):
+                raise LedgerError(
+                    ledger=ledger.name,
+                    reason=f"is there, and nothing says that it is the ledger of {path.name!r}, which has names in "
+                    "other folders (hard links): if there is a ledger beside one of those, it is this table's",
+                    hint="name that one; if this is it, or there is none, say so: another_ledger=True, in a plan "
+                    "`another = true`",
+                )
 
     @contextmanager
     def alone(self, wait_seconds: float) -> Iterator[None]:
@@ -288,6 +302,21 @@ def _all_names(paths: Iterable[Path]) -> tuple[list[Path], tuple[Path, ...]]:
         if len(same) < state.st_nlink:
             away.append(path)
     return found, tuple(away)
+
+
+def _names_in(folder: Path, path: Path) -> list[Path]:
+    """The names that a file has in a folder."""
+    try:
+        inode = os.stat(path).st_ino
+    except (OSError, ValueError):
+        return []
+    return [name for n in _by_inode(folder).get(inode, ()) if _same(name := folder / n, path)]
+
+
+def _has(place: Path, ledger: Ledger) -> bool:
+    """Does this ledger lie at the place, or is it remembered there?"""
+    lies = ledger.path is not None and _same(place, ledger.path)
+    return lies or ledger.id in Home(places=(place,)).elsewhere()
 
 
 def _by_inode(folder: Path) -> dict[int, list[str]]:
@@ -493,6 +522,8 @@ class Keeper:
         if home is not None:
             if not self._another:
                 home.admits(ledger.place, ledger.id)
+                if self._drop is None:
+                    home.admits_a_known_one(ledger)
             if note:
                 home.remember(ledger)
                 self._places.update(home.places)

@@ -18,8 +18,9 @@ where nobody said it; a change in meaning needs a new format.
 
 One question has one text, however it is spelled: 1, 1.0 and Fraction(1) are one number, `age > 5.0` is `age > 5`, and
 what a plan of one release offers and assumes is what that release does. Nothing is computed for it: `not (a > 5)` is
-another text than `a <= 5`. Format 3 wrote numbers and filters as they were typed. It is frozen below, and is looked up
-second (`earlier_digests`), so that what was answered under it stays free.
+another text than `a <= 5`. Format 3 wrote numbers and filters as they were typed, and format 4 at first the edges of
+`ranges` and the tables of distributions. Both are frozen below, and are looked up second (`earlier_digests`), so that
+what was answered under them stays free.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -38,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from tacit.coupled.noiseless import RowLaw, row_law
-from tacit.coupled.noiseless.answer import call_parts
+from tacit.coupled.noiseless.answer import call_parts, table_parts
 from tacit.coupled.noiseless.row_laws import as_typed
 from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, flag, stated
 from tacit.errors import InvalidParameter, NoLaw, TacitError, UnknownName
@@ -48,11 +50,11 @@ from tacit.guarantees import Always, Guarantee, Pure, RandomData, Unit
 from tacit.guarantees.laws.conditions import single_rows
 from tacit.random_data.base import independent, rows_parameter
 from tacit.sources.axes import Binned
-from tacit.sources.columns import Date, day
+from tacit.sources.columns import Column, Date, day
 from tacit.sources.expressions import Expression, normal
 from tacit.sources.opening.joining import Joined
 from tacit.sources.schema import Schema
-from tacit.statistics import Statistic
+from tacit.statistics import Ranges, Statistic
 from tacit.statistics.invariants import PublicTotals
 
 # Given what a plan or a release is private: always, on random data (random DP), or under priors (exact answers).
@@ -504,15 +506,16 @@ def earlier_digests(
     reading: Mapping[str, Any],
 ) -> tuple[str, ...]:  # fmt: skip
     """What earlier formats with a set of files called the same spelling of the question."""
-    text = request_text(asks, schema=schema, unit=unit, total=total, given=given, reading=reading, form=3)
-    return (sha256(text),)
+    words: Any = {"schema": schema, "unit": unit, "total": total, "given": given, "reading": reading}
+    now, at_first = request_text(asks, **words), request_text(asks, **words, at_first=True)
+    return (*([sha256(at_first)] if at_first != now else []), sha256(request_text(asks, **words, form=3)))
 
 
 def request_text(
     asks: Sequence[Query], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
-    reading: Mapping[str, Any], form: int = FORMAT,
+    reading: Mapping[str, Any], form: int = FORMAT, at_first: bool = False,
 ) -> str:  # fmt: skip
-    """What is asked, as canonical JSON; `form` 3 is that of earlier records."""
+    """What is asked, as canonical JSON; `form` 3, and 4 as it was `at_first`, are those of earlier records."""
     typed = form == 3
     if total is not None and len(asks) == 1 and asks[0].price is None and not (typed and total.delta):
         # One release for the price of the whole plan is one release at its own price.
@@ -529,16 +532,16 @@ def request_text(
         "format": form,
         "unit": Guarantee(bound=Pure(epsilon=0.0), unit=unit).record["unit"],
         "price": _price(total),
-        "given": _given(given, typed),
+        "given": _given(given, typed, at_first),
         "reading": _reading(reading, typed),
-        "releases": [_ask(a, schema, typed) for a in asks],
+        "releases": [_ask(a, schema, typed, at_first) for a in asks],
     }
     said = {name: value for name, value in parts.items() if value is not None and value != {}}
     texts = {name: canonical(value, what="plan") for name, value in said.items()}
     return canonical_table({**texts, "schema": schema.text if typed else _schema(schema)})
 
 
-def _ask(a: Query, schema: Schema, typed: bool) -> dict[str, Any]:
+def _ask(a: Query, schema: Schema, typed: bool, at_first: bool) -> dict[str, Any]:
     said: dict[str, Any] = {
         "name": a.name,
         "weight": str(a.weight),
@@ -548,23 +551,28 @@ def _ask(a: Query, schema: Schema, typed: bool) -> dict[str, Any]:
         "sampling": a.sampling,
         "public": None if a.public is None else a.public.record,
         "target": None if a.target is None else str(a.target),
-        "given": _given(a.given, typed),
+        "given": _given(a.given, typed, at_first),
         "price": _price(a.price),
     }
     return {
-        "statistic": a.statistic.describe() if typed else _statistic(a.statistic, schema),
+        "statistic": a.statistic.describe() if typed else _statistic(a.statistic, schema, at_first),
         **{name: value for name, value in said.items() if value != UNSAID[name]},
     }
 
 
 # --- one spelling -----------------------------------------------------------------------------------------------
-def _statistic(statistic: Statistic, schema: Schema) -> dict[str, Any]:
+def _statistic(statistic: Statistic, schema: Schema, at_first: bool) -> dict[str, Any]:
     """The fields that the statistic tells of itself, with one spelling of every number, day and filter."""
     said, own = statistic.describe(), {f.name for f in fields(statistic)}
-    return {
+    spelled = {
         name: _entries(getattr(statistic, name), schema) if name in own else value
         for name, value in said.items()
     }
+    if isinstance(statistic, Ranges) and not at_first:
+        spelled["edges"] = _edges(Binned(column=statistic.column, edges=statistic.edges), schema)
+        column = schema[statistic.column]
+        spelled["at"] = [[_edge(end, column) for end in pair] for pair in statistic.at]
+    return spelled
 
 
 def _entries(value: Any, schema: Schema) -> Any:
@@ -587,9 +595,16 @@ def _edges(value: Binned, schema: Schema) -> Any:
     """Edges of bins, as the axis reads them: days, or doubles."""
     if isinstance(value.edges, int):
         return value.edges
-    if isinstance(schema[value.column], Date):
-        return [day("edges", e).isoformat() for e in value.edges]
-    return [_one(float(e)) if isinstance(e, int | float | Fraction) else _one(e) for e in value.edges]
+    return [_edge(e, schema[value.column]) for e in value.edges]
+
+
+def _edge(value: Any, column: Column) -> Any:
+    if isinstance(column, Date):
+        return day("edges", value).isoformat()
+    if isinstance(value, str):
+        with suppress(TacitError):
+            value = as_typed("edges", value)
+    return _one(float(value)) if isinstance(value, int | float | Fraction) else _one(value)
 
 
 def _one(value: Any) -> Any:
@@ -614,8 +629,17 @@ def _typed(text: str) -> str:
         return text
 
 
-def _law(text: str) -> Any:
-    """The law of a row: its name, its numbers, and what has a name."""
+def _law(text: str, at_first: bool) -> Any:
+    """The law of a row: its name, its numbers, and what has a name; a table by its values, in their order."""
+    if not at_first:
+        with suppress(TacitError):
+            weights, grid = table_parts(text)
+            chances: dict[Fraction, Fraction] = {}
+            for value, chance in weights.items():
+                place = as_typed("rows", value)
+                chances[place] = chances.get(place, Fraction(0)) + as_typed("rows", chance)
+            entries = [[str(value), str(chances[value])] for value in sorted(chances)]
+            return ["table", entries, {} if grid is None else {"grid": _typed(grid)}]
     try:
         kind, numbers, named = call_parts("rows", text, "")
     except TacitError:
@@ -649,7 +673,7 @@ def _price(price: Price | None) -> dict[str, Any] | None:
     return said
 
 
-def _given(given: Given | None, typed: bool) -> dict[str, Any] | None:
+def _given(given: Given | None, typed: bool, at_first: bool) -> dict[str, Any] | None:
     """What is assumed, as it was asked: what was not said is left out."""
     if given is None:
         return None
@@ -663,7 +687,7 @@ def _given(given: Given | None, typed: bool) -> dict[str, Any] | None:
         if said.get("rate") is not None:
             said["rate"] = _typed(said["rate"])
         if isinstance(said.get("rows"), str):
-            said["rows"] = _law(said["rows"])
+            said["rows"] = _law(said["rows"], at_first)
         if "size_epsilon" in said:
             said["size_epsilon"] = _one(said["size_epsilon"])
     return {name: value for name, value in said.items() if value is not None}

@@ -157,7 +157,7 @@ def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
     found = [_unit(plan)] if plan.gamma else []
     seen = dict.fromkeys(d for r in releases for d in r.data.get("seen", ()))
     found += [f"Known, and not counted in this: {d}." for d in seen]
-    return found if releases[0].publishable else [*found, FOR_A_TEST]
+    return found if all(r.publishable for r in releases) else [*found, FOR_A_TEST]
 
 
 def _condition(plan: Plan) -> str:
@@ -181,8 +181,6 @@ def _notes(releases: Sequence[Release], synthetic: bool) -> list[str]:
     first = releases[0].statement
     covered = "; ".join(dict.fromkeys(t for r in releases for t in r.statement["intervals"]["do_not_cover"]))
     notes = [f"The intervals do not cover {covered}.", first["computational"]]
-    if not first["publishable"]:
-        notes.append(FOR_A_TEST)
     return [*notes, SEEN_TRUTH] if synthetic else notes
 
 

@@ -28,8 +28,8 @@ GROUP = "__tacit_group"
 ORDER = "__tacit_order"
 LIMB = 27
 """Bits of a part of a sum: 2^36 rows, 70 thousand million, fit in 64 bits."""
-NARROW_DECIMAL = 18
-"""Digits of a decimal that DuckDB holds in 64 bits."""
+NARROW_DECIMAL = 15
+"""Digits that a double holds exactly: a decimal of so many is the quotient of two exact doubles, rounded once."""
 REAL = "^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?$"
 WHOLE = "^[+-]?[0-9]{1,18}$"
 INFINITE = {"": float("inf"), "+": float("inf"), "-": float("-inf")}
@@ -227,7 +227,7 @@ class DuckDB(Engine):
         return _call("regexp_extract", "string", text, ibis.literal(pattern))
 
     def double(self, x: Any) -> Any:
-        # Its cast of a decimal of more than 64 bits may miss the nearest double; that of a text does not.
+        # Its cast of a decimal of more digits rounds twice and may miss the nearest double; that of a text does not.
         dtype = x.type()
         wide = dtype.is_decimal() and (dtype.precision is None or dtype.precision > NARROW_DECIMAL)
         return (x.cast("string") if wide else x).cast("float64")

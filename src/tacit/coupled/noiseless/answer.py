@@ -241,9 +241,25 @@ def _parts(parameter: str, inside: str, hint: str) -> tuple[list[str], dict[str,
     return numbers, named
 
 
+def table_parts(text: object) -> tuple[dict[str, str], str | None]:
+    """({value: probability}, the grid or None) of a text such as `table(0: 1/2, 5: 1/2, grid=1)`, as written."""
+    kind, inside = _call("rows", text, "name the law of a row", HINT)
+    if kind != "table":
+        raise UnknownName(what="law of rows", name=kind, known=("table",), hint=HINT)
+    return _entries(inside)
+
+
 def _table(inside: str, grid: object) -> RowLaw:
     """`value: probability` for each value, and a grid if one is named."""
+    weights, named = _entries(inside)
+    if named is not None and grid is not None:
+        raise InvalidParameter(parameter="grid", value=named[:40], must="be given once")
+    return table(weights, grid=grid if named is None else named)
+
+
+def _entries(inside: str) -> tuple[dict[str, str], str | None]:
     weights: dict[str, str] = {}
+    grid: str | None = None
     for entry in inside.split(","):
         if entry.strip().startswith("grid"):
             name, _, step = entry.partition("=")
@@ -260,7 +276,7 @@ def _table(inside: str, grid: object) -> RowLaw:
                 hint=HINT,
             )
         weights[value.strip()] = chance.strip()
-    return table(weights, grid=grid)
+    return weights, grid
 
 
 # How epsilon changes with delta, and with what an adversary knows: the two curves that a reader asks for.
