@@ -424,6 +424,7 @@ ELSEWHERE = {
     ("sources/tables.py", "EDGE"): "tests/sources/test_tables.py",
     ("sources/engines.py", "BATCH"): "tests/sources/test_places.py",
     ("sources/opening/textfiles.py", "BLOCK"): "tests/sources/test_lines.py",
+    ("coupled/noiseless/largest.py", "_PIECE"): "tests/coupled/noiseless/test_best_of_few.py",
 }
 """Crossed by a test of its room, which makes it small."""
 NO_PIECES = {

@@ -11,6 +11,7 @@ from typing import Any
 
 # What every attack prints, every exact answer, and every question about random data.
 _FOUND = "not_for_publication, attack, people, exposed, share, guessing, alone, found"
+_BEST = "delta_at_zero, delta_at_zero_without_the_row, epsilon_without_the_row, epsilon_floor"
 _EXACT = (
     "statistic, epsilon, epsilon_pair, epsilon_pair_is, delta, threshold, assumptions, theorem, simulator, n, "
     "unknown_rows, sentence, guarantee"
@@ -144,7 +145,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "noiseless argmax": Example(
         'noiseless argmax --column "bernoulli(0.5)" --column "bernoulli(0.4)" --n 1000 --delta 1e-6',
-        f"{_EXACT}, stability, columns",
+        f"{_EXACT}, stability, columns, {_BEST}",
     ),
     "noiseless count": Example(
         "noiseless count --n 10000 --probability 0.1,0.9 --delta 1e-6",
@@ -164,7 +165,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "noiseless mode": Example(
         'noiseless mode --category "bus: 1/2" --category "car: 3/10" --category "bicycle: 1/5" --n 1000 --delta 1e-6',
-        f"{_EXACT}, stability",
+        f"{_EXACT}, stability, {_BEST}",
     ),
     "noiseless regression": Example(
         'noiseless regression --sizes 5000,70000 --regressor "uniform(-1, 1)" --error "uniform(-1, 1)" --delta 1.35e-8',

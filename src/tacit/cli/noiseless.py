@@ -181,6 +181,12 @@ def say(
     print(f"  epsilon              {answer.epsilon:.6g}")
     print(f"  epsilon_pair         {pair}  ({PAIR_IS})")
     print(f"  delta                {answer.delta:g}")
+    if (alone := told.get("epsilon_without_the_row")) is not None:
+        zero, apart = told["delta_at_zero"], told["delta_at_zero_without_the_row"]
+        print(f"  without the row      epsilon {alone:.6g} against the simulator that leaves the row out")
+        print(
+            f"  delta at epsilon 0   {zero:.4g}, or {apart:.4g} against the simulator that leaves the row out"
+        )
     if answer.threshold is not None:
         print(f"  threshold            {answer.threshold}")
     print(textwrap.fill(f"  simulator            {answer.simulator}", 96, subsequent_indent=" " * 23))
@@ -372,9 +378,10 @@ def mode(
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
-    """Check whether the most frequent category may be named.
+    """Compute epsilon of naming the most frequent category exactly.
 
-    Then epsilon is 0. Ties go to the first.
+    Ties go to the first. Two categories, and small tables of more, are computed against the best simulator, also
+    for --delta 0; otherwise a bound at epsilon 0 must reach the delta.
     """
     from tacit.coupled.noiseless.decisions import exact_mode
 

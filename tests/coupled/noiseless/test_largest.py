@@ -90,15 +90,15 @@ def test_two_columns_have_the_exact_curve(columns: list[dict[int, Fraction]], n:
     law = product_law(columns)
     exact = float(worst(law, n, unknown, 1.0))
     found = exact_argmax([text(c) for c in columns], n=n, unknown_rows=unknown, delta=exact * 0.9)
-    assert found.theorem == "two-answers"
+    assert found.theorem == "largest-best"
     # Known rows may stand anywhere, here no further than n rows reach: then more is assumed than is possible.
     assert exact <= found.details["stability"] * (1 + 1e-12)
+    without = found.details["epsilon_without_the_row"]
+    assert found.epsilon <= without
     if unknown == n:
         assert found.details["stability"] == pytest.approx(exact, rel=1e-9)
-        assert worst(law, n, unknown, math.exp(found.epsilon * 0.999)) > Fraction(exact * 0.9)
-    assert worst(law, n, unknown, math.exp(found.epsilon)) <= Fraction(exact * 0.9) * (
-        1 + Fraction(1, 10**12)
-    )
+        assert worst(law, n, unknown, math.exp(without * 0.999)) > Fraction(exact * 0.9)
+    assert worst(law, n, unknown, math.exp(without)) <= Fraction(exact * 0.9) * (1 + Fraction(1, 10**12))
     assert exact_argmax([text(c) for c in columns], n=n, unknown_rows=unknown, delta=0.9).epsilon == 0
 
 
@@ -116,6 +116,9 @@ def test_more_columns_are_bounded_by_unions(columns: list[dict[int, Fraction]], 
     exact = float(worst(product_law(columns), n, unknown, 1.0))
     found = exact_argmax([text(c) for c in columns], n=n, unknown_rows=unknown, delta=0.999)
     assert exact <= found.details["stability"] <= 3 * exact
+    if unknown == n:
+        assert found.details["delta_at_zero_without_the_row"] == pytest.approx(exact, rel=1e-6)
+        return
     assert (found.epsilon, found.theorem) == (0, "stable-functions")
     with pytest.raises(NoLaw, match="smallest delta that this bound reaches"):
         exact_argmax([text(c) for c in columns], n=n, unknown_rows=unknown, delta=exact * 0.99)
@@ -168,7 +171,7 @@ def test_modes_with_known_rows() -> None:
         (["uniform(0, 1)", "uniform(0.005, 1.005)"], {}),
         (["bernoulli(0.5)", "bernoulli(0.4)"], {"unknown_rows": 101}),
         (["bernoulli(0.5)", "bernoulli(0.4)"], {"unknown_rows": 1}),
-        (["bernoulli(0.5)", "bernoulli(0.4)"], {"delta": 0.0}),
+        (["bernoulli(0.5)", "bernoulli(0.4)"], {"delta": -0.1}),
         ("bernoulli(0.5)", {}),
     ],
 )

@@ -63,8 +63,8 @@ ASKED: dict[str, Callable[[float], ExactAnswer]] = {
     "regression": lambda d: (
         exact_regression("uniform(-1, 1)", "uniform(-1, 1)", sizes=(30, 40), delta=d).answer
     ),
-    "arg-max": lambda d: exact_argmax(["bernoulli(0.5)", "bernoulli(0.4)", "bernoulli(0.1)"], n=60, delta=d),
-    "mode": lambda d: exact_mode({"a": "1/2", "b": "3/10", "c": "1/5"}, n=50, delta=d),
+    "arg-max": lambda d: exact_argmax(["bernoulli(0.5)", "bernoulli(0.4)", "bernoulli(0.1)"], n=999, delta=d),
+    "mode": lambda d: exact_mode({"a": "1/2", "b": "3/10", "c": "1/5"}, n=50, unknown_rows=45, delta=d),
 }
 
 

@@ -85,6 +85,7 @@ def test_two_hypotheses_are_exact(weights: tuple[float, ...]) -> None:
 
 def test_three_hypotheses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacit.noise.source.default_source", lambda: SeededSource(seed=20240607))
+    monkeypatch.setattr("tacit.coupled.noiseless.largest.MOST_SCORES", 0)
     worst, _ = changes(THREE, 6, (1.0, 1.0, 1.0))
     with pytest.raises(NoLaw, match="smallest delta"):
         exact_map(THREE, n=6, delta=worst / 2)
@@ -210,8 +211,7 @@ def test_modes_by_enumeration() -> None:
                 if mode(rest) != mode((*rest, x))
             ),
         )
-    with pytest.raises(NoLaw):
-        exact_mode(chances, n=n, delta=worst * 0.99)
+    assert exact_mode(chances, n=n, delta=worst * 0.99).details["epsilon_without_the_row"] > 0
     assert worst <= exact_mode(chances, n=n, delta=0.6).details["stability"] <= 2 * worst
     assert exact_mode(chances, n=1000, delta=1e-9).epsilon == 0
 

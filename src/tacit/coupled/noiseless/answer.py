@@ -302,7 +302,8 @@ def curves_of(answer: ExactAnswer, again: Callable[[float, int], ExactAnswer]) -
         raise InvalidParameter(
             parameter="answer", value="no number of rows", must="be about a known number of rows"
         )
-    exponent = math.log10(answer.delta)
+    # A decision may have delta = 0, which no logarithmic axis shows.
+    exponent = math.log10(answer.delta or 1e-6)
     deltas = [10.0 ** (exponent - 4 + j) for j in range(_POINTS) if exponent - 4 + j < -1]
     sizes = {round(rows * share / (_POINTS + 1)) for share in range(1, _POINTS + 2)}
     unknown = sorted({s for s in sizes if s >= 2} | {answer.unknown_rows}, reverse=True)

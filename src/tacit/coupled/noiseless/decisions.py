@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach, row_law, shown
+from tacit.coupled.noiseless.largest import FIXED, Told, answer_laws, best_of_two, told_by
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law
 from tacit.coupled.noiseless.row_laws import RowLaw, table
 from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta
@@ -271,7 +272,18 @@ ONCE = (
     "a simulation of {draws} tables, a number that was fixed before, was run once: it is wrong with probability at "
     "most {wrong}, which is part of delta, and every further run adds as much"
 )
-AT_ZERO = "for more than two answers the theorem is about epsilon = 0, and there it is not reached"
+AT_ZERO = (
+    "for three answers or more and so many rows there is a union bound only, at epsilon = 0 and against the answer "
+    "without the row"
+)
+
+NEAR = 1e-12
+"""How near tails are enclosed for delta = 0."""
+
+
+def decision_delta(delta: object) -> float:
+    """A delta that can be asked for; 0 too, as a decision among a few answers may reach it."""
+    return 0.0 if probability("delta", delta, below_one=True) == 0 else wanted_delta(delta)
 
 
 def _laws(hypotheses: Sequence[str | RowLaw], grid: object) -> list[RowLaw]:
@@ -342,8 +354,9 @@ def exact_map(
 
     The rows are independent draws of one of the laws, whichever; `weights` are the prior weights of the estimator, and
     nothing follows from them about the truth. Scores ln f_j are rounded to 1/64: the estimator uses the rounded ones.
-    For more than two laws epsilon is 0 and delta a union over pairs. Where that is too large, `draws` tables that are
-    simulated may certify the delta (theorem `simulated-stability`): one simulation, wrong with a hundredth of delta.
+    For more than two laws epsilon is 0 and delta a union over pairs. Where that is too large, small tables are summed
+    exactly (theorem `largest-best`), and for larger ones `draws` tables that are simulated may certify the delta
+    (theorem `simulated-stability`): one simulation, wrong with a hundredth of delta.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = wanted_delta(delta)
@@ -370,10 +383,14 @@ def exact_map(
             )
         else:
             stability = max(stability, _union(laws, j, scores, offsets, hidden, target, unknown < size))
+    told = None
+    if len(laws) > 2 and unknown == size:
+        told = _small_map(laws, scores, offsets, hidden, target, stability)
     details: dict[str, Any] = {
         "stability": stability,
         "thesis_delta": min(1.0, thesis_map(laws, prior, size - 1)) if unknown == size else None,
         "resolution": RESOLUTION,
+        **({} if told is None else told.details),
     }
     if draws:
         if unknown < size:
@@ -381,13 +398,24 @@ def exact_map(
         details["simulated"] = changes(
             laws, scores, offsets, hidden, whole("draws", draws, least=1000), wrong=WRONG * target
         )
-    by_draws = len(laws) > 2 and stability > target and draws > 0 and details["simulated"]["delta"] <= target
+    simulator = "the estimate without the row"
+    if told is not None and stability > target:
+        factor, pair, simulator = told.factor, told.pair, told.simulator
+    else:
+        told = None
+    by_draws = (
+        len(laws) > 2
+        and told is None
+        and stability > target
+        and draws > 0
+        and details["simulated"]["delta"] <= target
+    )
     hint = "more rows, or laws that lie further apart"
     if math.isinf(factor):
         raise delta_out_of_reach("most likely law", target, min(floor, stability), hint=hint, ours=True)
-    if len(laws) > 2 and stability > target and not by_draws:
+    if len(laws) > 2 and told is None and stability > target and not by_draws:
         raise delta_out_of_reach("most likely law", target, stability, reason=AT_ZERO, hint=hint, ours=True)
-    if len(laws) > 2 and 2 * stability > target:
+    if len(laws) > 2 and told is None and 2 * stability > target:
         pair = math.inf
     names = ", ".join(law.describe() for law in laws)
     return ExactAnswer(
@@ -405,13 +433,37 @@ def exact_map(
         if by_draws
         else "two-answers"
         if len(laws) == 2
-        else "stable-functions",
-        simulator="the estimate without the row",
+        else "stable-functions"
+        if told is None
+        else "largest-best",
+        simulator=simulator,
         rows=size,
         unknown_rows=unknown,
         family=f"independent rows, all from one of: {names}",
         details=details,
     )
+
+
+def _small_map(
+    laws: Sequence[RowLaw],
+    scores: Sequence[Mapping[int, int]],
+    offsets: Sequence[int],
+    hidden: int,
+    delta: float,
+    stability: float,
+) -> Told | None:
+    """The exact law of the estimate under each of the laws, if the rows and their values are few."""
+    found = []
+    for law in laws:
+        values: dict[tuple[int, ...], Fraction] = {}
+        for p in law.support:
+            row = tuple(s[p] for s in scores)
+            values[row] = values.get(row, Fraction(0)) + law.weights[p]
+        one = answer_laws(values, offsets, hidden, rounding=law.rounding)
+        if one is None:
+            return None
+        found.append(one)
+    return told_by(found, delta).capped(stability, delta)
 
 
 def _thresholds(tails: Any, gap: Mapping[int, int], fixed: int, known: bool) -> np.ndarray:
@@ -524,16 +576,19 @@ def exact_test(
 def exact_mode(
     categories: Mapping[Any, Any], *, n: int, delta: float, unknown_rows: int | None = None
 ) -> ExactAnswer:
-    """The most frequent category, published exactly, for independent rows with these probabilities: (0, delta).
+    """The most frequent category, published exactly, for independent rows with these probabilities.
 
-    A row of category x turns the mode only if it lifts x past a category that led by just so much: the sum over the
-    other categories of one probability of a difference of counts (ties go to the first of the mapping), and at most
-    the probability that it lifts x past the likeliest category. Known rows may have led to any lead: then the most
-    likely differences count.
+    For two categories, and for more of them in small tables of unknown rows, epsilon is that of the best simulator
+    (theorem `largest-best`), and `details` has the one of the simulator without the row beside it. Otherwise epsilon
+    is 0 and delta a bound: a row of category x turns the mode only if it lifts x past a category that led by just so
+    much, so the bound is the sum over the other categories of one probability of a difference of counts (ties go to
+    the first of the mapping), and at most the probability that it lifts x past the likeliest category. Known rows may
+    have led to any lead: then the most likely differences count.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
-    target = wanted_delta(delta)
+    target = decision_delta(delta)
     law = table(dict(enumerate(categories.values())))
+    near = target or NEAR
     worst = 0.0
     leader = max(law.support, key=lambda k: law.weights[k])
     for x in law.support:
@@ -542,35 +597,80 @@ def exact_mode(
             if other == x:
                 continue
             lead = {p: int(p == other) - int(p == x) for p in law.support}
-            tails = score_tails(law, lead, unknown - 1, target)
+            tails = score_tails(law, lead, unknown - 1, near)
             at = np.array([1 if x < other else 0]) if unknown == size else tails.anywhere(1)
             total += float(np.max(tails.window(at, at + 1)))
             if other == leader and unknown == size:
                 past = float(tails.at(at + 1)[2][0])
         worst = max(worst, min(total, past))
-    if worst > target:
-        raise delta_out_of_reach(
-            "mode", target, min(worst, 1.0), reason=AT_ZERO, hint="more rows, or a clearer leader", ours=True
-        )
+    told: Told | None = None
+    if len(law.support) == 2:
+        one, other = law.support
+        ahead = {one: 1, other: -1}
+        tails = score_tails(law, ahead, unknown - 1, near)
+        told = _two_told(tails, tails.anywhere(1) if unknown < size else np.array([0]), -1, 1, target)
+    elif unknown == size:
+        values = {tuple(int(p == x) for p in law.support): law.weights[x] for x in law.support}
+        laws = answer_laws(values, [0] * len(values), unknown - 1, rounding=law.rounding)
+        told = None if laws is None else told_by([laws], target).capped(worst, target)
+    factor, pair, simulator = _claimed(
+        told,
+        worst,
+        target,
+        what="mode",
+        simulator="the mode without the row",
+        hint="more rows, or a clearer leader",
+    )
     names = list(categories)
-    told = ", ".join(f"{names[int(law.low + k * law.step)]}: {law.weights[k]}" for k in law.support)
+    given = ", ".join(f"{names[int(law.low + k * law.step)]}: {law.weights[k]}" for k in law.support)
     return ExactAnswer(
         statistic="most frequent category",
-        epsilon=0.0,
-        epsilon_pair=0.0 if 2 * worst <= target else None,
+        epsilon=log_up_factor(factor),
+        epsilon_pair=None if math.isinf(pair) else log_up_factor(pair),
         delta=target,
         assumptions=(
-            f"the rows are independent draws of {len(law.support)} categories, with the probabilities {told}",
+            f"the rows are independent draws of {len(law.support)} categories, with the probabilities {given}",
             known_rows_clause(size, unknown),
             ALONE,
         ),
-        theorem="stable-functions",
-        simulator="the mode without the row",
+        theorem="stable-functions" if told is None else "largest-best",
+        simulator=simulator,
         rows=size,
         unknown_rows=unknown,
-        family=f"independent rows of {len(law.support)} categories, with the probabilities {told}",
-        details={"stability": worst},
+        family=f"independent rows of {len(law.support)} categories, with the probabilities {given}",
+        details={"stability": worst, **({} if told is None else told.details)},
     )
+
+
+def _claimed(
+    told: Told | None, stability: float, target: float, *, what: str, simulator: str, hint: str
+) -> tuple[float, float, str]:
+    """(Factor, factor between two values, simulator) by the exact laws, or by a union bound at epsilon = 0."""
+    if told is not None:
+        if math.isinf(told.factor):
+            raise delta_out_of_reach(what, target, told.at_zero, hint=hint, ours=True)
+        return told.factor, told.pair, told.simulator
+    if stability > target:
+        raise delta_out_of_reach(what, target, stability, reason=AT_ZERO, hint=hint, ours=True)
+    return 1.0, 1.0 if 2 * stability <= target else math.inf, simulator
+
+
+def _two_told(tails: LeadTails, places: np.ndarray, least: int, most: int, delta: float) -> Told:
+    """Two answers, the first from a lead of 0 on: the curve against the best simulator and without the row."""
+    factor, zero, floor = best_of_two(tails, places, least, most, delta)
+    without, apart = 1.0, 0.0
+    # The chance that the first wins rises in the score: the ends of its range are furthest from no row at all.
+    for score in (least, most):
+        needed, own = factor_of_answers(tails, places, score, 0, delta)
+        without, apart = max(without, needed), max(apart, own)
+    pair, _ = factor_of_answers(tails, places, most, least, delta)
+    return Told(
+        factor=min(factor, without), without=without, pair=pair, at_zero=min(zero, apart), without_at_zero=apart,
+        simulator=FIXED if len(places) == 1 else BY_KNOWN, least_at_zero=0.0, least_factor=floor,
+    )  # fmt: skip
+
+
+BY_KNOWN = "the best one: an answer drawn from a distribution that depends on the known rows only"
 
 
 # Maximum a posteriori with a little noise: ordinary differential privacy, whatever the data are (6.1, last remark).
@@ -620,14 +720,17 @@ def noisy_map(hypotheses: Sequence[str | RowLaw], *, epsilon: float, grid: objec
 #
 # Columns are independent, each with a law of its own on one grid; rows are independent draws. Only differences of two
 # columns matter: D_ab, the total of a less that of b over the other unknown rows. Two columns are one decision with
-# the score x_a - x_b (theorem `two-answers`: the whole curve). For more, theorem `stable-functions`, 3.: with l the
-# column of the largest mean, a row of values x changes the answer with probability at most the smaller of
+# the score x_a - x_b, and few rows of few values are summed exactly (theorem `largest-best`: the whole curve). Else
+# theorem `stable-functions`, 3.: with l the column of the largest mean, a row of values x changes the answer with
+# probability at most the smaller of
 #
 #     sum over pairs of  Pr[ D_ab turns ],      sum over b of  Pr[ b is not behind l, with or without the row ].
 #
 # Both are largest where the row is at an end of its range in each column.
 
 MOST_COLUMNS = 64
+MOST_ROW_VALUES = 1 << 12
+"""Rows of up to so many different values are written out."""
 
 
 def exact_argmax(
@@ -640,12 +743,13 @@ def exact_argmax(
 ) -> ExactAnswer:
     """Which column has the largest total over n rows, published exactly: the epsilon at this delta.
 
-    `columns` has the law of each column, in the order in which ties are settled. For two columns epsilon is the
-    smallest at this delta; for more it is 0, and a delta that is too small is refused. With `unknown_rows` the known
-    ones may lean any way: the worst lead counts.
+    `columns` has the law of each column, in the order in which ties are settled. For two columns, and for more of them
+    in small tables of unknown rows, epsilon is that of the best simulator (theorem `largest-best`); otherwise it is 0,
+    and a delta that a union bound does not reach is refused. With `unknown_rows` the known ones may lean any way: the
+    worst lead counts.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
-    target = wanted_delta(delta)
+    target = decision_delta(delta)
     given = list(columns.values()) if isinstance(columns, Mapping) else list(listed("columns", columns))
     laws = [row_law(c, grid=grid) for c in given]
     if not 2 <= len(laws) <= MOST_COLUMNS:
@@ -654,22 +758,19 @@ def exact_argmax(
         )
     _one_grid(laws)
     known = unknown < size
+    near = target or NEAR
+    told: Told | None = None
     if len(laws) == 2:
-        factor, stability, pair, floor = _two(_Lead(laws[0], laws[1], unknown - 1, target), known, target)
-        if math.isinf(factor):
-            raise delta_out_of_reach("largest column", target, min(floor, stability), ours=True)
+        lead = _Lead(laws[0], laws[1], unknown - 1, near)
+        told = _two_told(lead.tails, lead.places(0, known), lead.least, lead.most, target)
+        stability = told.without_at_zero
     else:
-        factor, stability = 1.0, _many(laws, unknown - 1, target, known)
-        pair = 1.0 if 2 * stability <= target else math.inf
-        if stability > target:
-            raise delta_out_of_reach(
-                "largest column",
-                target,
-                stability,
-                reason=AT_ZERO,
-                hint="more rows, or a clearer leader",
-                ours=True,
-            )
+        stability = _many(laws, unknown - 1, near, known)
+        told = None if known else _small(laws, unknown - 1, target, stability)
+    factor, pair, simulator = _claimed(
+        told, stability, target, what="largest column", simulator="the largest column without the row",
+        hint="more rows, or a clearer leader",
+    )  # fmt: skip
     names = "; ".join(law.describe() for law in laws)
     return ExactAnswer(
         statistic="column with the largest total",
@@ -681,13 +782,27 @@ def exact_argmax(
             known_rows_clause(size, unknown),
             ALONE,
         ),
-        theorem="two-answers" if len(laws) == 2 else "stable-functions",
-        simulator="the largest column without the row",
+        theorem="stable-functions" if told is None else "largest-best",
+        simulator=simulator,
         rows=size,
         unknown_rows=unknown,
         family=f"independent rows of independent columns: {names}",
-        details={"stability": stability, "columns": len(laws)},
+        details={"stability": stability, "columns": len(laws), **({} if told is None else told.details)},
     )
+
+
+def _small(laws: Sequence[RowLaw], hidden: int, delta: float, stability: float) -> Told | None:
+    """The exact law of the answer, if the columns have few values and the rows are few."""
+    if math.prod(len(law.support) for law in laws) > MOST_ROW_VALUES:
+        return None
+    values: dict[tuple[int, ...], Fraction] = {}
+    starts = [int((law.low - laws[0].low) / law.step) for law in laws]
+    for places in itertools.product(*(law.support for law in laws)):
+        weight = math.prod((law.weights[p] for law, p in zip(laws, places, strict=True)), start=Fraction(1))
+        values[tuple(s + p for s, p in zip(starts, places, strict=True))] = weight
+    rounding = sum((law.rounding for law in laws), Fraction(0))
+    found = answer_laws(values, [0] * len(laws), hidden, rounding=rounding)
+    return None if found is None else told_by([found], delta).capped(stability, delta)
 
 
 def _one_grid(laws: Sequence[RowLaw]) -> None:
@@ -742,19 +857,6 @@ def _difference(ahead: tuple[Fraction, ...], behind: tuple[Fraction, ...]) -> tu
     (one, first), (other, second) = polynomial(ahead), polynomial(behind[::-1])
     product = one * other
     return tuple(Fraction(int(product[k]), first * second) for k in range(len(ahead) + len(behind) - 1))
-
-
-def _two(lead: _Lead, known: bool, delta: float) -> tuple[float, float, float, float]:
-    """(Factor, stability, factor between two values, floor); a tie is for the first."""
-    places = lead.places(0, known)
-    factor, stability, floor = 1.0, 0.0, 0.0
-    # The chance that the first wins rises in the score: the ends of its range are furthest from no row at all.
-    for score in (lead.least, lead.most):
-        needed, apart = factor_of_answers(lead.tails, places, score, 0, delta)
-        factor, stability = max(factor, needed), max(stability, apart)
-        floor = max(floor, floor_of_answers(lead.tails, places, score, 0))
-    pair, _ = factor_of_answers(lead.tails, places, lead.most, lead.least, delta)
-    return factor, stability, pair, floor
 
 
 def _many(laws: Sequence[RowLaw], hidden: int, delta: float, known: bool) -> float:

@@ -169,8 +169,9 @@ def _solved(
         if tilt != 0.0:
             s = np.arange(first, last + 1, dtype=np.float64)
             margin = 1e-12 + 8 * UNIT * (abs(scale) + np.abs(tilt * s))
-            with np.errstate(over="ignore", under="ignore"):
-                low = low * np.exp(scale - tilt * s - margin)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                # Far outside of the tilted law the factor may overflow where nothing is left to multiply.
+                low = np.where(low > 0, low * np.exp(scale - tilt * s - margin), 0.0)
                 high = high * np.exp(scale - tilt * s + margin) + 1e-300
         out.append(SumLaw(first, low, high, outside if tilt == 0.0 else 0.0))
     return out
